@@ -1,0 +1,87 @@
+"""Checks of arguments: each raises ``UsageError`` with a sentence that names the argument and the remedy."""
+
+import math
+from collections.abc import Collection
+from numbers import Real
+
+from emdp.errors import UsageError
+
+__all__ = ["check_choice", "check_count", "check_finite", "check_positive", "check_range", "check_unit_interval"]
+
+
+def check_finite(name: str, value: object) -> float:
+    """Return ``value`` as a float, or raise if it is not a finite real number.
+
+    >>> check_finite("low", 2)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError(f"{name} must be a number, not {type(value).__name__}; pass an int or a float.")
+    number = float(value)
+    if not math.isfinite(number):
+        raise UsageError(f"{name} must be finite, got {number}; pass a finite number.")
+    return number
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return ``value`` as a float, or raise if it is not a finite number above zero.
+
+    >>> check_positive("alpha", 0.5)
+    0.5
+    """
+    number = check_finite(name, value)
+    if number <= 0:
+        raise UsageError(f"{name} must be above 0, got {number}; pass a positive number.")
+    return number
+
+
+def check_range(name: str, value: object, low: float, high: float) -> float:
+    """Return ``value`` as a float, or raise if it is outside ``[low, high]``.
+
+    >>> check_range("lat", 40.7, -90, 90)
+    40.7
+    """
+    number = check_finite(name, value)
+    if not low <= number <= high:
+        raise UsageError(f"{name} must be between {low} and {high}, got {number}; pass a value in that range.")
+    return number
+
+
+def check_unit_interval(name: str, value: object, *, zero: bool = False, one: bool = False) -> float:
+    """Return ``value`` as a float, or raise if it is not in (0, 1); ``zero`` and ``one`` admit the ends.
+
+    >>> check_unit_interval("delta", 0, zero=True)
+    0.0
+    """
+    number = check_finite(name, value)
+    inside = 0 < number < 1 or (zero and number == 0) or (one and number == 1)
+    if not inside:
+        ends = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
+        raise UsageError(f"{name} must be in {ends}, got {number}; pass a number in that interval.")
+    return number
+
+
+def check_count(name: str, value: object, *, minimum: int = 1) -> int:
+    """Return ``value`` as an int, or raise if it is not a whole number of at least ``minimum``.
+
+    >>> check_count("users", 1000)
+    1000
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or float(value) != int(value):
+        raise UsageError(f"{name} must be a whole number, not {value!r}; pass an int.")
+    number = int(value)
+    if number < minimum:
+        raise UsageError(f"{name} must be at least {minimum}, got {number}; pass a larger whole number.")
+    return number
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> str:
+    """Return ``value``, or raise if it is none of ``choices``.
+
+    >>> check_choice("unit", "km", ("km", "mi"))
+    'km'
+    """
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise UsageError(f"{name} must be one of {listed}, got {value!r}; pass one of them.")
+    return value

@@ -1,0 +1,209 @@
+"""The interface of an item space: a public domain with a ground metric ``d_X`` in [0, 1] (EMD 1).
+
+A space turns rows of a frame into *encoded items*, a float64 array with one row an item and ``width`` columns, and
+everything below works on those. Encodings: numbers for ``Interval``, ``Cycle`` and ``Vector``, degrees (lat, lon)
+for ``Geo``, the position in ``labels`` for finite spaces, and the parts side by side for ``Product``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.checks import check_choice
+from emdp.errors import UsageError
+
+__all__ = ["ON_INVALID", "Floats", "FunctionBounds", "Mask", "OnInvalid", "Space"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+OnInvalid = Literal["error", "clamp", "neutral"]
+ON_INVALID: tuple[OnInvalid, ...] = ("error", "clamp", "neutral")
+
+
+@dataclass(frozen=True)
+class FunctionBounds:
+    """What is publicly known of a function on one space.
+
+    Parameters
+    ----------
+    lipschitz : float
+        Constant per unit of the space's ``d_X`` *before* truncation at 1: the constant per natural unit times
+        ``diameter`` (EMD 2, "Truncated ground metrics": the maximum with the range is taken once, at the end).
+    low, high : float
+        Bounds of the function on the domain, the neutral item included.
+    rounding : float
+        Bound on |computed in floating point - exact| anywhere in the domain, in the function's unit.
+    """
+
+    lipschitz: float
+    low: float
+    high: float
+    rounding: float
+
+
+class Space(ABC):
+    """A public item space; see the module's text for what "encoded" means.
+
+    Attributes
+    ----------
+    kind : str
+        Name used in JSON and in catalogs, such as ``"geo"``.
+    columns : tuple of str
+        Columns of the table that hold an item.
+    unit : str or None
+        Natural unit of distances, such as ``"km"``.
+    diameter : float
+        Natural distance that counts as 1; distances beyond it count as 1 too.
+    domain_diameter : float
+        Upper bound of the natural distances inside the domain, the neutral item included.
+    on_invalid : {"error", "clamp", "neutral"}
+        What is done with a value outside the domain.
+    """
+
+    kind: ClassVar[str]
+    columns: tuple[str, ...]
+    unit: str | None
+    diameter: float
+    domain_diameter: float
+    on_invalid: OnInvalid
+
+    @property
+    def width(self) -> int:
+        """Number of float64 columns of an encoded item."""
+        return len(self.columns)
+
+    @property
+    def parts(self) -> tuple["Space", ...]:
+        """The parts whose distances are added: the space itself, except for ``Product``."""
+        return (self,)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Weight of each part divided by the sum of weights (EMD 2, "Product spaces")."""
+        return (1.0,)
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """The listed values of a finite space, in encoding order; None for a continuum."""
+        return None
+
+    @property
+    def structure(self) -> Literal["line", "discrete", "clusters", "general"]:
+        """Which exact transport applies: points of a line, 0/1 distance, two-level clusters, or none."""
+        return "general"
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether some distance of the domain exceeds ``diameter``, so that ``min(., 1)`` can bind."""
+        return self.domain_diameter > self.diameter
+
+    @property
+    @abstractmethod
+    def neutral_item(self) -> Floats:
+        """The encoded neutral item, of shape (1, width)."""
+
+    @abstractmethod
+    def valid_mask(self, frame: object) -> Mask:
+        """Say of each row of a frame whether its item lies in the domain."""
+
+    @abstractmethod
+    def encode(self, frame: object) -> Floats:
+        """Return the encoded items of a frame, shape (rows, width), after the ``on_invalid`` rule.
+
+        Raises
+        ------
+        InvalidItemError
+            If the rule is ``"error"`` and a row is invalid; the message gives the number of rows, no value.
+        """
+
+    @abstractmethod
+    def encode_point(self, point: Any) -> Floats:
+        """Return a public point that an analyst wrote (a number, a pair, a vector, a label), shape (1, width).
+
+        Raises
+        ------
+        UsageError
+            If it is no point of this kind of space. It may lie outside the box of a continuum.
+        """
+
+    @abstractmethod
+    def decode(self, items: Floats) -> dict[str, list[Any]]:
+        """Return encoded items as natural values under the space's column names."""
+
+    @abstractmethod
+    def natural_distances(self, left: Floats, right: Floats) -> Floats:
+        """Return the matrix of untruncated distances in natural units between encoded items."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-ready description from which :func:`emdp.spaces.from_json` rebuilds an equal space."""
+
+    def distances(self, left: Floats, right: Floats) -> Floats:
+        """Return the matrix of ``d_X`` in [0, 1] between encoded items."""
+        return np.minimum(self.natural_distances(left, right) / self.diameter, 1.0)
+
+    def pairwise(self, P: object, Q: object) -> Floats:
+        """Return the matrix of ``d_X`` between the items of two frames.
+
+        Parameters
+        ----------
+        P, Q : frame
+            Frames with the space's columns, of ``n`` and ``m`` rows.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (n, m), values in [0, 1].
+        """
+        return self.distances(self.encode(P), self.encode(Q))
+
+    def line(self, items: Floats) -> Floats:
+        """Return positions whose absolute differences are ``d_X``; only where ``structure`` is ``"line"``."""
+        raise UsageError(f"a {self.kind} space is no line; use distances.")
+
+    def column_bounds(self, column: str) -> FunctionBounds:
+        """Return what is known of the function "value of a numeric column"."""
+        raise UsageError(f"column {column!r} of a {self.kind} space has no numeric value; use another function.")
+
+    def column_values(self, items: Floats, column: str) -> Floats:
+        """Return the value of a numeric column for each encoded item."""
+        raise UsageError(f"column {column!r} of a {self.kind} space has no numeric value; use another function.")
+
+    def distance_bounds(self, point: Floats) -> FunctionBounds:
+        """Return what is known of the natural, untruncated distance to an encoded point."""
+        raise UsageError(f"a {self.kind} space has no distance to a point; use another function.")
+
+    def distance_values(self, items: Floats, point: Floats) -> Floats:
+        """Return the natural, untruncated distance of each encoded item to an encoded point, shape (n,)."""
+        return self.natural_distances(items, point)[:, 0]
+
+    def inner_bounds(self, vector: Floats) -> FunctionBounds:
+        """Return what is known of the inner product with a vector of shape (dimension,)."""
+        raise UsageError(f"a {self.kind} space has no inner product; use a Vector or an Embedding.")
+
+    def inner_values(self, items: Floats, vector: Floats) -> Floats:
+        """Return the inner product of each encoded item's vector with ``vector``, shape (n,)."""
+        raise UsageError(f"a {self.kind} space has no inner product; use a Vector or an Embedding.")
+
+    def label_bounds(self, label: Any) -> FunctionBounds:
+        """Return what is known of the indicator of one listed value: finite spaces only."""
+        raise UsageError(f"a {self.kind} space has no listed values; use a ramp of a distance instead.")
+
+    def label_values(self, items: Floats, label: Any) -> Floats:
+        """Return 1.0 where an encoded item is the listed value, else 0.0, shape (n,)."""
+        raise UsageError(f"a {self.kind} space has no listed values; use a ramp of a distance instead.")
+
+
+def check_on_invalid(value: object, *, allowed: Sequence[OnInvalid] = ON_INVALID) -> OnInvalid:
+    """Return a checked ``on_invalid`` rule; ``allowed`` leaves out "clamp" where clamping means nothing."""
+    check_choice("on_invalid", value, ON_INVALID)
+    for rule in allowed:
+        if rule == value:
+            return rule
+    raise UsageError(
+        f"on_invalid={value!r} means nothing for this space; choose one of {', '.join(map(repr, allowed))}."
+    )
