@@ -1,0 +1,130 @@
+"""emdp: private analytics over tables in which every person has many records.
+
+A user's records are protected by metric differential privacy under the earth-mover distance (d_EM-DP): the less of
+a person's data moves, and the shorter the way, the better it is hidden. Start with :func:`read`, :func:`protect` and
+:class:`Session`; ``emdp demo`` shows all of it on generated tables.
+"""
+
+from emdp import privacy, testing
+from emdp.answers import Answer, Preview
+from emdp.catalog import Catalog, load_catalog
+from emdp.errors import (
+    BudgetExceededError,
+    DataRuleError,
+    EmdpError,
+    InternalError,
+    InvalidItemError,
+    LedgerError,
+    NotLipschitzError,
+    RefusedError,
+    SolverError,
+    UsageError,
+)
+from emdp.expressions import (
+    Expression,
+    Mean,
+    VectorMean,
+    case,
+    category_is,
+    clamp,
+    col,
+    cos,
+    distance_to,
+    dot,
+    exp,
+    log,
+    maximum,
+    mean,
+    minimum,
+    power,
+    ramp,
+    similarity,
+    sin,
+    sqrt,
+    tanh,
+    vector_mean,
+)
+from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
+from emdp.session import Session, read
+from emdp.spaces import (
+    Categories,
+    Clusters,
+    Cycle,
+    Distances,
+    Embedding,
+    Geo,
+    Interval,
+    Product,
+    Space,
+    Vector,
+    Words,
+)
+from emdp.tables import Table
+from emdp.transport import d_em, d_em_bounds, d_em_pairs, plan
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "BudgetExceededError",
+    "Catalog",
+    "Categories",
+    "Change",
+    "Clusters",
+    "Cycle",
+    "DataRuleError",
+    "DiscreteEmdDP",
+    "Distances",
+    "EmdDP",
+    "EmdpError",
+    "Embedding",
+    "Expression",
+    "Geo",
+    "Guarantee",
+    "InternalError",
+    "Interval",
+    "InvalidItemError",
+    "LedgerError",
+    "Mean",
+    "NotLipschitzError",
+    "Preview",
+    "Product",
+    "RefusedError",
+    "Session",
+    "SolverError",
+    "Space",
+    "Table",
+    "UsageError",
+    "UserDP",
+    "Vector",
+    "VectorMean",
+    "Words",
+    "case",
+    "category_is",
+    "clamp",
+    "col",
+    "cos",
+    "d_em",
+    "d_em_bounds",
+    "d_em_pairs",
+    "distance_to",
+    "dot",
+    "exp",
+    "load_catalog",
+    "log",
+    "maximum",
+    "mean",
+    "minimum",
+    "plan",
+    "power",
+    "privacy",
+    "protect",
+    "ramp",
+    "read",
+    "similarity",
+    "sin",
+    "sqrt",
+    "tanh",
+    "testing",
+    "vector_mean",
+]

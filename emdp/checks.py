@@ -67,9 +67,10 @@ def check_count(name: str, value: object, *, minimum: int = 1) -> int:
     >>> check_count("users", 1000)
     1000
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or float(value) != int(value):
+    number = value if isinstance(value, int) else check_finite(name, value)
+    if isinstance(value, bool) or number != int(number):
         raise UsageError(f"{name} must be a whole number, not {value!r}; pass an int.")
-    number = int(value)
+    number = int(number)
     if number < minimum:
         raise UsageError(f"{name} must be at least {minimum}, got {number}; pass a larger whole number.")
     return number

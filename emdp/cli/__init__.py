@@ -1,0 +1,27 @@
+"""The command line ``emdp``: one command a file; the only part of the package that prints or exits."""
+
+import sys
+
+from emdp.errors import EmdpError
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0, 2 refused, 3 budget spent, 4 data breaks a rule, 130 interrupted.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Words after ``emdp``; the process's own by default.
+    """
+    from emdp.cli.app import app
+
+    try:
+        app(args=arguments)
+    except EmdpError as error:
+        print(f"emdp: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_status) from None
+    except KeyboardInterrupt:
+        print("emdp: interrupted; what was charged stays charged, nothing else was changed.", file=sys.stderr)
+        raise SystemExit(130) from None

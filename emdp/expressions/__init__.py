@@ -1,0 +1,61 @@
+"""Expressions of one item, their Lipschitz constants and ranges, and the queries that hold them (EMD 2)."""
+
+from emdp.expressions.analysis import Analysis, analyse, final_lipschitz, leaves, offender, truncated_parts
+from emdp.expressions.evaluate import evaluate
+from emdp.expressions.functions import (
+    case,
+    category_is,
+    clamp,
+    col,
+    cos,
+    distance_to,
+    dot,
+    exp,
+    log,
+    maximum,
+    minimum,
+    power,
+    ramp,
+    similarity,
+    sin,
+    sqrt,
+    tanh,
+)
+from emdp.expressions.nodes import Expression, walk
+from emdp.expressions.queries import Mean, VectorMean, mean, vector_mean
+from emdp.expressions.vectors import VectorAnalysis, analyse_vector
+
+__all__ = [
+    "Analysis",
+    "Expression",
+    "Mean",
+    "VectorAnalysis",
+    "VectorMean",
+    "analyse",
+    "analyse_vector",
+    "case",
+    "category_is",
+    "clamp",
+    "col",
+    "cos",
+    "distance_to",
+    "dot",
+    "evaluate",
+    "exp",
+    "final_lipschitz",
+    "leaves",
+    "log",
+    "maximum",
+    "mean",
+    "minimum",
+    "offender",
+    "power",
+    "ramp",
+    "similarity",
+    "sin",
+    "sqrt",
+    "tanh",
+    "truncated_parts",
+    "vector_mean",
+    "walk",
+]

@@ -1,0 +1,35 @@
+"""Item spaces: one file a space, each a public domain with a ground metric (EMD 1)."""
+
+from emdp.spaces.base import ON_INVALID, Floats, FunctionBounds, Mask, OnInvalid, Space
+from emdp.spaces.categories import Categories
+from emdp.spaces.clusters import Clusters
+from emdp.spaces.cycle import Cycle
+from emdp.spaces.distances import Distances
+from emdp.spaces.embedding import Embedding, Words
+from emdp.spaces.geo import Geo
+from emdp.spaces.interval import Interval
+from emdp.spaces.part import Weighted
+from emdp.spaces.product import Product
+from emdp.spaces.serial import from_json
+from emdp.spaces.vector import Vector
+
+__all__ = [
+    "ON_INVALID",
+    "Categories",
+    "Clusters",
+    "Cycle",
+    "Distances",
+    "Embedding",
+    "Floats",
+    "FunctionBounds",
+    "Geo",
+    "Interval",
+    "Mask",
+    "OnInvalid",
+    "Product",
+    "Space",
+    "Vector",
+    "Weighted",
+    "Words",
+    "from_json",
+]

@@ -1,0 +1,6 @@
+"""Private tables, and the engines that compute exact statistics of them: one engine a file."""
+
+from emdp.tables.duckdb import mean_of_user_means
+from emdp.tables.table import Table, UserList, read
+
+__all__ = ["Table", "UserList", "mean_of_user_means", "read"]

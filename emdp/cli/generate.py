@@ -1,0 +1,125 @@
+"""``emdp generate``: writes a synthetic table of check-ins, or of messages with word vectors, of any size."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from emdp.errors import UsageError
+from emdp.resources import load_dataset_module
+
+__all__ = ["app"]
+
+PATIENCE = 2.0
+"""Seconds of work after which progress is shown."""
+
+app = typer.Typer(
+    help="Write a synthetic table (nothing in it is private), of any size.", no_args_is_help=True
+)
+
+Users = Annotated[int, typer.Option(help="Size of the public list of users; one in 50 has no record.")]
+Records = Annotated[int, typer.Option(help="Rows of the table.")]
+Out = Annotated[
+    Path, typer.Option(help="A .parquet or .csv file; with no suffix, a folder of Parquet files.")
+]
+Seed = Annotated[int, typer.Option(help="The same seed and sizes give the same rows.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what stands under the names to be written.")]
+
+
+@app.command()
+def checkins(
+    users: Users,
+    records: Records,
+    out: Out,
+    seed: Seed = 0,
+    venues: Annotated[
+        int | None,
+        typer.Option(
+            help="Take coordinates from so many venues (few distinct points); default: free coordinates."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write check-ins in a city: homes, work, outings, long-tailed counts, 0.2 % dirty rows."""
+    _refuse_existing(force, out=out)
+    module = load_dataset_module("checkins")
+
+    def write(progress: Callable[[int], None]) -> Any:
+        return module.write_checkins(
+            out, users=users, records=records, seed=seed, venues=venues, progress=progress
+        )
+
+    _run(write, records, [out])
+
+
+@app.command()
+def messages(
+    users: Users,
+    records: Records,
+    out: Out,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(help="The word vectors, a .parquet file; default: words.parquet beside the messages."),
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Write chat messages and their word vectors: topics, floods, unknown words, 0.4 % dirty rows."""
+    words = out.parent / "words.parquet" if vectors is None else vectors
+    if words.resolve() == out.resolve():
+        raise UsageError(f"vectors must be another file than out, got {str(words)!r} for both; rename one.")
+    load_dataset_module("writing").check_out("vectors", words, folder=False, csv=False)
+    _refuse_existing(force, out=out, vectors=words)
+    module = load_dataset_module("messages")
+
+    def write(progress: Callable[[int], None]) -> Any:
+        return module.write_messages(out, words, users=users, records=records, seed=seed, progress=progress)
+
+    _run(write, records, [out, words])
+
+
+def _refuse_existing(force: bool, **paths: Path) -> None:
+    for name, path in paths.items():
+        is_taken = any(path.iterdir()) if path.is_dir() else path.exists()
+        if is_taken and not force:
+            raise UsageError(f"{name} names {str(path)!r}, which exists; choose another name or add --force.")
+
+
+def _run(write: Callable[[Callable[[int], None]], Any], records: int, paths: list[Path]) -> None:
+    start = time.monotonic()
+    try:
+        with _progress(records) as progress:
+            written = write(progress)
+    except OSError as error:
+        raise UsageError(f"out cannot be written: {error}; choose another place.") from error
+    names = " and ".join(map(str, paths))
+    size = f"{written.rows:,} rows, {written.users:,} users, {written.bytes:,} bytes"
+    print(f"wrote {names}: {size}, {time.monotonic() - start:.1f} s")
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Yield a function that takes the rows done, and draws a bar on a terminal once the work takes long."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    start = time.monotonic()
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task("rows", total=total)
+
+    def show(done: int) -> None:
+        bar.update(task, completed=done)
+        if time.monotonic() - start > PATIENCE:
+            bar.start()
+
+    try:
+        yield show
+    finally:
+        bar.stop()

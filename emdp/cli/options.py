@@ -1,0 +1,130 @@
+"""What several commands have in common: options that describe a table, and reading them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emdp.errors import UsageError
+
+if TYPE_CHECKING:
+    from emdp.spaces import Space
+    from emdp.tables import Table
+
+__all__ = [
+    "BoxOption",
+    "CatalogOption",
+    "GeoOption",
+    "IntervalOption",
+    "OnInvalidOption",
+    "SourceOption",
+    "TableOption",
+    "UnitOption",
+    "UserOption",
+    "UsersOption",
+    "VectorsOption",
+    "WordsOption",
+    "numbers",
+    "read_table",
+    "space_of",
+]
+
+SourceOption = Annotated[
+    str | None, typer.Option("--source", help="Parquet or CSV file, folder, pattern, or FILE.duckdb::TABLE.")
+]
+CatalogOption = Annotated[str | None, typer.Option("-C", "--catalog", help="Catalog (emdp.toml) that has the table.")]
+TableOption = Annotated[str | None, typer.Option("--table", help="Table of the catalog, where it has several.")]
+UserOption = Annotated[str | None, typer.Option("--user", help="Column that says whose record a row is.")]
+UsersOption = Annotated[str | None, typer.Option("--users", help="Public users: their number, or a file of keys.")]
+GeoOption = Annotated[str | None, typer.Option("--geo", help="Columns of places: LAT,LON. Needs --box.")]
+BoxOption = Annotated[str | None, typer.Option("--box", help="Public box: SOUTH,WEST,NORTH,EAST in degrees.")]
+UnitOption = Annotated[str, typer.Option("--unit", help="Unit of distances between places: km, mi or m.")]
+IntervalOption = Annotated[str | None, typer.Option("--interval", help="Numeric column and bounds: COLUMN,LOW,HIGH.")]
+WordsOption = Annotated[str | None, typer.Option("--words", help="Message column whose words count. Needs --vectors.")]
+VectorsOption = Annotated[str | None, typer.Option("--vectors", help="Table of words and their vectors.")]
+OnInvalidOption = Annotated[
+    str, typer.Option("--on-invalid", help="What an invalid value becomes: error, clamp or neutral.")
+]
+
+
+def read_table(
+    *,
+    source: str | None,
+    catalog: str | None,
+    table: str | None,
+    user: str | None,
+    users: str | None,
+    space: "Space | None",
+) -> "Table":
+    """Return the table that the options describe: an entry of a catalog, or a source with its own description.
+
+    Raises
+    ------
+    UsageError
+        If neither or both are given, or an option is missing.
+    """
+    from emdp.catalog import load_catalog
+    from emdp.session import read
+
+    if (catalog is None) == (source is None):
+        raise UsageError("exactly one of SOURCE and -C CATALOG must be given; pass a file or a catalog.")
+    if catalog is not None:
+        return load_catalog(catalog).table(table)
+    for name, value in (("--user", user), ("--users", users), ("--geo, --interval or --words", space)):
+        if value is None:
+            raise UsageError(f"{name} is missing; describe the table, or pass -C CATALOG.")
+    counted = int(users) if users is not None and users.isdigit() else users
+    return read(source, user=str(user), space=space, users=counted)  # type: ignore[arg-type]  # checked above
+
+
+def space_of(
+    *,
+    geo: str | None,
+    box: str | None,
+    unit: str,
+    interval: str | None,
+    words: str | None,
+    vectors: str | None,
+    on_invalid: str,
+) -> "Space | None":
+    """Return the item space that the options describe; several parts make a product of equal weights."""
+    from emdp.spaces import Geo, Interval, Product, Words
+
+    parts: list[Space] = []
+    rule = {"on_invalid": on_invalid}
+    if geo is not None:
+        lat, lon = texts("--geo", geo, 2)
+        if box is None:
+            raise UsageError("--box is missing; the public box of --geo is SOUTH,WEST,NORTH,EAST in degrees.")
+        parts.append(Geo(lat, lon, box=numbers("--box", box, 4), unit=unit, **rule))  # type: ignore[arg-type]
+    if interval is not None:
+        column, low, high = texts("--interval", interval, 3)
+        bounds = numbers("--interval", f"{low},{high}", 2)
+        parts.append(Interval(column, *bounds, **rule))  # type: ignore[arg-type]
+    if words is not None:
+        if vectors is None:
+            raise UsageError("--vectors is missing; --words needs a table of words and their vectors.")
+        parts.append(Words(words, vectors, **rule))  # type: ignore[arg-type]
+    if len(parts) > 1:
+        return Product(*parts)
+    return parts[0] if parts else None
+
+
+def texts(option: str, value: str, count: int) -> list[str]:
+    """Return the comma-separated texts of an option."""
+    found = [text.strip() for text in value.split(",")]
+    if len(found) != count or not all(found):
+        raise UsageError(f"{option} must be {count} values with commas between them, got {value!r}; pass {count}.")
+    return found
+
+
+def numbers(option: str, value: str, count: int) -> tuple[float, ...]:
+    """Return the comma-separated numbers of an option; a fraction such as 1/30 is one."""
+    try:
+        return tuple(_number(text) for text in texts(option, value, count))
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"{option} must be {count} numbers, got {value!r}; pass numbers.") from None
+
+
+def _number(text: str) -> float:
+    top, slash, bottom = text.partition("/")
+    return float(top) / float(bottom) if slash else float(text)

@@ -1,0 +1,209 @@
+"""The functions that analysts write expressions with; each mirrors the SQL function of the same name."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from emdp.checks import check_finite
+from emdp.errors import UsageError
+from emdp.expressions import shaping, smooth
+from emdp.expressions.categories import Case, CategoryIs
+from emdp.expressions.leaves import DistanceTo, Dot, Similarity
+from emdp.expressions.nodes import Column, Expression, lift
+from emdp.expressions.resolve import ColumnNames, check_columns
+
+__all__ = [
+    "case",
+    "category_is",
+    "clamp",
+    "col",
+    "cos",
+    "distance_to",
+    "dot",
+    "exp",
+    "log",
+    "maximum",
+    "minimum",
+    "power",
+    "ramp",
+    "similarity",
+    "sin",
+    "sqrt",
+    "tanh",
+]
+
+
+def col(name: str) -> Expression:
+    """Return the value of a numeric column of the item space.
+
+    >>> 2 * col("price") + 1
+    2 * price + 1
+    """
+    return Column(name)
+
+
+def distance_to(point: Any, *more: Any, column: ColumnNames = None) -> Expression:
+    """Return the distance, in the space's natural unit, to a public point or to the nearest of several.
+
+    Parameters
+    ----------
+    point, *more : pair, number, sequence or label
+        Points as the space takes them: (lat, lon) degrees, a number, a vector, a listed value. They may lie
+        outside the domain.
+    column : str or sequence of str, optional
+        A column of the part that is meant, where several parts of a product take such points.
+
+    >>> distance_to((40.7484, -73.9857), (40.7, -74.0))
+    distance_to((40.7484, -73.9857), (40.7, -74))
+    """
+    return DistanceTo((point, *more), check_columns(column))
+
+
+def dot(vector: Sequence[float], *, column: ColumnNames = None) -> Expression:
+    """Return the inner product of the item's vector with a constant one of the same dimension.
+
+    >>> dot([1, 0.5], column="x")
+    dot((1, 0.5), column='x')
+    """
+    return Dot(vector, check_columns(column))  # type: ignore[arg-type]  # checked and frozen by the node
+
+
+def similarity(label: Any, *, column: ColumnNames = None) -> Expression:
+    """Return the inner product of the item's vector with the vector of a listed label, such as a word.
+
+    >>> similarity("linux")
+    similarity('linux')
+    """
+    return Similarity(label, check_columns(column))
+
+
+def category_is(value: Any, *more: Any, column: ColumnNames = None) -> Expression:
+    """Return 1 where a categorical part has the value (or one of several), else 0.
+
+    >>> category_is("cafe", "bar") * 0.5
+    category_is('cafe', 'bar') * 0.5
+    """
+    return CategoryIs((value, *more), check_columns(column))
+
+
+def case(branches: Mapping[Any, Any], *, otherwise: Any, column: ColumnNames = None) -> Expression:
+    """Return one expression for each listed value of a categorical part: SQL's ``CASE`` over categories.
+
+    Its constants are better than those of a sum of indicators, since only one branch holds at a time.
+
+    Parameters
+    ----------
+    branches : mapping
+        From a value, or a tuple of values, to an expression or a number.
+    otherwise : Expression or number
+        What holds for every other value.
+    column : str or sequence of str, optional
+        The part's column, where several parts list the values.
+
+    >>> case({"cafe": 1, ("bar", "pub"): col("price")}, otherwise=0)
+    case({'cafe': 1, ('bar', 'pub'): price}, otherwise=0)
+    """
+    if not isinstance(branches, Mapping):
+        raise UsageError(
+            f"branches must be a mapping of values to expressions, not {type(branches).__name__}."
+        )
+    groups = tuple(value if isinstance(value, tuple) else (value,) for value in branches)
+    return Case(groups, tuple(map(lift, branches.values())), lift(otherwise), check_columns(column))
+
+
+def ramp(expression: Any, a: float, b: float) -> Expression:
+    """Return ``clamp((expression - a)/(b - a), 0, 1)``: 0 at ``a``, 1 at ``b``, a line between; ``a != b``.
+
+    >>> ramp(distance_to((40.7484, -73.9857)), 2, 1)
+    ramp(distance_to((40.7484, -73.9857)), 2, 1)
+    """
+    return shaping.Ramp(lift(expression), check_finite("a", a), check_finite("b", b))
+
+
+def clamp(expression: Any, low: float, high: float) -> Expression:
+    """Return the expression moved into ``[low, high]``, both constants.
+
+    >>> clamp(col("price"), 0, 100)
+    clamp(price, 0, 100)
+    """
+    return shaping.Clamp(lift(expression), check_finite("low", low), check_finite("high", high))
+
+
+def minimum(expression: Any, *more: Any) -> Expression:
+    """Return the least of several expressions.
+
+    >>> minimum(col("price"), 10)
+    minimum(price, 10)
+    """
+    return shaping.Minimum(tuple(map(lift, (expression, *more))))
+
+
+def maximum(expression: Any, *more: Any) -> Expression:
+    """Return the greatest of several expressions.
+
+    >>> maximum(col("price"), 0)
+    maximum(price, 0)
+    """
+    return shaping.Maximum(tuple(map(lift, (expression, *more))))
+
+
+def exp(expression: Any) -> Expression:
+    """Return ``e`` to the power of an expression.
+
+    >>> exp(-col("x"))
+    exp(-x)
+    """
+    return smooth.Exp(lift(expression))
+
+
+def log(expression: Any) -> Expression:
+    """Return the natural logarithm of an expression whose range stays above 0.
+
+    >>> log(1 + col("x"))
+    log(1 + x)
+    """
+    return smooth.Log(lift(expression))
+
+
+def sqrt(expression: Any) -> Expression:
+    """Return the square root of an expression whose range stays above 0.
+
+    >>> sqrt(1 + col("x"))
+    sqrt(1 + x)
+    """
+    return smooth.Sqrt(lift(expression))
+
+
+def sin(expression: Any) -> Expression:
+    """Return the sine of an expression in radians.
+
+    >>> sin(col("angle"))
+    sin(angle)
+    """
+    return smooth.Sin(lift(expression))
+
+
+def cos(expression: Any) -> Expression:
+    """Return the cosine of an expression in radians.
+
+    >>> cos(col("angle"))
+    cos(angle)
+    """
+    return smooth.Cos(lift(expression))
+
+
+def tanh(expression: Any) -> Expression:
+    """Return the hyperbolic tangent of an expression.
+
+    >>> tanh(col("x"))
+    tanh(x)
+    """
+    return smooth.Tanh(lift(expression))
+
+
+def power(expression: Any, exponent: float) -> Expression:
+    """Return an expression to a constant power, as ``expression ** exponent``.
+
+    >>> power(col("x"), 2)
+    x ** 2
+    """
+    return lift(expression) ** exponent

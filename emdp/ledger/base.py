@@ -1,0 +1,176 @@
+"""What every ledger does, wherever it is kept: append events to a hash chain, read them, verify them.
+
+An embedded file (:mod:`emdp.ledger.sqlite`) is one implementation. A ledger stores JSON and knows nothing of
+guarantees: who charges hands over a callback that admits or refuses a charge, and the ledger runs it while no
+other process can append.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from emdp.errors import LedgerError
+
+__all__ = ["KINDS", "Admit", "Entry", "Ledger"]
+
+KINDS = ("created", "budget", "validated", "charge")
+"""The kinds of events that this version writes and reads; a ledger that holds another kind is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event of a ledger, as it was stored.
+
+    Attributes
+    ----------
+    sequence : int
+        Place in the chain, from 1 on without gaps; the number of entries up to this one.
+    time : str
+        UTC, ISO 8601, when the event was appended; informative, since clocks may step back.
+    kind : str
+        One of ``KINDS``.
+    table : str
+        Name of the table whose budget the event concerns; empty for ``"created"``.
+    payload : dict
+        The event itself, as JSON values. Each reading gives a new dict: changing it changes no ledger.
+    previous_hash, hash : str
+        SHA-256 in hexadecimal: of the entry before (64 zeros for the first), and of this one with all it
+        holds.
+
+    Raises
+    ------
+    LedgerError
+        If the kind is unknown to this version.
+
+    >>> time = "2026-11-20T09:00:00.000000+00:00"
+    >>> Entry(2, time, "charge", "visits", {"query": "..."}, "0" * 64, "1" * 64).kind
+    'charge'
+    """
+
+    sequence: int
+    time: str
+    kind: str
+    table: str
+    payload: dict[str, Any] = field(hash=False)
+    previous_hash: str
+    hash: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise LedgerError(
+                f"ledger entry {self.sequence} is of kind {self.kind!r}, which this version does not know; "
+                "install the newer emdp that wrote it."
+            )
+
+
+Admit = Callable[[Sequence[Entry]], object]
+"""Given the entries of one table so far, raises if the event about to be appended must be refused."""
+
+
+class Ledger(ABC):
+    """An append-only chain of events on durable storage, shared by any number of processes and threads.
+
+    The chain shows that no entry was changed, left out or reordered, by accident or by hand. It cannot show
+    that somebody recomputed all of it, or put back an older copy that was intact: for both, keep a head hash
+    elsewhere and give it to :meth:`verify`.
+    """
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """Where the ledger is kept: the absolute path of its file."""
+
+    @property
+    @abstractmethod
+    def is_test(self) -> bool:
+        """Whether the ledger was made under the test switch, so that what it records is not private."""
+
+    @property
+    @abstractmethod
+    def ledger_id(self) -> str:
+        """The random name that the ledger got when it was created; a copy has the same."""
+
+    @abstractmethod
+    def append(self, kind: str, table: str, payload: dict[str, Any], *, admit: Admit | None = None) -> Entry:
+        """Append one event, and return only after it is on the disk.
+
+        No other process or thread can append between the call of ``admit`` and the end of this one, so what
+        ``admit`` allowed still holds when the event is written.
+
+        Parameters
+        ----------
+        kind : str
+            One of ``KINDS``, but ``"created"``.
+        table : str
+            Name of the table that the event concerns.
+        payload : dict
+            JSON values only: strings, finite numbers, booleans, None, lists and dicts with string keys.
+        admit : callable, optional
+            Called with the entries of ``table`` so far; whatever it raises refuses the event and reaches the
+            caller, and nothing is written. It must be quick, and must not append.
+
+        Returns
+        -------
+        Entry
+            The entry as written.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is damaged, held by another process for too long, or cannot be written. Nothing was
+            charged then, unless the message says that the entry was written or may have been.
+        UsageError
+            If an argument is malformed.
+        """
+
+    @abstractmethod
+    def entries(self, table: str | None = None, kind: str | None = None) -> tuple[Entry, ...]:
+        """Return the entries in order, those of one table or kind where given, after checking the new ones.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is damaged.
+        UsageError
+            If ``kind`` is none of ``KINDS``.
+        """
+
+    @abstractmethod
+    def head(self) -> tuple[int, str]:
+        """Return the sequence and the hash of the last entry: the hash to keep elsewhere, for
+        :meth:`verify`."""
+
+    @abstractmethod
+    def verify(self, head: str | None = None) -> tuple[int, str]:
+        """Walk the whole chain again, and return the sequence and the hash of its last entry.
+
+        Parameters
+        ----------
+        head : str, optional
+            A head hash that was kept elsewhere. It must be the hash of some entry: an older copy of the
+            ledger, or another ledger, lacks it.
+
+        Raises
+        ------
+        LedgerError
+            If the chain is broken or lacks ``head``.
+        UsageError
+            If ``head`` is not a SHA-256 in hexadecimal.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the ledger back; every later call but this one raises ``UsageError``."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,166 @@
+"""The hash chain: what is hashed, how one link follows another, and the check that it does.
+
+Independent of where the entries are stored, so that a ledger can be copied from one store to another with its
+hashes intact.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from emdp.errors import LedgerError, UsageError
+from emdp.ledger.base import Entry
+
+__all__ = [
+    "FIRST_PREVIOUS_HASH",
+    "REMEDY",
+    "Link",
+    "canonical_json",
+    "check_links",
+    "entry_of",
+    "is_hash",
+    "next_link",
+]
+
+FIRST_PREVIOUS_HASH = "0" * 64
+"""What stands for the hash before the first entry."""
+
+REMEDY = "put back the last good copy, and compare its head hash with one kept elsewhere."
+"""How the message about a damaged ledger ends."""
+
+_DOMAIN = "emdp ledger 1"
+"""Leads what is hashed, so that no other use of SHA-256 can give the hash of an entry."""
+
+
+class Link(NamedTuple):
+    """One entry as it is stored and hashed: the payload is canonical JSON text."""
+
+    sequence: int
+    time: str
+    kind: str
+    table: str
+    payload: str
+    previous_hash: str
+    hash: str
+
+
+def canonical_json(value: object) -> str:
+    """Return the one JSON text of ``value``: sorted keys, no spaces, ASCII only, shortest decimals.
+
+    Parameters
+    ----------
+    value : object
+        Strings, finite numbers, booleans, None, lists, tuples (stored as lists) and dicts with string keys.
+
+    Raises
+    ------
+    UsageError
+        If it holds anything else.
+
+    >>> canonical_json({"b": [1, 0.1], "a": None})
+    '{"a":null,"b":[1,0.1]}'
+    """
+    try:
+        _check_keys(value)
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"payload must hold JSON values only ({error}); pass finite numbers, text, lists, dicts."
+        ) from error
+
+
+def next_link(last: Link | None, time: str, kind: str, table: str, payload: str) -> Link:
+    """Return the link that follows ``last``, or the first one.
+
+    >>> first = next_link(None, "2026-11-20T09:00:00.000000+00:00", "created", "", "{}")
+    >>> first.sequence, first.previous_hash == FIRST_PREVIOUS_HASH, len(first.hash)
+    (1, True, 64)
+    """
+    sequence, previous = (1, FIRST_PREVIOUS_HASH) if last is None else (last.sequence + 1, last.hash)
+    return Link(
+        sequence, time, kind, table, payload, previous, _hash(sequence, time, kind, table, payload, previous)
+    )
+
+
+def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[Link]:
+    """Return the records that follow ``last`` as links, or raise at the first that does not.
+
+    Parameters
+    ----------
+    last : Link or None
+        The last link known to be good; None to start at the first.
+    records : iterable of tuples
+        What the store holds after ``last``, in order of sequence: the seven fields of a :class:`Link`.
+
+    Raises
+    ------
+    LedgerError
+        If a record has another type, a gap before it, or a hash that its content does not give.
+
+    >>> first = next_link(None, "2026-11-20T09:00:00.000000+00:00", "created", "", "{}")
+    >>> check_links(None, [tuple(first)]) == [first]
+    True
+    """
+    links = []
+    for record in records:
+        if tuple(map(type, record)) != (int, str, str, str, str, str, str):
+            raise LedgerError(
+                f"ledger entry after {0 if last is None else last.sequence} is damaged; {REMEDY}"
+            )
+        link = Link(*record)
+        if link != next_link(last, link.time, link.kind, link.table, link.payload):
+            raise LedgerError(
+                f"the chain breaks after entry {0 if last is None else last.sequence}: "
+                f"an entry was changed, left out or put in; {REMEDY}"
+            )
+        links.append(link)
+        last = link
+    return links
+
+
+def entry_of(link: Link) -> Entry:
+    """Return a checked link as an entry with its own copy of the payload.
+
+    Raises
+    ------
+    LedgerError
+        If the payload is not a JSON object or the kind is unknown.
+
+    >>> entry_of(next_link(None, "2026-11-20T09:00:00.000000+00:00", "created", "", '{"test":false}')).payload
+    {'test': False}
+    """
+    try:
+        payload = json.loads(link.payload)
+    except (ValueError, RecursionError) as error:
+        raise LedgerError(f"ledger entry {link.sequence} holds no JSON; {REMEDY}") from error
+    if not isinstance(payload, dict):
+        raise LedgerError(f"ledger entry {link.sequence} holds no JSON object; {REMEDY}")
+    return Entry(link.sequence, link.time, link.kind, link.table, payload, link.previous_hash, link.hash)
+
+
+def is_hash(text: str) -> bool:
+    """Say whether ``text`` is a SHA-256 in lower-case hexadecimal.
+
+    >>> is_hash("0" * 64), is_hash("0" * 63)
+    (True, False)
+    """
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")
+
+
+def _check_keys(value: object) -> None:
+    # json.dumps turns other keys into text without a word, so that two keys could become one.
+    if isinstance(value, dict):
+        if any(not isinstance(key, str) for key in value):
+            raise TypeError("a key is not a string")
+        for item in value.values():
+            _check_keys(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_keys(item)
+
+
+def _hash(sequence: int, time: str, kind: str, table: str, payload: str, previous: str) -> str:
+    # An array of JSON values, the payload as one string: no two contents share a text.
+    text = json.dumps([_DOMAIN, sequence, time, kind, table, payload, previous], separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,0 +1,31 @@
+"""SQLite's errors as errors of emdp: what happened to the ledger, and what to do about it."""
+
+import sqlite3
+from pathlib import Path
+
+from emdp.errors import LedgerError
+from emdp.ledger.chain import REMEDY
+
+__all__ = ["ledger_error"]
+
+_ANSWERS = {
+    sqlite3.SQLITE_BUSY: "is held by another process for too long; ask again when that has finished.",
+    sqlite3.SQLITE_LOCKED: "is held by another process for too long; ask again when that has finished.",
+    sqlite3.SQLITE_READONLY: "cannot be written; allow writing to it and to its folder.",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened with its log; allow reading and writing it and its folder.",
+    sqlite3.SQLITE_PERM: "cannot be opened; allow reading and writing it and its folder.",
+    sqlite3.SQLITE_FULL: "finds the disk full; nothing was charged, so make room and ask again.",
+    sqlite3.SQLITE_IOERR: "cannot be read or written, for the disk fails or is full; check it and ask again.",
+    sqlite3.SQLITE_NOTADB: f"is no SQLite file or begins damaged; name another file, or {REMEDY}",
+}
+
+
+def ledger_error(path: Path, error: sqlite3.Error | UnicodeError) -> LedgerError:
+    """Return what an SQLite error before the commit means for the ledger at ``path``.
+
+    >>> str(ledger_error(Path("city.ledger"), sqlite3.DatabaseError("malformed"))).partition(";")[0]
+    'ledger city.ledger is damaged (malformed)'
+    """
+    # The low byte is the primary code; text that is no UTF-8, in a table or in a message, carries none.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    return LedgerError(f"ledger {path} {_ANSWERS.get(code, f'is damaged ({error}); {REMEDY}')}")

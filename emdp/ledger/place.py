@@ -1,0 +1,151 @@
+"""Where a ledger file may lie, and how it comes into being: whole and durable, or not at all."""
+
+import os
+import sqlite3
+import stat
+import tempfile
+import uuid
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from emdp.errors import LedgerError
+from emdp.ledger.chain import FIRST_PREVIOUS_HASH, Link, canonical_json, next_link
+from emdp.ledger.schema import APPEND, MOVE_HEAD, SIDE_FILES, create_schema, prepare
+
+__all__ = ["check_place", "create_file", "is_immutable", "is_writable", "now"]
+
+_TEMPORARY = ".emdp-ledger-"
+"""How the name of a ledger begins while it is being made."""
+
+
+def check_place(path: Path) -> os.stat_result:
+    """Return the status of an existing ledger file, or raise unless it is a plain file under one name.
+
+    Raises
+    ------
+    LedgerError
+        If it is missing, a symbolic link, a folder or a device, empty, known by two names (each would have a
+        log of its own), or has a rollback journal beside it (a ledger never makes one).
+    """
+    # Never open() the file here: closing it would drop the locks of this process's SQLite connections to it.
+    try:
+        status = os.lstat(path)
+        if status.st_nlink > 1:
+            _remove_temporary_names(path, status)
+            status = os.lstat(path)
+        journal = os.path.lexists(f"{path}-journal")
+    except FileNotFoundError:
+        raise LedgerError(f"ledger {path} does not exist; check the path, or put the file back.") from None
+    except OSError as error:
+        raise LedgerError(
+            f"ledger {path} cannot be reached ({error.strerror}); check path and permissions."
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise LedgerError(f"ledger {path} is a link, a folder or a device; pass the path of the file itself.")
+    if status.st_size == 0:
+        raise LedgerError(f"ledger {path} is empty; put back the last good copy, or name a new file.")
+    if status.st_nlink > 1:
+        raise LedgerError(
+            f"ledger {path} has a second name (a hard link), which breaks its locks; remove one."
+        )
+    if journal:
+        raise LedgerError(f"ledger {path} has a foreign file {path.name}-journal beside it; move that away.")
+    return status
+
+
+def is_writable(path: Path) -> bool:
+    """Say whether this process may write the file and make files beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
+
+
+def is_immutable(path: Path) -> bool:
+    """Say whether this process cannot write the file and no log lies beside it, so that it needs no locks."""
+    return not is_writable(path) and not os.path.lexists(f"{path}-wal")
+
+
+def create_file(path: Path, *, test: bool) -> None:
+    """Make a ledger that holds its first entry, unless ``path`` exists by the time it is ready.
+
+    The file is made and flushed under another name in the same folder, then linked to ``path``: a crash
+    leaves a whole ledger or none, and of two processes that create at once one wins.
+
+    Raises
+    ------
+    LedgerError
+        If the folder is missing or cannot be written, or a log of a lost ledger lies beside ``path``.
+    """
+    for suffix in SIDE_FILES:
+        # A process that has just created the ledger has a log of it open: then the ledger exists.
+        if os.path.lexists(f"{path}{suffix}") and not os.path.lexists(path):
+            raise LedgerError(
+                f"ledger {path} is missing while {path.name}{suffix} is left of it, with charges perhaps; "
+                "put the ledger back, or name another file."
+            )
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+        # Closed before the file has its name: a close drops this process's locks on it, another thread's too.
+        os.close(handle)
+        try:
+            _write_first_entry(Path(temporary), test=test)
+            with suppress(FileExistsError):
+                os.link(temporary, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+        _sync_folder(path.parent)
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LedgerError(
+            f"ledger {path} cannot be created ({reason}); choose a writable folder on a local disk."
+        ) from error
+
+
+def now() -> str:
+    """Return the time as an entry holds it.
+
+    >>> len(now())
+    32
+    """
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
+    # Left by a process that was killed, or has not come, between linking the new file and removing its first
+    # name.
+    for other in path.parent.glob(f"{_TEMPORARY}*"):
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.lstat(other), status):
+                os.unlink(other)
+
+
+def _write_first_entry(path: Path, *, test: bool) -> None:
+    link = _first_link(test=test)
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None)) as connection:
+        prepare(connection)
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        connection.execute("BEGIN IMMEDIATE")
+        create_schema(connection, FIRST_PREVIOUS_HASH)
+        connection.execute(APPEND, link)
+        connection.execute(MOVE_HEAD, (link.sequence, link.hash))
+        connection.execute("COMMIT")
+        busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if mode != "wal" or busy or os.path.lexists(f"{path}-wal"):
+        raise LedgerError(
+            f"folder {path.parent} cannot hold a write-ahead log; choose a folder on a local disk."
+        )
+
+
+def _first_link(*, test: bool) -> Link:
+    # The id is a name, not a draw. From the operating system even under the test switch: its seeded stream
+    # must not depend on whether a ledger existed.
+    payload = canonical_json({"ledger_id": uuid.uuid4().hex, "test": test})
+    return next_link(None, now(), "created", "", payload)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,140 @@
+"""Exact arithmetic on the numbers of a guarantee: floats stand for the decimals that they print as.
+
+The rule, once for the whole package: a float that states a guarantee or a budget (alpha, epsilon, delta, r, a
+slack) means **the decimal number that** ``repr`` **prints for it**, so ``0.1`` means 1/10 although its binary
+value is a little more. Sums, products and comparisons are then exact fractions, which makes ten charges of
+0.1 fill a budget of 1.0 to the last digit, and neither more nor less. The rule is sound because the noise is
+checked against the same decimals: an event refuses a noise scale that does not cover its stated alpha and
+delta *as decimals* (:mod:`emdp.privacy.events`), with the scale and the sensitivity taken at their exact
+binary values.
+
+A result that must be a float again is rounded outward: up where it states a cost, down where it states a
+rest.
+"""
+
+import math
+from fractions import Fraction
+
+from emdp.checks import check_positive
+from emdp.errors import UsageError
+
+__all__ = ["as_decimal", "float_down", "float_up", "quotient_up", "root_down", "root_up", "split"]
+
+
+def as_decimal(number: float) -> Fraction:
+    """Return the decimal number that a float prints as, as an exact fraction.
+
+    >>> as_decimal(0.1) * 10 == 1, sum([0.1] * 10) == 1
+    (True, False)
+    >>> as_decimal(1e-12)
+    Fraction(1, 1000000000000)
+    """
+    return Fraction(repr(float(number)))
+
+
+def float_up(number: Fraction) -> float:
+    """Return the smallest float whose decimal is at least ``number``.
+
+    Raises
+    ------
+    UsageError
+        If the number is beyond the floats.
+
+    >>> float_up(as_decimal(0.1) + as_decimal(0.2)), 0.1 + 0.2
+    (0.3, 0.30000000000000004)
+    >>> as_decimal(float_up(Fraction(1, 3))) >= Fraction(1, 3)
+    True
+    """
+    result = _nearest(number)
+    while as_decimal(result) < number:
+        result = math.nextafter(result, math.inf)
+    return result
+
+
+def float_down(number: Fraction) -> float:
+    """Return the largest float whose decimal is at most ``number``.
+
+    >>> as_decimal(float_down(Fraction(2, 3))) <= Fraction(2, 3)
+    True
+    """
+    result = _nearest(number)
+    while as_decimal(result) > number:
+        result = math.nextafter(result, -math.inf)
+    return result
+
+
+def quotient_up(numerator: float, denominator: float) -> float:
+    """Return the smallest float at least ``numerator / denominator``, all three at their exact binary values.
+
+    >>> Fraction(quotient_up(1.0, 3.0)) * 3 >= 1
+    True
+    """
+    exact = Fraction(numerator) / Fraction(denominator)
+    result = _nearest(exact)
+    return result if Fraction(result) >= exact else math.nextafter(result, math.inf)
+
+
+def root_up(square: Fraction) -> float:
+    """Return the smallest float whose exact square is at least ``square``.
+
+    >>> root_up(Fraction(9, 4)), Fraction(root_up(Fraction(2))) ** 2 >= 2
+    (1.5, True)
+    """
+    result = _root(square)
+    return result if Fraction(result) ** 2 >= square else math.nextafter(result, math.inf)
+
+
+def root_down(square: Fraction) -> float:
+    """Return the largest float whose exact square is at most ``square``.
+
+    >>> root_down(Fraction(0)), Fraction(root_down(Fraction(2))) ** 2 <= 2
+    (0.0, True)
+    """
+    result = _root(square)
+    return result if Fraction(result) ** 2 <= square else math.nextafter(result, 0.0)
+
+
+def split(total: float, weights: tuple[float, ...]) -> tuple[float, ...]:
+    """Split an alpha, epsilon or delta by weights, so that the parts' decimals never add up to more than it.
+
+    Parameters
+    ----------
+    total : float
+        What is to be split, at least 0.
+    weights : tuple of float
+        Positive weights, at least one.
+
+    Returns
+    -------
+    tuple of float
+        One part a weight, rounded down.
+
+    >>> split(1.0, (1, 1, 2))
+    (0.25, 0.25, 0.5)
+    >>> sum(map(as_decimal, split(1.0, (0.1, 0.6)))) <= 1
+    True
+    """
+    if not weights:
+        raise UsageError("weights must hold at least one number; pass one weight for each part.")
+    shares = [as_decimal(check_positive("weight", weight)) for weight in weights]
+    whole = sum(shares)
+    return tuple(float_down(as_decimal(total) * share / whole) for share in shares)
+
+
+def _nearest(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise UsageError(
+            "a parameter of a guarantee is beyond 1.8e308; pass a smaller alpha or epsilon."
+        ) from None
+
+
+def _root(square: Fraction) -> float:
+    """Return a float next to the root: at most one spacing away on either side."""
+    result = math.sqrt(_nearest(square))
+    while Fraction(math.nextafter(result, 0.0)) ** 2 > square:
+        result = math.nextafter(result, 0.0)
+    while Fraction(result) ** 2 < square and Fraction(math.nextafter(result, math.inf)) ** 2 < square:
+        result = math.nextafter(result, math.inf)
+    return result

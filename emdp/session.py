@@ -1,0 +1,403 @@
+"""Sessions: refuse, price, charge the ledger, and only then compute, draw and answer."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from emdp.answers import Answer, ColumnDescription, Preview, Receipt
+from emdp.errors import LedgerError, UsageError
+from emdp.estimators import LinearPlan, LinearQuery, plan_linear
+from emdp.expressions import Mean, VectorMean, evaluate, mean, vector_mean
+from emdp.ledger import Entry, open_ledger
+from emdp.noise.rng import is_seeded
+from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
+from emdp.statistic import Statistic
+from emdp.tables import Table, mean_of_user_means, read
+
+__all__ = ["Session", "read"]
+
+ASSUMPTIONS = (
+    "the public list or number of users is right, and does not come from the private records",
+    "the item space (domain, metric, diameter) was fixed without looking at the private records",
+)
+
+
+class Session:
+    """Questions about one private table, paid from a budget that is kept in a ledger on disk.
+
+    Parameters
+    ----------
+    table : Table
+        What :func:`emdp.read` returned.
+    budget : Guarantee, or a sequence of one ``EmdDP`` and one ``UserDP``
+        What all releases together may spend. The first session on a table writes it to the ledger; a later one
+        with another budget, space or user column is refused.
+    ledger : path
+        The ledger's file on a local disk; made if absent.
+    gaussian_share : float
+        Share of an ``EmdDP`` budget set aside, once and for all, for Gaussian noise, whose ``mu^2`` add up there
+        (:mod:`emdp.privacy.filter` says why a split must be fixed beforehand). 0: Gaussian releases are charged by
+        their ``(alpha, delta)`` like all others.
+
+    Raises
+    ------
+    UsageError
+        If an argument is malformed.
+    LedgerError
+        If the ledger is damaged, holds another budget for the table, or was made on the other side of the test switch.
+
+    Guarantee
+    ---------
+    All answers of all sessions on the table satisfy the budget: the sum of ``alpha`` and of ``delta``, with ``mu^2``
+    of Gaussian noise under the share, is a filter that holds for parameters chosen after seeing answers (EMD 7).
+
+    >>> import tempfile
+    >>> from emdp.privacy import EmdDP
+    >>> from emdp.spaces import Interval
+    >>> from emdp.expressions import col
+    >>> rows = {"user": [1, 1, 2], "x": [0.1, 0.4, 0.9]}
+    >>> table = read(rows, user="user", space=Interval("x", 0, 1), users=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     session = Session(table, budget=EmdDP(alpha=10), ledger=f"{folder}/x.ledger")
+    ...     answer = session.mean(col("x"), alpha=4, name="x")
+    ...     answer.frame.columns, session.remaining().alpha
+    (['x', 'x_low', 'x_high'], 6.0)
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        budget: Guarantee | Sequence[Guarantee],
+        ledger: str | os.PathLike[str],
+        gaussian_share: float = 0.0,
+    ) -> None:
+        if not isinstance(table, Table):
+            raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
+        self._table = table
+        self._budgets = _budgets(budget, gaussian_share)
+        self._ledger = open_ledger(ledger, test=is_seeded())
+        try:
+            self._declare_budgets()
+        except BaseException:
+            self._ledger.close()
+            raise
+
+    @property
+    def table(self) -> Table:
+        """The private table."""
+        return self._table
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the ledger back."""
+        self._ledger.close()
+
+    def mean(
+        self,
+        expression: Any,
+        *,
+        alpha: float | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        name: str | None = None,
+    ) -> Answer:
+        """Release the mean over users of the mean over each user's records of an expression.
+
+        Every user weighs the same, whatever the number of records; a user without records counts with the
+        space's neutral item.
+
+        Parameters
+        ----------
+        expression : Expression
+            Function of one record, such as ``emdp.distance_to((40.7, -74.0))``.
+        alpha : float, optional
+            Charged to an ``EmdDP`` budget, or to a ``UserDP`` one as epsilon.
+        epsilon : float, optional
+            User-level privacy instead, charged to a ``UserDP`` budget. Exactly one of the two.
+        delta : float
+            Above 0, Gaussian noise may be chosen.
+        name : str, optional
+            Column of the answer.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        NotLipschitzError
+            If the expression has no finite Lipschitz constant.
+        BudgetExceededError
+            If the budget does not cover the release; nothing is charged then.
+        DataRuleError
+            If the records break a declared rule; nothing is charged then.
+
+        Guarantee
+        ---------
+        ``(alpha, delta)`` unbounded central d_EM-DP: EMD 2, theorem 4.1 and "Answer".
+        """
+        return self.answer(mean(expression, alpha=alpha, epsilon=epsilon, delta=delta, name=name))
+
+    def vector_mean(
+        self,
+        expressions: Iterable[Any],
+        *,
+        alpha: float | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        noise: Any = "auto",
+        names: Iterable[str] | None = None,
+    ) -> Answer:
+        """Release several means with one draw of noise, for one price.
+
+        Parameters
+        ----------
+        expressions : sequence of Expression
+            Functions of one record.
+        alpha, epsilon, delta
+            As in :meth:`mean`, for the whole vector.
+        noise : {"auto", "laplace", "k_norm", "gaussian"}
+            The law of the noise; by default the one with the smallest expected error.
+        names : sequence of str, optional
+            Columns of the answer.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        EmdpError
+            As :meth:`mean`.
+        """
+        query = vector_mean(expressions, alpha=alpha, epsilon=epsilon, delta=delta, noise=noise, names=names)
+        return self.answer(query)
+
+    def answer(self, query: LinearQuery) -> Answer:
+        """Answer a frozen query, as made by :func:`emdp.mean` or :func:`emdp.vector_mean`.
+
+        The order is fixed: the query is checked and priced from public numbers; the table's rules are validated if
+        this data version was not; the ledger is charged on disk; only then is the statistic computed, noise drawn,
+        and the answer made. A crash after the charge leaves the charge.
+        """
+        plan = self._plan(query)
+        charged = self._priced(plan.event)
+        version = self._validated_version()
+        entry = self._charge(plan, query, charged, version)
+        return self._release(plan, query, entry)
+
+    def preview(self, query: LinearQuery) -> Preview:
+        """Say what a query would cost and how far off it would be. No private value is touched, nothing is spent.
+
+        Parameters
+        ----------
+        query : Mean or VectorMean
+            As for :meth:`answer`.
+
+        Returns
+        -------
+        Preview
+        """
+        plan = self._plan(query)
+        account = self._account(self._priced(plan.event))
+        return Preview(
+            **_description(plan, query, self._table),
+            affordable=account.affordable(plan.event),
+            alpha=plan.guarantee.level,
+        )
+
+    def spent(self, kind: type[Guarantee] | None = None) -> Guarantee:
+        """Return what was spent of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
+        return self._account(self._budget_of(kind)).spent
+
+    def remaining(self, kind: type[Guarantee] | None = None) -> Guarantee:
+        """Return what is left of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
+        return self._account(self._budget_of(kind)).remaining
+
+    def history(self) -> pl.DataFrame:
+        """Return the table's charges, one row an event.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns sequence, time, query, mechanism, alpha, delta, kind, hash.
+        """
+        rows = []
+        for entry in self._ledger.entries(self._table.name, "charge"):
+            event = event_from_json(entry.payload["event"])
+            rows.append(
+                {
+                    "sequence": entry.sequence,
+                    "time": entry.time,
+                    "query": entry.payload["query"],
+                    "mechanism": type(event).__name__.removesuffix("Event"),
+                    "alpha": event.guarantee.level,
+                    "delta": event.guarantee.delta,
+                    "kind": event.guarantee.kind_name,
+                    "hash": entry.hash,
+                }
+            )
+        schema = {"sequence": pl.Int64, "time": pl.String, "query": pl.String, "mechanism": pl.String}
+        return pl.DataFrame(
+            rows, schema={**schema, "alpha": pl.Float64, "delta": pl.Float64, "kind": pl.String, "hash": pl.String}
+        )
+
+    def _plan(self, query: LinearQuery) -> LinearPlan:
+        if not isinstance(query, Mean | VectorMean):
+            raise UsageError(
+                f"query must be made by emdp.mean or emdp.vector_mean, not {type(query).__name__}; make one of these."
+            )
+        return plan_linear(query, space=self._table.space, users=self._table.n)
+
+    def _budget_of(self, kind: type[Guarantee] | None) -> Budget:
+        for budget in self._budgets:
+            if kind is None or isinstance(budget.guarantee, kind):
+                return budget
+        raise UsageError(f"kind must be that of a budget of this session, which has no {kind}; pass EmdDP or UserDP.")
+
+    def _priced(self, event: Event) -> Budget:
+        """Return the budget that pays: of the event's own kind, or else one that it converts to."""
+        own = [budget for budget in self._budgets if type(budget.guarantee) is type(event.guarantee)]
+        errors = []
+        for budget in own or self._budgets:
+            try:
+                convert(event.guarantee, budget.guarantee.kind)
+            except UsageError as error:
+                errors.append(error)
+            else:
+                return budget
+        raise errors[0]
+
+    def _account(self, budget: Budget, entries: Sequence[Entry] | None = None) -> Account:
+        if entries is None:
+            entries = self._ledger.entries(self._table.name)
+        kind = budget.guarantee.kind_name
+        charges = [
+            event_from_json(entry.payload["event"])
+            for entry in entries
+            if entry.kind == "charge" and entry.payload["budget"] == kind
+        ]
+        return Account.from_charges(budget, charges)
+
+    def _declare_budgets(self) -> None:
+        identity = {"space": _digest(self._table.space.to_json()), "user": self._table.user}
+        for position, budget in enumerate(self._budgets):
+            payload = {"budget": budget.to_json(), "kind": budget.guarantee.kind_name, **identity}
+
+            def admit(entries: Sequence[Entry], position: int = position, payload: dict[str, Any] = payload) -> None:
+                declared = [entry.payload for entry in entries if entry.kind == "budget"]
+                if position < len(declared):
+                    _check_same(declared[position], payload, self._table.name)
+                    raise _AlreadyDeclaredError
+
+            try:
+                self._ledger.append("budget", self._table.name, payload, admit=admit)
+            except _AlreadyDeclaredError:
+                continue
+
+    def _validated_version(self) -> str:
+        """Validate the table's rules unless this data version was already, so that no later error depends on it."""
+        version = self._table.data_version()
+        key = {
+            "data_version": version,
+            "space": _digest(self._table.space.to_json()),
+            "users": self._table.users.digest(),
+            "records": self._table.records,
+        }
+        if all(entry.payload != key for entry in self._ledger.entries(self._table.name, "validated")):
+            self._table.validate()
+            self._ledger.append("validated", self._table.name, key)
+        return version
+
+    def _charge(self, plan: LinearPlan, query: LinearQuery, budget: Budget, version: str) -> Entry:
+        payload = {
+            "event": plan.event.to_json(),
+            "budget": budget.guarantee.kind_name,
+            "query": _text(query),
+            "data_version": version,
+            "users": self._table.n,
+        }
+
+        def admit(entries: Sequence[Entry]) -> None:
+            self._account(budget, entries).charge(plan.event)
+
+        return self._ledger.append("charge", self._table.name, payload, admit=admit)
+
+    def _release(self, plan: LinearPlan, query: LinearQuery, entry: Entry) -> Answer:
+        expressions = [column.expression for column in plan.columns]
+        if plan.mechanism.is_exact:
+            # A constant is the same at every item, so the table need not be touched.
+            space = self._table.space
+            statistic = Statistic([Fraction(float(evaluate(e, space, space.neutral_item)[0])) for e in expressions])
+        else:
+            statistic = mean_of_user_means(self._table, expressions)
+        released = plan.mechanism.release(statistic.open())
+        exact = tuple(float(value) for value in statistic.open()) if is_seeded() else None
+        return Answer(
+            **_description(plan, query, self._table),
+            values=tuple(float(value) for value in released),
+            receipt=Receipt(self._ledger.path, entry.sequence, entry.hash),
+            _exact=exact,
+        )
+
+
+class _AlreadyDeclaredError(Exception):
+    """The ledger holds the same budget already; raised inside a transaction to leave it unchanged."""
+
+
+def _budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float) -> tuple[Budget, ...]:
+    listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget)
+    if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
+        raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of two; pass one.")
+    if len({type(guarantee) for guarantee in listed}) < len(listed):
+        raise UsageError("budget names a kind of guarantee twice; pass one EmdDP and one UserDP at most.")
+    return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)
+
+
+def _check_same(declared: dict[str, Any], wanted: dict[str, Any], name: str) -> None:
+    for key, what in (("budget", "budget"), ("space", "space"), ("user", "user column")):
+        if declared.get(key) != wanted[key]:
+            shown = f" ({Budget.from_json(declared['budget']).guarantee})" if key == "budget" else ""
+            raise LedgerError(
+                f"the ledger holds another {what} for table {name!r}{shown}; pass the same, or use another table name."
+            )
+
+
+def _description(plan: LinearPlan, query: LinearQuery, table: Table) -> dict[str, Any]:
+    columns = tuple(
+        ColumnDescription(column.name, str(column.expression), column.lipschitz, column.low, column.high)
+        for column in plan.columns
+    )
+    return {
+        "query": _text(query),
+        "columns": columns,
+        "mechanism": plan.mechanism,
+        "guarantee": plan.guarantee,
+        "choice": plan.choice,
+        "users": table.n,
+        "assumptions": ASSUMPTIONS,
+    }
+
+
+def _text(query: LinearQuery) -> str:
+    if isinstance(query, Mean):
+        return f"mean({query.expression})"
+    return f"vector_mean({', '.join(map(str, query.expressions))})"
+
+
+def _digest(description: Any) -> str:
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()

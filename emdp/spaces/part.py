@@ -1,0 +1,171 @@
+"""What every space but ``Product`` shares: reading a frame, the ``on_invalid`` rule, weights, a repr."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from emdp.checks import check_finite, check_positive
+from emdp.errors import InternalError, InvalidItemError, UsageError
+from emdp.frames import columns_of
+from emdp.spaces.base import Floats, Mask, Space
+
+__all__ = ["Part", "Weighted", "check_columns", "check_diameter", "check_unit", "numeric_items"]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A part of a product with its weight, made by ``part.weighted(weight)`` and accepted by ``Product``.
+
+    Parameters
+    ----------
+    space : Space
+        The part.
+    weight : float
+        Its positive, finite weight; only ratios of weights matter (EMD 2, "Product spaces").
+
+    Raises
+    ------
+    UsageError
+        If the space is none, or the weight is not positive and finite.
+    """
+
+    space: Space
+    weight: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Space):
+            raise UsageError(f"space must be a Space, not {type(self.space).__name__}; weigh a space.")
+        object.__setattr__(self, "weight", check_positive("weight", self.weight))
+
+
+class Part(Space):
+    """A space that can be a part of a product: everything but ``Product`` itself."""
+
+    def weighted(self, weight: float) -> Weighted:
+        """Return the space with a weight, for ``Product``.
+
+        >>> from emdp.spaces import Interval
+        >>> Interval("x", 0, 1).weighted(2).weight
+        2.0
+        """
+        return Weighted(self, weight)
+
+    def __repr__(self) -> str:
+        """Return the call that makes the space."""
+        arguments = (f"{name}={value!r}" for name, value in self.to_json().items() if name != "kind")
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+    def valid_mask(self, frame: object) -> Mask:
+        """Say of each row of a frame whether its item lies in the domain."""
+        return self._inside(self._read(frame))
+
+    def encode(self, frame: object) -> Floats:
+        """Return the encoded items of a frame, shape (rows, width), after the ``on_invalid`` rule."""
+        items = self._read(frame)
+        invalid: Mask = np.logical_not(self._inside(items))
+        count = int(invalid.sum())
+        if count == 0:
+            return items
+        if self.on_invalid == "error":
+            raise InvalidItemError(
+                f"{count} of {len(items)} rows have no item of the {self.kind} space in "
+                f"{_listed(self.columns)}; repair them or choose another on_invalid."
+            )
+        if self.on_invalid == "clamp":
+            items[invalid] = self._clamped(items[invalid])
+            invalid = np.asarray(np.isnan(items).any(axis=1), dtype=np.bool_)
+        items[invalid] = self.neutral_item
+        return items
+
+    @abstractmethod
+    def _read(self, frame: object) -> Floats:
+        """Return a fresh array of encoded items, NaN where there is no value or an unknown one."""
+
+    @abstractmethod
+    def _inside(self, items: Floats) -> Mask:
+        """Say of each row of ``_read`` whether it is an item of the domain."""
+
+    def _clamped(self, items: Floats) -> Floats:
+        """Return invalid rows of ``_read`` moved into the domain, NaN where only the neutral item is left."""
+        raise InternalError(f"a {self.kind} space has no clamp, yet was made with one; please report this.")
+
+    def _set(self, **fields: object) -> None:
+        """Set fields of the frozen dataclass from its ``__init__``."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+
+def numeric_items(frame: object, columns: Sequence[str]) -> Floats:
+    """Return numeric columns of a frame side by side as float64, NaN for NULL, shape (rows, columns).
+
+    Raises
+    ------
+    UsageError
+        If a column is missing or holds no numbers.
+
+    >>> numeric_items({"x": [1, None]}, ["x"]).tolist()
+    [[1.0], [nan]]
+    """
+    found = columns_of("the frame", frame, columns)
+    for name, series in found.items():
+        if not (series.dtype.is_numeric() or series.dtype == pl.Null):
+            raise UsageError(
+                f"column {name!r} must hold numbers, not {series.dtype}; cast it, or name another column."
+            )
+    return np.column_stack([series.cast(pl.Float64).to_numpy() for series in found.values()])
+
+
+def check_columns(name: str, columns: object) -> tuple[str, ...]:
+    """Return column names as a tuple, or raise if they are not distinct, non-empty strings.
+
+    >>> check_columns("columns", ["a", "b"])
+    ('a', 'b')
+    """
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
+        raise UsageError(
+            f"{name} must be a sequence of column names, got {columns!r}; pass a list of strings."
+        )
+    for column in columns:
+        if not isinstance(column, str) or not column:
+            raise UsageError(f"{name} must hold column names, got {column!r}; pass non-empty strings.")
+    if len(set(columns)) < len(columns):
+        raise UsageError(f"{name} names a column twice in {list(columns)!r}; name each once.")
+    return tuple(columns)
+
+
+def check_unit(unit: object) -> str | None:
+    """Return the name of a natural unit, or raise if it is neither None nor a non-empty string.
+
+    >>> check_unit("minutes")
+    'minutes'
+    """
+    if unit is not None and (not isinstance(unit, str) or not unit):
+        raise UsageError(f"unit must be a string such as 'minutes', got {unit!r}; pass one or leave it out.")
+    return unit
+
+
+def check_diameter(diameter: object, domain_diameter: float) -> float:
+    """Return the declared diameter, or the domain's where none is declared.
+
+    Raises
+    ------
+    UsageError
+        If the declared one is not positive and finite, or none is declared and the domain's is 0.
+
+    >>> check_diameter(None, 10.0), check_diameter(3, 10.0)
+    (10.0, 3.0)
+    """
+    if diameter is not None:
+        return check_positive("diameter", diameter)
+    if domain_diameter <= 0:
+        raise UsageError(
+            "all items of the domain are at distance 0, so diameter must be given; pass diameter=."
+        )
+    return check_finite("the domain's diameter", domain_diameter)
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(map(repr, columns))

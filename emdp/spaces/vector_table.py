@@ -1,0 +1,207 @@
+"""Public tables of vectors: read from a file or a frame, identified by a digest, carried in JSON."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from emdp.errors import UsageError
+from emdp.frames import to_polars
+from emdp.spaces.base import Floats
+from emdp.spaces.finite import check_labels
+from emdp.spaces.rounding import LARGEST_COORDINATE
+
+__all__ = ["digest_of", "from_inline", "read_vectors", "to_inline"]
+
+Table = tuple[tuple[Any, ...], Floats]
+"""Keys and their vectors, of shape (keys, dimension)."""
+
+
+def read_vectors(source: object, key: str | None, vector: str | Sequence[str] | None) -> Table:
+    """Return the keys and the vectors of a public table.
+
+    Parameters
+    ----------
+    source : path or frame
+        A local ``.parquet`` or ``.csv`` file, a frame with the Arrow C stream interface, or a mapping of
+        columns.
+    key : str or None
+        The column of keys, strings or integers; by default the only column of such a type, or the only column
+        of strings.
+    vector : str, sequence of str or None
+        The column of vectors (an Array or List of numbers), or numeric columns, one a coordinate; by default
+        the only Array or List column, or else all numeric columns but the key.
+
+    Returns
+    -------
+    tuple
+        The keys, distinct, and a read-only float64 array of shape (keys, dimension).
+
+    Raises
+    ------
+    UsageError
+        If the source cannot be read, no such columns stand out, keys repeat or a number is not finite.
+
+    >>> keys, vectors = read_vectors({"word": ["a", "b"], "x": [0.0, 1.0], "y": [2.0, 3.0]}, None, None)
+    >>> keys, vectors.tolist()
+    (('a', 'b'), [[0.0, 2.0], [1.0, 3.0]])
+    """
+    frame = _frame_of(source)
+    key = _key_column(frame) if key is None else _known(frame, "key", key)
+    names = _vector_columns(frame, key) if vector is None else vector
+    keys = _keys_of(frame.get_column(key))
+    matrix = _vectors_of(frame, [names] if isinstance(names, str) else list(names))
+    if not (np.abs(matrix) <= LARGEST_COORDINATE).all():
+        raise UsageError("vectors must hold finite numbers, without NULL or NaN; drop the rows that do not.")
+    if matrix.shape[1] == 0:
+        raise UsageError("vectors have no coordinates; pass vectors of at least one number.")
+    matrix.flags.writeable = False
+    return keys, matrix
+
+
+def digest_of(table: Table) -> str:
+    """Return the SHA-256 of keys and vectors, whatever file they came from, in hexadecimal.
+
+    >>> len(digest_of((("a",), np.zeros((1, 2)))))
+    64
+    """
+    keys, matrix = table
+    head = json.dumps([list(matrix.shape), list(keys)]).encode()
+    return hashlib.sha256(head + b"\n" + matrix.astype("<f8").tobytes()).hexdigest()
+
+
+def to_inline(table: Table) -> dict[str, Any]:
+    """Return keys and vectors as JSON-ready values: the numbers as base64 of little-endian float64.
+
+    >>> to_inline((("a",), np.zeros((1, 1))))
+    {'keys': ['a'], 'dimension': 1, 'float64': 'AAAAAAAAAAA='}
+    """
+    keys, matrix = table
+    numbers = base64.b64encode(matrix.astype("<f8").tobytes()).decode()
+    return {"keys": list(keys), "dimension": matrix.shape[1], "float64": numbers}
+
+
+def from_inline(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns ``key`` and ``vector`` from what :func:`to_inline` made, or raise ``UsageError``.
+
+    >>> from_inline({"keys": ["a"], "dimension": 1, "float64": "AAAAAAAAAAA="})["vector"].tolist()
+    [[0.0]]
+    """
+    if set(data) != {"keys", "dimension", "float64"}:
+        raise UsageError(
+            f"vectors must hold keys, dimension and float64, not {sorted(data)}; pass those three."
+        )
+    try:
+        numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
+        matrix = numbers.astype(np.float64).reshape(len(data["keys"]), int(data["dimension"]))
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise UsageError("vectors' float64 does not decode to one vector a key; write it anew.") from error
+    return {"key": data["keys"], "vector": matrix}
+
+
+def _frame_of(source: object) -> pl.DataFrame:
+    if isinstance(source, str | Path):
+        return _read_file(str(source))
+    if isinstance(source, Mapping):
+        # Polars takes the type of nested lists from the first number, and then fails at the first fraction.
+        source = {name: _as_matrix(values) for name, values in source.items()}
+    return to_polars("vectors", source)
+
+
+def _read_file(path: str) -> pl.DataFrame:
+    if "://" in path:
+        raise UsageError(f"vectors must be a local file, not {path!r}; download it first.")
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".parquet", ".csv"):
+        raise UsageError(f"vectors must be a .parquet or .csv file or a frame, got {path!r}; convert it.")
+    try:
+        return pl.read_parquet(path) if suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UsageError(
+            f"the vectors at {path!r} cannot be read ({type(error).__name__}); check the file."
+        ) from error
+
+
+def _as_matrix(values: Any) -> Any:
+    nested = isinstance(values, Sequence) and len(values) > 0 and isinstance(values[0], Sequence | np.ndarray)
+    if not nested or isinstance(values[0], str):
+        return values
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError("vectors must hold lists of numbers of one length; repair the others.") from error
+
+
+def _known(frame: pl.DataFrame, name: str, column: str) -> str:
+    if column not in frame.columns:
+        raise UsageError(
+            f"{name}={column!r} is no column of the vectors, only {frame.columns}; name one of them."
+        )
+    return column
+
+
+def _key_column(frame: pl.DataFrame) -> str:
+    types = frame.schema
+    texts = [name for name in types if types[name] in (pl.String, pl.Categorical, pl.Enum)]
+    for found in (texts, [name for name in types if types[name].is_integer()]):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            break
+    raise UsageError(f"the key column of the vectors is not clear among {frame.columns}; name it by key=.")
+
+
+def _vector_columns(frame: pl.DataFrame, key: str) -> list[str]:
+    types = frame.schema
+    nested = [name for name in types if isinstance(types[name], pl.Array | pl.List)]
+    numeric = [name for name in types if types[name].is_numeric() and name != key]
+    if len(nested) > 1 or not (nested or numeric):
+        raise UsageError(f"the vector column is not clear among {frame.columns}; name it by vector=.")
+    return nested or numeric
+
+
+def _keys_of(series: pl.Series) -> tuple[Any, ...]:
+    if series.dtype in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    if not (series.dtype == pl.String or series.dtype.is_integer()):
+        raise UsageError(
+            f"the key column {series.name!r} must hold strings or integers, not {series.dtype}; cast it."
+        )
+    if series.null_count():
+        raise UsageError(f"the key column {series.name!r} holds NULL; drop those rows.")
+    return check_labels(f"the key column {series.name!r}", series.to_list())
+
+
+def _vectors_of(frame: pl.DataFrame, names: list[str]) -> Floats:
+    columns = [frame.get_column(_known(frame, "vector", name)) for name in names]
+    if len(columns) == 1 and isinstance(columns[0].dtype, pl.Array | pl.List):
+        return _unnested(columns[0])
+    for column in columns:
+        if not column.dtype.is_numeric():
+            raise UsageError(
+                f"the vector column {column.name!r} must hold numbers, not {column.dtype}; cast it."
+            )
+    if not columns:
+        raise UsageError("vector names no column; name one or leave it out.")
+    return np.column_stack([column.cast(pl.Float64).to_numpy() for column in columns])
+
+
+def _unnested(column: pl.Series) -> Floats:
+    dtype: Any = column.dtype
+    if not dtype.inner.is_numeric():
+        raise UsageError(f"the vector column {column.name!r} must hold numbers, not {dtype.inner}; cast it.")
+    if isinstance(dtype, pl.List):
+        lengths = column.list.len().unique()
+        if len(lengths) != 1 or not lengths[0]:
+            raise UsageError(f"the vectors of {column.name!r} differ in length or are empty; repair them.")
+        column = column.list.to_array(int(lengths[0]))
+    elif column.null_count():
+        raise UsageError(f"the vector column {column.name!r} holds NULL; drop those rows.")
+    array: Any = column.cast(pl.Array(pl.Float64, column.dtype.shape[0]))  # type: ignore[attr-defined]
+    return np.array(array.to_numpy(), dtype=np.float64).reshape(len(column), -1)

@@ -1,0 +1,150 @@
+"""The ``on_invalid`` rule of a continuous part as SQL: which rows are valid, and what stands for the others.
+
+The same rules as ``Space.encode`` in numpy; ``tests/tables`` compares the two on every kind of bad value. Comparisons
+with NULL or NaN are never true, so a plain range test already says "invalid" for both (DuckDB orders NaN above
+every number).
+"""
+
+import functools
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from emdp.errors import InternalError
+from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+from emdp.spaces.rounding import UNIT_ROUNDOFF
+from emdp.tables import fragments as sql
+from emdp.tables.fragments import Sql
+
+__all__ = ["CleanColumns", "clean_columns"]
+
+
+@dataclass(frozen=True)
+class CleanColumns:
+    """A part's columns in SQL.
+
+    Parameters
+    ----------
+    valid : Sql
+        True where the row's item lies in the domain.
+    raw : mapping of str to Sql
+        The columns as they are, right where ``valid`` holds.
+    clean : mapping of str to Sql
+        The columns after the rule, right everywhere.
+    """
+
+    valid: Sql
+    raw: Mapping[str, Sql]
+    clean: Mapping[str, Sql]
+
+
+def clean_columns(part: Space, raw: Mapping[str, Sql]) -> CleanColumns:
+    """Return the SQL of a continuous part's rule.
+
+    Parameters
+    ----------
+    part : Space
+        An ``Interval``, ``Cycle``, ``Geo`` or ``Vector``.
+    raw : mapping of str to Sql
+        Each of the part's columns as a DOUBLE expression.
+    """
+    valid = sql.both(_valid(part, raw))
+    neutral = dict(zip(part.columns, part.neutral_item[0].tolist(), strict=True))
+    if part.on_invalid == "clamp":
+        missing = sql.either(_missing(value) for value in raw.values())
+        inside = _clamped(part, raw)
+        clean = {
+            name: sql.case([(missing, sql.number(neutral[name]))], value) for name, value in inside.items()
+        }
+    else:
+        # After validate() no row is invalid under "error"; should one slip in since, it counts as neutral,
+        # because an error now would depend on the data (style.md rule 18).
+        clean = {name: sql.case([(valid, raw[name])], sql.number(neutral[name])) for name in part.columns}
+    return CleanColumns(valid, dict(raw), clean)
+
+
+def _valid(part: Space, raw: Mapping[str, Sql]) -> list[Sql]:
+    if isinstance(part, Interval):
+        return _between(raw[part.column], part.low, part.high)
+    if isinstance(part, Cycle):
+        value = raw[part.column]
+        return [
+            sql.compare(value, ">=", sql.number(0)),
+            sql.compare(value, "<", sql.number(part.period)),
+        ]
+    if isinstance(part, Geo):
+        south, west, north, east = part.box
+        return _between(raw[part.lat], south, north) + _between(raw[part.lon], west, east)
+    if isinstance(part, Vector):
+        if part.box is not None:
+            pairs = zip(part.columns, part.box, strict=True)
+            return [test for name, (low, high) in pairs for test in _between(raw[name], low, high)]
+        return [sql.compare(_squared_norm(raw), "<=", sql.number(_radius(part) ** 2))]
+    raise InternalError(f"no SQL rule for a {part.kind} part.")
+
+
+def _clamped(part: Space, raw: Mapping[str, Sql]) -> dict[str, Sql]:
+    if isinstance(part, Interval):
+        return {part.column: _clamp(raw[part.column], part.low, part.high)}
+    if isinstance(part, Cycle):
+        return {part.column: _modulo(raw[part.column], part.period, part.neutral)}
+    if isinstance(part, Geo):
+        south, west, north, east = part.box
+        return {part.lat: _clamp(raw[part.lat], south, north), part.lon: _clamp(raw[part.lon], west, east)}
+    if isinstance(part, Vector):
+        if part.box is not None:
+            pairs = zip(part.columns, part.box, strict=True)
+            return {name: _clamp(raw[name], low, high) for name, (low, high) in pairs}
+        # As far inside as the space's own rule puts it.
+        return _on_sphere(raw, _radius(part) * (1 - 4 * (len(part.columns) + 4) * UNIT_ROUNDOFF))
+    raise InternalError(f"no SQL rule for a {part.kind} part.")
+
+
+def _modulo(value: Sql, period: float, neutral: float) -> Sql:
+    # An infinity has no remainder; that of a tiny negative number rounds up to the period itself, which is 0.
+    left = sql.remainder(value, sql.number(period))
+    lifted = sql.case([(sql.compare(left, "<", sql.number(0)), sql.add(left, sql.number(period)))], left)
+    closed = sql.case([(sql.compare(lifted, ">=", sql.number(period)), sql.number(0))], lifted)
+    return sql.case([(_is_infinite(value), sql.number(neutral))], closed)
+
+
+def _on_sphere(raw: Mapping[str, Sql], radius: float) -> dict[str, Sql]:
+    # The limit of the ray where a coordinate is infinite, and scaled first so that no square overflows.
+    sizes = [sql.call("ABS", value) for value in raw.values()]
+    largest = sql.call("GREATEST", *sizes) if len(sizes) > 1 else sizes[0]
+    some = sql.either(_is_infinite(value) for value in raw.values())
+    rays = {}
+    for name, value in raw.items():
+        limit = sql.case([(_is_infinite(value), sql.call("SIGN", value))], sql.number(0))
+        rays[name] = sql.case([(some, limit)], sql.divide(value, largest))
+    length = sql.call("SQRT", _squared_norm(rays))
+    return {name: sql.multiply(sql.divide(ray, length), sql.number(radius)) for name, ray in rays.items()}
+
+
+def _is_infinite(value: Sql) -> Sql:
+    return sql.compare(sql.call("ABS", value), ">", sql.number(sys.float_info.max))
+
+
+def _missing(value: Sql) -> Sql:
+    return sql.either([sql.is_null(value), sql.call("ISNAN", value)])
+
+
+def _between(value: Sql, low: float, high: float) -> list[Sql]:
+    return [
+        sql.compare(value, ">=", sql.number(low)),
+        sql.compare(value, "<=", sql.number(high)),
+    ]
+
+
+def _clamp(value: Sql, low: float, high: float) -> Sql:
+    return sql.call("LEAST", sql.call("GREATEST", value, sql.number(low)), sql.number(high))
+
+
+def _squared_norm(raw: Mapping[str, Sql]) -> Sql:
+    return functools.reduce(sql.add, (sql.multiply(value, value) for value in raw.values()))
+
+
+def _radius(part: Vector) -> float:
+    if part.radius is None:
+        raise InternalError("a Vector part has neither box nor radius.")
+    return float(part.radius)

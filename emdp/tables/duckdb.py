@@ -1,0 +1,151 @@
+"""The DuckDB engine: one statement a statistic, pushed down to the files, deterministic, and nothing but ours.
+
+Every statement runs on a connection of its own that can open the declared files and nothing else: external access
+is off but for them, extensions cannot be loaded, Python objects cannot be reached, the configuration is locked, and
+attached files are read-only. Text of DuckDB's errors never leaves this file, since it may quote records.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from emdp.errors import DataRuleError, EmdpError, InternalError
+from emdp.expressions import Expression
+from emdp.statistic import Statistic
+from emdp.tables.linear import LinearStatement, linear_statement
+from emdp.tables.rows import bag_statement, rules_statement
+from emdp.tables.source import Source, quote_text
+from emdp.tables.table import Table
+
+__all__ = ["check_rules", "fetch_bag", "fetch_public", "mean_of_user_means"]
+
+DIALECT = "duckdb"
+
+RULES = {
+    "missing_users": "has rows without a user; give every row a user",
+    "unlisted_users": "has users that are not among the declared users; correct the list or the number",
+    "invalid_items": (
+        "has items outside the space's domain under on_invalid=\"error\"; clean the rows, widen the domain, or "
+        "declare on_invalid=\"neutral\" or \"clamp\""
+    ),
+    "other_counts": "has users whose number of records is not the declared one; correct the rows or records=",
+}
+"""For each column of the rules statement what a count above zero means, and the remedy."""
+
+
+def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Statistic:
+    """Return, for each expression, the mean over the public users of the mean over their records.
+
+    Users without records count with the value of the space's neutral item (EMD 8.1). All expressions are computed
+    in one scan. Values are summed as integers (see ``expressions/fixed_point.py``), so that neither the order of rows
+    nor the number of threads changes the result.
+    """
+    statement = linear_statement(table, expressions)
+    with _connection(table.source, statement.lookups, table.users.keys) as connection:
+        rows = _run(connection, statement.query.sql(DIALECT, identify=True))
+    if len(rows) != 1:
+        raise InternalError("a statement for one row gave another number of rows.")
+    return Statistic(_finish(statement, rows[0], table.n))
+
+
+def check_rules(table: Table) -> None:
+    """Check the declared rules against the records; see :meth:`Table.validate`."""
+    query, lookups = rules_statement(table)
+    with _connection(table.source, lookups, table.users.keys) as connection:
+        row = _run(connection, query.sql(DIALECT, identify=True))[0]
+    for (_, meaning), count in zip(RULES.items(), row, strict=True):
+        if count:
+            raise DataRuleError(f"table {table.name!r} {meaning}.")
+
+
+def fetch_bag(table: Table, user: Any) -> pl.DataFrame:
+    """Return one user's items; see :meth:`Table.bag`."""
+    query, lookups = bag_statement(table, str(user))
+    with _connection(table.source, lookups, table.users.keys) as connection:
+        frame = _fetch_frame(connection, query.sql(DIALECT, identify=True))
+    if len(frame):
+        return frame
+    neutral = pl.DataFrame(table.space.decode(table.space.neutral_item), strict=False)
+    return neutral.select(list(table.space.columns))
+
+
+def fetch_public(source: Source) -> pl.DataFrame:
+    """Return all rows of a public table."""
+    with _connection(source, {}, None) as connection:
+        return _fetch_frame(connection, "SELECT * FROM source_rows")
+
+
+def _finish(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Fraction]:
+    present = int(row[0])
+    values = []
+    for total, exponent, neutral in zip(row[1:], statement.exponents, statement.neutral_values, strict=True):
+        absent = Fraction(neutral) * (n - present)
+        values.append((Fraction(int(total or 0)) / Fraction(2) ** exponent + absent) / n)
+    return values
+
+
+@contextmanager
+def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> Iterator[Any]:
+    import duckdb
+
+    folder = os.path.join(tempfile.gettempdir(), f"emdp-{os.getpid()}-{os.urandom(8).hex()}")
+    config = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "python_enable_replacements": "false",
+        # Row order means nothing to a sum, and keeping it costs memory.
+        "preserve_insertion_order": "false",
+        "temp_directory": folder,
+    }
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        allowed = source.attach(connection)
+        for name, frame in lookups.items():
+            connection.register(name, frame.to_arrow())
+        if users is not None:
+            connection.register("listed_users", pl.DataFrame({"key": users}).to_arrow())
+        paths = ", ".join(quote_text(path) for path in allowed)
+        connection.execute(f"SET allowed_paths = [{paths}]")
+        connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _run(connection: Any, query: str) -> list[tuple[Any, ...]]:
+    with _hidden_errors():
+        rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+    return rows
+
+
+def _fetch_frame(connection: Any, query: str) -> pl.DataFrame:
+    with _hidden_errors():
+        return pl.DataFrame(connection.sql(query).to_arrow_table())
+
+
+@contextmanager
+def _hidden_errors() -> Iterator[None]:
+    import duckdb
+
+    error: EmdpError
+    try:
+        yield
+        return
+    except duckdb.OutOfMemoryException:
+        error = EmdpError("the query ran out of memory; free memory, or put the records in more and smaller files.")
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException):
+        error = DataRuleError(
+            "the source could not be read to its end with the declared columns and types; check that every file is "
+            "whole and has the same columns."
+        )
+    except duckdb.Error as cause:
+        error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
+    raise error from None

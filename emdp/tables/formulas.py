@@ -1,0 +1,121 @@
+"""Each expression node as SQL: the same operations in the same order as its numpy reference evaluation."""
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+from emdp.errors import InternalError
+from emdp.expressions.arithmetic import Add, Divide, Multiply, Negate, Subtract
+from emdp.expressions.leaves import DistanceTo, Dot
+from emdp.expressions.nodes import Column, Constant, Expression
+from emdp.expressions.shaping import Absolute, Clamp, Maximum, Minimum, Ramp
+from emdp.expressions.smooth import Cos, Exp, Log, Power, Sin, Sqrt, Tanh
+from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+from emdp.spaces.base import Floats
+from emdp.tables import fragments as sql
+from emdp.tables.fragments import Sql
+
+__all__ = ["leaf_formula", "node_formula"]
+
+FUNCTIONS: dict[type[Expression], str] = {
+    Absolute: "ABS",
+    Cos: "COS",
+    Exp: "EXP",
+    Log: "LN",
+    Sin: "SIN",
+    Sqrt: "SQRT",
+    Tanh: "TANH",
+}
+
+BINARY: dict[type[Expression], Callable[[Sql, Sql], Sql]] = {
+    Add: sql.add,
+    Subtract: sql.subtract,
+    Multiply: sql.multiply,
+    Divide: sql.divide,
+}
+
+
+def node_formula(node: Expression, operands: Sequence[Sql]) -> Sql:
+    """Return the SQL of a node that has operands, or of a constant."""
+    kind = type(node)
+    if isinstance(node, Constant):
+        return sql.number(node.value)
+    if kind in BINARY:
+        return BINARY[kind](operands[0], operands[1])
+    if kind in FUNCTIONS:
+        return sql.call(FUNCTIONS[kind], operands[0])
+    if isinstance(node, Negate):
+        return exp.Paren(this=exp.Neg(this=operands[0]))
+    if isinstance(node, Minimum | Maximum):
+        name = "LEAST" if isinstance(node, Minimum) else "GREATEST"
+        return sql.call(name, *operands) if len(operands) > 1 else operands[0]
+    if isinstance(node, Clamp):
+        return _clamp(operands[0], node.low, node.high)
+    if isinstance(node, Ramp):
+        height = sql.divide(sql.subtract(operands[0], sql.number(node.a)), sql.number(node.b - node.a))
+        return _clamp(height, 0.0, 1.0)
+    if isinstance(node, Power):
+        base = operands[0]
+        if not node.exponent.is_integer():
+            base = sql.call("GREATEST", base, sql.number(0))
+        return sql.call("POWER", base, sql.number(node.exponent))
+    raise InternalError(f"the engine has no formula for a {kind.__name__} expression; please report it.")
+
+
+def leaf_formula(leaf: Expression, space: Space, columns: Mapping[str, Sql]) -> Sql:
+    """Return the SQL of a leaf on a continuous part, given that part's columns."""
+    if isinstance(leaf, Column):
+        return columns[leaf.name]
+    if isinstance(leaf, DistanceTo):
+        located = leaf.locate(space)
+        distances = [_distance(located.part, point, columns) for point in located.found]
+        return sql.call("LEAST", *distances) if len(distances) > 1 else distances[0]
+    if isinstance(leaf, Dot):
+        part = leaf.locate(space)
+        return _total(
+            sql.multiply(columns[name], sql.number(weight))
+            for name, weight in zip(part.part.columns, part.found.tolist(), strict=True)
+        )
+    raise InternalError(f"the engine has no formula for a {type(leaf).__name__} leaf; please report it.")
+
+
+def _distance(part: Space, point: Floats, columns: Mapping[str, Sql]) -> Sql:
+    at = point[0].tolist()
+    if isinstance(part, Interval):
+        return sql.call("ABS", sql.subtract(columns[part.column], sql.number(at[0])))
+    if isinstance(part, Cycle):
+        gap = sql.call("ABS", sql.subtract(columns[part.column], sql.number(at[0])))
+        return sql.call("LEAST", gap, sql.subtract(sql.number(part.period), gap))
+    if isinstance(part, Geo):
+        angle = _haversine(columns[part.lat], columns[part.lon], at[0], at[1])
+        return sql.multiply(angle, sql.number(part.radius))
+    if isinstance(part, Vector):
+        steps = [sql.subtract(columns[name], sql.number(x)) for name, x in zip(part.columns, at, strict=True)]
+        return sql.call("SQRT", _total(sql.multiply(step, step) for step in steps))
+    raise InternalError(f"the engine has no distance on a {part.kind} part; please report it.")
+
+
+def _haversine(lat: Sql, lon: Sql, lat0: float, lon0: float) -> Sql:
+    across = _half_sine(lon, lon0)
+    along = _half_sine(lat, lat0)
+    cosines = sql.multiply(
+        sql.call("COS", sql.call("RADIANS", lat)), sql.number(math.cos(math.radians(lat0)))
+    )
+    h = sql.add(sql.multiply(along, along), sql.multiply(cosines, sql.multiply(across, across)))
+    root = sql.call("LEAST", sql.number(1), sql.call("SQRT", h))
+    return sql.multiply(sql.number(2), sql.call("ASIN", root))
+
+
+def _half_sine(angle: Sql, at: float) -> Sql:
+    turn = sql.call("RADIANS", sql.subtract(angle, sql.number(at)))
+    return sql.call("SIN", sql.divide(turn, sql.number(2)))
+
+
+def _clamp(value: Sql, low: float, high: float) -> Sql:
+    return sql.call("LEAST", sql.call("GREATEST", value, sql.number(low)), sql.number(high))
+
+
+def _total(terms: Iterable[Sql]) -> Sql:
+    return functools.reduce(sql.add, terms)

@@ -1,0 +1,126 @@
+"""Small builders of sqlglot trees, so that every name and literal of a statement is emitted, never pasted."""
+
+import math
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from emdp.errors import InternalError
+
+__all__ = [
+    "Sql",
+    "add",
+    "both",
+    "call",
+    "case",
+    "cast",
+    "column",
+    "compare",
+    "divide",
+    "either",
+    "is_null",
+    "multiply",
+    "number",
+    "remainder",
+    "subtract",
+    "text",
+]
+
+TYPE_NAMES = {"DOUBLE": exp.DataType.Type.DOUBLE, "BIGINT": exp.DataType.Type.BIGINT, "TEXT": exp.DataType.Type.TEXT}
+
+Sql = exp.Expression
+
+
+def number(value: float) -> Sql:
+    """Return a DOUBLE literal that reads back as exactly ``value`` (a plain 40.7 would be a DECIMAL in DuckDB).
+
+    >>> number(40.7).sql("duckdb"), number(-2).sql("duckdb")
+    ('40.7e0', '(-2.0e0)')
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        raise InternalError("a statement was about to hold a number that is not finite.")
+    digits = repr(abs(value))
+    literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
+    return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
+
+
+def text(value: str) -> Sql:
+    """Return a string literal."""
+    return exp.Literal.string(value)
+
+
+def column(name: str, table: str | None = None) -> Sql:
+    """Return a quoted column, so that no name can be read as anything else."""
+    return exp.column(exp.to_identifier(name, quoted=True), table=table)
+
+
+def call(name: str, *arguments: Sql) -> Sql:
+    """Return a function call; sqlglot spells it for each dialect."""
+    return exp.func(name, *arguments)
+
+
+def cast(value: Sql, type_name: str, *, safe: bool = False) -> Sql:
+    """Return a cast to DOUBLE, BIGINT or TEXT; a ``safe`` one gives NULL where the text is no such value."""
+    kind = exp.DataType(this=TYPE_NAMES[type_name])
+    return exp.TryCast(this=value, to=kind, safe=True) if safe else exp.Cast(this=value, to=kind)
+
+
+def add(left: Sql, right: Sql) -> Sql:
+    """Return ``left + right``."""
+    return exp.Paren(this=exp.Add(this=left, expression=right))
+
+
+def subtract(left: Sql, right: Sql) -> Sql:
+    """Return ``left - right``."""
+    return exp.Paren(this=exp.Sub(this=left, expression=right))
+
+
+def multiply(left: Sql, right: Sql) -> Sql:
+    """Return ``left * right``."""
+    return exp.Paren(this=exp.Mul(this=left, expression=right))
+
+
+def divide(left: Sql, right: Sql) -> Sql:
+    """Return ``left / right`` on doubles."""
+    return exp.Paren(this=exp.Div(this=left, expression=right, typed=False, safe=False))
+
+
+def remainder(left: Sql, right: Sql) -> Sql:
+    """Return what is left of ``left`` after whole multiples of ``right``, with the sign of ``left``."""
+    return exp.Paren(this=exp.Mod(this=left, expression=right))
+
+
+def compare(left: Sql, operator: str, right: Sql) -> Sql:
+    """Return a comparison: one of <, <=, >, >=, =.
+
+    >>> compare(column("x"), "<=", number(1)).sql("duckdb")
+    '("x" <= 1.0e0)'
+    """
+    kinds = {"<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "=": exp.EQ}
+    return exp.Paren(this=kinds[operator](this=left, expression=right))
+
+
+def both(conditions: Iterable[Sql]) -> Sql:
+    """Return the conjunction of at least one condition."""
+    return exp.Paren(this=exp.and_(*conditions))
+
+
+def either(conditions: Iterable[Sql]) -> Sql:
+    """Return the disjunction of at least one condition."""
+    return exp.Paren(this=exp.or_(*conditions))
+
+
+def is_null(value: Sql) -> Sql:
+    """Return ``value IS NULL``."""
+    return exp.Paren(this=exp.Is(this=value, expression=exp.Null()))
+
+
+def case(branches: Iterable[tuple[Sql, Sql]], default: Sql) -> Sql:
+    """Return ``CASE WHEN condition THEN value ... ELSE default END``.
+
+    >>> case([(compare(column("x"), ">", number(0)), number(1))], number(0)).sql("duckdb")
+    'CASE WHEN ("x" > 0.0e0) THEN 1.0e0 ELSE 0.0e0 END'
+    """
+    clauses = [exp.If(this=condition, true=value) for condition, value in branches]
+    return exp.Case(ifs=clauses, default=default)

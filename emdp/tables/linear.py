@@ -1,0 +1,76 @@
+"""The statement of a linear query: per user the mean of its records, then sums over users (EMD 2, "Answer")."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+from sqlglot import exp
+
+from emdp.expressions import Expression, analyse, evaluate
+from emdp.expressions.fixed_point import fixed_point_exponent
+from emdp.tables import fragments as sql
+from emdp.tables.compile import CompiledItems, compile_items
+from emdp.tables.fragments import Sql
+from emdp.tables.table import Table
+
+__all__ = ["LinearStatement", "linear_statement"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearStatement:
+    """A checked statement for the sums behind some means of user means.
+
+    Parameters
+    ----------
+    query : Sql
+        One row: the number of users present, then for each expression the sum over them of the user's mean in
+        units of ``2**-exponent``.
+    lookups : mapping of str to polars.DataFrame
+        Public tables that the statement joins.
+    exponents : tuple of int
+        Fixed-point exponent of each expression.
+    neutral_values : tuple of float
+        Each expression's value at the space's neutral item.
+    """
+
+    query: Sql
+    lookups: Mapping[str, pl.DataFrame]
+    exponents: tuple[int, ...]
+    neutral_values: tuple[float, ...]
+
+
+def linear_statement(table: Table, expressions: Sequence[Expression]) -> LinearStatement:
+    """Return the statement that sums the user means of some expressions in one scan."""
+    space = table.space
+    exponents = tuple(fixed_point_exponent(analyse(expression, space)) for expression in expressions)
+    neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in expressions)
+    items = compile_items(table, expressions)
+    means = []
+    for index, (value, exponent) in enumerate(zip(items.values, exponents, strict=True)):
+        scaled = sql.cast(sql.multiply(value, sql.number(2.0**exponent)), "BIGINT")
+        means.append(exp.alias_(exp.Avg(this=scaled), f"mean_{index}", quoted=True))
+    per_user = user_groups(table, items, means)
+    sums = [exp.alias_(exp.Count(this=exp.Star()), "present", quoted=True)]
+    for index in range(len(expressions)):
+        whole = sql.cast(sql.column(f"mean_{index}"), "BIGINT")
+        sums.append(exp.alias_(exp.Sum(this=whole), f"sum_{index}", quoted=True))
+    query = exp.select(*sums).from_(per_user.subquery("per_user"))
+    if table.users.keys is not None:
+        query = query.where(is_listed(sql.column("user_key")))
+    return LinearStatement(query, items.lookups, exponents, neutral)
+
+
+def user_groups(table: Table, items: CompiledItems, columns: Sequence[Sql]) -> exp.Select:
+    """Return the select of one row a user: ``user_key`` and the given aggregates of its items."""
+    user = exp.alias_(items.user, "user_key", quoted=True)
+    query = exp.select(user, *columns).from_(items.relation)
+    for join in items.joins:
+        query = query.join(join)
+    present = exp.Not(this=exp.Is(this=items.user, expression=exp.Null()))
+    return query.where(present).group_by(items.user)
+
+
+def is_listed(user: Sql) -> Sql:
+    """Return the test that a user key is on the public list."""
+    keys = exp.select(sql.column("key")).from_("listed_users")
+    return exp.In(this=sql.cast(user, "TEXT"), query=exp.Subquery(this=keys))

@@ -1,0 +1,310 @@
+"""Where rows come from: Parquet or CSV files, a table of a DuckDB file, or a frame in memory.
+
+A source looks at public metadata only: names, types, sizes and times of files. It never reads a record, not even
+to guess a type, so every column of a CSV file is text until the space says what it is.
+"""
+
+import csv
+import glob
+import gzip
+import hashlib
+import os
+import uuid
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from emdp.errors import DataRuleError, UsageError
+from emdp.frames import to_polars
+
+__all__ = ["CsvSource", "DuckDBSource", "FrameSource", "ParquetSource", "Source", "open_source", "quote_name"]
+
+CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+DUCKDB_SEPARATOR = "::"
+
+
+class Source(ABC):
+    """A place that rows can be read from, again and again.
+
+    Attributes
+    ----------
+    default_name : str
+        The table's name in SQL where the caller gives none.
+    is_text : bool
+        Whether every column is text, whatever the space makes of it.
+    """
+
+    default_name: str
+    is_text: ClassVar[bool] = False
+
+    @abstractmethod
+    def schema(self) -> dict[str, str]:
+        """Return column names and DuckDB types, in order."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return a data version: a hash of public metadata that changes when the data may have changed."""
+
+    @abstractmethod
+    def attach(self, connection: Any) -> list[str]:
+        """Make the rows the view ``source_rows`` of a DuckDB connection; return the files it must still open."""
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """Parquet files: one path, a folder, or a pattern such as ``visits/*.parquet``."""
+
+    pattern: str
+    default_name: str
+
+    def paths(self) -> list[str]:
+        """Return the files that the pattern names now, sorted."""
+        return _expand(self.pattern, PARQUET_SUFFIXES)
+
+    def schema(self) -> dict[str, str]:
+        import duckdb
+
+        with duckdb.connect(":memory:") as connection:
+            relation = f"read_parquet({_quote_list(self.paths()[:1])}, hive_partitioning = false)"
+            try:
+                rows = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+            except duckdb.Error:
+                raise _unreadable(self.pattern, "a Parquet file") from None
+        return {row[0]: row[1] for row in rows}
+
+    def fingerprint(self) -> str:
+        return _files_fingerprint(self.paths())
+
+    def attach(self, connection: Any) -> list[str]:
+        paths = self.paths()
+        _create_view(connection, f"read_parquet({_quote_list(paths)}, hive_partitioning = false)")
+        return paths
+
+
+@dataclass(frozen=True)
+class CsvSource(Source):
+    """CSV or TSV files with a header row; every column is text until the space converts it."""
+
+    pattern: str
+    default_name: str
+    is_text: ClassVar[bool] = True
+
+    def paths(self) -> list[str]:
+        """Return the files that the pattern names now, sorted."""
+        return _expand(self.pattern, CSV_SUFFIXES)
+
+    def schema(self) -> dict[str, str]:
+        path = self.paths()[0]
+        opener = gzip.open if path.endswith(".gz") else open
+        try:
+            with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+                header = next(csv.reader(stream, delimiter=self._delimiter()), None)
+        except (OSError, UnicodeDecodeError, csv.Error):
+            raise _unreadable(self.pattern, "a CSV file") from None
+        if not header or len(set(header)) != len(header) or not all(header):
+            raise UsageError(
+                f"source {self.pattern!r} needs a header row of distinct, non-empty names; add one to the file."
+            )
+        return dict.fromkeys(header, "VARCHAR")
+
+    def fingerprint(self) -> str:
+        return _files_fingerprint(self.paths())
+
+    def attach(self, connection: Any) -> list[str]:
+        paths = self.paths()
+        names = list(self.schema())
+        columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
+        # DuckDB 2.0 pushes a TRY_CAST that is a column's only use into the CSV reader, where text that is no number
+        # is an error; a comparison between the two (no text of a CSV file is chr(0)) keeps the cast, and its NULL,
+        # where it was written.
+        texts = ", ".join(f"NULLIF({quote_name(name)}, chr(0)) AS {quote_name(name)}" for name in names)
+        _create_view(
+            connection,
+            f"read_csv({_quote_list(paths)}, auto_detect = false, header = true, delim = "
+            f"{quote_text(self._delimiter())}, quote = '\"', escape = '\"', columns = {{{columns}}})",
+            columns=texts,
+        )
+        return paths
+
+    def _delimiter(self) -> str:
+        return "\t" if ".tsv" in os.path.basename(self.pattern) else ","
+
+
+@dataclass(frozen=True)
+class DuckDBSource(Source):
+    """A table or view of a DuckDB file, written ``"city.duckdb::visits"`` or ``"city.duckdb::schema.visits"``."""
+
+    path: str
+    table: str
+    default_name: str
+
+    def schema(self) -> dict[str, str]:
+        import duckdb
+
+        with duckdb.connect(":memory:") as connection:
+            self._attach_file(connection)
+            try:
+                rows = connection.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
+            except duckdb.CatalogException:
+                raise UsageError(f"source {self.path!r} has no table {self.table!r}; name one it has.") from None
+        return {row[0]: row[1] for row in rows}
+
+    def fingerprint(self) -> str:
+        # A write that has not reached the file yet stands in the write-ahead log beside it.
+        return _files_fingerprint([self.path, f"{self.path}.wal"], f"{DUCKDB_SEPARATOR}{self.table}")
+
+    def attach(self, connection: Any) -> list[str]:
+        self._attach_file(connection)
+        _create_view(connection, self._relation())
+        return [self.path, f"{self.path}.wal"]
+
+    def _attach_file(self, connection: Any) -> None:
+        import duckdb
+
+        if not os.path.isfile(self.path):
+            raise UsageError(f"source {self.path!r} does not exist; pass the path of a DuckDB file.")
+        try:
+            connection.execute(f"ATTACH {quote_text(self.path)} AS source_file (READ_ONLY)")
+            # A view of the file names its tables as seen from inside the file.
+            connection.execute("USE source_file")
+        except duckdb.IOException:
+            raise DataRuleError(
+                f"source {self.path!r} cannot be opened, perhaps because another process holds it for writing; "
+                "wait until it is released, or check that it is a DuckDB file."
+            ) from None
+
+    def _relation(self) -> str:
+        return ".".join(quote_name(part) for part in ["source_file", *self.table.split(".")])
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource(Source):
+    """A frame in memory, held as an Arrow table."""
+
+    table: Any
+    default_name: str = "data"
+    version: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def schema(self) -> dict[str, str]:
+        import duckdb
+
+        with duckdb.connect(":memory:") as connection:
+            self.attach(connection)
+            rows = connection.execute("DESCRIBE SELECT * FROM source_rows").fetchall()
+        return {row[0]: row[1] for row in rows}
+
+    def fingerprint(self) -> str:
+        return f"frame:{self.version}"
+
+    def attach(self, connection: Any) -> list[str]:
+        connection.register("source_frame", self.table)
+        _create_view(connection, "source_frame")
+        return []
+
+
+def open_source(source: object) -> Source:
+    """Return the source that a caller named: a path, a pattern, ``"file.duckdb::table"``, or a frame.
+
+    Raises
+    ------
+    UsageError
+        If the address is remote, the file is absent, or its kind is unknown.
+
+    >>> open_source({"user": [1], "x": [0.5]}).schema()
+    {'user': 'BIGINT', 'x': 'DOUBLE'}
+    """
+    if isinstance(source, os.PathLike | str):
+        return _open_path(os.fspath(source))
+    return FrameSource(to_polars("source", source).to_arrow())
+
+
+def quote_name(name: str) -> str:
+    """Return an SQL identifier in double quotes.
+
+    >>> quote_name('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """Return an SQL string literal; DuckDB's plain literals know no escapes but the doubled quote.
+
+    >>> quote_text("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _open_path(text: str) -> Source:
+    if "://" in text:
+        raise UsageError(
+            f"source {text!r} is a remote address; records must not travel, so copy the file here and pass its path."
+        )
+    path, separator, table = text.partition(DUCKDB_SEPARATOR)
+    if separator:
+        if not path or not table:
+            raise UsageError(f"source {text!r} must be FILE.duckdb::TABLE; name both the file and the table.")
+        return DuckDBSource(os.path.abspath(path), table, default_name=table.split(".")[-1])
+    lowered = text.lower()
+    name = Path(text.rstrip("/")).name.split(".")[0]
+    if lowered.endswith(CSV_SUFFIXES):
+        return CsvSource(os.path.abspath(text), _default_name(text, name))
+    if lowered.endswith(PARQUET_SUFFIXES) or os.path.isdir(text):
+        return ParquetSource(os.path.abspath(text), _default_name(text, name))
+    raise UsageError(
+        f"source {text!r} is of no known kind; pass a .parquet or .csv file, a folder of Parquet files, "
+        "FILE.duckdb::TABLE, or a frame."
+    )
+
+
+def _default_name(text: str, stem: str) -> str:
+    if glob.has_magic(stem):
+        return Path(text).parent.name or "data"
+    return stem
+
+
+def _expand(pattern: str, suffixes: tuple[str, ...]) -> list[str]:
+    if os.path.isdir(pattern):
+        found = [str(path) for path in Path(pattern).rglob("*") if path.is_file()]
+    elif os.path.isfile(pattern):
+        return [pattern]
+    else:
+        found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    paths = sorted(os.path.abspath(path) for path in found if path.lower().endswith(suffixes))
+    if not paths:
+        raise UsageError(f"source {pattern!r} names no file; check the path.")
+    return paths
+
+
+def _files_fingerprint(paths: list[str], extra: str = "") -> str:
+    digest = hashlib.sha256(extra.encode())
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            digest.update(f"{path}\0absent\n".encode())
+            continue
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return f"files:{digest.hexdigest()}"
+
+
+def _create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
+    import duckdb
+
+    try:
+        connection.execute(f"CREATE TEMP VIEW source_rows AS SELECT {columns} FROM {relation}")
+    except duckdb.Error:
+        raise DataRuleError(
+            "source cannot be read as what its name says it is; check that the file is whole and of that format."
+        ) from None
+
+
+def _quote_list(paths: list[str]) -> str:
+    return "[" + ", ".join(quote_text(path) for path in paths) + "]"
+
+
+def _unreadable(pattern: str, kind: str) -> DataRuleError:
+    return DataRuleError(f"source {pattern!r} cannot be read as {kind}; check that the file is whole.")

@@ -1,0 +1,1 @@
+"""Shipped query and report definitions; in an installed emdp this folder is ``emdp._queries``."""

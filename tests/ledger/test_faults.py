@@ -1,0 +1,41 @@
+"""Each SQLite error becomes one sentence with a remedy."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from emdp.errors import LedgerError
+from emdp.ledger.faults import ledger_error
+
+
+def with_code(code):
+    error = sqlite3.OperationalError("technical")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (sqlite3.SQLITE_BUSY, "another process"),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "another process"),
+        (sqlite3.SQLITE_FULL, "disk full"),
+        (sqlite3.SQLITE_IOERR_FSYNC, "disk fails"),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, "cannot be written"),
+        (sqlite3.SQLITE_CANTOPEN, "cannot be opened"),
+        (sqlite3.SQLITE_NOTADB, "no SQLite file"),
+        (sqlite3.SQLITE_CORRUPT, "damaged (technical)"),
+        (sqlite3.SQLITE_MISUSE, "damaged (technical)"),
+    ],
+)
+def test_code_decides_the_sentence(code, words):
+    error = ledger_error(Path("city.ledger"), with_code(code))
+    assert isinstance(error, LedgerError)
+    assert words in str(error)
+    assert str(error).startswith("ledger city.ledger ")
+    assert str(error).endswith(".")
+
+
+def test_an_error_without_a_code_is_damage():
+    assert "damaged" in str(ledger_error(Path("a"), sqlite3.OperationalError("Could not decode to UTF-8")))

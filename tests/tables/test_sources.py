@@ -1,0 +1,197 @@
+"""Where rows may come from, and what is refused before a record is read."""
+
+import gzip
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import emdp
+from emdp.errors import DataRuleError, UsageError
+from emdp.tables import Table, mean_of_user_means, read
+from emdp.tables.duckdb import _connection
+from emdp.tables.source import open_source
+
+FRAME = pl.DataFrame({"user": [1, 1, 2, 3], "x": [0.5, 1.5, 4.0, 2.0], "text": ["a", "b", None, "d"]})
+SPACE = emdp.Interval("x", 0, 5)
+
+
+def value(source: object) -> float:
+    table = read(source, user="user", space=SPACE, users=3)
+    table.validate()
+    return float(mean_of_user_means(table, [emdp.col("x")]).open()[0])
+
+
+def test_every_kind_of_source_gives_the_same(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "one.parquet")
+    FRAME.write_csv(tmp_path / "one.csv")
+    FRAME.write_csv(tmp_path / "one.tsv", separator="\t")
+    (tmp_path / "one.csv.gz").write_bytes(gzip.compress((tmp_path / "one.csv").read_bytes()))
+    many = tmp_path / "many"
+    many.mkdir()
+    FRAME[:2].write_parquet(many / "a.parquet")
+    FRAME[2:].write_parquet(many / "b.parquet")
+    with duckdb.connect(str(tmp_path / "city.duckdb")) as connection:
+        connection.register("frame", FRAME.to_arrow())
+        connection.execute("CREATE TABLE visits AS SELECT * FROM frame")
+        connection.execute('CREATE SCHEMA s; CREATE VIEW s."odd view" AS SELECT * FROM visits')
+    sources = [
+        tmp_path / "one.parquet", str(tmp_path / "one.csv"), tmp_path / "one.tsv", tmp_path / "one.csv.gz",
+        many, f"{many}/*.parquet", f"{tmp_path}/city.duckdb::visits", f"{tmp_path}/city.duckdb::s.odd view",
+        FRAME, FRAME.lazy(), FRAME.to_arrow(), FRAME.to_pandas(), FRAME.to_dict(as_series=False),
+        pa.RecordBatchReader.from_batches(FRAME.to_arrow().schema, FRAME.to_arrow().to_batches()),
+    ]  # fmt: skip
+    for source in sources:
+        assert value(source) == pytest.approx(7 / 3, abs=1e-12), source
+
+
+def test_default_names(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "visits.2026.parquet")
+    assert open_source(tmp_path / "visits.2026.parquet").default_name == "visits"
+    assert open_source(f"{tmp_path}/*.parquet").default_name == tmp_path.name
+    assert open_source(FRAME).default_name == "data"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("s3://bucket/visits.parquet", "remote address"),
+        ("https://example.org/visits.parquet", "remote address"),
+        ("absent.parquet", "names no file"),
+        ("visits.xlsx", "no known kind"),
+        ("city.duckdb::", "name both"),
+        ("absent.duckdb::visits", "does not exist"),
+        (3, "must be a frame"),
+    ],
+)
+def test_refused_sources(source: object, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=message):
+        read(source, user="user", space=SPACE, users=3)
+
+
+def test_missing_column_and_wrong_types() -> None:
+    with pytest.raises(UsageError, match="no column 'who', only 'user', 'x', 'text'"):
+        read(FRAME, user="who", space=SPACE, users=3)
+    with pytest.raises(UsageError, match="'text' is VARCHAR, but a interval space needs numbers"):
+        read(FRAME, user="user", space=emdp.Interval("text", 0, 1), users=3)
+    with pytest.raises(UsageError, match="'x' is DOUBLE, but a categories space needs text"):
+        read(FRAME, user="user", space=emdp.Categories("x", ["a"]), users=3)
+    with pytest.raises(UsageError, match="user column 'x' is DOUBLE"):
+        read(FRAME, user="x", space=emdp.Interval("x", 0, 1), users=3)
+
+
+@pytest.mark.parametrize(
+    ("users", "message"),
+    [
+        (0, "at least 1"), (2.5, "whole number"), (True, "not a bool"), ([1, 1], "twice"), ([1, None], "empty key"),
+        ([], "empty"), (pl.DataFrame({"a": [1], "b": [2]}), "no column 'user'"), ([1.5], "type Float64"),
+    ],
+)  # fmt: skip
+def test_refused_users(users: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(FRAME, user="user", space=SPACE, users=users)
+
+
+def test_users_from_files_and_frames(tmp_path: Path) -> None:
+    pl.DataFrame({"user": [1, 2, 3, 4]}).write_parquet(tmp_path / "users.parquet")
+    pl.DataFrame({"key": [1, 2, 3, 4]}).write_csv(tmp_path / "users.csv")
+    for users in (tmp_path / "users.parquet", tmp_path / "users.csv", pl.DataFrame({"user": [4, 3, 2, 1]})):
+        table = read(FRAME, user="user", space=SPACE, users=users)
+        assert table.n == 4
+        assert float(mean_of_user_means(table, [emdp.col("x")]).open()[0]) == pytest.approx((7 + 2.5) / 4)
+
+
+def breaks(table: Table) -> str:
+    with pytest.raises(DataRuleError) as caught:
+        table.validate()
+    assert caught.value.exit_status == 4
+    return str(caught.value)
+
+
+def test_validate_names_each_broken_rule_and_no_value() -> None:
+    secret = FRAME.with_columns(x=pl.Series([0.5, 987.654, 4.0, 2.0]))
+    assert "outside the space's domain" in (message := breaks(read(secret, user="user", space=SPACE, users=3)))
+    assert "987" not in message
+    assert "declared users" in breaks(read(FRAME, user="user", space=SPACE, users=2))
+    assert "declared users" in breaks(read(FRAME, user="user", space=SPACE, users=[1, 2]))
+    assert "without a user" in breaks(
+        read(FRAME.with_columns(user=pl.Series([1, None, 2, 3])), user="user", space=SPACE, users=3)
+    )
+    assert "number of records" in breaks(read(FRAME, user="user", space=SPACE, users=3, records=1))
+    assert "number of records" in breaks(read(FRAME[1:], user="user", space=SPACE, users=4, records=1))
+    read(FRAME[1:], user="user", space=SPACE, users=3, records=1).validate()
+    read(secret, user="user", space=emdp.Interval("x", 0, 5, on_invalid="clamp"), users=3).validate()
+
+
+def test_validate_sees_nulls_and_nans_in_every_kind_of_space() -> None:
+    frame = FRAME.with_columns(x=pl.Series([0.5, None, 4.0, 2.0]))
+    assert "domain" in breaks(read(frame, user="user", space=SPACE, users=3))
+    frame = FRAME.with_columns(x=pl.Series([0.5, float("nan"), 4.0, 2.0]))
+    assert "domain" in breaks(read(frame, user="user", space=SPACE, users=3))
+    assert "domain" in breaks(read(FRAME, user="user", space=emdp.Categories("text", ["a", "b", "d"]), users=3))
+
+
+def test_text_that_is_no_number_is_invalid_in_a_csv(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("user,x\n1,0.5\n1,oops\n2,3\n")
+    assert "domain" in breaks(read(tmp_path / "t.csv", user="user", space=SPACE, users=2))
+    table = read(tmp_path / "t.csv", user="user", space=emdp.Interval("x", 0, 5, on_invalid="neutral"), users=2)
+    assert float(mean_of_user_means(table, [emdp.col("x")]).open()[0]) == pytest.approx((1.5 + 3) / 2)
+
+
+def test_damaged_and_mismatched_files_are_data_errors(tmp_path: Path) -> None:
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 this is not Parquet")
+    with pytest.raises(DataRuleError, match="cannot be read"):
+        read(tmp_path / "bad.parquet", user="user", space=SPACE, users=3)
+    many = tmp_path / "many"
+    many.mkdir()
+    FRAME.write_parquet(many / "a.parquet")
+    FRAME.rename({"x": "y"}).write_parquet(many / "b.parquet")
+    assert "same columns" in breaks(read(many, user="user", space=SPACE, users=3))
+
+
+def test_data_version_follows_the_files_and_needs_no_record(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "t.parquet")
+    table = read(tmp_path / "t.parquet", user="user", space=SPACE, users=3)
+    before = table.data_version()
+    assert table.data_version() == before
+    FRAME[1:].write_parquet(tmp_path / "t.parquet")
+    assert table.data_version() != before
+
+
+def test_declared_columns_open_nothing() -> None:
+    columns = {"user": "BIGINT", "x": "DOUBLE"}
+    table = read("/nowhere/t.parquet", user="user", space=SPACE, users=3, columns=columns)
+    assert table.schema == columns
+
+
+def test_a_statement_reaches_nothing_but_the_declared_files(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "mine.parquet")
+    FRAME.write_parquet(tmp_path / "other.parquet")
+    local = FRAME  # noqa: F841  # a name that a replacement scan would find
+    with _connection(open_source(tmp_path / "mine.parquet"), {}, None) as connection:
+        assert connection.execute("SELECT count(*) FROM source_rows").fetchall() == [(4,)]
+        for forbidden in (
+            f"SELECT * FROM read_parquet('{tmp_path}/other.parquet')",
+            f"COPY (SELECT 1) TO '{tmp_path}/out.csv'",
+            f"ATTACH '{tmp_path}/new.duckdb'",
+            "SET enable_external_access = true",
+            "SET threads = 1",
+            "SELECT * FROM local",
+            "INSTALL httpfs",
+        ):
+            with pytest.raises(duckdb.Error):
+                connection.execute(forbidden)
+
+
+def test_a_duckdb_file_that_is_being_written_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "busy.duckdb"
+    path.write_bytes(b"not a database at all, but there")
+    with pytest.raises(DataRuleError, match="cannot be opened"):
+        read(f"{path}::visits", user="user", space=SPACE, users=3)
+    with duckdb.connect(str(tmp_path / "fine.duckdb")) as connection:
+        connection.execute("CREATE TABLE other AS SELECT 1 AS x")
+    with pytest.raises(UsageError, match="has no table 'visits'"):
+        read(f"{tmp_path}/fine.duckdb::visits", user="user", space=SPACE, users=3)

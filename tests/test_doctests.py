@@ -1,0 +1,18 @@
+"""Every example in a docstring of the package runs and prints what it says."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import emdp
+
+MODULES = ["emdp", *sorted(module.name for module in pkgutil.walk_packages(emdp.__path__, "emdp."))]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0

@@ -1,0 +1,149 @@
+"""``d_em_pairs``: the same numbers as ``d_em``, in any number of threads, with progress."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from emdp.errors import InvalidItemError, SolverError, UsageError
+from emdp.spaces import Categories, Clusters, Geo, Interval, Space
+from emdp.transport import d_em, d_em_pairs
+
+CITY = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
+
+
+def city_bags(users: int, seed: int = 0) -> dict[int, dict[str, Any]]:
+    """Repeated visits to common places: repetitions within a bag and between bags."""
+    rng = np.random.default_rng(seed)
+    lat, lon = rng.uniform(40.5, 40.9, 200), rng.uniform(-74.2, -73.8, 200)
+    bags = {}
+    for user in range(users):
+        places = rng.choice(rng.integers(0, 200, 15), rng.integers(1, 80))
+        bags[user] = {"lat": lat[places], "lon": lon[places]}
+    return bags
+
+
+@pytest.mark.parametrize("workers", [None, 1, 2, 5])
+def test_pairs_equal_single_distances(workers: int | None) -> None:
+    bags = city_bags(12)
+    pairs = [(i, j) for i in bags for j in bags]
+    found = d_em_pairs(bags, pairs, CITY, workers=workers)
+    assert found.shape == (144,)
+    assert found.dtype == np.float64
+    assert found == pytest.approx([d_em(bags[i], bags[j], CITY) for i, j in pairs], abs=1e-12)
+    assert (found.reshape(12, 12).diagonal() == 0).all()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Interval("x", 0, 10),
+        Interval("x", 0, 10, diameter=3),
+        Categories("x", list(range(11))),
+        Clusters("x", {value: value % 3 for value in range(11)}, 0.3),
+    ],
+    ids=["line", "truncated", "discrete", "clusters"],
+)
+def test_pairs_on_every_structure(space: Space) -> None:
+    rng = np.random.default_rng(2)
+    bags = [pl.DataFrame({"x": rng.integers(0, 11, rng.integers(1, 9))}) for _ in range(9)]
+    bags[3] = bags[3].with_columns(weight=pl.Series(rng.random(len(bags[3]))))
+    pairs = [(i, j) for i in range(9) for j in range(i)]
+    expected = [d_em(bags[i], bags[j], space) for i, j in pairs]
+    assert d_em_pairs(bags, pairs, space) == pytest.approx(expected, abs=1e-12)
+
+
+def test_each_bag_is_encoded_once_and_others_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    own = Geo.encode
+
+    def counted(self: Geo, frame: Any) -> Any:
+        seen.append(len(frame))
+        return own(self, frame)
+
+    monkeypatch.setattr(Geo, "encode", counted)
+    d_em_pairs(city_bags(9), [(0, 1), (1, 2), (2, 0), (0, 0)] * 20, CITY)
+    assert len(seen) == 3
+
+
+def test_progress_is_reported_in_this_thread_to_the_end() -> None:
+    bags = city_bags(8)
+    pairs = [(i, j) for i in bags for j in bags] * 3
+    calls: list[tuple[int, int]] = []
+    threads = set()
+
+    def progress(done: int, total: int) -> None:
+        calls.append((done, total))
+        threads.add(threading.current_thread())
+
+    d_em_pairs(bags, pairs, CITY, progress=progress, workers=2)
+    done = [done for done, _ in calls]
+    assert done == sorted(set(done))
+    assert len(calls) > 3
+    assert calls[-1] == (len(pairs), len(pairs))
+    assert threads == {threading.current_thread()}
+
+
+def test_an_error_in_progress_stops_the_work() -> None:
+    class StopError(Exception):
+        pass
+
+    def progress(done: int, total: int) -> None:
+        raise StopError
+
+    bags = city_bags(8)
+    before = threading.active_count()
+    with pytest.raises(StopError):
+        d_em_pairs(bags, [(i, j) for i in bags for j in bags] * 20, CITY, progress=progress, workers=2)
+    assert threading.active_count() == before
+
+
+def test_pairs_may_be_an_array() -> None:
+    bags = [{"x": [float(i)]} for i in range(4)]
+    pairs = np.array([[0, 1], [3, 1]])
+    assert d_em_pairs(bags, pairs, Interval("x", 0, 10)).tolist() == [0.1, 0.2]  # type: ignore[arg-type]
+
+
+def test_no_pairs() -> None:
+    assert d_em_pairs({}, [], CITY).shape == (0,)
+
+
+def test_empty_bags() -> None:
+    bags = {"none": {"x": []}, "some": {"x": [2.0]}}
+    space = Interval("x", 0, 10)
+    with pytest.raises(UsageError, match=r"pairs\[1\]\[0\].*empty=\"neutral\""):
+        d_em_pairs(bags, [("some", "some"), ("none", "some")], space)
+    assert d_em_pairs(bags, [("none", "some")], space, empty="neutral").tolist() == [0.3]
+
+
+@pytest.mark.parametrize(
+    ("bags", "pairs", "word"),
+    [
+        ({"a": {"x": [1]}}, [("a", "b")], r"pairs\[0\] names a bag"),
+        ([{"x": [1]}], [(0, 0), (0, 1)], r"pairs\[1\] names a bag"),
+        ([{"x": [1]}], [(0, -1)], r"pairs\[0\] names a bag"),
+        ([{"x": [1]}], [("0", 0)], r"pairs\[0\] names a bag"),
+        ({"ab": {"x": [1]}}, ["ab"], r"pairs\[0\] must be a pair"),
+        ([{"x": [1]}], [(0, 0, 0)], r"pairs\[0\] must be a pair"),
+        ([{"x": [1]}], [0], r"pairs\[0\] must be a pair"),
+        (7, [(0, 0)], "bags must be"),
+        ([{"x": [1]}], 7, "pairs must be"),
+        ([{"x": [1], "weight": [-1]}], [(0, 0)], r"weights of the bag of pairs\[0\]\[0\]"),
+    ],
+)
+def test_refusals(bags: Any, pairs: Any, word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        d_em_pairs(bags, pairs, Interval("x", 0, 10))
+
+
+def test_refusals_of_items_workers_and_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidItemError):
+        d_em_pairs([{"x": [11]}], [(0, 0)], Interval("x", 0, 10))
+    with pytest.raises(UsageError, match="workers"):
+        d_em_pairs([{"x": [1]}], [(0, 0)], Interval("x", 0, 10), workers=0)
+    monkeypatch.setattr(Geo, "distances", lambda self, left, right: np.full((len(left), len(right)), np.nan))
+    bags = city_bags(3)
+    with pytest.raises(SolverError):
+        d_em_pairs(bags, [(0, 1), (1, 2)], CITY, workers=2)
