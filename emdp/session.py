@@ -1,7 +1,5 @@
 """Sessions: refuse, price, charge the ledger, and only then compute, draw and answer."""
 
-import hashlib
-import json
 import os
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -10,13 +8,14 @@ from typing import Any, Self
 
 import polars as pl
 
+from emdp.accounts import Accounts, digest_of, make_budgets
 from emdp.answers import Answer, ColumnDescription, Preview, Receipt
-from emdp.errors import LedgerError, UsageError
+from emdp.errors import UsageError
 from emdp.estimators import LinearPlan, LinearQuery, plan_linear
 from emdp.expressions import Mean, VectorMean, evaluate, mean, vector_mean
 from emdp.ledger import Entry, open_ledger
 from emdp.noise.rng import is_seeded
-from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
+from emdp.privacy import Guarantee
 from emdp.statistic import Statistic
 from emdp.tables import Table, mean_of_user_means, read
 
@@ -81,12 +80,13 @@ class Session:
         if not isinstance(table, Table):
             raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
         self._table = table
-        self._budgets = _budgets(budget, gaussian_share)
-        self._ledger = open_ledger(ledger, test=is_seeded())
+        budgets = make_budgets(budget, gaussian_share)
+        identity = {"space": digest_of(table.space.to_json()), "user": table.user}
+        opened = open_ledger(ledger, test=is_seeded())
         try:
-            self._declare_budgets()
+            self._accounts = Accounts(opened, table.name, budgets, identity)
         except BaseException:
-            self._ledger.close()
+            opened.close()
             raise
 
     @property
@@ -104,7 +104,7 @@ class Session:
 
     def close(self) -> None:
         """Give the ledger back."""
-        self._ledger.close()
+        self._accounts.ledger.close()
 
     def mean(
         self,
@@ -194,10 +194,12 @@ class Session:
         this data version was not; the ledger is charged on disk; only then is the statistic computed, noise drawn,
         and the answer made. A crash after the charge leaves the charge.
         """
+        self._check_switch()
         plan = self._plan(query)
-        charged = self._priced(plan.event)
+        self._accounts.account(self._accounts.payer(plan.event)).charge(plan.event)
         version = self._validated_version()
-        entry = self._charge(plan, query, charged, version)
+        description = {"query": _text(query), "data_version": version, "users": self._table.n}
+        entry = self._accounts.charge(plan.event, description)
         return self._release(plan, query, entry)
 
     def preview(self, query: LinearQuery) -> Preview:
@@ -213,7 +215,7 @@ class Session:
         Preview
         """
         plan = self._plan(query)
-        account = self._account(self._priced(plan.event))
+        account = self._accounts.account(self._accounts.payer(plan.event))
         return Preview(
             **_description(plan, query, self._table),
             affordable=account.affordable(plan.event),
@@ -222,11 +224,11 @@ class Session:
 
     def spent(self, kind: type[Guarantee] | None = None) -> Guarantee:
         """Return what was spent of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
-        return self._account(self._budget_of(kind)).spent
+        return self._accounts.account(self._accounts.budget_of(kind)).spent
 
     def remaining(self, kind: type[Guarantee] | None = None) -> Guarantee:
         """Return what is left of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
-        return self._account(self._budget_of(kind)).remaining
+        return self._accounts.account(self._accounts.budget_of(kind)).remaining
 
     def history(self) -> pl.DataFrame:
         """Return the table's charges, one row an event.
@@ -236,25 +238,7 @@ class Session:
         polars.DataFrame
             Columns sequence, time, query, mechanism, alpha, delta, kind, hash.
         """
-        rows = []
-        for entry in self._ledger.entries(self._table.name, "charge"):
-            event = event_from_json(entry.payload["event"])
-            rows.append(
-                {
-                    "sequence": entry.sequence,
-                    "time": entry.time,
-                    "query": entry.payload["query"],
-                    "mechanism": type(event).__name__.removesuffix("Event"),
-                    "alpha": event.guarantee.level,
-                    "delta": event.guarantee.delta,
-                    "kind": event.guarantee.kind_name,
-                    "hash": entry.hash,
-                }
-            )
-        schema = {"sequence": pl.Int64, "time": pl.String, "query": pl.String, "mechanism": pl.String}
-        return pl.DataFrame(
-            rows, schema={**schema, "alpha": pl.Float64, "delta": pl.Float64, "kind": pl.String, "hash": pl.String}
-        )
+        return self._accounts.history()
 
     def _plan(self, query: LinearQuery) -> LinearPlan:
         if not isinstance(query, Mean | VectorMean):
@@ -263,79 +247,26 @@ class Session:
             )
         return plan_linear(query, space=self._table.space, users=self._table.n)
 
-    def _budget_of(self, kind: type[Guarantee] | None) -> Budget:
-        for budget in self._budgets:
-            if kind is None or isinstance(budget.guarantee, kind):
-                return budget
-        raise UsageError(f"kind must be that of a budget of this session, which has no {kind}; pass EmdDP or UserDP.")
-
-    def _priced(self, event: Event) -> Budget:
-        """Return the budget that pays: of the event's own kind, or else one that it converts to."""
-        own = [budget for budget in self._budgets if type(budget.guarantee) is type(event.guarantee)]
-        errors = []
-        for budget in own or self._budgets:
-            try:
-                convert(event.guarantee, budget.guarantee.kind)
-            except UsageError as error:
-                errors.append(error)
-            else:
-                return budget
-        raise errors[0]
-
-    def _account(self, budget: Budget, entries: Sequence[Entry] | None = None) -> Account:
-        if entries is None:
-            entries = self._ledger.entries(self._table.name)
-        kind = budget.guarantee.kind_name
-        charges = [
-            event_from_json(entry.payload["event"])
-            for entry in entries
-            if entry.kind == "charge" and entry.payload["budget"] == kind
-        ]
-        return Account.from_charges(budget, charges)
-
-    def _declare_budgets(self) -> None:
-        identity = {"space": _digest(self._table.space.to_json()), "user": self._table.user}
-        for position, budget in enumerate(self._budgets):
-            payload = {"budget": budget.to_json(), "kind": budget.guarantee.kind_name, **identity}
-
-            def admit(entries: Sequence[Entry], position: int = position, payload: dict[str, Any] = payload) -> None:
-                declared = [entry.payload for entry in entries if entry.kind == "budget"]
-                if position < len(declared):
-                    _check_same(declared[position], payload, self._table.name)
-                    raise _AlreadyDeclaredError
-
-            try:
-                self._ledger.append("budget", self._table.name, payload, admit=admit)
-            except _AlreadyDeclaredError:
-                continue
+    def _check_switch(self) -> None:
+        if is_seeded() != self._accounts.ledger.is_test:
+            raise UsageError(
+                "a session works on the side of the test switch on which it was opened; open another one, with "
+                "another ledger."
+            )
 
     def _validated_version(self) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
         version = self._table.data_version()
         key = {
             "data_version": version,
-            "space": _digest(self._table.space.to_json()),
+            "space": digest_of(self._table.space.to_json()),
             "users": self._table.users.digest(),
             "records": self._table.records,
         }
-        if all(entry.payload != key for entry in self._ledger.entries(self._table.name, "validated")):
+        if not self._accounts.is_validated(key):
             self._table.validate()
-            self._ledger.append("validated", self._table.name, key)
+            self._accounts.remember_validated(key)
         return version
-
-    def _charge(self, plan: LinearPlan, query: LinearQuery, budget: Budget, version: str) -> Entry:
-        payload = {
-            "event": plan.event.to_json(),
-            "budget": budget.guarantee.kind_name,
-            "query": _text(query),
-            "data_version": version,
-            "users": self._table.n,
-        }
-
-        def admit(entries: Sequence[Entry]) -> None:
-            self._account(budget, entries).charge(plan.event)
-
-        return self._ledger.append("charge", self._table.name, payload, admit=admit)
 
     def _release(self, plan: LinearPlan, query: LinearQuery, entry: Entry) -> Answer:
         expressions = [column.expression for column in plan.columns]
@@ -350,31 +281,9 @@ class Session:
         return Answer(
             **_description(plan, query, self._table),
             values=tuple(float(value) for value in released),
-            receipt=Receipt(self._ledger.path, entry.sequence, entry.hash),
+            receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
             _exact=exact,
         )
-
-
-class _AlreadyDeclaredError(Exception):
-    """The ledger holds the same budget already; raised inside a transaction to leave it unchanged."""
-
-
-def _budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float) -> tuple[Budget, ...]:
-    listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget)
-    if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
-        raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of two; pass one.")
-    if len({type(guarantee) for guarantee in listed}) < len(listed):
-        raise UsageError("budget names a kind of guarantee twice; pass one EmdDP and one UserDP at most.")
-    return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)
-
-
-def _check_same(declared: dict[str, Any], wanted: dict[str, Any], name: str) -> None:
-    for key, what in (("budget", "budget"), ("space", "space"), ("user", "user column")):
-        if declared.get(key) != wanted[key]:
-            shown = f" ({Budget.from_json(declared['budget']).guarantee})" if key == "budget" else ""
-            raise LedgerError(
-                f"the ledger holds another {what} for table {name!r}{shown}; pass the same, or use another table name."
-            )
 
 
 def _description(plan: LinearPlan, query: LinearQuery, table: Table) -> dict[str, Any]:
@@ -398,6 +307,3 @@ def _text(query: LinearQuery) -> str:
         return f"mean({query.expression})"
     return f"vector_mean({', '.join(map(str, query.expressions))})"
 
-
-def _digest(description: Any) -> str:
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()

@@ -128,11 +128,12 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> LinearPlan:
             strict=True,
         )
     )
+    kind: Guarantee = EmdDP(0.0) if query.alpha is not None else UserDP(0.0)
     if query.alpha is not None:
-        level, kind = query.alpha, EmdDP(0.0)
+        level = query.alpha
         change_1, change_2 = analysis.lipschitz_1, analysis.lipschitz_2
     else:
-        level, kind = float(query.epsilon or 0.0), UserDP(0.0)
+        level = float(query.epsilon or 0.0)
         spreads = [entry.spread for entry in analysis.entries]
         change_1, change_2 = _up(math.fsum(spreads)), _up(math.hypot(*spreads))
     mechanism, choice = _mechanism(

@@ -21,7 +21,7 @@ from emdp.expressions.functions import (
     sqrt,
     tanh,
 )
-from emdp.expressions.nodes import Expression, walk
+from emdp.expressions.nodes import Expression, lift, walk
 from emdp.expressions.queries import Mean, VectorMean, mean, vector_mean
 from emdp.expressions.vectors import VectorAnalysis, analyse_vector
 
@@ -44,6 +44,7 @@ __all__ = [
     "exp",
     "final_lipschitz",
     "leaves",
+    "lift",
     "log",
     "maximum",
     "mean",

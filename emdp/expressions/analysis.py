@@ -1,31 +1,17 @@
 """The type checker: Lipschitz constants, range and rounding error of an expression on a space (EMD 2)."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from emdp.errors import EmdpError, NotLipschitzError, UsageError
-from emdp.expressions.bounds import Analysis, Domain, largest_parts
-from emdp.expressions.categories import Labelled, covers_domain
+from emdp.expressions.bounds import Analysis, Domain
+from emdp.expressions.categories import Labelled
+from emdp.expressions.held import HeldPart, combined, discrete_scales, held_parts, tightened
+from emdp.expressions.jumps import Jump
 from emdp.expressions.nodes import Expression, walk
-from emdp.expressions.outward import add_up, div_up, mul_up
+from emdp.expressions.outward import div_up, mul_up
 from emdp.spaces.base import Space
 
-__all__ = [
-    "Analysis",
-    "analyse",
-    "discrete_scales",
-    "final_lipschitz",
-    "leaves",
-    "offender",
-    "truncated_parts",
-]
-
-MOST_CASE_NODES = 4_000
-"""Most nodes analysed again with a discrete part held fixed: keeps a check within some 20 ms."""
-
-UNNAMED = -1.0
-"""Position that stands for every value of a part that the expression does not name."""
+__all__ = ["Analysis", "analyse", "final_lipschitz", "leaves", "offender", "truncated_parts"]
 
 
 def analyse(expression: Expression, space: Space) -> Analysis:
@@ -41,8 +27,7 @@ def analyse(expression: Expression, space: Space) -> Analysis:
     Returns
     -------
     Analysis
-        ``parts[i]`` per unit of ``d_i`` before truncation; :func:`final_lipschitz` makes one constant of
-        them.
+        ``parts[i]`` per unit of ``d_i`` before truncation; :func:`final_lipschitz` makes one of them.
 
     Raises
     ------
@@ -57,28 +42,19 @@ def analyse(expression: Expression, space: Space) -> Analysis:
     (10.0,)
     """
     if not isinstance(expression, Expression):
-        raise UsageError(
-            f"expression must be an emdp expression, not {type(expression).__name__}; use emdp.col."
-        )
+        raise UsageError(f"expression must be an emdp expression, not {type(expression).__name__}; use emdp.col.")
     if expression.space is not None and expression.space is not space and expression.space != space:
         raise UsageError("the expression is bound to another space; analyse it on its own space.")
-    nodes, domain, scales = walk(expression), Domain(space), discrete_scales(space)
-    known: dict[int, Analysis] = {}
     try:
-        analysis = _pass(nodes, domain, scales, known)
-        for index, scale in enumerate(scales):
-            if scale is not None and analysis.parts[index] > 0:
-                analysis = _by_label(nodes, domain, index, scales, known, analysis)
+        return _Sweep(expression, space).run()
     except NotLipschitzError as error:
         raise NotLipschitzError(
             error.reason, expression=str(expression), offending=error.offending, remedy=error.remedy
         ) from None
-    return analysis
 
 
 def truncated_parts(analysis: Analysis, space: Space) -> tuple[float, ...]:
-    """Return the constant of each part per unit of its *truncated* distance (EMD 2, "Truncated ground
-    metrics").
+    """Return each part's constant per unit of its *truncated* distance (EMD 2, "Truncated ground metrics").
 
     Below the diameter truncation changes nothing. Beyond it ``d_i = 1``, while the expression changes by at
     most its range, and by at most ``L_i`` times the domain's diameter in diameters.
@@ -94,11 +70,10 @@ def truncated_parts(analysis: Analysis, space: Space) -> tuple[float, ...]:
 
 
 def final_lipschitz(analysis: Analysis, space: Space) -> float:
-    """Return one constant per unit of the space's ``d_X``: the largest ``L_i / share_i`` (EMD 2, "Product
-    spaces").
+    """Return one constant per unit of the space's ``d_X``: the largest ``L_i / share_i`` (EMD 2).
 
-    Moving the parts one after another, ``|f - f'| <= sum_i L_i d_i <= max_i (L_i/share_i) sum_i share_i
-    d_i``.
+    Moving the parts one after another, ``|f - f'| <= sum_i L_i d_i``, which is at most
+    ``max_i (L_i/share_i)`` times ``sum_i share_i d_i``.
 
     >>> from emdp.expressions import col
     >>> from emdp.spaces import Interval, Product
@@ -129,54 +104,72 @@ def offender(expression: Expression, space: Space) -> Expression | None:
     >>> offender(1 + (col("x") > 3), Interval("x", 0, 10))
     x > 3
     """
-    known: dict[int, Analysis] = {}
-    scales = discrete_scales(space)
+    for node in walk(expression):
+        if isinstance(node, Jump):
+            return node
     for node in walk(expression):
         try:
-            known[id(node)] = _node_analysis(node, Domain(space), known, scales)
+            analyse(replace(node, space=None), space)
         except EmdpError:
             return node
     return None
 
 
-def discrete_scales(space: Space) -> tuple[float | None, ...]:
-    """Return for each part with a 0/1 distance its diameter per that distance (mostly 1), else None.
+@dataclass
+class _Sweep:
+    """One walk over an expression: each node's analysis, also with each 0/1 part held at each value."""
 
-    On such a part any function changes by at most its range, over exactly that distance.
-    """
-    return tuple(
-        div_up(part.diameter, part.domain_diameter)
-        if part.structure == "discrete" and part.domain_diameter > 0
-        else None
-        for part in space.parts
+    root: Expression
+    space: Space
+    known: dict[int, Analysis] = field(default_factory=dict)
+    held: dict[tuple[int, int, float], Analysis] = field(default_factory=dict)
+    """For a node's identity, a part's index and a position; only for nodes that name values of the part."""
+
+    def run(self) -> Analysis:
+        nodes = walk(self.root)
+        for node in nodes:
+            if isinstance(node, Jump):
+                raise node.refusal()
+        domain, scales = Domain(self.space), discrete_scales(self.space)
+        parts = held_parts(nodes, domain)
+        for node in nodes:
+            operands = tuple(self.known[id(operand)] for operand in node.operands)
+            analysis = _with_range(_finite(node, node.bounds_on(domain, operands)), scales)
+            for part in parts:
+                if self._names(node, part, domain):
+                    analysis = tightened(analysis, self._hold(node, part, domain))
+            self.known[id(node)] = _with_range(analysis, scales)
+        return self.known[id(self.root)]
+
+    def _names(self, node: Expression, part: HeldPart, domain: Domain) -> bool:
+        if isinstance(node, Labelled) and node.locate_in(domain).index == part.index:
+            return True
+        return any((id(operand), part.index, part.positions[0]) in self.held for operand in node.operands)
+
+    def _hold(self, node: Expression, part: HeldPart, domain: Domain) -> Analysis:
+        cases: dict[float, Analysis] = {}
+        for position in part.positions:
+            operands = tuple(
+                self.held.get((id(operand), part.index, position), self.known[id(operand)]) for operand in node.operands
+            )
+            fixed = replace(domain, fixed={part.index: position})
+            cases[position] = _finite(node, node.bounds_on(fixed, operands))
+            self.held[id(node), part.index, position] = cases[position]
+        return combined(part, cases)
+
+
+def _finite(node: Expression, analysis: Analysis) -> Analysis:
+    if analysis.is_finite:
+        return analysis
+    raise NotLipschitzError(
+        "has a constant or a range beyond the largest double",
+        expression=str(node),
+        offending=str(node),
+        remedy="rescale it, or narrow it with clamp",
     )
 
 
-def _pass(
-    nodes: Sequence[Expression], domain: Domain, scales: Sequence[float | None], known: dict[int, Analysis]
-) -> Analysis:
-    """Analyse the nodes in order, skipping those already known, and return what is known of the last."""
-    for node in nodes:
-        if id(node) not in known:
-            known[id(node)] = _node_analysis(node, domain, known, scales)
-    return known[id(nodes[-1])]
-
-
-def _node_analysis(
-    node: Expression, domain: Domain, known: Mapping[int, Analysis], scales: Sequence[float | None]
-) -> Analysis:
-    analysis = node.bounds_on(domain, tuple(known[id(operand)] for operand in node.operands))
-    if not analysis.is_finite:
-        raise NotLipschitzError(
-            "has a constant or a range beyond the largest double",
-            expression=str(node),
-            offending=str(node),
-            remedy="rescale it, or narrow it with clamp",
-        )
-    return _with_range(analysis, scales)
-
-
-def _with_range(analysis: Analysis, scales: Sequence[float | None]) -> Analysis:
+def _with_range(analysis: Analysis, scales: tuple[float | None, ...]) -> Analysis:
     # a 0/1 part's constant need not exceed the range, and what never changes has none
     spread = analysis.spread
     parts = tuple(
@@ -184,46 +177,3 @@ def _with_range(analysis: Analysis, scales: Sequence[float | None]) -> Analysis:
         for constant, scale in zip(analysis.parts, scales, strict=True)
     )
     return replace(analysis, parts=parts)
-
-
-def _by_label(
-    nodes: Sequence[Expression],
-    domain: Domain,
-    index: int,
-    scales: Sequence[float | None],
-    known: Mapping[int, Analysis],
-    whole: Analysis,
-) -> Analysis:
-    """Sharpen an analysis by holding one 0/1 part at each value the expression names, and at one it does not.
-
-    Moves of other parts leave that value as it is, so the worst value's constants are valid for them. A move
-    of the part itself goes from one value's range to another's, or between two values that the expression
-    does not name.
-    """
-    labelled = [
-        node for node in nodes if isinstance(node, Labelled) and node.locate_in(domain).index == index
-    ]
-    positions = dict.fromkeys(position for node in labelled for position in node.locate_in(domain).found)
-    is_open = not covers_domain(domain.space.parts[index], tuple(positions))
-    held_at = [*positions, *([UNNAMED] if is_open else [])]
-    if not labelled or len(held_at) * len(nodes) > MOST_CASE_NODES:
-        return whole
-    changing = {id(node) for node in labelled}
-    kept = {id(node): known[id(node)] for node in nodes if not node.operands and id(node) not in changing}
-    held = [
-        _pass(nodes, replace(domain, fixed={index: position}), scales, dict(kept)) for position in held_at
-    ]
-    jump = max(
-        (max(add_up(a.high, -b.low), add_up(b.high, -a.low)) for k, a in enumerate(held) for b in held[:k]),
-        default=0.0,
-    )
-    scale = scales[index]
-    moved = math.inf if scale is None else mul_up(jump, scale)
-    parts = list(map(min, whole.parts, largest_parts(case.parts for case in held)))
-    parts[index] = min(whole.parts[index], max(moved, held[-1].parts[index] if is_open else 0.0))
-    return Analysis(
-        tuple(parts),
-        max(whole.low, min(case.low for case in held)),
-        min(whole.high, max(case.high for case in held)),
-        min(whole.rounding, max(case.rounding for case in held)),
-    )

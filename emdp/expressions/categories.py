@@ -145,9 +145,7 @@ class Case(Labelled):
         groups = tuple(tuple(freeze_point("value", value) for value in group) for group in self.groups)
         named = [value for group in groups for value in group]
         if not groups or not all(groups) or len(groups) != len(self.branches):
-            raise UsageError(
-                "a case needs at least one branch, each with its values; pass {value: expression}."
-            )
+            raise UsageError("a case needs at least one branch, each with its values; pass {value: expression}.")
         if len(set(named)) < len(named):
             raise UsageError("a case names a value in two branches; name each once.")
         self._freeze(groups=groups, branches=tuple(self.branches), column=check_columns(self.column))
@@ -226,11 +224,7 @@ def covers_domain(part: Space, positions: Sequence[float]) -> bool:
 
 def _gap_constant(part: Space, positions: Sequence[float]) -> float:
     labels = part.labels or ()
-    if (
-        part.kind not in EXACT_KINDS
-        or len(positions) == 1
-        or len(positions) * len(labels) > LARGEST_GAP_TABLE
-    ):
+    if part.kind not in EXACT_KINDS or len(positions) == 1 or len(positions) * len(labels) > LARGEST_GAP_TABLE:
         return float("inf")
     inside = set(positions)
     outside = [position for position in map(float, range(len(labels))) if position not in inside]

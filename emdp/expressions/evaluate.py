@@ -44,9 +44,7 @@ def evaluate(expression: Expression, space: Space, items: Floats) -> Floats:
     analyse(expression, space)
     array = np.asarray(items, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != space.width:
-        raise UsageError(
-            f"items must have shape (n, {space.width}), not {array.shape}; encode them with the space."
-        )
+        raise UsageError(f"items must have shape (n, {space.width}), not {array.shape}; encode them with the space.")
     known: dict[int, Floats] = {}
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):

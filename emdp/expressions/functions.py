@@ -103,9 +103,7 @@ def case(branches: Mapping[Any, Any], *, otherwise: Any, column: ColumnNames = N
     case({'cafe': 1, ('bar', 'pub'): price}, otherwise=0)
     """
     if not isinstance(branches, Mapping):
-        raise UsageError(
-            f"branches must be a mapping of values to expressions, not {type(branches).__name__}."
-        )
+        raise UsageError(f"branches must be a mapping of values to expressions, not {type(branches).__name__}.")
     groups = tuple(value if isinstance(value, tuple) else (value,) for value in branches)
     return Case(groups, tuple(map(lift, branches.values())), lift(otherwise), check_columns(column))
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from emdp.errors import NotLipschitzError, UsageError
 from emdp.expressions.bounds import Analysis, Domain
-from emdp.expressions.nodes import Expression
+from emdp.expressions.nodes import Column, Constant, Expression
 from emdp.spaces.base import Floats, Space
 
 __all__ = ["COMPARISONS", "INFIX", "Jump"]
@@ -40,9 +40,7 @@ class Jump(Expression):
     def __post_init__(self) -> None:
         object.__setattr__(self, "arguments", tuple(self.arguments))
         if not self.arguments or (self.symbol in INFIX and len(self.arguments) != 2):
-            raise UsageError(
-                f"arguments of {self.symbol!r} have the wrong number; pass two for a comparison."
-            )
+            raise UsageError(f"arguments of {self.symbol!r} have the wrong number; pass two for a comparison.")
         super().__post_init__()
 
     @property
@@ -65,28 +63,23 @@ class Jump(Expression):
         )
 
     def _remedy(self) -> str:
-        first = str(self.arguments[0])
+        left = self.arguments[0]
         if self.symbol not in COMPARISONS:
-            return f"use `{first}` as it is, or a slope such as `ramp({first}, a, b)` with constants a != b"
-        second = self.arguments[1]
-        if isinstance(second, str):
-            return f"write category_is({second!r}) if the column is a categorical part of the space"
-        if not second.operands and not hasattr(second, "column"):
-            level = str(second)
-            ends = {"<": (f"{level} + h", level), "<=": (f"{level} + h", level)}
-            a, b = ends.get(self.symbol, (f"{level} - h", level))
-            if self.symbol in ("==", "!="):
-                return (
-                    f"write category_is({level}) for a categorical column, or "
-                    f"ramp(abs({first} - {level}), h, 0), "
-                    "which falls from 1 at equality to 0 at a distance h > 0"
-                )
+            return f"use `{left}` as it is, or a slope such as `ramp({left}, a, b)` with constants a != b"
+        right = self.arguments[1]
+        named = f", column={left.name!r}" if isinstance(left, Column) else ""
+        if isinstance(right, str):
+            return f"write `category_is({right!r}{named})` if the column is a categorical part of the space"
+        if not isinstance(right, Constant):
+            difference = f"{left} - {_bracketed(right)}"
+            return f"write `ramp({difference}, a, b)`, which goes from 0 at a to 1 at b (a != b)"
+        if self.symbol in ("==", "!="):
             return (
-                f"write `ramp({first}, {a}, {b})`, which goes from 0 to 1 over a width h > 0 of your choice"
+                f"write `category_is({right}{named})` for a categorical column, or "
+                f"`ramp(abs({left} - {right}), h, 0)`, which falls from 1 at equality to 0 at a distance h > 0"
             )
-        return (
-            f"write `ramp({first} - {_bracketed(second)}, a, b)`, which goes from 0 at a to 1 at b (a != b)"
-        )
+        start = f"{right} + h" if self.symbol in ("<", "<=") else f"{right} - h"
+        return f"write `ramp({left}, {start}, {right})`, which goes from 0 to 1 over a width h > 0"
 
 
 def _bracketed(expression: Expression) -> str:

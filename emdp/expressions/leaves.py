@@ -105,9 +105,7 @@ class Dot(Leaf):
         entries = freeze_point("vector", self.vector)
         is_vector = isinstance(entries, tuple) and entries
         if not is_vector or not all(isinstance(entry, int | float) for entry in entries):
-            raise UsageError(
-                f"vector must be a sequence of finite numbers, got {entries!r}; pass a list of numbers."
-            )
+            raise UsageError(f"vector must be a sequence of finite numbers, got {entries!r}; pass a list of numbers.")
         self._freeze(vector=tuple(map(float, entries)), column=check_columns(self.column))
         super().__post_init__()
 
@@ -163,7 +161,5 @@ class Similarity(Leaf):
 
     def _vector(self, part: Space) -> Floats:
         if not isinstance(part, Embedding):
-            raise UsageError(
-                f"a {part.kind} space has no vectors of labels; use a space such as Words or Embedding."
-            )
+            raise UsageError(f"a {part.kind} space has no vectors of labels; use a space such as Words or Embedding.")
         return part.vector_of(self.label)

@@ -97,9 +97,7 @@ class Expression(ABC):
         (0.0, 100.0)
         """
         if not isinstance(space, Space):
-            raise UsageError(
-                f"space must be an emdp.Space, not {type(space).__name__}; pass a table's space."
-            )
+            raise UsageError(f"space must be an emdp.Space, not {type(space).__name__}; pass a table's space.")
         return replace(self, space=_one_space(self.space, space))
 
     @property
@@ -120,9 +118,7 @@ class Expression(ABC):
 
     def _bound_space(self, wanted: str) -> Space:
         if self.space is None:
-            raise UsageError(
-                f"{wanted} of `{self}` depends on the space; bind it first: `expression.on(space)`."
-            )
+            raise UsageError(f"{wanted} of `{self}` depends on the space; bind it first: `expression.on(space)`.")
         return self.space
 
     def _key(self) -> tuple[Any, ...]:
@@ -142,9 +138,7 @@ class Expression(ABC):
         return hash((type(self), self._key()))
 
     def __bool__(self) -> bool:
-        raise UsageError(
-            f"`{self}` has no truth value, it is a function of an item; use ramp, minimum, maximum."
-        )
+        raise UsageError(f"`{self}` has no truth value, it is a function of an item; use ramp, minimum, maximum.")
 
     def __str__(self) -> str:
         from emdp.expressions.text import to_text
@@ -206,9 +200,7 @@ class Expression(ABC):
         return Power(self, check_finite("exponent", exponent))
 
     def __rpow__(self, base: object) -> "Expression":
-        raise UsageError(
-            f"the exponent `{self}` must be a constant; write exp(e * log(base)) as emdp.exp(e * c)."
-        )
+        raise UsageError(f"the exponent `{self}` must be a constant; write exp(e * log(base)) as emdp.exp(e * c).")
 
     def _jump(self, symbol: str, *others: object) -> "Expression":
         from emdp.expressions.jumps import Jump

@@ -88,9 +88,7 @@ class VectorMean:
         _check_parameters(self)
         check_choice("noise", self.noise, VECTOR_NOISE)
         if self.noise == "gaussian" and self.delta == 0:
-            raise UsageError(
-                "noise='gaussian' needs delta above 0, got 0; pass delta= or choose noise='k_norm'."
-            )
+            raise UsageError("noise='gaussian' needs delta above 0, got 0; pass delta= or choose noise='k_norm'.")
         if self.names is not None:
             if isinstance(self.names, str):
                 raise UsageError(f"names must be a sequence of texts, got {self.names!r}; pass a list.")

@@ -79,9 +79,7 @@ def resolve_part(
         except UsageError as error:
             reasons.append(f"{_listed(part.columns)}: {str(error).rstrip('.')}")
     if not fitting:
-        raise UsageError(
-            f"`{leaf}` fits no part of the space ({'; '.join(reasons)}); name its part by column=."
-        )
+        raise UsageError(f"`{leaf}` fits no part of the space ({'; '.join(reasons)}); name its part by column=.")
     if len(fitting) > 1:
         choices = " or ".join(f"column={located.part.columns[0]!r}" for located in fitting)
         raise UsageError(f"`{leaf}` fits several parts of the space; say which by {choices}.")
@@ -97,15 +95,11 @@ def part_of_columns(space: Space, columns: tuple[str, ...]) -> int:
     """
     for name in columns:
         if name not in space.columns:
-            raise UsageError(
-                f"column {name!r} is no column of the space, only {_listed(space.columns)}; name one."
-            )
+            raise UsageError(f"column {name!r} is no column of the space, only {_listed(space.columns)}; name one.")
     for index, part in enumerate(space.parts):
         if all(name in part.columns for name in columns):
             return index
-    raise UsageError(
-        f"columns {_listed(columns)} belong to different parts of the space; name those of one part."
-    )
+    raise UsageError(f"columns {_listed(columns)} belong to different parts of the space; name those of one part.")
 
 
 def part_items(space: Space, index: int, items: Floats) -> Floats:
@@ -146,15 +140,11 @@ def freeze_point(name: str, point: object) -> Any:
     if isinstance(point, Iterable) and not isinstance(point, str | bytes):
         return tuple(freeze_point(name, entry) for entry in point)
     if point is None or (isinstance(point, float) and not math.isfinite(point)):
-        raise UsageError(
-            f"{name} must hold finite numbers or labels, got {point}; pass a point of the space."
-        )
+        raise UsageError(f"{name} must hold finite numbers or labels, got {point}; pass a point of the space.")
     try:
         hash(point)
     except TypeError as error:
-        raise UsageError(
-            f"{name} must be a number, a tuple or a label, not {type(point).__name__}."
-        ) from error
+        raise UsageError(f"{name} must be a number, a tuple or a label, not {type(point).__name__}.") from error
     return point
 
 

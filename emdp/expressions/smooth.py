@@ -71,8 +71,7 @@ class Smooth(Expression):
 
     def _refusal(self, inner: Analysis, point: str, remedy: str) -> NotLipschitzError:
         return NotLipschitzError(
-            f"has no bounded slope, since the range [{inner.low:.6g}, {inner.high:.6g}] of "
-            f"`{self.operand}` {point}",
+            f"has no bounded slope, since the range [{inner.low:.6g}, {inner.high:.6g}] of `{self.operand}` {point}",
             expression=str(self),
             offending=str(self),
             remedy=remedy,
@@ -153,9 +152,7 @@ class Power(Smooth):
         if self.exponent.is_integer():
             if self.exponent < 0 and inner.computed_low <= 0 <= inner.computed_high:
                 kept = f"maximum({self.operand}, c)"
-                raise self._refusal(
-                    inner, "reaches 0", f"keep it away from 0, as in `{kept}` with a constant c > 0"
-                )
+                raise self._refusal(inner, "reaches 0", f"keep it away from 0, as in `{kept}` with a constant c > 0")
         elif self.exponent < 1:
             self._check_above_zero(inner)
         elif inner.low < 0:

@@ -81,9 +81,7 @@ def _call(node: Expression) -> tuple[str, list[str]]:
         return "category_is", [*map(_value, node.values), *_column(node.column)]
     if isinstance(node, Case):
         branches = zip(node.groups, node.branches, strict=True)
-        listed = ", ".join(
-            f"{_value(group[0] if len(group) == 1 else group)}: {branch}" for group, branch in branches
-        )
+        listed = ", ".join(f"{_value(group[0] if len(group) == 1 else group)}: {branch}" for group, branch in branches)
         return "case", [f"{{{listed}}}", f"otherwise={node.otherwise}", *_column(node.column)]
     return _FUNCTIONS[type(node)], [to_text(operand) for operand in node.operands]
 

@@ -114,9 +114,7 @@ class _Block:
     taken: set[Cell] = field(default_factory=set)
 
     def admits(self, entry: _Entry) -> bool:
-        return (
-            bool(entry.cells) and entry.parts == self.entries[0].parts and self.taken.isdisjoint(entry.cells)
-        )
+        return bool(entry.cells) and entry.parts == self.entries[0].parts and self.taken.isdisjoint(entry.cells)
 
     def add(self, entry: _Entry) -> None:
         self.entries.append(entry)

@@ -58,22 +58,16 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
-            raise UsageError(
-                f"guarantee must be a Guarantee, not {type(self.guarantee).__name__}; pass an EmdDP."
-            )
+            raise UsageError(f"guarantee must be a Guarantee, not {type(self.guarantee).__name__}; pass an EmdDP.")
         check_positive(f"the budget's {self.guarantee.level_name}", self.guarantee.level)
         share = check_range("gaussian_share", self.gaussian_share, 0.0, 1.0)
         object.__setattr__(self, "gaussian_share", share)
         slack = check_finite("slack_limit", self.slack_limit)
         if slack < 0:
-            raise UsageError(
-                f"slack_limit must be at least 0, got {slack}; pass a number that is not negative."
-            )
+            raise UsageError(f"slack_limit must be at least 0, got {slack}; pass a number that is not negative.")
         object.__setattr__(self, "slack_limit", slack)
         if share > 0 and self.guarantee.delta == 0:
-            raise UsageError(
-                "gaussian_share needs a budget with a delta, since Gaussian noise does; declare one."
-            )
+            raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")
         object.__setattr__(self, "mu_cap", self._checked_cap())
 
     @property
@@ -106,17 +100,13 @@ class Budget:
         """
         names = {"guarantee", "gaussian_share", "slack_limit", "mu_cap"}
         if not isinstance(description, Mapping) or set(description) != names:
-            raise UsageError(
-                f"a budget must have exactly the fields {sorted(names)}; pass what to_json() wrote."
-            )
+            raise UsageError(f"a budget must have exactly the fields {sorted(names)}; pass what to_json() wrote.")
         return cls(**{**description, "guarantee": guarantee_from_json(description["guarantee"])})
 
     def _checked_cap(self) -> float:
         if self.gaussian_share == 0:
             if self.mu_cap:
-                raise UsageError(
-                    f"mu_cap must be 0 without a gaussian_share, got {self.mu_cap}; leave it out."
-                )
+                raise UsageError(f"mu_cap must be 0 without a gaussian_share, got {self.mu_cap}; leave it out.")
             return 0.0
         level, delta = (float_down(part) for part in self.reserve)
         delta = float_down(as_decimal(delta) * (1 - RESERVE_SLACK_PART))

@@ -202,9 +202,7 @@ def _check_level(alpha: object) -> float:
 def _check_delta(delta: object) -> float:
     value = check_finite("delta", delta)
     if value == 0:
-        raise UsageError(
-            "delta must be above 0 for Gaussian noise, got 0; use Laplace noise, or give a delta."
-        )
+        raise UsageError("delta must be above 0 for Gaussian noise, got 0; use Laplace noise, or give a delta.")
     return check_unit_interval("delta", value)
 
 

@@ -162,9 +162,7 @@ def epsilon_curve(
     """
     parts = _collect(events, kind)
     if not isinstance(parts.kind, EmdDP):
-        raise UsageError(
-            f"epsilon_curve needs events stated as EmdDP, not as {parts.kind.kind_name}; pass those."
-        )
+        raise UsageError(f"epsilon_curve needs events stated as EmdDP, not as {parts.kind.kind_name}; pass those.")
     line = _smallest(parts, delta, with_losses=True)
     values = []
     for distance in distances:
@@ -172,9 +170,7 @@ def epsilon_curve(
         level = as_decimal(line.guarantee.level) * as_decimal(d)
         bounds = [level + as_decimal(line.slack_epsilon)]
         if 0 < d < 1:
-            bounds += [
-                as_decimal(a) + as_decimal(slack) for a, slack in _bounds(parts, delta, d, with_losses=True)
-            ]
+            bounds += [as_decimal(a) + as_decimal(slack) for a, slack in _bounds(parts, delta, d, with_losses=True)]
         values.append(float_up(min(bounds)))
     return np.array(values)
 
@@ -262,9 +258,7 @@ def _bounds(parts: _Parts, delta: float, d: float, *, with_losses: bool) -> list
         bounds.append((float_up(parts.level * distance), slack))
     mu = root_up((Fraction(parts.mu) * distance) ** 2)
     if mu > 0:
-        left = (
-            wanted * (1 - parts.slack) - parts.gaussian_slack - _sum(as_decimal(b) for _, b in parts.others)
-        )
+        left = wanted * (1 - parts.slack) - parts.gaussian_slack - _sum(as_decimal(b) for _, b in parts.others)
         if left > 0:
             plain = _sum([*parts.laplace, *(level for level, _ in parts.others)]) * distance
             level = plain + as_decimal(gaussian_alpha(mu, float_down(left)))

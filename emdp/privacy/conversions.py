@@ -214,11 +214,7 @@ def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     if isinstance(kind, UserDP):
         if isinstance(guarantee, DiscreteEmdDP) and guarantee.r < 1:
             return "it says nothing beyond its r; use group() to see what is left at distance 1"
-        return (
-            "bounded guarantees say nothing about bags of other sizes"
-            if _sizes(guarantee) == "bounded"
-            else ""
-        )
+        return "bounded guarantees say nothing about bags of other sizes" if _sizes(guarantee) == "bounded" else ""
     if _sizes(guarantee) == "bounded" and _sizes(kind) == "unbounded":
         return _BOUNDED
     if isinstance(guarantee, DiscreteEmdDP) and isinstance(kind, DiscreteEmdDP):

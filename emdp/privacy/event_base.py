@@ -55,9 +55,7 @@ def check_slack_epsilon(event: Event) -> None:
     """
     slack = check_finite("slack_epsilon", event.slack_epsilon)
     if slack < 0:
-        raise UsageError(
-            f"slack_epsilon must be at least 0, got {slack}; pass a number that is not negative."
-        )
+        raise UsageError(f"slack_epsilon must be at least 0, got {slack}; pass a number that is not negative.")
     object.__setattr__(event, "slack_epsilon", slack)
 
 

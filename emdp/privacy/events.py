@@ -68,13 +68,9 @@ class GuaranteeEvent(Event):
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
-            raise UsageError(
-                f"guarantee must be a Guarantee, not {type(self.guarantee).__name__}; pass an EmdDP."
-            )
+            raise UsageError(f"guarantee must be a Guarantee, not {type(self.guarantee).__name__}; pass an EmdDP.")
         if not isinstance(self.mechanism, str):
-            raise UsageError(
-                f"mechanism must be a string, not {type(self.mechanism).__name__}; pass its name."
-            )
+            raise UsageError(f"mechanism must be a string, not {type(self.mechanism).__name__}; pass its name.")
         check_slack_epsilon(self)
 
 
@@ -110,9 +106,7 @@ class BatchEvent(Event):
             raise UsageError("events must be a tuple of at least one event; pass the batch's releases.")
         for event in self.events:
             if not isinstance(event, Event) or isinstance(event, BatchEvent):
-                raise UsageError(
-                    f"events must hold plain events, not {type(event).__name__}; pass its own events."
-                )
+                raise UsageError(f"events must hold plain events, not {type(event).__name__}; pass its own events.")
         kinds = {event.guarantee.kind for event in self.events}
         if len(kinds) > 1:
             named = " and a ".join(sorted(kind.kind_name for kind in kinds))
@@ -162,13 +156,9 @@ def event_from_json(description: Mapping[str, Any]) -> Event:
     name = values.pop("event", None)
     build = _EVENTS.get(name) if isinstance(name, str) else None
     if build is None:
-        raise UsageError(
-            f"event {name!r} is not known, only {', '.join(_EVENTS)}; use the newer emdp that wrote it."
-        )
+        raise UsageError(f"event {name!r} is not known, only {', '.join(_EVENTS)}; use the newer emdp that wrote it.")
     if set(values) != {item.name for item in fields(cast(Any, build))}:
-        raise UsageError(
-            f"{sorted(map(str, values))} are not the fields of {name}; pass what to_json() wrote."
-        )
+        raise UsageError(f"{sorted(map(str, values))} are not the fields of {name}; pass what to_json() wrote.")
     for key in ("kind", "guarantee"):
         if key in values:
             values[key] = guarantee_from_json(values[key])

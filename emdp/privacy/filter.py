@@ -186,9 +186,7 @@ class Account:
         level, delta = self.level, self.delta
         if self.square > 0:
             whole_level, whole_delta = self.budget.reserve
-            used = as_decimal(
-                gaussian_alpha(root_up(self.square), float_down(whole_delta * (1 - RESERVE_SLACK_PART)))
-            )
+            used = as_decimal(gaussian_alpha(root_up(self.square), float_down(whole_delta * (1 - RESERVE_SLACK_PART))))
             level, delta = level + min(used, whole_level), delta + whole_delta
         return self.budget.guarantee.at_level(float_up(level), float_up(delta))
 
@@ -226,9 +224,7 @@ class Account:
         )
         if event.gaussian_mu is None or not self.budget.mu_cap or slack > 1:
             return None, plain
-        return _Price(
-            square=(Fraction(event.gaussian_mu) * factor) ** 2, reserve_slack=slack_delta + 2 * slack
-        ), plain
+        return _Price(square=(Fraction(event.gaussian_mu) * factor) ** 2, reserve_slack=slack_delta + 2 * slack), plain
 
     def _times(self, price: "_Price") -> int:
         """Return how often a price can be paid."""

@@ -95,9 +95,7 @@ class Guarantee(ABC):
     def _check_parameters(self) -> None:
         level = check_finite(self.level_name, getattr(self, self.level_name))
         if level < 0:
-            raise UsageError(
-                f"{self.level_name} must be at least 0, got {level}; pass a number that is not negative."
-            )
+            raise UsageError(f"{self.level_name} must be at least 0, got {level}; pass a number that is not negative.")
         object.__setattr__(self, self.level_name, abs(level))
         object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
         check_choice("model", self.model, MODELS)
@@ -274,18 +272,14 @@ def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:
     EmdDP(alpha=2.0, delta=0.0, sizes='unbounded', model='central')
     """
     if not isinstance(description, Mapping):
-        raise UsageError(
-            f"a guarantee must be a JSON object, not {type(description).__name__}; pass to_json()."
-        )
+        raise UsageError(f"a guarantee must be a JSON object, not {type(description).__name__}; pass to_json().")
     values = dict(description)
     kind = values.pop("kind", None)
     build = _KINDS.get(kind) if isinstance(kind, str) else None
     if build is None:
         raise UsageError(f"kind {kind!r} is no known guarantee, only {', '.join(_KINDS)}; use a newer emdp.")
     if set(values) != {field.name for field in fields(build)}:
-        raise UsageError(
-            f"{sorted(map(str, values))} are not the fields of {kind}; pass what to_json() wrote."
-        )
+        raise UsageError(f"{sorted(map(str, values))} are not the fields of {kind}; pass what to_json() wrote.")
     return build(**values)
 
 

@@ -116,9 +116,7 @@ class KNormEvent(Event):
     def __post_init__(self) -> None:
         _check_noise(self, "scale")
         _check_scale(self.alpha, self.scale, self.sensitivity)
-        object.__setattr__(
-            self, "slack_delta", check_unit_interval("slack_delta", self.slack_delta, zero=True)
-        )
+        object.__setattr__(self, "slack_delta", check_unit_interval("slack_delta", self.slack_delta, zero=True))
         check_choice("norm", self.norm, ("2", "inf"))
 
     @property
@@ -182,9 +180,7 @@ class GaussianEvent(Event):
     def __post_init__(self) -> None:
         _check_noise(self, "sigma", zero_level=True)
         object.__setattr__(self, "delta", check_unit_interval("delta", self.delta))
-        object.__setattr__(
-            self, "slack_delta", check_unit_interval("slack_delta", self.slack_delta, zero=True)
-        )
+        object.__setattr__(self, "slack_delta", check_unit_interval("slack_delta", self.slack_delta, zero=True))
         if isinstance(self.mu, float) and math.isnan(self.mu):
             object.__setattr__(self, "mu", quotient_up(self.sensitivity, self.sigma))
         object.__setattr__(self, "mu", check_positive("mu", self.mu))
@@ -211,18 +207,14 @@ class GaussianEvent(Event):
 def _check_noise(event: Any, scale_name: str, *, zero_level: bool = False) -> None:
     level = check_finite("alpha", event.alpha)
     if level < 0 or (level == 0 and not zero_level):
-        raise UsageError(
-            f"alpha must be above 0, got {level}; state a release without noise as a GuaranteeEvent."
-        )
+        raise UsageError(f"alpha must be above 0, got {level}; state a release without noise as a GuaranteeEvent.")
     object.__setattr__(event, "alpha", level)
     object.__setattr__(event, "dimension", check_count("dimension", event.dimension))
     for name in (scale_name, "sensitivity", "grid"):
         object.__setattr__(event, name, check_positive(name, getattr(event, name)))
     check_slack_epsilon(event)
     if not isinstance(event.kind, Guarantee) or event.kind != event.kind.kind:
-        raise UsageError(
-            f"kind must be a guarantee with parameters 0, got {event.kind}; pass guarantee.kind."
-        )
+        raise UsageError(f"kind must be a guarantee with parameters 0, got {event.kind}; pass guarantee.kind.")
 
 
 def _check_scale(alpha: float, scale: float, sensitivity: float) -> None:

@@ -65,9 +65,7 @@ class Change:
         object.__setattr__(self, "distance", check_positive("distance", self.distance))
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
         if isinstance(self.part, bool) or not isinstance(self.part, str | int | None):
-            raise UsageError(
-                f"part must be a column or a position, not {type(self.part).__name__}; pass one."
-            )
+            raise UsageError(f"part must be a column or a position, not {type(self.part).__name__}; pass one.")
 
 
 def protect(*changes: Change, space: HasDiameter) -> float:
@@ -158,9 +156,7 @@ def _position(part: str | int | None, parts: Sequence[HasDiameter]) -> int:
         )
     found = [i for i, item in enumerate(parts) if part == i or part in _columns(item)]
     if len(found) != 1:
-        raise UsageError(
-            f"part {part!r} names none of the space's parts {listed}; pass a column or a position."
-        )
+        raise UsageError(f"part {part!r} names none of the space's parts {listed}; pass a column or a position.")
     return found[0]
 
 

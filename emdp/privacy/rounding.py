@@ -125,9 +125,7 @@ def _nearest(number: Fraction) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise UsageError(
-            "a parameter of a guarantee is beyond 1.8e308; pass a smaller alpha or epsilon."
-        ) from None
+        raise UsageError("a parameter of a guarantee is beyond 1.8e308; pass a smaller alpha or epsilon.") from None
 
 
 def _root(square: Fraction) -> float:

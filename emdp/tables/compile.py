@@ -81,9 +81,12 @@ def compile_items(table: Table, expressions: Sequence[Expression]) -> CompiledIt
     source = item_source(table)
     nodes = [node for expression in expressions for node in walk(expression)]
     by_part: dict[int, list[Expression]] = {}
-    for leaf in dict.fromkeys(node for node in nodes if isinstance(node, Leaf | Column)):
+    for leaf in dict.fromkeys(node for node in nodes if _is_leaf(node)):
         by_part.setdefault(_part_index(leaf, space), []).append(leaf)
-    joins, lookups, finite, continuous = [], {}, {}, {}
+    joins: list[exp.Join] = []
+    lookups: dict[str, pl.DataFrame] = {}
+    finite: dict[Expression, Sql] = {}
+    continuous: dict[int, CleanColumns] = {}
     for index, own in by_part.items():
         part = space.parts[index]
         if part.labels is None:
@@ -147,6 +150,10 @@ def _tokens(part: Words, message: Sql) -> Sql:
     if part.tokenizer == "words":
         message = exp.Translate(this=message, from_=sql.text(part.CAPITALS), to=sql.text(part.SMALL))
     return exp.Anonymous(this="regexp_extract_all", expressions=[message, sql.text(part.pattern)])
+
+
+def _is_leaf(node: Expression) -> bool:
+    return isinstance(node, Leaf | Column)
 
 
 def _part_index(leaf: Expression, space: Space) -> int:

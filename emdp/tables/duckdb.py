@@ -94,7 +94,7 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
     import duckdb
 
     folder = os.path.join(tempfile.gettempdir(), f"emdp-{os.getpid()}-{os.urandom(8).hex()}")
-    config = {
+    config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",

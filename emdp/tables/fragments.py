@@ -28,7 +28,7 @@ __all__ = [
 
 TYPE_NAMES = {"DOUBLE": exp.DataType.Type.DOUBLE, "BIGINT": exp.DataType.Type.BIGINT, "TEXT": exp.DataType.Type.TEXT}
 
-Sql = exp.Expression
+Sql = exp.Expr
 
 
 def number(value: float) -> Sql:

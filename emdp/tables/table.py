@@ -199,7 +199,7 @@ def _allowed_types(part: Space) -> tuple[str, ...]:
 
 
 def _is_type(actual: str, allowed: tuple[str, ...]) -> bool:
-    return actual.split("(")[0].strip().upper() in allowed
+    return actual.split("(", maxsplit=1)[0].strip().upper() in allowed
 
 
 def _user_list(users: object, user: str) -> UserList:

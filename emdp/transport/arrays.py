@@ -91,9 +91,7 @@ def solve(weights_p: npt.ArrayLike, weights_q: npt.ArrayLike, costs: npt.ArrayLi
     """
     matrix = np.ascontiguousarray(costs, dtype=np.float64)
     if matrix.ndim != 2 or matrix.size == 0:
-        raise UsageError(
-            f"costs must have two dimensions and an entry, got shape {matrix.shape}; pass n x m costs."
-        )
+        raise UsageError(f"costs must have two dimensions and an entry, got shape {matrix.shape}; pass n x m costs.")
     left, whole_left = check_weights("weights_p", weights_p, matrix.shape[0])
     right, whole_right = check_weights("weights_q", weights_q, matrix.shape[1])
     largest = float(matrix.max())

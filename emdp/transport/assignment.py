@@ -48,6 +48,8 @@ def unit_counts(supply: Floats, demand: Floats) -> tuple[Ints, Ints] | None:
     if supply.size == demand.size and (supply == demand[0]).all() and (demand == demand[0]).all():
         ones = np.ones(larger, dtype=np.int64)
         return ones, ones
+    if supply.sum() > MAX_UNITS * min(supply.min(), demand.min()):
+        return None
     sources, targets = supply.astype(np.int64), demand.astype(np.int64)
     unit = np.gcd(np.gcd.reduce(sources), np.gcd.reduce(targets))
     if int(sources.sum()) // int(unit) > min(MAX_UNITS, MAX_COPIES * larger):
@@ -74,8 +76,6 @@ def match(costs: Floats) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     if costs.shape[0] > MAX_UNITS or costs.shape[0] != costs.shape[1]:
-        raise InternalError(
-            "an assignment was asked for a shape it is not proven for; this is a bug in emdp."
-        )
+        raise InternalError("an assignment was asked for a shape it is not proven for; this is a bug in emdp.")
     columns: Ints = linear_sum_assignment(np.rint(costs * 2.0**GRID_BITS))[1]
     return columns

@@ -41,9 +41,8 @@ WEIGHT = "weight"
 WHOLE_LIMIT = 2.0**53
 # Whole numbers below it, and their sums, are exact in float64.
 
-KEY_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# Odd, so that multiplying by it permutes the 64-bit words: 2**64 divided by the golden ratio (Knuth, TAOCP
-# 6.4).
+SPARSE = 64
+# Numbers per row above which a bag's items are sorted rather than counted in a table.
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +145,7 @@ def check_weights(name: str, weights: object, count: int) -> tuple[Floats, bool]
     """
     array: Floats = np.asarray(weights, dtype=np.float64)
     if array.shape != (count,):
-        raise UsageError(
-            f"{name} must have shape ({count},), got {array.shape}; pass one weight for each item."
-        )
+        raise UsageError(f"{name} must have shape ({count},), got {array.shape}; pass one weight for each item.")
     low, high = float(array.min()), float(array.max())
     if not (low >= 0 and math.isfinite(high)):
         raise UsageError(f"{name} must be finite and not negative; remove or correct the rows that are not.")
@@ -205,34 +202,27 @@ def measures(bags: Sequence[Bag]) -> list[Measure]:
 def item_ids(items: Floats) -> Ints:
     """Number the rows of an array, equal rows (with 0.0 == -0.0) alike, from 0 without a gap.
 
-    Where all rows differ they are numbered in order.
+    Where all rows differ they are numbered in order, else in lexicographic order from the last column.
 
-    >>> item_ids(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]])).tolist() in ([0, 1, 0], [1, 0, 1])
-    True
+    >>> item_ids(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]])).tolist()
+    [0, 1, 0]
     """
     firsts = np.sort(items[:, 0])
     if not (firsts[1:] == firsts[:-1]).any():
         return np.arange(items.shape[0])
-    keys = _keys(items)
-    order = np.argsort(keys)
-    ranked = keys[order]
-    same = ranked[1:] == ranked[:-1]
-    first = np.flatnonzero(same)
-    if first.size == 0:
+    order = np.lexsort(items.T)
+    ranked = items[order]
+    differ = (ranked[1:] != ranked[:-1]).any(axis=1)
+    if differ.all():
         return np.arange(items.shape[0])
-    if not np.array_equal(items[order[first]], items[order[first + 1]]):
-        # Two different items have one key: compare the items themselves.
-        return np.unique(items + 0.0, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    ids = np.empty(keys.size, dtype=np.int64)
-    ids[order] = np.concatenate([[0], np.cumsum(~same)])
+    ids = np.zeros(items.shape[0], dtype=np.int64)
+    ids[order[1:]] = np.cumsum(differ)
     return ids
 
 
 def _numbers(name: str, column: pl.Series) -> Floats:
     if not column.dtype.is_numeric():
-        raise UsageError(
-            f"weights of {name} must be numbers, not {column.dtype}; convert the column {WEIGHT!r}."
-        )
+        raise UsageError(f"weights of {name} must be numbers, not {column.dtype}; convert the column {WEIGHT!r}.")
     if column.null_count():
         raise UsageError(f"weights of {name} must not be missing; fill the nulls of the column {WEIGHT!r}.")
     return column.cast(pl.Float64).to_numpy()
@@ -241,26 +231,18 @@ def _numbers(name: str, column: pl.Series) -> Floats:
 def _merged(bag: Bag, ids: Ints) -> Measure:
     if (ids[1:] > ids[:-1]).all():
         # Distinct and in order: nothing to merge.
-        distinct, items, masses = ids, bag.items, bag.weights
+        kept = np.flatnonzero(bag.weights)
+        if kept.size == ids.size:
+            return Measure(bag.items, bag.weights, ids, bag.whole)
+        return Measure(bag.items[kept], bag.weights[kept], ids[kept], bag.whole)
+    table = int(ids.max()) + 1
+    if table > SPARSE * ids.size:
+        distinct, rows, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        sums = np.bincount(inverse, bag.weights)
     else:
-        distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-        items, masses = bag.items[first], np.bincount(inverse, weights=bag.weights).astype(np.float64)
-    kept = masses > 0
-    if kept.all():
-        return Measure(items, masses, distinct, bag.whole)
-    return Measure(items[kept], masses[kept], distinct[kept], bag.whole)
-
-
-def _keys(items: Floats) -> npt.NDArray[np.uint64]:
-    """Return a 64-bit key for each row, equal for equal rows.
-
-    Whole numbers have only zeros in the low half of their bits, so the high half is folded in before each
-    product.
-    """
-    words = np.ascontiguousarray(items + 0.0).view(np.uint64)
-    keys = np.zeros(items.shape[0], dtype=np.uint64)
-    for column in range(items.shape[1]):
-        word = words[:, column]
-        keys = (keys ^ word ^ (word >> np.uint64(32))) * KEY_MULTIPLIER
-        keys ^= keys >> np.uint64(29)
-    return keys
+        sums = np.bincount(ids, bag.weights)
+        distinct, rows = np.arange(table), np.zeros(table, dtype=np.int64)
+        rows[ids] = np.arange(ids.size)
+    masses: Floats = np.asarray(sums, dtype=np.float64)
+    kept = np.flatnonzero(masses)
+    return Measure(bag.items[rows[kept]], masses[kept], distinct[kept], bag.whole)

@@ -77,9 +77,7 @@ def d_em_bounds(P: object, Q: object, space: Space, *, empty: Empty = "error") -
     return max(low - ROUNDING, 0.0), min(high + ROUNDING, 1.0)
 
 
-def _anchor_distances(
-    items_p: Floats, items_q: Floats, moving: Floats, space: Space
-) -> tuple[Floats, Floats]:
+def _anchor_distances(items_p: Floats, items_q: Floats, moving: Floats, space: Space) -> tuple[Floats, Floats]:
     """Return the distances of all items of both bags to the anchors, shapes (n, anchors) and (m, anchors)."""
     anchors = moving[:1]
     nearest = check_costs(space.distances(moving, anchors))[:, 0]

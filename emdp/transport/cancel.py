@@ -71,9 +71,7 @@ def cancel_common(p: Measure, q: Measure) -> Residual:
     supply, demand = supply[sources], demand[targets]
     moved, received = float(supply.sum()), float(demand.sum())
     if abs(moved - received) > IMBALANCE * units.total:
-        raise InternalError(
-            "the residual masses of two bags differ; this is a bug in emdp, please report it."
-        )
+        raise InternalError("the residual masses of two bags differ; this is a bug in emdp, please report it.")
     if moved == 0 or received == 0:
         none = np.empty(0, dtype=np.int64)
         return Residual(none, none, np.empty(0), np.empty(0), 0.0, units.total, units.whole)

@@ -91,9 +91,7 @@ def transport(supply: Floats, demand: Floats, costs: Floats, *, max_pivots: int 
     return Optimum(cost / total, flows, gap)
 
 
-def _proven_gap(
-    supply: Floats, demand: Floats, costs: Floats, flows: Floats, cost: float, potentials: Floats
-) -> float:
+def _proven_gap(supply: Floats, demand: Floats, costs: Floats, flows: Floats, cost: float, potentials: Floats) -> float:
     """Return a bound on |cost - optimum|, in units of mass times cost.
 
     It is the gap to the dual, plus what a plan with these marginals and signs may differ in cost from a

@@ -75,9 +75,7 @@ def d_em_pairs(
     """
     count = _core_count() if workers is None else check_count("workers", workers)
     if not isinstance(bags, Mapping | Sequence) or isinstance(bags, str):
-        raise UsageError(
-            f"bags must be a mapping or a sequence, not {type(bags).__name__}; pass a dict or a list."
-        )
+        raise UsageError(f"bags must be a mapping or a sequence, not {type(bags).__name__}; pass a dict or a list.")
     if not isinstance(pairs, Iterable):
         raise UsageError(f"pairs must be a sequence of (key, key), not {type(pairs).__name__}; pass a list.")
     pairs = [_checked_pair(bags, position, pair) for position, pair in enumerate(pairs)]
@@ -109,7 +107,7 @@ def _checked_pair(bags: Any, position: int, pair: Any) -> tuple[Key, Key]:
         if isinstance(bags, Mapping):
             known = key in bags
         else:
-            known = isinstance(key, int | np.integer) and 0 <= key < len(bags)
+            known = isinstance(key, int | np.integer) and 0 <= int(key) < len(bags)
         if not known:
             raise UsageError(f"pairs[{position}] names a bag that bags does not have; pass keys of bags.")
     return pair[0], pair[1]

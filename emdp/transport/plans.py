@@ -126,9 +126,7 @@ def _general_flows(p: Bag, q: Bag, space: Space) -> list[tuple[int, int, float, 
         return []
     costs = ground_costs(space, left.items[problem.sources], right.items[problem.targets])
     sources, targets = left.ids[problem.sources].tolist(), right.ids[problem.targets].tolist()
-    return [
-        (sources[i], targets[j], mass, float(costs[i, j])) for i, j, mass in optimal_flows(problem, costs)
-    ]
+    return [(sources[i], targets[j], mass, float(costs[i, j])) for i, j, mass in optimal_flows(problem, costs)]
 
 
 def _rows_by_key(keys: Sequence[int]) -> dict[int, list[int]]:

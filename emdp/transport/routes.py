@@ -39,10 +39,7 @@ def prepare(bags: Sequence[Bag], space: Space) -> list[Measure]:
     merged = measures(bags)
     if space.structure != "clusters":
         return merged
-    return [
-        replace(one, items=cluster_codes(space, one.items)[:, np.newaxis].astype(np.float64))
-        for one in merged
-    ]
+    return [replace(one, items=cluster_codes(space, one.items)[:, np.newaxis].astype(np.float64)) for one in merged]
 
 
 def distance(p: Measure, q: Measure, space: Space) -> float:
@@ -87,8 +84,8 @@ def optimal_cost(problem: Residual, costs: Floats) -> float:
     if units is None:
         return transport(problem.supply, problem.demand, costs).cost
     copies = _copies(costs, *units)
-    count = copies.shape[0]
-    return float(copies[np.arange(count), match(copies)].sum()) / count
+    chosen = copies[np.arange(copies.shape[0]), match(copies)]
+    return float(chosen.sum()) / chosen.size
 
 
 def optimal_flows(problem: Residual, costs: Floats) -> list[tuple[int, int, float]]:

@@ -115,11 +115,16 @@ def test_a_categorical_part_held_fixed_sharpens_the_others() -> None:
     assert squared.parts == pytest.approx((18, 9))
 
 
+def test_a_sharpened_range_reaches_the_functions_above_it() -> None:
+    score = 2 * ex.category_is("cafe") + 3 * ex.category_is("bar") - ex.category_is("shop")
+    assert analyse(1 / (score + 2), KINDS).high == pytest.approx(1)
+    assert analyse(ex.clamp(score, 3, 9), KINDS).parts == (0,)
+
+
 def test_all_values_named_leave_no_other_case() -> None:
     space = Categories("kind", ["a", "b"])
-    assert analyse(5 * ex.category_is("a") + 4 * ex.category_is("b"), space) == Analysis(
-        (1,), 4, 5, pytest.approx(0, abs=1e-14)
-    )
+    known = analyse(5 * ex.category_is("a") + 4 * ex.category_is("b"), space)
+    assert (known.low, known.high, known.parts) == (4, 5, (1,))
     assert analyse(ex.category_is("a", "b"), space) == Analysis((0,), 1, 1, 0)
 
 
@@ -130,6 +135,8 @@ def test_two_categorical_parts() -> None:
     assert final_lipschitz(known, space) == 14
     total = analyse(ex.category_is("cafe") + 2 * ex.category_is("bar") + 4 * ex.category_is("weekend"), space)
     assert total.parts == (2, 4)
+    either = ex.maximum(ex.category_is("cafe") + 2 * ex.category_is("bar"), 4 * ex.category_is("weekend"))
+    assert analyse(either, space).parts == (2, 4)
 
 
 def test_the_distance_in_a_categorical_part_is_kept_while_others_are_fixed() -> None:

@@ -61,9 +61,7 @@ def test_norms_are_upper_bounds(values: list[float]) -> None:
 
 @pytest.mark.parametrize("call", [out.add_up, out.mul_up, out.div_up])
 def test_overflow_is_an_infinity_on_the_safe_side(call: Callable[[float, float], float]) -> None:
-    arguments = {out.add_up: (1.7e308, 1.7e308), out.mul_up: (1e200, 1e200), out.div_up: (1e200, 1e-200)}[
-        call
-    ]
+    arguments = {out.add_up: (1.7e308, 1.7e308), out.mul_up: (1e200, 1e200), out.div_up: (1e200, 1e-200)}[call]
     assert call(*arguments) == math.inf
     assert out.add_down(-1.7e308, -1.7e308) == -math.inf
     assert out.mul_down(-1e200, 1e200) == -math.inf

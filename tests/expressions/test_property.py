@@ -1,4 +1,4 @@
-"""Random spaces, expressions and bags: |change of the mean| <= lipschitz x d_em, and values lie in the range."""
+"""Random spaces, expressions, bags: |change of the mean| <= lipschitz x d_em, and values lie in the range."""
 
 import math
 from typing import Any
@@ -31,22 +31,20 @@ QUICK = settings(
 LONG = settings(QUICK, max_examples=1200)
 
 DISTANCE_ERROR = 1e-10
-"""Far above the error of a computed d_X in [0, 1], far below the smallest change that a wrong constant allows."""
+"""Far above the error of a computed d_X in [0, 1], far below what a wrong constant would change."""
 
 LABELS = ("a", "b", "c", "d")
 numbers = st.floats(-4, 4).map(lambda value: round(value, 3))
 positive = st.floats(0.05, 3).map(lambda value: round(value, 3))
 
 
-# ------------------------------------------------------------------------------------------------ spaces and items
+# ------------------------------------------------ spaces and items
 
 
 @st.composite
 def single_spaces(draw: st.DrawFn, name: str) -> Space:
     kind = draw(
-        st.sampled_from(
-            ["interval", "cycle", "geo", "vector", "categories", "clusters", "distances", "embedding"]
-        )
+        st.sampled_from(["interval", "cycle", "geo", "vector", "categories", "clusters", "distances", "embedding"])
     )
     shrink = draw(st.sampled_from([None, None, 0.4]))
     if kind == "interval":
@@ -68,15 +66,11 @@ def single_spaces(draw: st.DrawFn, name: str) -> Space:
         columns = [f"{name}_{index}" for index in range(draw(st.integers(1, 3)))]
         if draw(st.booleans()):
             return Vector(columns, radius=draw(positive))
-        return Vector(
-            columns, box=[(-1.0, 2.0)] * len(columns), diameter=None if shrink is None else 2 * shrink
-        )
+        return Vector(columns, box=[(-1.0, 2.0)] * len(columns), diameter=None if shrink is None else 2 * shrink)
     if kind == "categories":
         return Categories(name, LABELS[: draw(st.integers(2, 4))])
     if kind == "clusters":
-        return Clusters(
-            name, {"a": "p", "b": "p", "c": "q", "d": "q"}, draw(st.sampled_from([0.1, 0.6, 1.0]))
-        )
+        return Clusters(name, {"a": "p", "b": "p", "c": "q", "d": "q"}, draw(st.sampled_from([0.1, 0.6, 1.0])))
     rows = draw(st.lists(st.tuples(numbers, numbers), min_size=4, max_size=4, unique=True))
     if kind == "embedding":
         table = {"key": list(LABELS), "x": [row[0] for row in rows], "y": [row[1] for row in rows]}
@@ -104,12 +98,7 @@ def draw_part(part: Space, rng: np.random.Generator, count: int) -> np.ndarray:
         items[::5] = 0.0
     elif isinstance(part, Vector) and part.radius is not None:
         items = rng.normal(size=(count, part.width))
-        items *= (
-            part.radius
-            * 0.999999
-            * rng.choice([1.0, 0.3], (count, 1))
-            / np.linalg.norm(items, axis=1)[:, None]
-        )
+        items *= part.radius * 0.999999 * rng.choice([1.0, 0.3], (count, 1)) / np.linalg.norm(items, axis=1)[:, None]
     else:
         if isinstance(part, Interval):
             lows, highs = np.array([part.low]), np.array([part.high])
@@ -128,7 +117,7 @@ def draw_items(space: Space, rng: np.random.Generator, count: int) -> np.ndarray
     return np.hstack([draw_part(part, rng, count)[rng.permutation(count)] for part in space.parts])
 
 
-# ------------------------------------------------------------------------------------------------ expressions
+# ------------------------------------------------ expressions
 
 
 @st.composite
@@ -159,25 +148,22 @@ def leaves(draw: st.DrawFn, space: Space) -> Expression:
     if kind == "case":
         chosen = draw(st.lists(st.sampled_from(part.labels), min_size=1, max_size=3, unique=True))
         return ex.case({label: draw(numbers) for label in chosen}, otherwise=draw(numbers), column=column)
-    return (
-        ex.col(column) * 0 + draw(numbers) if isinstance(part, Interval) else ex.clamp(draw(numbers), -1, 1)
-    )
+    return ex.col(column) * 0 + draw(numbers) if isinstance(part, Interval) else ex.clamp(draw(numbers), -1, 1)
 
 
 def points_of(part: Space) -> st.SearchStrategy[Any]:
     if part.labels is not None:
         return st.sampled_from(part.labels)
     if isinstance(part, Geo):
-        return st.tuples(
-            st.floats(part.box[0] - 1, part.box[2] + 1), st.floats(part.box[1] - 1, part.box[3] + 1)
-        )
+        return st.tuples(st.floats(part.box[0] - 1, part.box[2] + 1), st.floats(part.box[1] - 1, part.box[3] + 1))
     if isinstance(part, Vector):
         return st.tuples(*([numbers] * part.width))
     return numbers
 
 
 UNARY = (
-    "neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh", "ramp", "clamp", "square", "cube", "power", "inverse", "scale"
+    "neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh",
+    "ramp", "clamp", "square", "cube", "power", "inverse", "scale",
 )  # fmt: skip
 
 
@@ -210,9 +196,7 @@ def unary(draw: st.DrawFn, e: Expression) -> Expression:
 def expressions(draw: st.DrawFn, space: Space, depth: int = 6) -> Expression:
     if depth == 1 or draw(st.integers(0, 4)) == 0:
         return draw(leaves(space))
-    kind = draw(
-        st.sampled_from(["unary", "add", "subtract", "multiply", "divide", "minimum", "maximum", "case"])
-    )
+    kind = draw(st.sampled_from(["unary", "add", "subtract", "multiply", "divide", "minimum", "maximum", "case"]))
     first = draw(expressions(space, depth - 1))
     if kind == "unary":
         return draw(unary(first))
@@ -234,7 +218,7 @@ def expressions(draw: st.DrawFn, space: Space, depth: int = 6) -> Expression:
     }[kind]()
 
 
-# ------------------------------------------------------------------------------------------------ what must hold
+# ------------------------------------------------ what must hold
 
 
 def d_em_by_lp(space: Space, left: np.ndarray, right: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
@@ -250,8 +234,9 @@ def d_em_by_lp(space: Space, left: np.ndarray, right: np.ndarray, p: np.ndarray,
 def check_expression(space: Space, expression: Expression, seed: int) -> None:
     try:
         analysis = analyse(expression, space)
-    except NotLipschitzError as error:  # only for numbers that grew too large
-        assert "beyond the largest double" in str(error)
+    except NotLipschitzError as error:
+        if "beyond the largest double" not in str(error):
+            raise
         assume(False)
     assume(final_lipschitz(analysis, space) < 1e9)
     rng = np.random.default_rng(seed)
@@ -402,9 +387,7 @@ def test_the_constant_is_attained_within_one_per_cent(
     space: Space, expression: Expression, left: dict[str, Any], right: dict[str, Any]
 ) -> None:
     bound = expression.on(space)
-    change = abs(
-        evaluate(expression, space, space.encode(left)) - evaluate(expression, space, space.encode(right))
-    )[0]
+    change = abs(evaluate(expression, space, space.encode(left)) - evaluate(expression, space, space.encode(right)))[0]
     one = np.ones(1)
     distance = d_em_by_lp(space, space.encode(left), space.encode(right), one, one)
     assert 0.99 * bound.lipschitz * distance <= change <= bound.lipschitz * distance * (1 + 1e-9)

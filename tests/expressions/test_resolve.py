@@ -18,7 +18,7 @@ SPACE = Product(
     Interval("price", 0, 50),
     Interval("age", 0, 100),
     Categories("kind", ["cafe", "bar"]),
-    Categories("mood", ["good", "bar"]),
+    Categories("mood", ["good", "bar", "bad"]),
     WORDS,
 )
 
@@ -56,7 +56,7 @@ def test_the_only_part_that_fits_is_found(leaf: ex.Expression, index: int) -> No
 @pytest.mark.parametrize(
     ("leaf", "message"),
     [
-        (ex.distance_to(3), r"`distance_to\(3\)` fits several parts of the space; say which by column='price' or column='age'"),
+        (ex.distance_to(3), r"`distance_to\(3\)` fits several parts .* column='price' or column='age'"),
         (ex.category_is("bar"), "column='kind' or column='mood'"),
         (ex.case({"bar": 1}, otherwise=0), "column='kind' or column='mood'"),
         (ex.distance_to("zoo"), r"fits no part of the space \('lat', 'lon': "),
@@ -64,7 +64,7 @@ def test_the_only_part_that_fits_is_found(leaf: ex.Expression, index: int) -> No
         (ex.category_is("zoo"), "'zoo' is none of the 2 values"),
         (ex.similarity("zoo"), "'zoo' is none of the 2 values"),
         (ex.dot([1, 2, 3]), "vector must be 2 numbers"),
-        (ex.distance_to(3, column="weight"), "column 'weight' is no column of the space, only 'lat', 'lon', 'price'"),
+        (ex.distance_to(3, column="weight"), "'weight' is no column of the space, only 'lat', 'lon', "),
         (ex.distance_to(3, column=("price", "age")), "columns 'price', 'age' belong to different parts"),
         (ex.distance_to((1, 2), column="price"), "point must be a number"),
         (ex.dot([1, 2], column="price"), "has no inner product"),

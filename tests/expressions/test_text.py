@@ -63,7 +63,7 @@ NAMES: dict[str, Any] = {name: getattr(ex, name) for name in ex.__all__} | {
     ],
 )
 def test_text_reads_back_as_the_same_expression(text: str) -> None:
-    built = eval(text, {"__builtins__": {}}, NAMES)
+    built = eval(text, {"__builtins__": {}}, NAMES)  # noqa: S307
     assert str(built) == text
     assert repr(built) == text
 
@@ -85,4 +85,4 @@ def _grown(inner: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Expr
 @settings(max_examples=150, deadline=None)
 @given(st.recursive(st.sampled_from([x, y, ex.category_is("a")]), _grown, max_leaves=12))
 def test_any_text_reads_back_as_the_same_expression(expression: ex.Expression) -> None:
-    assert eval(str(expression), {"__builtins__": {}}, NAMES) == expression
+    assert eval(str(expression), {"__builtins__": {}}, NAMES) == expression  # noqa: S307

@@ -1,12 +1,13 @@
 """The law of the K-norm sampler, with stated power: p < 1e-9, radius and directions apart.
 
-Radius: ``||z||_2/scale`` is Gamma(d) (Kolmogorov-Smirnov). Directions: the squared inner product with a fixed unit
-vector is Beta(1/2, (d-1)/2), for an axis, a diagonal and a vector in between; the signs fill the octants evenly. At
-the threshold the true scale passes, 0.7 and 1.3 times the scale fail, and the 1-norm's and the inf-norm's K-norm laws
-fail by their directions, for d = 2, 5 and 10. Small lattices: chi-squared against probabilities by enumeration.
+Radius: ``||z||_2/scale`` is Gamma(d) (Kolmogorov-Smirnov). Directions: the squared inner product with a
+fixed unit vector is Beta(1/2, (d-1)/2), for an axis, a diagonal and a vector in between; the signs fill the
+octants evenly. At the threshold the true scale passes, 0.7 and 1.3 times the scale fail, and the 1-norm's
+and the inf-norm's K-norm laws fail by their directions, for d = 2, 5 and 10. Small lattices: chi-squared
+against probabilities by enumeration.
 
-20,000 draws on the seeded path; on the production path (opendp's proposals: 0.13 ms a draw at d = 5, 0.9 ms at 10)
-4,000 at d = 5 and 1,500 at d = 10, and 20,000 in the `slow` version.
+20,000 draws on the seeded path; on the production path (opendp's proposals: 0.13 ms a draw at d = 5, 0.9 ms
+at 10) 4,000 at d = 5 and 2,500 at d = 10, and 20,000 in the `slow` version.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from emdp.testing import seeded
 THRESHOLD = 1e-9
 FINE = 2.0**40
 DRAWS = {1: 20_000, 2: 20_000, 5: 20_000, 10: 20_000}
-PRODUCTION_DRAWS = {1: 20_000, 2: 20_000, 5: 4_000, 10: 1_500}
+PRODUCTION_DRAWS = {1: 20_000, 2: 20_000, 5: 4_000, 10: 2_500}
 LEAST_EXPECTED = 25.0
 dimensions = pytest.mark.parametrize("d", [1, 2, 5, 10])
 paths = pytest.mark.parametrize("path", ["production", "seeded"])
@@ -38,8 +39,8 @@ def radius_p(points: Floats, scale: float) -> float:
 
 
 def direction_p(points: Floats) -> float:
-    """Smallest p-value, times their number, of the tests of uniform directions; whatever the radius' law is."""
-    count, d = points.shape
+    """Smallest p-value, times their number, of the tests of uniform directions, whatever the radius."""
+    _count, d = points.shape
     cells = 2 ** min(d, 3)
     octants = (points[:, : min(d, 3)] > 0) @ (2 ** np.arange(min(d, 3)))
     found = [float(scipy.stats.chisquare(np.bincount(octants, minlength=cells)).pvalue)]
@@ -54,14 +55,14 @@ def direction_p(points: Floats) -> float:
 
 def lattice_p(points: list[tuple[int, ...]], d: int, scale: float) -> float:
     """p-value of points of a coarse lattice against probabilities by enumeration, rare points merged."""
-    reach = math.ceil(24 * scale + 6)
+    reach = math.ceil(18 * scale + 4)  # leaves out 1e-5 of the mass
     chances = {
         z: math.exp(-math.sqrt(sum(k * k for k in z)) / scale)
         for z in itertools.product(range(-reach, reach + 1), repeat=d)
     }
     total = sum(chances.values())
     frequent = [z for z, weight in chances.items() if len(points) * weight / total >= LEAST_EXPECTED]
-    seen = {z: 0 for z in frequent}
+    seen = dict.fromkeys(frequent, 0)
     for point in points:
         if point in seen:
             seen[point] += 1
@@ -139,8 +140,8 @@ class TestHarness:
 
     @dimensions
     @pytest.mark.parametrize("sizes", [DRAWS, PRODUCTION_DRAWS])
-    def test_true_law_passes_for_ten_seeds(self, d: int, sizes: dict[int, int]) -> None:
-        for seed in range(10):
+    def test_true_law_passes_for_five_seeds(self, d: int, sizes: dict[int, int]) -> None:
+        for seed in range(5):
             points = right_norm(d, sizes[d], np.random.default_rng(seed))
             assert radius_p(points, FINE) > 1e-5
             assert direction_p(points) > 1e-5
@@ -149,13 +150,13 @@ class TestHarness:
     @pytest.mark.parametrize("sizes", [DRAWS, PRODUCTION_DRAWS])
     @pytest.mark.parametrize("norm", ["1", "inf"])
     def test_wrong_norm_fails_by_its_directions_alone(self, d: int, sizes: dict[int, int], norm: str) -> None:
-        for seed in range(10):
+        for seed in range(5):
             assert direction_p(wrong_norm(norm, d, sizes[d], np.random.default_rng(seed))) < THRESHOLD
 
     @dimensions
     @pytest.mark.parametrize("factor", [0.7, 1.3])
-    def test_wrong_scale_fails_for_ten_seeds(self, d: int, factor: float) -> None:
-        for seed in range(10):
+    def test_wrong_scale_fails_for_five_seeds(self, d: int, factor: float) -> None:
+        for seed in range(5):
             points = right_norm(d, PRODUCTION_DRAWS[d], np.random.default_rng(seed), factor * FINE)
             assert radius_p(points, FINE) < THRESHOLD
 
@@ -171,5 +172,5 @@ class TestHarness:
         assert direction_p(np.abs(right_norm(5, 4_000, np.random.default_rng(4)))) < THRESHOLD
 
     def test_rounded_continuous_noise_fails_on_a_small_lattice(self) -> None:
-        points = np.rint(right_norm(2, 20_000, np.random.default_rng(4), 1.5)).astype(int)
-        assert lattice_p([tuple(point) for point in points.tolist()], 2, 1.5) < THRESHOLD
+        points = np.rint(right_norm(2, 20_000, np.random.default_rng(4), 0.7)).astype(int)
+        assert lattice_p([tuple(point) for point in points.tolist()], 2, 0.7) < THRESHOLD

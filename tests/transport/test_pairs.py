@@ -103,7 +103,7 @@ def test_an_error_in_progress_stops_the_work() -> None:
 def test_pairs_may_be_an_array() -> None:
     bags = [{"x": [float(i)]} for i in range(4)]
     pairs = np.array([[0, 1], [3, 1]])
-    assert d_em_pairs(bags, pairs, Interval("x", 0, 10)).tolist() == [0.1, 0.2]  # type: ignore[arg-type]
+    assert d_em_pairs(bags, pairs, Interval("x", 0, 10)) == pytest.approx([0.1, 0.2])  # type: ignore[arg-type]
 
 
 def test_no_pairs() -> None:

@@ -1,0 +1,217 @@
+"""A table's budgets in a ledger: declared once, charged before every release, read back as accounts.
+
+Everything here is public: names, budgets, events and fingerprints. No statistic passes through.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from emdp.errors import LedgerError, UsageError
+from emdp.ledger import Entry, Ledger
+from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
+
+__all__ = ["Accounts", "digest_of", "make_budgets"]
+
+HISTORY = {
+    "sequence": pl.Int64,
+    "time": pl.String,
+    "query": pl.String,
+    "mechanism": pl.String,
+    "alpha": pl.Float64,
+    "delta": pl.Float64,
+    "kind": pl.String,
+    "hash": pl.String,
+}
+"""Columns of a history; ``alpha`` is the level of the event's own kind."""
+
+
+class Accounts:
+    """The budgets of one table in one ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where charges are kept.
+    name : str
+        The table's name in the ledger.
+    budgets : tuple of Budget
+        At most one of each kind; written to the ledger by the first who comes, compared by all others.
+    identity : mapping
+        What a budget belongs to besides the name: a hash of the space, the user column.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger holds another budget, or the same for something else.
+    """
+
+    def __init__(
+        self, ledger: Ledger, name: str, budgets: tuple[Budget, ...], identity: Mapping[str, str]
+    ) -> None:
+        self.ledger = ledger
+        self.name = name
+        self.budgets = budgets
+        self._declare(identity)
+
+    def budget_of(self, kind: type[Guarantee] | None) -> Budget:
+        """Return the budget of a kind of guarantee, or the first one.
+
+        Raises
+        ------
+        UsageError
+            If there is none of that kind.
+        """
+        for budget in self.budgets:
+            if kind is None or isinstance(budget.guarantee, kind):
+                return budget
+        shown = getattr(kind, "__name__", kind)
+        raise UsageError(f"kind must be that of one of the session's budgets, not {shown}; pass EmdDP or UserDP.")
+
+    def payer(self, event: Event) -> Budget:
+        """Return the budget that pays an event: that of its own kind, or else one that it converts to.
+
+        Raises
+        ------
+        UsageError
+            If no budget can pay it.
+        """
+        own = [budget for budget in self.budgets if type(budget.guarantee) is type(event.guarantee)]
+        errors = []
+        for budget in own or self.budgets:
+            try:
+                convert(event.guarantee, budget.guarantee.kind)
+            except UsageError as error:
+                errors.append(error)
+            else:
+                return budget
+        raise errors[0]
+
+    def account(self, budget: Budget, entries: Sequence[Entry] | None = None) -> Account:
+        """Return a budget with what was charged to it, from the ledger or from entries just read there."""
+        if entries is None:
+            entries = self.ledger.entries(self.name)
+        kind = budget.guarantee.kind_name
+        charges = [
+            event_from_json(entry.payload["event"])
+            for entry in entries
+            if entry.kind == "charge" and entry.payload["budget"] == kind
+        ]
+        return Account.from_charges(budget, charges)
+
+    def charge(self, event: Event, description: Mapping[str, Any]) -> Entry:
+        """Charge an event to the budget that pays it, durably, before this returns.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not cover it; nothing is written then.
+        """
+        budget = self.payer(event)
+        payload = {**description, "event": event.to_json(), "budget": budget.guarantee.kind_name}
+        return self.ledger.append(
+            "charge", self.name, payload, admit=lambda entries: self.account(budget, entries).charge(event)
+        )
+
+    def is_validated(self, key: Mapping[str, Any]) -> bool:
+        """Say whether the rules were found to hold for this data version before."""
+        return any(entry.payload == key for entry in self.ledger.entries(self.name, "validated"))
+
+    def remember_validated(self, key: Mapping[str, Any]) -> None:
+        """Write down that the rules hold for a data version."""
+        self.ledger.append("validated", self.name, dict(key))
+
+    def history(self) -> pl.DataFrame:
+        """Return the table's charges, one row an event; see ``HISTORY``."""
+        rows = []
+        for entry in self.ledger.entries(self.name, "charge"):
+            event = event_from_json(entry.payload["event"])
+            rows.append(
+                {
+                    "sequence": entry.sequence,
+                    "time": entry.time,
+                    "query": entry.payload["query"],
+                    "mechanism": type(event).__name__.removesuffix("Event"),
+                    "alpha": event.guarantee.level,
+                    "delta": event.guarantee.delta,
+                    "kind": event.guarantee.kind_name,
+                    "hash": entry.hash,
+                }
+            )
+        return pl.DataFrame(rows, schema=HISTORY)
+
+    def _declare(self, identity: Mapping[str, str]) -> None:
+        for position, budget in enumerate(self.budgets):
+            payload = {"budget": budget.to_json(), "kind": budget.guarantee.kind_name, **identity}
+
+            def admit(entries: Sequence[Entry], position: int = position, payload: dict[str, Any] = payload) -> None:
+                declared = [entry.payload for entry in entries if entry.kind == "budget"]
+                if len(declared) > len(self.budgets):
+                    raise LedgerError(
+                        f"the ledger holds {len(declared)} budgets for table {self.name!r}; pass all of them."
+                    )
+                if position < len(declared):
+                    _check_same(declared[position], payload, self.name)
+                    raise _AlreadyDeclaredError
+                if position == 0 or len(declared) < position or not _has_charges(entries):
+                    return
+                raise LedgerError(
+                    f"the ledger holds charges under one budget for table {self.name!r}, so another can no longer be "
+                    "added; use another table name, or the budget as it was declared."
+                )
+
+            try:
+                self.ledger.append("budget", self.name, payload, admit=admit)
+            except _AlreadyDeclaredError:
+                continue
+
+
+class _AlreadyDeclaredError(Exception):
+    """The ledger holds the same budget already; raised inside a transaction to leave it unchanged."""
+
+
+def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float) -> tuple[Budget, ...]:
+    """Return the budgets that a caller declared: one guarantee, or one of each kind.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or two of a kind.
+
+    >>> from emdp.privacy import EmdDP, UserDP
+    >>> [budget.guarantee.kind_name for budget in make_budgets([EmdDP(60.0), UserDP(1.0)], 0.0)]
+    ['unbounded central EmdDP', 'central UserDP']
+    """
+    listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget)
+    if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
+        raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of two; pass one.")
+    if len({type(guarantee) for guarantee in listed}) < len(listed):
+        raise UsageError("budget names a kind of guarantee twice; pass one EmdDP and one UserDP at most.")
+    if gaussian_share > 0 and all(guarantee.delta == 0 for guarantee in listed):
+        raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")
+    return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)
+
+
+def digest_of(description: Any) -> str:
+    """Return a hash of a JSON-ready description.
+
+    >>> len(digest_of({"kind": "interval"}))
+    64
+    """
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+
+
+def _has_charges(entries: Sequence[Entry]) -> bool:
+    return any(entry.kind == "charge" for entry in entries)
+
+
+def _check_same(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> None:
+    for key, what in (("budget", "budget"), ("space", "space"), ("user", "user column")):
+        if declared.get(key) != wanted[key]:
+            shown = f" ({Budget.from_json(declared['budget']).guarantee})" if key == "budget" else ""
+            raise LedgerError(
+                f"the ledger holds another {what} for table {name!r}{shown}; pass the same, or use another table name."
+            )
