@@ -14,7 +14,7 @@ from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
 
-__all__ = ["Accounts", "digest_of", "make_budgets"]
+__all__ = ["Accounts", "make_budgets", "space_digest"]
 
 HISTORY = {
     "sequence": pl.Int64,
@@ -195,13 +195,21 @@ def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float)
     return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)
 
 
-def digest_of(description: Any) -> str:
-    """Return a hash of a JSON-ready description.
+def space_digest(description: Mapping[str, Any]) -> str:
+    """Return a hash of a space's JSON form that names vectors by their contents, wherever their file lies.
 
-    >>> len(digest_of({"kind": "interval"}))
-    64
+    >>> one, other = ({"kind": "embedding", "vectors": path, "sha256": "ab"} for path in ("v.csv", "/x/v.csv"))
+    >>> space_digest(one) == space_digest(other)
+    True
     """
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(_without_places(description), sort_keys=True).encode()).hexdigest()
+
+
+def _without_places(description: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in description.items() if key != "vectors" or "sha256" not in description}
+    if "parts" in kept:
+        kept["parts"] = [_without_places(part) for part in kept["parts"]]
+    return kept
 
 
 def _has_charges(entries: Sequence[Entry]) -> bool:

@@ -17,7 +17,10 @@ def check_finite(name: str, value: object) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} must be a number, not {type(value).__name__}; pass an int or a float.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise UsageError(f"{name} must be finite, got {number}; pass a finite number.")
     return number

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from emdp.accounts import Accounts, digest_of, make_budgets
+from emdp.accounts import Accounts, make_budgets, space_digest
 from emdp.answers import Answer, ColumnDescription, Preview, Receipt
 from emdp.errors import UsageError
 from emdp.estimators import LinearPlan, LinearQuery, plan_linear
@@ -81,7 +81,7 @@ class Session:
             raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
         self._table = table
         budgets = make_budgets(budget, gaussian_share)
-        identity = {"space": digest_of(table.space.to_json()), "user": table.user}
+        identity = {"space": space_digest(table.space.to_json()), "user": table.user}
         opened = open_ledger(ledger, test=is_seeded())
         try:
             self._accounts = Accounts(opened, table.name, budgets, identity)
@@ -259,7 +259,7 @@ class Session:
         version = self._table.data_version()
         key = {
             "data_version": version,
-            "space": digest_of(self._table.space.to_json()),
+            "space": space_digest(self._table.space.to_json()),
             "users": self._table.users.digest(),
             "records": self._table.records,
         }

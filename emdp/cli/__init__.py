@@ -6,6 +6,9 @@ from emdp.errors import EmdpError
 
 __all__ = ["main"]
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 and the signal's number, as shells have it."""
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0, 2 refused, 3 budget spent, 4 data breaks a rule, 130 interrupted.
@@ -22,6 +25,8 @@ def main(arguments: list[str] | None = None) -> None:
     except EmdpError as error:
         print(f"emdp: {error}", file=sys.stderr)
         raise SystemExit(error.exit_status) from None
-    except KeyboardInterrupt:
-        print("emdp: interrupted; what was charged stays charged, nothing else was changed.", file=sys.stderr)
-        raise SystemExit(130) from None
+    except SystemExit as ending:
+        # Typer turns Ctrl-C into this status and says nothing.
+        if ending.code == INTERRUPTED:
+            print("emdp: interrupted; what was charged stays charged, nothing else was changed.", file=sys.stderr)
+        raise

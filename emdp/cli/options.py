@@ -119,8 +119,9 @@ def texts(option: str, value: str, count: int) -> list[str]:
 
 def numbers(option: str, value: str, count: int) -> tuple[float, ...]:
     """Return the comma-separated numbers of an option; a fraction such as 1/30 is one."""
+    found = texts(option, value, count)
     try:
-        return tuple(_number(text) for text in texts(option, value, count))
+        return tuple(_number(text) for text in found)
     except (ValueError, ZeroDivisionError):
         raise UsageError(f"{option} must be {count} numbers, got {value!r}; pass numbers.") from None
 

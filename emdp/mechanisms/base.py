@@ -41,11 +41,9 @@ MAX_MULTIPLE_BITS = 62
 # The statistic is at most 2^62 grid steps, so that answer and noise together fit signed 64-bit storage.
 
 _LEAST_SCALE, _LARGEST_SCALE = 2.0**-900, 2.0**900
-# Between these every number of the mechanism, the grid included, is a normal float64.
+# Of sensitivity/alpha: between these every number of the mechanism, the grid included, is a normal float64.
 
-_CONSTANT = (
-    "a constant statistic is the same on every table: exact, no noise, nothing spent (EMD 2 with l = 0)"
-)
+_CONSTANT = "a constant statistic is the same on every table: exact, no noise, nothing spent (EMD 2 with l = 0)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,8 +240,9 @@ class AdditiveMechanism(ABC):
             )
 
     def _check_grid(self) -> None:
-        if not _LEAST_SCALE <= self.scale <= _LARGEST_SCALE:
-            raise UsageError(f"sensitivity and alpha give a noise scale of {self.scale}; choose other units.")
+        rough = self.sensitivity / self.alpha
+        if not _LEAST_SCALE <= rough <= _LARGEST_SCALE:
+            raise UsageError(f"sensitivity and alpha give a noise scale of about {rough}; choose other units.")
         if self.noise_units < math.sqrt(self.dimension):
             raise UsageError(
                 f"magnitude must be below 2^{MAX_MULTIPLE_BITS - 1} times the noise scale {self.scale} over "

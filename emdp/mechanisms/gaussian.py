@@ -89,9 +89,7 @@ class GaussianMechanism(AdditiveMechanism):
         return 0.0 if self.is_exact else float_up((2 * self.dimension + 1) * _BEYOND)
 
     def _law_theorem(self) -> str:
-        return (
-            "Gaussian noise by its exact profile, l in the 2-norm, is (alpha, delta) d_em-DP (EMD 2, EMD 8.5)"
-        )
+        return "Gaussian noise by its exact profile, l in the 2-norm, is (alpha, delta) d_em-DP (EMD 2, EMD 8.5)"
 
     def _slack(self) -> Fraction:
         sigma = Fraction(self.scale)

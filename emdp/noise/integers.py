@@ -33,9 +33,7 @@ def check_noise_scale(scale: object) -> float:
     """
     number = check_positive("scale", scale)
     if not MIN_SCALE <= number <= MAX_SCALE:
-        raise UsageError(
-            f"scale must be between 2^-20 and 2^56 grid steps, got {number}; choose another grid."
-        )
+        raise UsageError(f"scale must be between 2^-20 and 2^56 grid steps, got {number}; choose another grid.")
     return number
 
 

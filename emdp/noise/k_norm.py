@@ -281,13 +281,9 @@ def _exp_bounds(point: tuple[int, ...], scale: float, wide: float, count: int) -
 
 def _continuous_tail(tail: float, scale: float, d: int) -> float:
     # The continuous law's tail that keeps the lattice's at or below `tail` (module's text).
-    target = (
-        check_unit_interval("tail", tail, one=True) * math.exp(-math.sqrt(d) / scale) * (1.0 - _TAIL_MARGIN)
-    )
+    target = check_unit_interval("tail", tail, one=True) * math.exp(-math.sqrt(d) / scale) * (1.0 - _TAIL_MARGIN)
     if target < _LEAST_TAIL:
-        raise UsageError(
-            f"tail must be larger at scale {scale}, got {tail}; ask for a lower level or a finer grid."
-        )
+        raise UsageError(f"tail must be larger at scale {scale}, got {tail}; ask for a lower level or a finer grid.")
     return target
 
 

@@ -147,11 +147,11 @@ class Account:
         """
         reserve, plain = self._prices(event)
         for price in (reserve, plain):
-            if price is not None and self._times(price) >= 1:
+            if price is not None and self._covers(price):
                 return self._after(price)
         asked, slack = convert(event.guarantee, self.budget.guarantee.kind), event.slack_epsilon
         left, name = self.remaining, asked.level_name
-        if self._times(replace(plain, slack=Fraction(0))) >= 1:
+        if self._covers(replace(plain, slack=Fraction(0))):
             raise BudgetExceededError(
                 f"slack_epsilon = {slack} is more than the {self.remaining_slack} left for rounding; "
                 "take a finer grid, or declare a budget with a larger slack_limit."
@@ -213,12 +213,11 @@ class Account:
 
     def _prices(self, event: Event) -> tuple["_Price | None", "_Price"]:
         """Return what the event costs in the Gaussian reserve, if it can be paid there, and outside it."""
-        kind = self.budget.guarantee.kind
-        factor = conversion_factor(event.guarantee, kind)
+        stated = event.guarantee
+        factor = conversion_factor(stated, self.budget.guarantee)
         slack, slack_delta = map(as_decimal, event.slack)
-        stated = convert(event.guarantee, kind)
         plain = _Price(
-            level=as_decimal(stated.level),
+            level=as_decimal(stated.level) * factor,
             delta=as_decimal(stated.delta),
             slack=as_decimal(event.slack_epsilon),
         )
@@ -226,18 +225,21 @@ class Account:
             return None, plain
         return _Price(square=(Fraction(event.gaussian_mu) * factor) ** 2, reserve_slack=slack_delta + 2 * slack), plain
 
+    def _covers(self, price: "_Price") -> bool:
+        return all(cost <= left for cost, left in self._costs(price))
+
     def _times(self, price: "_Price") -> int:
         """Return how often a price can be paid."""
+        return min((left // cost for cost, left in self._costs(price)), default=UNLIMITED)
+
+    def _costs(self, price: "_Price") -> list[tuple[Fraction, Fraction]]:
+        """Return what a price takes, where it takes anything, beside what is left of it."""
         level, delta, slack = self._left()
-        _, reserve_delta = self.budget.reserve
-        pairs = (
-            (price.level, level),
-            (price.delta, delta),
-            (price.slack, slack),
-            (price.square, self._square_left()),
-            (price.reserve_slack, reserve_delta * RESERVE_SLACK_PART - self.reserve_slack),
-        )
-        return min((left // cost for cost, left in pairs if cost > 0), default=UNLIMITED)
+        pairs = [(price.level, level), (price.delta, delta), (price.slack, slack)]
+        if price.square:
+            reserve_slack = self.budget.reserve[1] * RESERVE_SLACK_PART - self.reserve_slack
+            pairs += [(price.square, self._square_left()), (price.reserve_slack, reserve_slack)]
+        return [(cost, left) for cost, left in pairs if cost]
 
     def _after(self, price: "_Price") -> "Account":
         return replace(

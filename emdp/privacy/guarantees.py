@@ -10,7 +10,7 @@ spent of an untouched budget, and the *kind* (:attr:`Guarantee.kind`) that conve
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self, cast
 
 from emdp.checks import check_choice, check_finite, check_positive, check_range, check_unit_interval
@@ -90,7 +90,7 @@ class Guarantee(ABC):
         return {"kind": type(self).__name__, **self._values()}
 
     def _values(self) -> dict[str, Any]:
-        return asdict(cast(Any, self))
+        return {item.name: getattr(self, item.name) for item in fields(cast(Any, self))}
 
     def _check_parameters(self) -> None:
         level = check_finite(self.level_name, getattr(self, self.level_name))

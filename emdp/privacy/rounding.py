@@ -14,6 +14,7 @@ rest.
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from emdp.checks import check_positive
 from emdp.errors import UsageError
@@ -29,7 +30,7 @@ def as_decimal(number: float) -> Fraction:
     >>> as_decimal(1e-12)
     Fraction(1, 1000000000000)
     """
-    return Fraction(repr(float(number)))
+    return _parse(float(number))
 
 
 def float_up(number: Fraction) -> float:
@@ -119,6 +120,11 @@ def split(total: float, weights: tuple[float, ...]) -> tuple[float, ...]:
     shares = [as_decimal(check_positive("weight", weight)) for weight in weights]
     whole = sum(shares)
     return tuple(float_down(as_decimal(total) * share / whole) for share in shares)
+
+
+@lru_cache(maxsize=65536)
+def _parse(number: float) -> Fraction:
+    return Fraction(repr(number))
 
 
 def _nearest(number: Fraction) -> float:

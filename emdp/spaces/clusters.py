@@ -135,9 +135,7 @@ class Clusters(FinitePart):
 def _check_pairs(cluster_of: object) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     pairs = list(cluster_of.items()) if isinstance(cluster_of, Mapping) else cluster_of
     if isinstance(pairs, str) or not isinstance(pairs, Sequence) or not pairs:
-        raise UsageError(
-            f"cluster_of must map each value to its cluster, got {cluster_of!r}; pass a mapping."
-        )
+        raise UsageError(f"cluster_of must map each value to its cluster, got {cluster_of!r}; pass a mapping.")
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise UsageError(f"cluster_of must hold pairs (value, cluster), got {pair!r}; pass a mapping.")

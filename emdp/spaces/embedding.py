@@ -106,9 +106,7 @@ class Embedding(FinitePart):
         keys, table = read_vectors(vectors, key, names)
         digest = digest_of((keys, table))
         if sha256 is not None and sha256 != digest:
-            raise UsageError(
-                f"vectors have the digest {digest}, not sha256={sha256}; restore the table it names."
-            )
+            raise UsageError(f"vectors have the digest {digest}, not sha256={sha256}; restore the table it names.")
         self._set(columns=check_columns("col", [col]), values=keys, unit=None, digest=digest)
         if neutral is None:
             table = np.vstack([table, table.mean(axis=0)])
@@ -178,9 +176,7 @@ class Embedding(FinitePart):
 
     def inner_values(self, items: Floats, vector: Floats) -> Floats:
         """Return the inner product of each encoded item's vector with ``vector``, shape (n,)."""
-        return np.asarray(
-            (self.vector_table @ self._check_vector(vector))[self.codes(items)], dtype=np.float64
-        )
+        return np.asarray((self.vector_table @ self._check_vector(vector))[self.codes(items)], dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:
         """Return the arguments that rebuild the space: the table's path and digest, or the table itself."""

@@ -142,9 +142,7 @@ def check_labels(name: str, values: object, *, distinct: bool = True) -> tuple[A
         raise UsageError(f"{name} is empty; list at least one value.")
     for label in labels:
         if type(label) is not type(labels[0]) or not isinstance(label, str | int):
-            raise UsageError(
-                f"{name} must be all strings, all integers or all Booleans, got {label!r}; pass one type."
-            )
+            raise UsageError(f"{name} must be all strings, all integers or all Booleans, got {label!r}; pass one type.")
         if isinstance(label, int) and not -LARGEST_INT <= label <= LARGEST_INT:
             raise UsageError(f"{name} must hold 64-bit integers, got {label}; pass smaller ones or strings.")
     if distinct and len(set(labels)) < len(labels):

@@ -208,26 +208,18 @@ class Geo(Part):
 
     def _position(self, column: str) -> int:
         if column not in self.columns:
-            raise UsageError(
-                f"the space has no column {column!r}, only {self.lat!r} and {self.lon!r}; name one."
-            )
+            raise UsageError(f"the space has no column {column!r}, only {self.lat!r} and {self.lon!r}; name one.")
         return self.columns.index(column)
 
 
 def _check_box(box: object) -> Box:
     if isinstance(box, str) or not isinstance(box, Sequence) or len(box) != 4:
-        raise UsageError(
-            f"box must be (south, west, north, east) in degrees, got {box!r}; pass four numbers."
-        )
+        raise UsageError(f"box must be (south, west, north, east) in degrees, got {box!r}; pass four numbers.")
     names = ("south", "west", "north", "east")
-    south, west, north, east = (
-        check_finite(f"box's {name}", edge) for name, edge in zip(names, box, strict=True)
-    )
+    south, west, north, east = (check_finite(f"box's {name}", edge) for name, edge in zip(names, box, strict=True))
     for name, edge in (("south", south), ("north", north)):
         if not -90 <= edge <= 90:
-            raise UsageError(
-                f"box's {name} must be a latitude in [-90, 90], got {edge}; latitudes come first."
-            )
+            raise UsageError(f"box's {name} must be a latitude in [-90, 90], got {edge}; latitudes come first.")
     if south > north:
         raise UsageError(f"box's south {south} is above its north {north}; pass (south, west, north, east).")
     if west > east:

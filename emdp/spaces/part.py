@@ -112,9 +112,7 @@ def numeric_items(frame: object, columns: Sequence[str]) -> Floats:
     found = columns_of("the frame", frame, columns)
     for name, series in found.items():
         if not (series.dtype.is_numeric() or series.dtype == pl.Null):
-            raise UsageError(
-                f"column {name!r} must hold numbers, not {series.dtype}; cast it, or name another column."
-            )
+            raise UsageError(f"column {name!r} must hold numbers, not {series.dtype}; cast it, or name another column.")
     return np.column_stack([series.cast(pl.Float64).to_numpy() for series in found.values()])
 
 
@@ -125,9 +123,7 @@ def check_columns(name: str, columns: object) -> tuple[str, ...]:
     ('a', 'b')
     """
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
-        raise UsageError(
-            f"{name} must be a sequence of column names, got {columns!r}; pass a list of strings."
-        )
+        raise UsageError(f"{name} must be a sequence of column names, got {columns!r}; pass a list of strings.")
     for column in columns:
         if not isinstance(column, str) or not column:
             raise UsageError(f"{name} must hold column names, got {column!r}; pass non-empty strings.")
@@ -161,9 +157,7 @@ def check_diameter(diameter: object, domain_diameter: float) -> float:
     if diameter is not None:
         return check_positive("diameter", diameter)
     if domain_diameter <= 0:
-        raise UsageError(
-            "all items of the domain are at distance 0, so diameter must be given; pass diameter=."
-        )
+        raise UsageError("all items of the domain are at distance 0, so diameter must be given; pass diameter=.")
     return check_finite("the domain's diameter", domain_diameter)
 
 

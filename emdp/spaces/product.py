@@ -78,9 +78,7 @@ class Product(Space):
 
     def __repr__(self) -> str:
         """Return the call that makes the space."""
-        listed = (
-            f"{part!r}.weighted({weight!r})" for part, weight in zip(self.members, self.weights, strict=True)
-        )
+        listed = (f"{part!r}.weighted({weight!r})" for part, weight in zip(self.members, self.weights, strict=True))
         return f"Product({', '.join(listed)})"
 
     @property
@@ -132,9 +130,7 @@ class Product(Space):
     def encode_point(self, point: Any) -> Floats:
         """Return a sequence of one point a part as an encoded point, shape (1, width)."""
         if not isinstance(point, list | tuple) or len(point) != len(self.members):
-            raise UsageError(
-                f"point must be one point for each of {len(self.members)} parts; pass a tuple of them."
-            )
+            raise UsageError(f"point must be one point for each of {len(self.members)} parts; pass a tuple of them.")
         pairs = zip(self.members, point, strict=True)
         return np.hstack([part.encode_point(own) for part, own in pairs])
 
@@ -206,14 +202,10 @@ class Product(Space):
         for place, part in enumerate(self.members):
             if column in part.columns:
                 return place
-        raise UsageError(
-            f"the space has no column {column!r}, only {list(self.columns)!r}; name one of them."
-        )
+        raise UsageError(f"the space has no column {column!r}, only {list(self.columns)!r}; name one of them.")
 
     def _refuse_function(self, name: str) -> NoReturn:
-        raise UsageError(
-            f"{name} is a function of one part of a Product, not of the whole; call it on parts[i]."
-        )
+        raise UsageError(f"{name} is a function of one part of a Product, not of the whole; call it on parts[i].")
 
 
 def _check_parts(parts: tuple[object, ...]) -> tuple[Weighted, ...]:

@@ -56,9 +56,7 @@ def from_json(data: object) -> Space:
     10.0
     """
     if not isinstance(data, Mapping):
-        raise UsageError(
-            f"a space must be described by a mapping, not {type(data).__name__}; pass kind and its keys."
-        )
+        raise UsageError(f"a space must be described by a mapping, not {type(data).__name__}; pass kind and its keys.")
     kind = data.get("kind")
     arguments = {key: value for key, value in data.items() if key != "kind"}
     if kind == Product.kind:

@@ -157,9 +157,7 @@ def degrees_per_angle(box: Box) -> float:
 def _unit_vectors(items: Floats) -> Floats:
     radians = np.radians(items)
     cosine = np.cos(radians[:, 0])
-    return np.column_stack(
-        [cosine * np.cos(radians[:, 1]), cosine * np.sin(radians[:, 1]), np.sin(radians[:, 0])]
-    )
+    return np.column_stack([cosine * np.cos(radians[:, 1]), cosine * np.sin(radians[:, 1]), np.sin(radians[:, 0])])
 
 
 def _nearest(lat: float, lon: float, south: float, north: float) -> float:

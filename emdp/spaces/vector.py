@@ -84,9 +84,7 @@ class Vector(Part):
         neutral: Sequence[float] | None = None,
     ) -> None:
         if (box is None) == (radius is None):
-            raise UsageError(
-                "exactly one of box and radius must be given; pass box=[(low, high), ...] or radius=."
-            )
+            raise UsageError("exactly one of box and radius must be given; pass box=[(low, high), ...] or radius=.")
         names = check_columns("columns", columns)
         self._set(
             columns=names,
@@ -195,9 +193,7 @@ class Vector(Part):
             far = float(np.maximum(weights * lows, weights * highs).sum())
             magnitude = float(np.maximum(np.abs(weights * lows), np.abs(weights * highs)).sum())
         error = dot_error(len(weights) + 2, magnitude)
-        return FunctionBounds(
-            norm * self.diameter * (1 + 4 * UNIT_ROUNDOFF), *widened(near, far, error), error
-        )
+        return FunctionBounds(norm * self.diameter * (1 + 4 * UNIT_ROUNDOFF), *widened(near, far, error), error)
 
     def inner_values(self, items: Floats, vector: Floats) -> Floats:
         """Return the inner product of each encoded item with ``vector``, shape (n,)."""
@@ -219,24 +215,18 @@ class Vector(Part):
     def _check_neutral(self, neutral: object) -> tuple[float, ...]:
         values = _check_vector("neutral", neutral, len(self.columns))
         if not self._inside(np.array([values]))[0]:
-            raise UsageError(
-                f"neutral must lie in the domain, got {values}; pass a vector inside box or radius."
-            )
+            raise UsageError(f"neutral must lie in the domain, got {values}; pass a vector inside box or radius.")
         return values
 
     def _position(self, column: str) -> int:
         if column not in self.columns:
-            raise UsageError(
-                f"the space has no column {column!r}, only {list(self.columns)!r}; name one of them."
-            )
+            raise UsageError(f"the space has no column {column!r}, only {list(self.columns)!r}; name one of them.")
         return self.columns.index(column)
 
 
 def _check_box(box: object, dimension: int) -> tuple[tuple[float, float], ...]:
     if isinstance(box, str) or not isinstance(box, Sequence) or len(box) != dimension:
-        raise UsageError(
-            f"box must hold one (low, high) for each of {dimension} columns, got {box!r}; pass those."
-        )
+        raise UsageError(f"box must hold one (low, high) for each of {dimension} columns, got {box!r}; pass those.")
     bounds = []
     for pair in box:
         low, high = _check_vector("a pair of box", pair, 2)
@@ -248,14 +238,8 @@ def _check_box(box: object, dimension: int) -> tuple[tuple[float, float], ...]:
 
 def _check_vector(name: str, vector: object, dimension: int) -> tuple[float, ...]:
     """Return a vector of ``dimension`` finite numbers as a tuple of floats, or raise."""
-    if (
-        isinstance(vector, str | dict)
-        or not isinstance(vector, Sequence | np.ndarray)
-        or len(vector) != dimension
-    ):
-        raise UsageError(
-            f"{name} must be {dimension} numbers, got {vector!r}; pass a sequence of that length."
-        )
+    if isinstance(vector, str | dict) or not isinstance(vector, Sequence | np.ndarray) or len(vector) != dimension:
+        raise UsageError(f"{name} must be {dimension} numbers, got {vector!r}; pass a sequence of that length.")
     return tuple(check_coordinate(name, value) for value in vector)
 
 

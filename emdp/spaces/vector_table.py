@@ -94,9 +94,7 @@ def from_inline(data: Mapping[str, Any]) -> dict[str, Any]:
     [[0.0]]
     """
     if set(data) != {"keys", "dimension", "float64"}:
-        raise UsageError(
-            f"vectors must hold keys, dimension and float64, not {sorted(data)}; pass those three."
-        )
+        raise UsageError(f"vectors must hold keys, dimension and float64, not {sorted(data)}; pass those three.")
     try:
         numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
         matrix = numbers.astype(np.float64).reshape(len(data["keys"]), int(data["dimension"]))
@@ -123,9 +121,7 @@ def _read_file(path: str) -> pl.DataFrame:
     try:
         return pl.read_parquet(path) if suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise UsageError(
-            f"the vectors at {path!r} cannot be read ({type(error).__name__}); check the file."
-        ) from error
+        raise UsageError(f"the vectors at {path!r} cannot be read ({type(error).__name__}); check the file.") from error
 
 
 def _as_matrix(values: Any) -> Any:
@@ -140,9 +136,7 @@ def _as_matrix(values: Any) -> Any:
 
 def _known(frame: pl.DataFrame, name: str, column: str) -> str:
     if column not in frame.columns:
-        raise UsageError(
-            f"{name}={column!r} is no column of the vectors, only {frame.columns}; name one of them."
-        )
+        raise UsageError(f"{name}={column!r} is no column of the vectors, only {frame.columns}; name one of them.")
     return column
 
 
@@ -170,9 +164,7 @@ def _keys_of(series: pl.Series) -> tuple[Any, ...]:
     if series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     if not (series.dtype == pl.String or series.dtype.is_integer()):
-        raise UsageError(
-            f"the key column {series.name!r} must hold strings or integers, not {series.dtype}; cast it."
-        )
+        raise UsageError(f"the key column {series.name!r} must hold strings or integers, not {series.dtype}; cast it.")
     if series.null_count():
         raise UsageError(f"the key column {series.name!r} holds NULL; drop those rows.")
     return check_labels(f"the key column {series.name!r}", series.to_list())
@@ -184,9 +176,7 @@ def _vectors_of(frame: pl.DataFrame, names: list[str]) -> Floats:
         return _unnested(columns[0])
     for column in columns:
         if not column.dtype.is_numeric():
-            raise UsageError(
-                f"the vector column {column.name!r} must hold numbers, not {column.dtype}; cast it."
-            )
+            raise UsageError(f"the vector column {column.name!r} must hold numbers, not {column.dtype}; cast it.")
     if not columns:
         raise UsageError("vector names no column; name one or leave it out.")
     return np.column_stack([column.cast(pl.Float64).to_numpy() for column in columns])

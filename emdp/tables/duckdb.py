@@ -26,6 +26,9 @@ __all__ = ["check_rules", "fetch_bag", "fetch_public", "mean_of_user_means"]
 
 DIALECT = "duckdb"
 
+INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C while a statement runs: a plain RuntimeError with this text."""
+
 RULES = {
     "missing_users": "has rows without a user; give every row a user",
     "unlisted_users": "has users that are not among the declared users; correct the list or the number",
@@ -148,4 +151,8 @@ def _hidden_errors() -> Iterator[None]:
         )
     except duckdb.Error as cause:
         error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
+    except RuntimeError as cause:
+        if INTERRUPTED in str(cause):
+            raise KeyboardInterrupt from None
+        raise
     raise error from None

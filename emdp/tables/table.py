@@ -108,9 +108,16 @@ class Table:
         -------
         polars.DataFrame
             The space's columns, one row an item; the neutral item alone for a user without records.
+
+        Raises
+        ------
+        UsageError
+            If the public users are listed and this is none of them.
         """
         from emdp.tables.duckdb import fetch_bag
 
+        if self.users.keys is not None and str(user) not in self.users.keys:
+            raise UsageError(f"user {user!r} is not among the listed users; pass the key of one of them.")
         return fetch_bag(self, user)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import emdp.expressions as ex
-from emdp.errors import NotLipschitzError
+from emdp.errors import NotLipschitzError, UsageError
 from emdp.expressions import Expression, analyse, analyse_vector, evaluate, final_lipschitz, truncated_parts
 from emdp.spaces import (
     Categories,
@@ -391,3 +391,48 @@ def test_the_constant_is_attained_within_one_per_cent(
     one = np.ones(1)
     distance = d_em_by_lp(space, space.encode(left), space.encode(right), one, one)
     assert 0.99 * bound.lipschitz * distance <= change <= bound.lipschitz * distance * (1 + 1e-9)
+
+
+EXTREME = st.sampled_from([0.0, 1.0, -1.0, 5e-324, 1e-308, 1e-160, 1e-16, 1e16, 1e150, 1e160, 1e308, -1e308, -1e-300])
+
+
+@st.composite
+def extreme_expressions(draw: st.DrawFn, depth: int = 4) -> Expression:
+    if depth == 1:
+        return draw(st.one_of(st.just(ex.col("x")), EXTREME.map(ex.lift), EXTREME.map(ex.distance_to)))
+    first, second, c = draw(extreme_expressions(depth - 1)), draw(extreme_expressions(depth - 1)), draw(EXTREME)
+    builders = [
+        lambda: first + second,
+        lambda: first - c,
+        lambda: first * second,
+        lambda: first / second,
+        lambda: ex.exp(first),
+        lambda: ex.log(abs(first) + c),
+        lambda: ex.sqrt(abs(first) + c),
+        lambda: ex.sin(first) + ex.cos(second),
+        lambda: ex.tanh(first),
+        lambda: first**c,
+        lambda: ex.power(abs(first), draw(st.sampled_from([-1.5, -1, 0.3, 1.5, 2, 3, 1e308]))),
+        lambda: ex.ramp(first, c, 3.0),
+        lambda: ex.clamp(first, -abs(c), 1e200),
+    ]
+    return draw(st.sampled_from(builders))()
+
+
+@settings(QUICK, max_examples=200)
+@given(extreme_expressions(), st.sampled_from([(0.0, 1.0), (1e-150, 1e-149), (-1e150, 1e150), (1.0, 1.0 + 2**-52)]))
+def test_extreme_numbers_are_analysed_or_refused_never_a_crash(
+    expression: Expression, ends: tuple[float, float]
+) -> None:
+    space = Interval("x", *ends)
+    try:
+        known = analyse(expression, space)
+    except (NotLipschitzError, UsageError):
+        return
+    assert known.is_finite
+    items = np.array([[ends[0]], [ends[1]], [space.neutral]])
+    values = evaluate(expression, space, items)
+    assert (values >= known.computed_low).all()
+    assert (values <= known.computed_high).all()
+    allowed = known.parts[0] * space.distances(items, items) * (1 + 1e-12) + 2 * known.rounding
+    assert (np.abs(values[:, None] - values[None, :]) <= allowed).all()

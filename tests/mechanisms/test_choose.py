@@ -41,8 +41,12 @@ def test_large_alpha_without_cheap_delta_keeps_laplace() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(
-    st.floats(0.01, 100), st.floats(1e-6, 1e3), st.floats(1.0, 5.0), st.integers(1, 40), st.sampled_from([0.0, 1e-9, 0.1])
-)  # fmt: skip
+    alpha=st.floats(0.01, 100),
+    sensitivity_2=st.floats(1e-6, 1e3),
+    ratio=st.floats(1.0, 5.0),
+    d=st.integers(1, 40),
+    delta=st.sampled_from([0.0, 1e-9, 0.1]),
+)
 def test_choice_has_the_smallest_expected_error(
     alpha: float, sensitivity_2: float, ratio: float, d: int, delta: float
 ) -> None:

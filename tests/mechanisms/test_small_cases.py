@@ -20,7 +20,7 @@ from emdp.noise.discrete_gaussian import discrete_gaussian_log_pmf
 from emdp.noise.discrete_laplace import discrete_laplace_log_pmf
 
 Floats = npt.NDArray[np.float64]
-DISTANCES = [0.0, 1e-9, 0.01, 0.3, 0.7, 1.0]
+DISTANCES = [0.0, 1e-5, 0.01, 0.3, 0.7, 1.0]
 SAFE = 1 + 1e-9
 """Covers the float64 sums of these tests."""
 
@@ -29,7 +29,7 @@ def coarse(kind: type[AdditiveMechanism], units: float, **values: Any) -> Additi
     """A mechanism whose grid is between 1/units and 2/units of its scale."""
     fine = kind(sensitivity=1.0, **values)
     mechanism = kind(sensitivity=1.0, magnitude=fine.scale * 2.0**62 / units, **values)
-    assert units / 2 < mechanism.noise_units <= units
+    assert units / 2 <= mechanism.noise_units <= units
     return mechanism
 
 
@@ -52,8 +52,11 @@ def pairs(mechanism: AdditiveMechanism, d_em: float) -> list[tuple[int, int]]:
 
 def table(mechanism: AdditiveMechanism, center: int, reach: int) -> Floats:
     """Exact probabilities of the outputs -reach..reach for a statistic on grid point `center`."""
-    log_pmf = discrete_gaussian_log_pmf if isinstance(mechanism, GaussianMechanism) else discrete_laplace_log_pmf
-    return np.exp([log_pmf(k - center, mechanism.noise_units) for k in range(-reach, reach + 1)])
+    scale = mechanism.noise_units
+    steps = np.abs(np.arange(-reach, reach + 1, dtype=float) - center)
+    if isinstance(mechanism, GaussianMechanism):
+        return np.exp(-0.5 * (steps / scale) ** 2 + discrete_gaussian_log_pmf(0, scale))
+    return np.exp(-steps / scale + discrete_laplace_log_pmf(0, scale))
 
 
 def hockey_stick(left: Floats, right: Floats, t: float) -> float:
@@ -79,9 +82,9 @@ class TestLaplace:
                 discrete_laplace_log_pmf(-a, mechanism.noise_units)
                 - discrete_laplace_log_pmf(-b, mechanism.noise_units)
             )
-            for a, b in pairs(mechanism, 1e-9)
+            for a, b in pairs(mechanism, 1e-5)
         ]
-        assert max(losses) > 0.1 > 1e-9
+        assert max(losses) > 0.1 > 1e-5
 
     @pytest.mark.parametrize("units", [1.5, 4.0, 64.0])
     def test_slack_covers_every_trade_off(self, units: float) -> None:
@@ -126,8 +129,8 @@ class TestGaussian:
     def test_slack_is_needed(self) -> None:
         mechanism = coarse(GaussianMechanism, 64.0, alpha=1.0, delta=1e-6)
         found = [
-            hockey_stick(table(mechanism, a, 2000), table(mechanism, b, 2000), math.exp(1e-9))
-            for a, b in pairs(mechanism, 1e-9)
+            hockey_stick(table(mechanism, a, 2000), table(mechanism, b, 2000), math.exp(1e-5))
+            for a, b in pairs(mechanism, 1e-5)
         ]
         assert max(found) > 1e-3
 
@@ -163,9 +166,9 @@ class TestKNorm:
 
 def continuous_laplace(shift: float, t: float) -> float:
     """H_t of Laplace laws of scale 1 whose centres are `shift` apart."""
-    x = np.linspace(-40, 40, 800_001)
-    left, right = 0.5 * np.exp(-np.abs(x)), 0.5 * np.exp(-np.abs(x - shift))
-    return float(np.sum(np.maximum(left - t * right, 0.0)) * (x[1] - x[0])) + 1e-6
+    if t < 1:
+        return 1 - t + t * continuous_laplace(shift, 1 / t)
+    return max(0.0, 1 - math.exp((math.log(t) - shift) / 2))
 
 
 def continuous_gaussian(shift: float, t: float) -> float:

@@ -38,9 +38,7 @@ def test_law_agrees_with_sums(scale: float) -> None:
     for k, chance in reference.items():
         below += chance
         if scale < SWITCH or k % 97 == 0:
-            assert math.exp(discrete_gaussian_log_pmf(k, scale)) == pytest.approx(
-                chance, rel=1e-11, abs=1e-300
-            )
+            assert math.exp(discrete_gaussian_log_pmf(k, scale)) == pytest.approx(chance, rel=1e-11, abs=1e-300)
             assert discrete_gaussian_cdf(k, scale) == pytest.approx(below, abs=1e-12)
     mean = math.fsum(abs(k) * chance for k, chance in reference.items())
     square = math.fsum(k * k * chance for k, chance in reference.items())
@@ -52,9 +50,7 @@ def test_law_agrees_with_sums(scale: float) -> None:
 @pytest.mark.parametrize("tail", [1.0, 0.5, 0.05, 1e-3, 1e-9])
 def test_quantile_is_the_least(scale: float, tail: float) -> None:
     reference = pmf(scale)
-    expected = next(
-        k for k in itertools.count() if math.fsum(p for j, p in reference.items() if abs(j) > k) <= tail
-    )
+    expected = next(k for k in itertools.count() if math.fsum(p for j, p in reference.items() if abs(j) > k) <= tail)
     assert discrete_gaussian_quantile(tail, scale) == expected
 
 

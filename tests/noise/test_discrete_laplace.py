@@ -50,9 +50,7 @@ def test_law_agrees_with_sums(scale: float) -> None:
 @pytest.mark.parametrize("tail", [1.0, 0.5, 0.05, 1e-3, 1e-9])
 def test_quantile_is_the_least(scale: float, tail: float) -> None:
     reference = pmf(scale)
-    expected = next(
-        k for k in itertools.count() if math.fsum(p for j, p in reference.items() if abs(j) > k) <= tail
-    )
+    expected = next(k for k in itertools.count() if math.fsum(p for j, p in reference.items() if abs(j) > k) <= tail)
     assert discrete_laplace_quantile(tail, scale) == expected
 
 

@@ -110,9 +110,7 @@ class TestExactAcceptance:
             patch.setattr(k_norm, "random_bytes", lambda count: bits.to_bytes(8, "little"))
             assert bool(k_norm._accept([point], scale, wide)[0]) is (offset < 0)
 
-    def test_all_decisions_by_the_exact_route_give_the_same_draws(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_all_decisions_by_the_exact_route_give_the_same_draws(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def draws() -> list[tuple[int, ...]]:
             with seeded(5):
                 return draw_k_norm(2.0**40, 3, 200)

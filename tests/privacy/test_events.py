@@ -57,9 +57,9 @@ def test_json_gives_the_event_back(event: Event) -> None:
 def test_a_laplace_event_accepts_the_calibrated_scale_and_nothing_smaller(alpha: float, size: float) -> None:
     scale = laplace_scale(alpha, size)
     assert laplace(alpha, scale=scale, sensitivity=size).guarantee == EmdDP(alpha)
-    with pytest.raises(UsageError, match="scale = .* is too small"):
+    with pytest.raises(UsageError, match=r"scale = .* is too small"):
         laplace(alpha, scale=math.nextafter(scale, 0), sensitivity=size)
-    with pytest.raises(UsageError, match="scale = .* is too small"):
+    with pytest.raises(UsageError, match=r"scale = .* is too small"):
         KNormEvent(alpha, 2, math.nextafter(scale, 0), size, GRID, 0.0)
 
 
@@ -71,12 +71,12 @@ def test_a_gaussian_event_accepts_the_calibrated_sigma_and_no_thinner_one(
     event = gaussian(alpha, delta, slack)
     assert event.guarantee == EmdDP(alpha, delta)
     assert Fraction(event.mu) * Fraction(event.sigma) >= Fraction(event.sensitivity)
-    with pytest.raises(UsageError, match="sigma = .* is too small"):
+    with pytest.raises(UsageError, match=r"sigma = .* is too small"):
         gaussian(alpha, delta, slack, sigma=event.sigma * (1 - 1e-8))
 
 
 def test_the_slack_of_a_gaussian_event_is_inside_its_delta() -> None:
-    with pytest.raises(UsageError, match="sigma = .* is too small"):
+    with pytest.raises(UsageError, match=r"sigma = .* is too small"):
         gaussian(1.0, 1e-6, 1e-8, sigma=gaussian_sigma(1.0, 1e-6, 0.3))
 
 
@@ -85,7 +85,7 @@ def test_mu_may_be_stated_larger_but_not_smaller() -> None:
     assert gaussian(1.0, 2e-6, sigma=base.sigma, mu=base.mu).mu == base.mu
     with pytest.raises(UsageError, match="mu must be at least sensitivity/sigma"):
         gaussian(mu=base.mu * 0.99)
-    with pytest.raises(UsageError, match="sigma = .* is too small"):
+    with pytest.raises(UsageError, match=r"sigma = .* is too small"):
         gaussian(mu=base.mu * 1.01)
 
 

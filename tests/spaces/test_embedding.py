@@ -80,7 +80,7 @@ def test_construction_is_fast() -> None:
     table = pl.DataFrame({"word": [f"w{i}" for i in range(12_000)], "vector": vectors.astype(np.float32)})
     start = time.perf_counter()
     Embedding("word", table)
-    assert time.perf_counter() - start < 10  # measured 0.4 s on one idle core
+    assert time.perf_counter() - start < 10  # measured 0.5 to 1.4 s on two busy cores
 
 
 @pytest.mark.parametrize("nested", ["array", "list", "columns"])

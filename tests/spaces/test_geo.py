@@ -46,9 +46,7 @@ def test_constants_of_columns() -> None:
     assert space.column_bounds("lat").lipschitz == pytest.approx(space.diameter / per_degree, rel=1e-14)
     b, p = math.radians(0.56), math.radians(40.92)
     widened = (b / 2) / math.asin(math.cos(p) * math.sin(b / 2))
-    assert space.column_bounds("lon").lipschitz == pytest.approx(
-        space.diameter / per_degree * widened, rel=1e-12
-    )
+    assert space.column_bounds("lon").lipschitz == pytest.approx(space.diameter / per_degree * widened, rel=1e-12)
     assert (space.column_bounds("lon").low, space.column_bounds("lon").high) == (-74.26, -73.70)
     with pytest.raises(UsageError, match="no column 'alt'"):
         space.column_bounds("alt")

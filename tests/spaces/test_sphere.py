@@ -19,11 +19,7 @@ def boxes(draw: st.DrawFn) -> tuple[float, float, float, float]:
         return GLOBE
     height = 10 ** draw(st.floats(-6, math.log10(180)))
     width = draw(st.sampled_from([0.0, 90.0, 180.0, 360.0])) or 10 ** draw(st.floats(-6, math.log10(360)))
-    south = (
-        draw(st.sampled_from([-90.0, 90.0 - height, -height / 2, -height / 3]))
-        if draw(st.booleans())
-        else None
-    )
+    south = draw(st.sampled_from([-90.0, 90.0 - height, -height / 2, -height / 3])) if draw(st.booleans()) else None
     south = draw(st.floats(-90, 90 - height)) if south is None else south
     west = draw(st.floats(-180, 360 - width))
     return max(south, -90.0), west, min(south + height, 90.0), min(west + width, 360.0)

@@ -40,9 +40,7 @@ def test_clamp_into_a_ball_keeps_the_direction() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(x=st.tuples(FINITE, FINITE, FINITE), v=st.tuples(FINITE, FINITE, FINITE))
-def test_rounding_of_inner_products_and_distances_is_covered(
-    x: tuple[float, ...], v: tuple[float, ...]
-) -> None:
+def test_rounding_of_inner_products_and_distances_is_covered(x: tuple[float, ...], v: tuple[float, ...]) -> None:
     space = Vector(["a", "b", "c"], box=[(-100, 100)] * 3)
     items, vector = np.array([x]), np.array(v)
     exact = sum((Fraction(a) * Fraction(b) for a, b in zip(x, v, strict=True)), Fraction(0))

@@ -1,0 +1,93 @@
+"""``emdp mean`` and ``emdp distance`` as a person runs them: output, exit status, one sentence on errors."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from emdp.cli import main
+
+PLACE = ["--geo", "lat,lon", "--box", "40.48,-74.26,40.92,-73.70", "--on-invalid", "clamp"]
+COMMON = ["--user", "user_id", "--users", "3", *PLACE]
+MEAN = ["mean", "visits.parquet", *COMMON, "--distance-to", "40.7484,-73.9857", "--alpha", "10", "--budget", "25"]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    frame = pl.DataFrame({"user_id": [1, 1, 2], "lat": [40.7, 40.8, 99.0], "lon": [-74.0, -73.9, -74.0]})
+    frame.write_parquet("visits.parquet")
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+def test_a_mean_is_printed_and_paid_until_the_budget_is_spent(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [*MEAN, "--ledger", "city.ledger"]
+    status, out, err = run(capsys, command)
+    assert status == 0
+    assert re.fullmatch(r"-?[\d.]+  \(95 % interval -?[\d.]+ to -?[\d.]+\)\n", out)
+    assert "remaining alpha = 15.0" in err
+    assert run(capsys, command)[0] == 0
+    status, out, err = run(capsys, command)
+    assert (status, out) == (3, "")
+    assert err.startswith("emdp: alpha = 10.0 and delta = 0.0 are more than the budget has left")
+    assert err.count("\n") == 1
+    assert run(capsys, ["ledger", "verify", "city.ledger"])[0] == 0
+
+
+def test_preview_spends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, [*MEAN, "--ledger", "city.ledger", "--preview"])
+    assert status == 0
+    assert "affordable   2 such queries" in out
+    assert run(capsys, [*MEAN, "--ledger", "city.ledger"])[2].endswith("delta = 0.0 (unbounded central EmdDP)\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        (["--users", "1"], 4, "declared users"),
+        (["--on-invalid", "error"], 4, "outside the space's domain"),
+        (["--on-invalid", "drop"], 2, "on_invalid must be one of"),
+        (["--box", "40,-74,41"], 2, "--box must be 4 values"),
+        (["--box", "40,-74,41,x"], 2, "--box must be 4 numbers"),
+        (["--alpha", "-1"], 2, "alpha must be above 0"),
+        (["--user", "who"], 2, "no column 'who'"),
+        (["--column", "lat"], 2, "exactly one of --distance-to"),
+        (["-C", "emdp.toml"], 2, "--budget stands in the catalog"),
+    ],
+)
+def test_bad_requests_exit_with_one_sentence(
+    capsys: pytest.CaptureFixture[str], change: list[str], status: int, message: str
+) -> None:
+    found, out, err = run(capsys, [*MEAN, "--ledger", "city.ledger", *change])
+    assert (found, out) == (status, "")
+    assert message in err
+    assert err.startswith("emdp: ")
+    assert err.count("\n") == 1
+
+
+def test_a_word_s_similarity(capsys: pytest.CaptureFixture[str]) -> None:
+    pl.DataFrame({"word": ["a", "b"], "v": [[0.0, 1.0], [1.0, 0.0]]}).write_parquet("words.parquet")
+    pl.DataFrame({"user_id": ["x", "y"], "text": ["A b", "b"]}).write_csv("talk.csv")
+    status, _, err = run(
+        capsys,
+        ["mean", "talk.csv", "--user", "user_id", "--users", "2", "--words", "text", "--vectors", "words.parquet",
+         "--on-invalid", "neutral", "--similarity", "a", "--alpha", "1", "--budget", "2", "--ledger", "t.ledger"],
+    )  # fmt: skip
+    assert status == 0, err
+
+
+def test_distance_of_two_users(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, ["distance", "1", "2", "--source", "visits.parquet", *COMMON])
+    assert status == 0
+    assert re.match(r"d_em = 0\.\d+ \([\d.]+ km\)\n", out)
+    assert "not private" in out
+    status, out, _ = run(capsys, ["distance", "1", "1", "--source", "visits.parquet", *COMMON])
+    assert out.startswith("d_em = 0 ")
