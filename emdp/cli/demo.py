@@ -35,7 +35,8 @@ def run(
         _places(folder, seed)
         _words(folder, seed)
         if keep is not None:
-            print(f"\nTables and ledgers are in {folder}; try: emdp ledger show {os.path.join(folder, 'visits.ledger')}")
+            ledger = os.path.join(folder, "visits.ledger")
+            print(f"\nTables and ledgers are in {folder}; try: emdp ledger show {ledger}")
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)

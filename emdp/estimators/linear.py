@@ -6,38 +6,17 @@ numbers: the space, the number of users and the query.
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
-from emdp.errors import UsageError
 from emdp.expressions import Expression, Mean, VectorMean, analyse_vector
 from emdp.expressions.fixed_point import fixed_point_error
-from emdp.mechanisms import (
-    AdditiveMechanism,
-    GaussianMechanism,
-    KNormMechanism,
-    LaplaceMechanism,
-    choose,
-    float_at_least,
-)
-from emdp.privacy import (
-    EmdDP,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    GuaranteeEvent,
-    KNormEvent,
-    LaplaceEvent,
-    UserDP,
-)
+from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
+from emdp.privacy import EmdDP, Event, Guarantee, UserDP
+from emdp.privacy.rounding import quotient_up
 from emdp.spaces import Space
 
 __all__ = ["LinearColumn", "LinearPlan", "LinearQuery", "plan_linear"]
 
 LinearQuery = Mean | VectorMean
-
-RELATIVE_SLACK = 1e-10
-"""A Gaussian's ``slack_delta`` below this share of delta is covered by the excess its calibration keeps anyway."""
-
 
 @dataclass(frozen=True)
 class LinearColumn:
@@ -140,13 +119,13 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> LinearPlan:
         wanted,
         level,
         query.delta,
-        change_1=_share(change_1, users),
-        change_2=_share(change_2, users),
-        error=_share(max(fixed_point_error(entry) for entry in analysis.entries), users),
+        change_1=quotient_up(change_1, users),
+        change_2=quotient_up(change_2, users),
+        error=quotient_up(max(fixed_point_error(entry) for entry in analysis.entries), users),
         magnitude=max(entry.magnitude for entry in analysis.entries),
         dimension=len(columns),
     )
-    return LinearPlan(columns, mechanism, _event(mechanism, level, query.delta, kind), choice)
+    return LinearPlan(columns, mechanism, mechanism.event(kind), choice)
 
 
 def _entries(query: LinearQuery) -> tuple[tuple[Expression, ...], tuple[str, ...], str]:
@@ -177,50 +156,9 @@ def _mechanism(
         return kind(sensitivity=sensitivity, **shared), "the noise that was asked for"  # type: ignore[arg-type]
     if wanted == "gaussian":
         noise = GaussianMechanism(sensitivity=change_2, delta=delta, **shared)  # type: ignore[arg-type]
-        return _with_room(noise, delta), "the noise that was asked for"
+        return noise, "the noise that was asked for"
     choice = choose(sensitivity_1=change_1, sensitivity_2=change_2, delta=delta, **shared)  # type: ignore[arg-type]
-    if isinstance(choice.mechanism, GaussianMechanism):
-        return _with_room(choice.mechanism, delta), choice.reason
     return choice.mechanism, choice.reason
-
-
-def _with_room(mechanism: GaussianMechanism, delta: float) -> GaussianMechanism:
-    """Calibrate anew where the noise's discreteness takes a share of delta worth mentioning."""
-    if mechanism.slack_delta <= RELATIVE_SLACK * delta:
-        return mechanism
-    room = delta - 2 * mechanism.slack_delta
-    if room <= 0:
-        raise UsageError(
-            f"delta must be above {2 * mechanism.slack_delta:.3g} for Gaussian noise on a grid, got {delta}; "
-            "pass a larger delta, or 0."
-        )
-    fields = {name: getattr(mechanism, name) for name in ("sensitivity", "alpha", "dimension")}
-    return GaussianMechanism(
-        **fields, delta=room, statistic_error=mechanism.statistic_error, magnitude=mechanism.magnitude
-    )
-
-
-def _event(mechanism: AdditiveMechanism, level: float, delta: float, kind: Guarantee) -> Event:
-    if mechanism.is_exact:
-        return GuaranteeEvent(kind.at_level(0.0, 0.0), mechanism="exact: the statistic is constant")
-    shared = {
-        "dimension": mechanism.dimension,
-        "sensitivity": mechanism.sensitivity,
-        "grid": mechanism.grid,
-        "slack_epsilon": mechanism.slack_epsilon,
-        "kind": kind,
-    }
-    if isinstance(mechanism, GaussianMechanism):
-        return GaussianEvent(
-            level, delta, sigma=mechanism.scale, slack_delta=mechanism.slack_delta, **shared  # type: ignore[arg-type]
-        )
-    if isinstance(mechanism, KNormMechanism):
-        return KNormEvent(level, scale=mechanism.scale, **shared)  # type: ignore[arg-type]
-    return LaplaceEvent(level, scale=mechanism.scale, **shared)  # type: ignore[arg-type]
-
-
-def _share(total: float, users: int) -> float:
-    return float_at_least(Fraction(total) / users)
 
 
 def _up(number: float) -> float:

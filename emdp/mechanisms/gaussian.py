@@ -15,24 +15,24 @@ continuous mechanism is
 
 (the first about ``1.1e-11 sqrt(d)`` where ``e`` does not matter, the second ``1.1e-31 d``).
 
-Proof. 1. Let ``R`` be the continuous noise in grid steps, rounded to integers, and ``f(x) = exp(-x^2/(2
-s^2))``. With ``u`` uniform on [-1/2, 1/2], the integral of ``f`` over the cell of ``k`` is ``f(k) E exp(-(2
-k u + u^2)/(2 s^2))``, by Jensen at least ``f(k) exp(-1/(24 s^2))``, and without the square ``f(k) sinh(y)/y
-<= f(k) exp(y^2/6)``, ``y = k/(2 s^2)``, hence at most ``f(k) exp(k^2/(24 s^4))``. Let ``c <= 1`` be the
-quotient of the two normalisers (:mod:`emdp.noise.discrete_gaussian`). Over all coordinates ``P(Z = k) <= c^d
-e^a P(R = k)``, ``a = d/(24 s^2)``, and ``P(Z = k) >= c^d e^{-b} P(R = k)``, ``b = d K^2/(24 s^2)``, where
-every ``|k_i| <= K s``.
-2. Let ``v`` be the integer vector between the rounded statistics, so ``||v||_2/s <= mu d_em + eta``, and
-   ``B`` the points with
-every ``|k_i - v_i| <= L s``; there ``|k_i| <= K s``. ``Z + v`` leaves ``B`` with probability at most ``2 d
-e^{-72}``. So for every event ``E`` and ``t >= 0``, ``P(Z + v in E) - t e^{a+b} P(Z in E)`` is at most ``2 d
-e^{-72}`` plus ``c^d e^a`` times ``P(R + v in E and B) - t P(R in E and B)``, hence ``H_{t e^{a+b}}(Z + v ||
-Z) <= e^a H_t(R + v || R) + 2 d e^{-72}``.
-3. ``R + v`` is the continuous noise around ``v``, rounded, so ``H_t(R + v || R)`` is at most that of ``N(m,
-   1)`` and
-``N(0, 1)`` with ``m = mu d_em + eta``. Between ``N(m, 1)`` and ``N(mu d_em, 1)`` the log ratio under the
-first is ``N(eta^2/2, eta^2)``, above ``L eta + eta^2/2`` with probability ``Phi(-L) <= e^{-72}/2``: in the
-ideal pair this costs that epsilon and that delta, times ``e^a <= 2``.
+Proof, in three steps.
+
+1. Let ``R`` be the continuous noise in grid steps, rounded to integers, and ``f(x) = exp(-x^2/(2 s^2))``. With
+   ``u`` uniform on [-1/2, 1/2], the integral of ``f`` over the cell of ``k`` is
+   ``f(k) E exp(-(2 k u + u^2)/(2 s^2))``, by Jensen at least ``f(k) exp(-1/(24 s^2))``, and without the square
+   ``f(k) sinh(y)/y <= f(k) exp(y^2/6)``, ``y = k/(2 s^2)``, hence at most ``f(k) exp(k^2/(24 s^4))``. Let
+   ``c <= 1`` be the quotient of the two normalisers (:mod:`emdp.noise.discrete_gaussian`). Over all coordinates
+   ``P(Z = k) <= c^d e^a P(R = k)``, ``a = d/(24 s^2)``, and ``P(Z = k) >= c^d e^{-b} P(R = k)``,
+   ``b = d K^2/(24 s^2)``, where every ``|k_i| <= K s``.
+2. Let ``v`` be the integer vector between the rounded statistics, so ``||v||_2/s <= mu d_em + eta``, and ``B``
+   the points with every ``|k_i - v_i| <= L s``; there ``|k_i| <= K s``. ``Z + v`` leaves ``B`` with probability
+   at most ``2 d e^{-72}``. So for every event ``E`` and ``t >= 0``, ``P(Z + v in E) - t e^{a+b} P(Z in E)`` is
+   at most ``2 d e^{-72}`` plus ``c^d e^a`` times ``P(R + v in E and B) - t P(R in E and B)``, hence
+   ``H_{t e^{a+b}}(Z + v || Z) <= e^a H_t(R + v || R) + 2 d e^{-72}``.
+3. ``R + v`` is the continuous noise around ``v``, rounded, so ``H_t(R + v || R)`` is at most that of
+   ``N(m, 1)`` and ``N(0, 1)`` with ``m = mu d_em + eta``. Between ``N(m, 1)`` and ``N(mu d_em, 1)`` the log
+   ratio under the first is ``N(eta^2/2, eta^2)``, above ``L eta + eta^2/2`` with probability ``Phi(-L) <=
+   e^{-72}/2``: next to the ideal pair this costs that epsilon and that delta, times ``e^a <= 2``.
 
 Stating rounding as an epsilon and not as a total variation (``g sqrt(d)/(2 sigma)`` in delta, EMD 8.5) keeps
 a statistic's floating-point error, which may be 1e-7 of sigma, out of a delta of 1e-10.

@@ -1,12 +1,13 @@
-"""Distances of many pairs of bags: each bag encoded and merged once, the pairs shared among threads.
+"""Distances of many pairs of bags: each bag encoded and merged once, the pairs shared among cores.
 
-The distance matrices, the assignment and the network simplex release the interpreter's lock, so that
-threads use all cores; processes would have to copy the bags and import everything again.
+The distance matrices, the assignment and the network simplex release the interpreter's lock, so that threads use
+all cores where bags are large. Of a pair of small bags half the time is spent holding it: two threads gained 8 %
+on users with 30 distinct places. So long work goes to processes, which take a second or two to start.
 """
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,23 @@ import numpy as np
 from emdp.checks import check_count
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, Space
-from emdp.transport.bags import Empty, Measure, bag_from_frame
+from emdp.transport.bags import Empty, Ints, Measure, bag_from_frame
+from emdp.transport.processes import WorkerProcesses
 from emdp.transport.routes import distance, prepare
 
 __all__ = ["d_em_pairs"]
 
 MAX_CHUNK = 256
-# Pairs handed to a thread at a time, and so the longest wait for a report of progress.
+# Pairs handed to a worker at a time, which bounds the wait for a report of progress.
 
 CHUNKS_PER_WORKER = 16
-# Fewer would leave one thread with the last large chunk.
+# Fewer would leave one worker with the last large chunk.
+
+PROCESS_SECONDS = 6.0
+# Work expected to take longer on one core goes to processes, which take up to 2 s to start.
+
+SECONDS_PER_PAIR, SECONDS_PER_ENTRY = 1.5e-4, 6e-8
+# Time of a pair: a constant, and the network simplex for each entry of the cost matrix (30 to 3000 items a side).
 
 Key = Hashable
 
@@ -54,7 +62,7 @@ def d_em_pairs(
         Called in this thread with (pairs done, pairs in all) each time some are done, at the end with both
         equal.
     workers : int, optional
-        Number of threads; default: one for each core.
+        Number of threads, or of processes for work of more than about 6 seconds; default: one for each core.
 
     Returns
     -------
@@ -74,23 +82,27 @@ def d_em_pairs(
     [0.25, 0.75]
     """
     count = _core_count() if workers is None else check_count("workers", workers)
-    if not isinstance(bags, Mapping | Sequence) or isinstance(bags, str):
-        raise UsageError(f"bags must be a mapping or a sequence, not {type(bags).__name__}; pass a dict or a list.")
-    if not isinstance(pairs, Iterable):
-        raise UsageError(f"pairs must be a sequence of (key, key), not {type(pairs).__name__}; pass a list.")
-    pairs = [_checked_pair(bags, position, pair) for position, pair in enumerate(pairs)]
-    if not pairs:
+    checked = _checked_pairs(bags, pairs)
+    if not checked:
         return np.empty(0)
-    prepared = _prepared(bags, pairs, space, empty)
-    results = np.empty(len(pairs))
+    measures, index = _prepared(bags, checked, space, empty)
+    results = np.empty(len(checked))
+    count = min(count, len(checked))
 
-    def run(part: range) -> int:
-        for position in part:
-            left, right = pairs[position]
-            results[position] = distance(prepared[left], prepared[right], space)
-        return len(part)
+    def run_here(part: slice) -> int:
+        chosen = index[part].tolist()
+        results[part] = [distance(measures[left], measures[right], space) for left, right in chosen]
+        return len(chosen)
 
-    _share(run, len(pairs), min(count, len(pairs)), progress)
+    with WorkerProcesses(count, space, measures) as processes:
+
+        def run_there(part: slice) -> int:
+            results[part] = processes.distances(index[part])
+            return len(index[part])
+
+        long = count > 1 and _expected_seconds(measures, index, space) > PROCESS_SECONDS
+        apart = long and processes.start()
+        _share(run_there if apart else run_here, len(checked), count, progress)
     return results
 
 
@@ -98,6 +110,14 @@ def _core_count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _checked_pairs(bags: Any, pairs: Any) -> list[tuple[Key, Key]]:
+    if not isinstance(bags, Mapping | Sequence) or isinstance(bags, str):
+        raise UsageError(f"bags must be a mapping or a sequence, not {type(bags).__name__}; pass a dict of frames.")
+    if not isinstance(pairs, Iterable):
+        raise UsageError(f"pairs must be a sequence of (key, key), not {type(pairs).__name__}; pass a list.")
+    return [_checked_pair(bags, position, pair) for position, pair in enumerate(pairs)]
 
 
 def _checked_pair(bags: Any, position: int, pair: Any) -> tuple[Key, Key]:
@@ -113,24 +133,36 @@ def _checked_pair(bags: Any, position: int, pair: Any) -> tuple[Key, Key]:
     return pair[0], pair[1]
 
 
-def _prepared(bags: Any, pairs: Sequence[tuple[Key, Key]], space: Space, empty: Empty) -> dict[Key, Measure]:
-    first_use: dict[Key, str] = {}
+def _prepared(bags: Any, pairs: Sequence[tuple[Key, Key]], space: Space, empty: Empty) -> tuple[list[Measure], Ints]:
+    """Return the bags that occur, prepared, and the pairs as positions among them, shape (pairs, 2)."""
+    places: dict[Key, int] = {}
+    encoded = []
     for position, pair in enumerate(pairs):
         for side, key in enumerate(pair):
-            first_use.setdefault(key, f"the bag of pairs[{position}][{side}]")
-    encoded = [bag_from_frame(name, bags[key], space, empty) for key, name in first_use.items()]
-    return dict(zip(first_use, prepare(encoded, space), strict=True))
+            if key not in places:
+                places[key] = len(places)
+                name = f"the bag of pairs[{position}][{side}]"
+                encoded.append(bag_from_frame(name, bags[key], space, empty))
+    index = np.array([[places[left], places[right]] for left, right in pairs], dtype=np.int64)
+    return prepare(encoded, space), index
+
+
+def _expected_seconds(measures: Sequence[Measure], index: Ints, space: Space) -> float:
+    """Return about how long the pairs take on one core."""
+    sizes = np.array([measure.masses.size for measure in measures], dtype=np.float64)
+    left, right = sizes[index[:, 0]], sizes[index[:, 1]]
+    entries = left * right if space.structure == "general" else left + right
+    return float((SECONDS_PER_PAIR + SECONDS_PER_ENTRY * entries).sum())
 
 
 def _share(
-    run: Callable[[range], int], total: int, workers: int, progress: Callable[[int, int], object] | None
+    run: Callable[[slice], int], total: int, workers: int, progress: Callable[[int, int], object] | None
 ) -> None:
     """Run all of ``range(total)`` in chunks; the first error stops what has not begun and is raised."""
     size = max(1, min(MAX_CHUNK, total // (workers * CHUNKS_PER_WORKER)))
-    chunks = [range(start, min(start + size, total)) for start in range(0, total, size)]
     done = 0
     with ThreadPoolExecutor(workers) as pool:
-        waiting: set[Future[int]] = {pool.submit(run, chunk) for chunk in chunks}
+        waiting = {pool.submit(run, slice(start, start + size)) for start in range(0, total, size)}
         try:
             while waiting:
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)

@@ -118,9 +118,7 @@ def test_each_route_agrees_with_the_full_problem(kind: str, weights: str, seed: 
     # No merging, no cancelling, no closed form: test_solvers.py compares `solve` with linprog and POT.
     assert value == pytest.approx(solve(weight_of(P), weight_of(Q), space.pairwise(P, Q)), abs=2e-9)
     assert 0 <= value <= 1
-    points = solve_points(
-        space.encode(P), space.encode(Q), space, weights_p=P.get("weight"), weights_q=Q.get("weight")
-    )
+    points = solve_points(space.encode(P), space.encode(Q), space, weights_p=P.get("weight"), weights_q=Q.get("weight"))
     assert points == value
 
 

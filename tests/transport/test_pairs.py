@@ -1,5 +1,6 @@
 """``d_em_pairs``: the same numbers as ``d_em``, in any number of threads, with progress."""
 
+import sys
 import threading
 from typing import Any
 
@@ -7,9 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from emdp.errors import InvalidItemError, SolverError, UsageError
+import emdp.transport.pairs as pairs_module
+from emdp.errors import InternalError, InvalidItemError, SolverError, UsageError
 from emdp.spaces import Categories, Clusters, Geo, Interval, Space
 from emdp.transport import d_em, d_em_pairs
+from emdp.transport.processes import WorkerProcesses
 
 CITY = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
 
@@ -147,3 +150,85 @@ def test_refusals_of_items_workers_and_distances(monkeypatch: pytest.MonkeyPatch
     bags = city_bags(3)
     with pytest.raises(SolverError):
         d_em_pairs(bags, [(0, 1), (1, 2)], CITY, workers=2)
+
+
+# Processes, which long work goes to: here all work counts as long.
+
+
+@pytest.fixture
+def processes_only(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Send all work to processes; the list holds the positions that they were asked for."""
+    asked: list[Any] = []
+    own = WorkerProcesses.distances
+
+    def counted(self: WorkerProcesses, index: Any) -> Any:
+        asked.append(index)
+        return own(self, index)
+
+    monkeypatch.setattr(pairs_module, "PROCESS_SECONDS", 0.0)
+    monkeypatch.setattr(WorkerProcesses, "distances", counted)
+    return asked
+
+
+def test_processes_return_the_same_numbers(processes_only: list[Any]) -> None:
+    bags = city_bags(10)
+    pairs = [(i, j) for i in bags for j in bags]
+    calls = []
+    found = d_em_pairs(bags, pairs, CITY, workers=2, progress=lambda done, total: calls.append((done, total)))
+    assert sum(map(len, processes_only)) == 100
+    assert calls[-1] == (100, 100)
+    assert found.tolist() == d_em_pairs(bags, pairs, CITY, workers=1).tolist()
+    assert sum(map(len, processes_only)) == 100
+
+
+def test_a_space_that_no_process_can_import_is_served_by_threads(
+    processes_only: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OfAScript(Interval):
+        pass
+
+    bags = [{"x": [1.0]}, {"x": [3.0]}]
+    expected = pytest.approx([0.2] * 4)
+    # A class inside a function cannot be pickled, one of the caller's script cannot be imported.
+    assert d_em_pairs(bags, [(0, 1)] * 4, OfAScript("x", 0, 10), workers=2) == expected
+    monkeypatch.setattr(sys.modules["__main__"], "OfAScript", OfAScript, raising=False)
+    OfAScript.__module__, OfAScript.__qualname__ = "__main__", "OfAScript"
+    assert d_em_pairs(bags, [(0, 1)] * 4, OfAScript("x", 0, 10), workers=2) == expected
+    monkeypatch.setattr(sys, "executable", None)
+    assert d_em_pairs(bags, [(0, 1)] * 4, Interval("x", 0, 10), workers=2) == expected
+    assert processes_only == []
+
+
+def test_an_error_in_a_process_is_raised_here(processes_only: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    bags = city_bags(4)
+    pairs = [(i, j) for i in bags for j in bags]
+    far = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
+    # A space whose distances are too large, which only the processes get to see.
+    object.__setattr__(far, "diameter", float("nan"))
+    with pytest.raises(SolverError, match=r"\[0, 1\]"):
+        d_em_pairs(bags, pairs, far, workers=2)
+    assert processes_only
+
+
+def test_a_process_that_ends_early_is_noticed(processes_only: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(self: WorkerProcesses, index: Any) -> Any:
+        for process in self._started:
+            process.kill()
+            process.wait()
+        return own(self, index)
+
+    own = WorkerProcesses.distances
+    monkeypatch.setattr(WorkerProcesses, "distances", killed)
+    bags = city_bags(3)
+    with pytest.raises(InternalError, match="ended before"):
+        d_em_pairs(bags, [(0, 1), (1, 2)], CITY, workers=2)
+
+
+def test_short_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: WorkerProcesses) -> bool:
+        raise AssertionError
+
+    monkeypatch.setattr(WorkerProcesses, "start", refused)
+    d_em_pairs(city_bags(3), [(0, 1), (1, 2)] * 50, CITY, workers=2)
+    with pytest.raises(AssertionError):
+        d_em_pairs(city_bags(3), [(0, 1), (1, 2)] * 30_000, CITY, workers=2)

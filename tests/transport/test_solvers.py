@@ -32,9 +32,7 @@ def by_linprog(a: np.ndarray, b: np.ndarray, costs: np.ndarray) -> float:
 
 def by_enumeration(costs: np.ndarray) -> float:
     n = len(costs)
-    return (
-        min(sum(costs[i, j] for i, j in enumerate(order)) for order in itertools.permutations(range(n))) / n
-    )
+    return min(sum(costs[i, j] for i, j in enumerate(order)) for order in itertools.permutations(range(n))) / n
 
 
 sizes = st.integers(1, 9)
@@ -90,9 +88,7 @@ def test_known_values_of_the_technical_notes(n: int, value: float) -> None:
     costs = cdist(rng.random((n, 2)), rng.random((n, 2)))
     assert solve(np.ones(n), np.ones(n), costs) == pytest.approx(value, abs=5e-9)
     rows, columns = linear_sum_assignment(costs)
-    assert solve(np.full(n, 0.1), np.full(n, 7.3), costs) == pytest.approx(
-        costs[rows, columns].mean(), abs=1e-12
-    )
+    assert solve(np.full(n, 0.1), np.full(n, 7.3), costs) == pytest.approx(costs[rows, columns].mean(), abs=1e-12)
 
 
 # The wrong answers of POT: what it says of them, and that ours raises.
@@ -164,9 +160,7 @@ def test_costs_of_any_spread_are_solved_or_refused_never_wrong(spread: float) ->
             except SolverError:
                 continue
             solved += 1
-            assert value == pytest.approx(
-                by_linprog(weights, weights[::-1], np.minimum(costs, 1e3)), rel=1e-8
-            )
+            assert value == pytest.approx(by_linprog(weights, weights[::-1], np.minimum(costs, 1e3)), rel=1e-8)
     assert solved == 80 or spread > 1e5
 
 
