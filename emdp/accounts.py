@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from emdp.checks import check_unit_interval
 from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
@@ -65,6 +66,8 @@ class Accounts:
         UsageError
             If there is none of that kind.
         """
+        if kind is not None and not isinstance(kind, type):
+            raise UsageError(f"kind must be a class such as emdp.UserDP, not {type(kind).__name__}; pass one.")
         for budget in self.budgets:
             if kind is None or isinstance(budget.guarantee, kind):
                 return budget
@@ -185,7 +188,8 @@ def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float)
     >>> [budget.guarantee.kind_name for budget in make_budgets([EmdDP(60.0), UserDP(1.0)], 0.0)]
     ['unbounded central EmdDP', 'central UserDP']
     """
-    listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget)
+    check_unit_interval("gaussian_share", gaussian_share, zero=True, one=True)
+    listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget) if isinstance(budget, Sequence) else ()
     if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
         raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of two; pass one.")
     if len({type(guarantee) for guarantee in listed}) < len(listed):

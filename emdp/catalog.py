@@ -20,7 +20,18 @@ from emdp.tables import Table
 __all__ = ["Catalog", "load_catalog"]
 
 CATALOG_KEYS = {"ledger", "tables"}
-TABLE_KEYS = {"source", "user", "users", "space", "budget", "protect", "records", "columns"}
+TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "source": (str, "a path"),
+    "user": (str, "the name of a column"),
+    "users": ((int, str, list), "a number, a path or a list of keys"),
+    "space": (dict, "a table such as { kind = \"interval\", ... }"),
+    "budget": (dict, "a table such as { alpha = 60.0 }"),
+    "protect": (list, "a list of tables"),
+    "records": (int, "a whole number"),
+    "columns": (dict, "a table of names and types"),
+}
+"""What an entry may have: the type that TOML gives it, and what that is called."""
+
 BUDGET_KEYS = {"alpha", "epsilon", "delta"}
 
 
@@ -73,12 +84,14 @@ class Catalog:
         unknown = set(budget) - BUDGET_KEYS
         if unknown:
             raise self._error(name, f"budget has an unknown key {min(unknown)!r}; use alpha or epsilon, and delta")
+        if "alpha" in budget and "epsilon" in budget:
+            raise self._error(name, "budget has both alpha and epsilon; keep the one of the kind you mean")
+        changes = [self._change(name, change) for change in entry.get("protect", [])]
         delta = budget.get("delta", 0.0)
         if "epsilon" in budget:
             return UserDP(budget["epsilon"], delta)
         if "alpha" in budget:
             return EmdDP(budget["alpha"], delta)
-        changes = [self._change(name, change) for change in entry.get("protect", [])]
         if not changes:
             raise self._error(name, "needs budget = { alpha = ..., delta = ... } or protect = [...]; add one")
         return EmdDP(protect(*changes, space=self._space(name)), delta)
@@ -103,20 +116,27 @@ class Catalog:
 
     def _entry(self, name: str) -> Mapping[str, Any]:
         entry = self.tables[name]
-        unknown = set(entry) - TABLE_KEYS
+        unknown = set(entry) - set(TABLE_KEYS)
         if unknown:
             raise self._error(name, f"has an unknown key {min(unknown)!r}; use {', '.join(sorted(TABLE_KEYS))}")
         for key in ("source", "user", "users", "space"):
             if key not in entry:
                 raise self._error(name, f"lacks {key!r}; add it")
+        for key, value in entry.items():
+            kinds, meaning = TABLE_KEYS[key]
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                raise self._error(name, f"has a {key!r} that is not {meaning}; correct it")
+            if isinstance(value, str) and (not value or "\0" in value):
+                raise self._error(name, f"has a {key!r} that is no usable text; correct it")
         return entry
 
     def _space(self, name: str) -> Space:
         return from_json(_absolute_vectors(self._entry(name)["space"], self.path.parent))
 
-    def _change(self, name: str, change: Mapping[str, Any]) -> Change:
-        if set(change) != {"fraction", "distance", "epsilon"}:
-            raise self._error(name, "has a protection without exactly fraction, distance and epsilon; write all three")
+    def _change(self, name: str, change: Any) -> Change:
+        wanted = {"fraction", "distance", "epsilon"}
+        if not isinstance(change, dict) or set(change) - {"part"} != wanted:
+            raise self._error(name, "has a protection that is not { fraction, distance, epsilon }; write all three")
         return Change(**change)
 
     def _path(self, text: str) -> str:
@@ -145,9 +165,11 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
     if unknown:
         raise UsageError(f"catalog {str(place)!r} has an unknown key {min(unknown)!r}; use {sorted(CATALOG_KEYS)}.")
     tables = data.get("tables", {})
-    if not isinstance(tables, dict) or not tables:
-        raise UsageError(f"catalog {str(place)!r} has no [tables.NAME]; add one.")
+    if not isinstance(tables, dict) or not tables or not all(isinstance(entry, dict) for entry in tables.values()):
+        raise UsageError(f"catalog {str(place)!r} has no [tables.NAME], or one that is no table; add one.")
     ledger = data.get("ledger")
+    if ledger is not None and (not isinstance(ledger, str) or not ledger or "\0" in ledger):
+        raise UsageError(f"catalog {str(place)!r} has a ledger that is no path; write ledger = \"city.ledger\".")
     if ledger is not None and "://" not in ledger:
         ledger = os.path.join(place.parent, ledger)
     return Catalog(place, ledger, tables)
@@ -158,6 +180,7 @@ def _absolute_vectors(space: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     resolved = dict(space)
     if isinstance(resolved.get("vectors"), str):
         resolved["vectors"] = os.path.join(folder, resolved["vectors"])
-    if "parts" in resolved:
-        resolved["parts"] = [_absolute_vectors(part, folder) for part in resolved["parts"]]
+    parts = resolved.get("parts")
+    if isinstance(parts, list):
+        resolved["parts"] = [_absolute_vectors(part, folder) if isinstance(part, dict) else part for part in parts]
     return resolved

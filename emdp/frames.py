@@ -33,10 +33,13 @@ def to_polars(name: str, frame: object) -> pl.DataFrame:
         return frame
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
-    if isinstance(frame, Mapping):
-        return pl.DataFrame({str(key): values for key, values in frame.items()}, strict=False)
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pl.DataFrame(frame)
+    try:
+        if isinstance(frame, Mapping):
+            return pl.DataFrame({str(key): values for key, values in frame.items()}, strict=False)
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pl.DataFrame(frame)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
+        raise UsageError(f"{name} is no table; pass columns of one length, each of one type.") from None
     raise UsageError(
         f"{name} must be a frame with the Arrow C stream interface or a mapping of columns, "
         f"not {type(frame).__name__}; pass a Polars, Arrow or pandas frame."

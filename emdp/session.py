@@ -17,7 +17,7 @@ from emdp.ledger import Entry, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.privacy import Guarantee
 from emdp.statistic import Statistic
-from emdp.tables import Table, mean_of_user_means, read
+from emdp.tables import Table, check_statement, mean_of_user_means, read
 
 __all__ = ["Session", "read"]
 
@@ -197,6 +197,7 @@ class Session:
         self._check_switch()
         plan = self._plan(query)
         self._accounts.account(self._accounts.payer(plan.event)).charge(plan.event)
+        check_statement(self._table, [column.expression for column in plan.columns])
         version = self._validated_version()
         description = {"query": _text(query), "data_version": version, "users": self._table.n}
         entry = self._accounts.charge(plan.event, description)
@@ -262,6 +263,7 @@ class Session:
             "space": space_digest(self._table.space.to_json()),
             "users": self._table.users.digest(),
             "records": self._table.records,
+            "types": [self._table.schema[name] for name in (self._table.user, *self._table.space.columns)],
         }
         if not self._accounts.is_validated(key):
             self._table.validate()

@@ -18,15 +18,16 @@ def main(arguments: list[str] | None = None) -> None:
     arguments : list of str, optional
         Words after ``emdp``; the process's own by default.
     """
-    from emdp.cli.app import app
-
     try:
+        from emdp.cli.app import app
+
         app(args=arguments)
     except EmdpError as error:
         print(f"emdp: {error}", file=sys.stderr)
         raise SystemExit(error.exit_status) from None
-    except SystemExit as ending:
+    except (KeyboardInterrupt, SystemExit) as ending:
         # Typer turns Ctrl-C into this status and says nothing.
-        if ending.code == INTERRUPTED:
-            print("emdp: interrupted; what was charged stays charged, nothing else was changed.", file=sys.stderr)
-        raise
+        if isinstance(ending, SystemExit) and ending.code != INTERRUPTED:
+            raise
+        print("emdp: interrupted; what was charged stays charged, nothing else was changed.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None

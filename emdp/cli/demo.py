@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.errors import UsageError
+
 if TYPE_CHECKING:
     from emdp.expressions import Mean, VectorMean
     from emdp.session import Session
@@ -30,7 +32,10 @@ def run(
 ) -> None:
     """Generate people, ask private questions about them, and compare with the truth, which is known here."""
     folder = tempfile.mkdtemp(prefix="emdp-demo-") if keep is None else keep
-    os.makedirs(folder, exist_ok=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError:
+        raise UsageError(f"--keep must be a folder that can be made, got {folder!r}; name another.") from None
     try:
         _places(folder, seed)
         _words(folder, seed)

@@ -1,5 +1,6 @@
 """What several commands have in common: options that describe a table, and reading them."""
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +28,9 @@ __all__ = [
     "read_table",
     "space_of",
 ]
+
+MOST_DIGITS = 18
+"""Of a number of users on the command line: more than there are people."""
 
 SourceOption = Annotated[
     str | None, typer.Option("--source", help="Parquet or CSV file, folder, pattern, or FILE.duckdb::TABLE.")
@@ -72,8 +76,15 @@ def read_table(
     for name, value in (("--user", user), ("--users", users), ("--geo, --interval or --words", space)):
         if value is None:
             raise UsageError(f"{name} is missing; describe the table, or pass -C CATALOG.")
-    counted = int(users) if users is not None and users.isdigit() else users
-    return read(source, user=str(user), space=space, users=counted)  # type: ignore[arg-type]  # checked above
+    return read(source, user=str(user), space=space, users=_users(str(users)))  # type: ignore[arg-type]  # checked above
+
+
+def _users(text: str) -> int | str:
+    if re.fullmatch("[0-9]+", text) is None:
+        return text
+    if len(text) > MOST_DIGITS:
+        raise UsageError(f"--users must be a number of at most {MOST_DIGITS} digits; pass the number of users.")
+    return int(text)
 
 
 def space_of(

@@ -10,6 +10,9 @@ from emdp.expressions.nodes import Expression, lift
 
 __all__ = ["VECTOR_NOISE", "Mean", "VectorMean", "VectorNoise", "mean", "vector_mean"]
 
+INTERVAL_ENDS = ("_low", "_high")
+"""What an answer appends to a column's name for the ends of its interval."""
+
 VectorNoise = Literal["auto", "laplace", "gaussian", "k_norm"]
 VECTOR_NOISE: tuple[VectorNoise, ...] = ("auto", "laplace", "gaussian", "k_norm")
 """Noise of a vector: the best for the parameters, product Laplace, Gaussian, or 2-norm K-norm (EMD 2)."""
@@ -157,4 +160,7 @@ def _check_names(names: Iterable[str]) -> tuple[str, ...]:
             raise UsageError(f"names must be non-empty texts, got {name!r}; pass the answer's column names.")
     if len(set(listed)) < len(listed):
         raise UsageError(f"names must be distinct, got {listed!r}; rename one.")
+    for taken in (f"{name}{end}" for name in listed for end in INTERVAL_ENDS):
+        if taken in listed:
+            raise UsageError(f"names must leave {taken!r} to another column's interval; rename one.")
     return listed

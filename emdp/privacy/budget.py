@@ -5,20 +5,47 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from emdp.checks import check_finite, check_positive, check_range
+from emdp.checks import check_positive, check_range
 from emdp.errors import UsageError
 from emdp.privacy.calibration import gaussian_mu, safe_gaussian_delta
 from emdp.privacy.guarantees import Guarantee, guarantee_from_json
 from emdp.privacy.rounding import as_decimal, float_down
 
-__all__ = ["RESERVE_SLACK_PART", "SLACK_LIMIT", "Budget"]
+__all__ = ["LARGEST_SLACK_LIMIT", "SLACK_LIMIT", "Budget", "Reserve"]
 
 SLACK_LIMIT = 1e-3
 """Additive epsilon that a budget tolerates for rounding by default: far below what protects anybody."""
-RESERVE_SLACK_PART = Fraction(1, 1024)
-"""Part of the Gaussian reserve's delta that is kept for the slack of its events."""
+LARGEST_SLACK_LIMIT = 0.5
+"""Largest slack that a budget may tolerate: more would be no rounding, and the reserve's delta must cover it."""
+_SLACK_PART = Fraction(1, 1024)
+"""Part of the Gaussian reserve's delta that is kept for the ``slack_delta`` of its events."""
 _TOLERANCE = 5e-10
 """Relative, on a stored cap: half the excess that the profile is computed with, so it gives nothing away."""
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """The part of a budget that is set aside for Gaussian noise, as exact numbers; see :mod:`emdp.privacy.filter`.
+
+    Parameters
+    ----------
+    level, delta : Fraction
+        The budget's level and delta times its ``gaussian_share``.
+    noise_delta, slack_delta : Fraction
+        What of that delta is for the noise itself, and for its events' ``slack_delta``.
+    slack_epsilon : Fraction
+        For its events' ``slack_epsilon``: the budget's ``slack_limit`` times its ``gaussian_share``.
+
+    >>> from emdp.privacy.guarantees import EmdDP
+    >>> Budget(EmdDP(10.0, 1e-8), gaussian_share=0.5).reserve.level
+    Fraction(5, 1)
+    """
+
+    level: Fraction
+    delta: Fraction
+    noise_delta: Fraction
+    slack_delta: Fraction
+    slack_epsilon: Fraction
 
 
 @dataclass(frozen=True)
@@ -34,7 +61,7 @@ class Budget:
         Share ``s`` of level and delta set aside for Gaussian noise, in [0, 1]; a positive share needs a
         delta. With 0 every Gaussian release is charged as its own ``(alpha, delta)``.
     slack_limit : float
-        Additive epsilon for rounding that the promise may carry, at least 0.
+        Additive epsilon for rounding that the promise may carry, in [0, 0.5].
     mu_cap : float, optional
         The reserve's cap on the root of the sum of ``mu^2``; by default the largest that the theorem allows.
         It is written to JSON, so that a later version of the numerics cannot move it.
@@ -46,7 +73,7 @@ class Budget:
 
     >>> from emdp.privacy.guarantees import EmdDP
     >>> round(Budget(EmdDP(10.0, 1e-8), gaussian_share=0.5).mu_cap, 6)
-    0.861071
+    0.861047
     >>> Budget(EmdDP(10.0)).mu_cap
     0.0
     """
@@ -62,19 +89,24 @@ class Budget:
         check_positive(f"the budget's {self.guarantee.level_name}", self.guarantee.level)
         share = check_range("gaussian_share", self.gaussian_share, 0.0, 1.0)
         object.__setattr__(self, "gaussian_share", share)
-        slack = check_finite("slack_limit", self.slack_limit)
-        if slack < 0:
-            raise UsageError(f"slack_limit must be at least 0, got {slack}; pass a number that is not negative.")
+        slack = check_range("slack_limit", self.slack_limit, 0.0, LARGEST_SLACK_LIMIT)
         object.__setattr__(self, "slack_limit", slack)
         if share > 0 and self.guarantee.delta == 0:
             raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")
         object.__setattr__(self, "mu_cap", self._checked_cap())
 
     @property
-    def reserve(self) -> tuple[Fraction, Fraction]:
-        """Level and delta that are set aside for Gaussian noise."""
-        share = as_decimal(self.gaussian_share)
-        return as_decimal(self.guarantee.level) * share, as_decimal(self.guarantee.delta) * share
+    def reserve(self) -> "Reserve":
+        """What is set aside for Gaussian noise."""
+        share, limit = as_decimal(self.gaussian_share), as_decimal(self.slack_limit)
+        delta = as_decimal(self.guarantee.delta) * share
+        return Reserve(
+            level=as_decimal(self.guarantee.level) * share,
+            delta=delta,
+            noise_delta=delta * (1 - _SLACK_PART - limit),
+            slack_delta=delta * _SLACK_PART,
+            slack_epsilon=share * limit,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready description that :meth:`from_json` reads back."""
@@ -108,8 +140,7 @@ class Budget:
             if self.mu_cap:
                 raise UsageError(f"mu_cap must be 0 without a gaussian_share, got {self.mu_cap}; leave it out.")
             return 0.0
-        level, delta = (float_down(part) for part in self.reserve)
-        delta = float_down(as_decimal(delta) * (1 - RESERVE_SLACK_PART))
+        level, delta = float_down(self.reserve.level), float_down(self.reserve.noise_delta)
         if self.mu_cap is None:
             return gaussian_mu(level, delta)
         cap = check_positive("mu_cap", self.mu_cap)

@@ -1,22 +1,19 @@
 """How much noise a guarantee needs: the exact profile of the Gaussian mechanism, and the Laplace scale.
 
-**Theorem** (Balle and Wang 2018, Theorem 8; EMD 2 "Gaussian calibration"). Let a release add ``N(0, sigma^2
-I)`` to a vector that moves by at most ``sensitivity * d`` in the 2-norm between neighbours at distance ``d``,
-and let ``mu = sensitivity/sigma``. Then ``H_{exp(alpha d)} <= delta(d)`` with
+**Theorem** (Balle and Wang 2018, Theorem 8; EMD 2 "Gaussian calibration"). Let a release add ``N(0, sigma^2 I)`` to a
+vector that moves by at most ``sensitivity * d`` in the 2-norm between neighbours at distance ``d``, and let
+``mu = sensitivity/sigma``. Then ``H_{exp(alpha d)} <= delta(d)``, with equality where the sensitivity is attained, for
 
-    ``delta(d) = Phi(mu d/2 - alpha/mu) - e^(alpha d) Phi(-mu d/2 - alpha/mu)``,
+    ``delta(d) = Phi(mu d/2 - alpha/mu) - e^(alpha d) Phi(-mu d/2 - alpha/mu)``.
 
-with equality where the sensitivity is attained, and ``delta(d)`` increases in ``d``: the exponent
-``alpha d + ln p(z + d v) - ln p(z)`` is concave in ``d`` and 0 at 0, so that once negative it falls (EMD 7).
-The release is therefore ``(alpha, delta)`` d_EM-DP if and only if ``delta(1) <= delta``, and ``(epsilon,
-delta)`` for one distance of its own (user-level, discrete) with ``alpha = epsilon``, ``d = 1`` and the
-sensitivity at that distance.
+It rises with ``d``: the exponent ``alpha d + ln p(z + d v) - ln p(z)`` is concave in ``d`` and 0 at 0, so that once
+negative it falls (EMD 7). So the release is ``(alpha, delta)`` d_EM-DP if and only if ``delta(1) <= delta``. For a
+guarantee at one distance (user-level, discrete) take its epsilon for ``alpha``, ``d = 1``, and the sensitivity there.
 
-*Numerics.* With ``x = alpha/mu - mu d/2``, ``y = alpha/mu + mu d/2`` and Mills' ratio ``R(t) = (1 -
-Phi(t))/phi(t)``, ``delta(d) = phi(x) (R(x) - R(y))``, since ``e^(alpha d) phi(y) = phi(x)``. Nothing
-overflows, and the difference is taken as the integral of ``-R'(t) = 1 - t R(t)`` where ``y - x`` is small.
-The calibrations accept a parameter only if the value, raised by a bound of its rounding error, is within the
-target.
+*Numerics.* Put ``x = alpha/mu - mu d/2``, ``y = alpha/mu + mu d/2``, and Mills' ratio ``R(t) = (1 - Phi(t))/phi(t)``.
+Since ``e^(alpha d) phi(y) = phi(x)``, ``delta(d) = phi(x) (R(x) - R(y))``: nothing overflows. The difference is taken
+as the integral of ``-R'(t) = 1 - t R(t)`` where ``y - x`` is small. The calibrations accept a parameter only if the
+value, raised by a bound of its rounding error, is within the target.
 """
 
 import math

@@ -1,21 +1,19 @@
 """The price of a batch of releases whose parameters were fixed in advance (EMD 7).
 
-Three bounds hold for such a batch, each after every event is stated in one kind; the functions return the
-smallest:
+Three bounds hold for such a batch, once every event is stated in one kind; the functions return the smallest:
 
 1. *Sums*: levels add, deltas add.
-2. *Gaussians as such*: releases of ratios ``mu_i`` are together one of ratio ``mu``, ``mu^2 = sum mu_i^2``,
-whose
-   exact profile is paid with what the other releases' deltas leave of the wanted delta; other levels add.
+2. *Gaussians as such*: releases of ratios ``mu_i`` are together one of ratio ``mu``, ``mu^2 = sum mu_i^2``. Its exact
+   profile is paid with what the other releases leave of the wanted delta; their levels add.
 3. *Loss distributions* (:mod:`emdp.privacy.losses`): everything at once, at distance 1, which decides.
 
-The slacks of the events (:mod:`emdp.privacy.events`) go along. With ``S`` the sum of ``slack_epsilon`` and
-``T`` that of the Gaussians' ``slack_delta``, bounds 2 and 3 give ``(alpha d + S, exp(S) (delta' + T))``,
-``delta'`` from the ideal releases: apply the events' inequality one release after the other, each time to the
-hockey-stick curve of those that follow, which is a mixture of ``t -> (1 - s t)_+``. So they use ``delta' = (1
-- S) delta - T``. In bound 3 a discrete Laplace draw on a grid counts ``dimension * grid/scale`` more in
-``S``: its law and that of continuous noise, rounded, differ by a factor up to ``exp(grid/(4 scale))`` at 0
-and ``1 + (grid/scale)^2/8`` elsewhere.
+The slacks of the events (:mod:`emdp.privacy.events`) go along. Let ``S`` be the sum of ``slack_epsilon``, ``T`` that
+of the Gaussians' ``slack_delta``, and ``delta'`` what the ideal releases have at ``alpha``. By the events' inequality,
+applied one release after the other to the hockey-stick curve of those that follow (a mixture of curves
+``t -> (1 - s t)_+``), the batch is ``(alpha d + S, exp(S) (delta' + T))``. Bounds 2 and 3 therefore use
+``delta' = (1 - S) delta - T``. In bound 3 a Laplace event counts ``dimension * grid/scale`` more in ``S``: its law on
+the grid exceeds that of continuous noise, rounded, by a factor of at most ``exp(grid/(4 scale))``, and is less by a
+factor of at most ``exp((grid/scale)^2/8)``.
 
 None of this may be used for parameters that were chosen after seeing answers: see :mod:`emdp.privacy.filter`.
 """

@@ -1,59 +1,61 @@
 """The filter that a session runs: a budget, what was charged to it, and whether one more release fits.
 
-Every parameter of a release may be chosen after seeing earlier answers. A :class:`Budget` ``(alpha, delta)``
-is split *when it is declared*, by a share ``s`` that never changes:
+Every parameter of a release may be chosen after seeing earlier answers. A :class:`Budget` ``(alpha, delta)`` is
+split *when it is declared*, by a share ``s`` that never changes:
 
-- the *Gaussian reserve* holds ``(alpha s, delta s)`` as a cap ``mu_g`` on the root of the sum of ``mu^2``,
-with
-  ``H_{exp(alpha s)}(N(mu_g, 1)‖N(0, 1)) <= delta s (1 - 1/1024)``; the last 1/1024 of ``delta s`` is a cap of
-  its own on the slack of the Gaussian events paid there;
-- the rest, ``(alpha (1 - s), delta (1 - s))``, pays everything else by plain sums of level and delta, and
-also, as
+- The *Gaussian reserve* holds ``(alpha s, delta s)``, as a cap ``mu_g`` on the root of the sum of ``mu^2``:
+  ``H_{exp(alpha s)}(N(mu_g, 1)‖N(0, 1)) <= delta s (1 - 1/1024 - slack_limit)``. Two more caps hold the slack of the
+  Gaussian events paid there: ``delta s/1024`` that of ``slack_delta``, ``s slack_limit`` that of ``slack_epsilon``.
+- The rest, ``(alpha (1 - s), delta (1 - s))``, pays everything else by plain sums of level and delta; and also, as
   its ``(alpha, delta)``, a Gaussian event that does not fit into the reserve any more.
 
-``slack_epsilon`` of what the rest pays adds up under a third cap, ``slack_limit``, and stands beside the
-promise.
+``slack_epsilon`` of what the rest pays adds up under the cap ``(1 - s) slack_limit``.
 
-**Theorem.** However the releases and their parameters depend on earlier answers, if the charges stay within
-the caps, then between neighbours at distance ``d`` all answers together are ``(alpha d + slack_limit,
-delta)``, at every ``d`` in [0, 1] at once.
+**Theorem.** However the releases and their parameters depend on earlier answers: if the charges stay within the
+caps, all answers together are ``(alpha d + slack_limit, delta)`` between neighbours at distance ``d``, at every
+``d`` in [0, 1] at once.
 
-*Proof.* Fix two neighbours at distance ``d``. Let ``G(t, m) = H_t(N(sqrt(m), 1)‖N(0, 1))``; it falls in
-``t``, rises in ``m``, and ``p G(t q/p, m)`` is, for fixed ``q``, a rising function of ``p`` with slope at
-most 1. Let ``a``, ``b`` and ``m`` be what is left of the level times ``d`` (with the slack), of delta (with
-the reserve's slack), and of ``mu^2`` times ``d^2``. Claim: from a state with ``(a, b, m)`` left, whatever
-follows, the laws ``P, Q`` of all further answers satisfy ``H_t(P‖Q) <= b + G(t exp(-a), m)`` for every ``t >=
-0``. By induction on the number of releases still to come. *None:* ``H_t = (1 - t)_+ <= (1 - t exp(-a))_+ <=
-G``. *One more, densities p and q at its answer, and then the rest:* ``H_t`` is the integral of ``p H'_{t
-q/p}``, ``H'`` that of what follows the answer, which is chosen knowing it.
+*Proof.* Fix two neighbours at distance ``d``. Let ``G(t, m) = H_t(N(sqrt(m), 1)‖N(0, 1))``. It falls in ``t``,
+rises in ``m``, and for fixed ``q`` and ``t`` the function ``p G(t q/p, m)`` of ``p`` rises with slope at most 1.
+Let ``a`` be what is left of level times ``d`` plus the rest's slack, ``b`` of delta with the reserve's, ``m`` of
+``mu^2`` times ``d^2``, ``z`` of the reserve's slack in epsilon. Claim: whatever follows, the laws ``P`` and ``Q`` of
+all further answers satisfy, for every ``t >= 0``,
 
-- Paid as ``(a_1, b_1)`` (its level times ``d``, plus slack): ``H' <= b - b_1 + G(. exp(a_1 - a), m)``. Let
-  ``p' = min(p, e^{a_1} q)``, so that the integral of ``p - p'`` is at most ``b_1``. Then ``p G(t (q/p) e^{a_1
-  - a}, m) <= (p - p') + p' G(t (q/p') e^{a_1 - a}, m) <= (p - p') + p' G(t e^{-a}, m)``, whose integral is at
-  most ``b_1 + G(t e^{-a}, m)``.
-- Paid from the reserve, ``mu^2 d^2 = m_1``, slack ``b_1``: the event says ``H_u(P_1‖Q_1) <= H_u(P'‖Q') +
-b_1`` for
-  every ``u``, with a Gaussian pair ``(P', Q')`` of ratio ``mu d``. ``G(., m - m_1)`` is a mixture of curves
-  ``t -> (1 - s t)_+`` (``1/s`` the likelihood ratio), so that the integral of ``p G(t (q/p) e^{-a}, m -
-  m_1)`` is a mixture of such ``H_u``: at most ``b_1`` plus its value for ``(P', Q')``. That value is the
-  divergence of the product of two Gaussian pairs, ``G(t e^{-a}, m)``.
+    ``H_t(P‖Q) <= e^z (b + G(t e^(-a-z), m))``.
 
-Start with all of the budget, at ``t = exp(alpha d + slack_limit)``: the total is at most
-``delta (1 - s) + delta s/1024 + G(exp(alpha s d), mu_g^2 d^2)``. The last term rises with ``d``
-(:mod:`emdp.privacy.calibration`), hence is at most its value at 1, ``delta s (1 - 1/1024)``. ∎
+By induction on the number of releases to come. *None:* ``H_t = (1 - t)_+ <= G(t, m)``, which is at most that.
+*One, with densities p and q, and then others, chosen knowing its answer:* ``H_t`` is the integral of
+``p H'_{t q/p}``, where ``H'`` belongs to what follows the answer.
 
-A Gaussian event's ``slack_epsilon`` ``e <= 1`` raises ``H_u`` by at most ``exp(e) - 1 <= 2 e``: in the
-reserve that is slack in delta.
+- The release is paid as ``(a_1, b_1)``, its level times ``d`` plus slack, and its delta. By induction
+  ``H'_u <= e^z (b - b_1 + G(u e^(a_1 - a - z), m))``. Let ``p' = min(p, e^a_1 q)``; the integral of ``p - p'`` is
+  at most ``b_1``. With ``q/p' >= e^-a_1``,
 
-*What would be wrong.* "Accept while the sum of plain alphas plus the Gaussian alpha at (sum of mu^2, delta
-left) is within alpha" lets the analyst decide the split along the way: on the answers where the Gaussian part
-is far from its boundary she can spend plain delta, on the others more ``mu^2``, and the two worst cases add
-up (a test exhibits it; arXiv 2602.06756 shows it for trade-off curves in general). Loss distributions are out
-for the same reason, except inside a batch that was fixed in advance and is charged at its price.
+      ``p G(t (q/p) e^(a_1-a-z), m) <= (p - p') + p' G(t (q/p') e^(a_1-a-z), m) <= (p - p') + p' G(t e^(-a-z), m)``,
 
-*References.* Plain sums: Rogers, Roth, Ullman, Vadhan 2016. Sums of mu^2 against a fixed cap: Koskela,
-Tobaben, Honkela 2022; Smith and Thakurta 2022. Numbers compare exactly, as decimals
-(:mod:`emdp.privacy.rounding`); ``mu`` and slacks of the reserve at their binary values.
+  whose integral is at most ``b_1 + G(t e^(-a-z), m)``.
+- The release is paid from the reserve, ``m_1 = mu^2 d^2``, slacks ``z_1`` and ``b_1``. Its event says
+  ``H_u(P_1‖Q_1) <= e^z_1 H_{u exp(-z_1)}(P'‖Q') + b_1`` for every ``u``, ``(P', Q')`` a Gaussian pair of ratio
+  ``mu d``. By induction ``H'_u <= e^(z - z_1) (b - b_1 + G(u e^(z_1 - a - z), m - m_1))``. ``G(., m - m_1)`` is a
+  mixture of curves ``u -> (1 - w u)_+`` (``1/w`` the likelihood ratio), so the integral of
+  ``p G(t (q/p) e^(z_1 - a - z), m - m_1)`` is a mixture of values of ``H(P_1‖Q_1)``: at most ``b_1`` plus ``e^z_1``
+  times the same mixture of ``H(P'‖Q')`` without the ``z_1``, which is the divergence of a product of two Gaussian
+  pairs, ``G(t e^(-a-z), m)``. Altogether at most ``e^(z - z_1) (b + e^z_1 G)``.
+
+Begin with the whole budget and ``t = exp(alpha d + slack_limit)``, ``g = 1 - 1/1024 - slack_limit``. The claim says at
+most ``exp(s slack_limit) (delta (1 - s) + delta s/1024 + G(exp(alpha s d), mu_g^2 d^2))``. The last term rises with
+``d`` (:mod:`emdp.privacy.calibration`), so it is at most its value at 1, ``delta s g``, and all of it at most
+``exp(s slack_limit) (1 - s slack_limit) delta <= delta``. ∎
+
+*What would be wrong.* "Accept while the sum of the plain alphas, plus the alpha of the Gaussians at the delta that
+is left, stays within alpha" lets the analyst decide the split along the way. On answers that leave the Gaussian part
+far from its boundary she spends plain delta, on the others more ``mu^2``, and the two worst cases add up: a test
+reaches 1.97 delta (arXiv 2602.06756 shows it for trade-off curves in general). Loss distributions are out for the
+same reason, except inside a batch that was fixed in advance and is charged at its price.
+
+*References.* Plain sums: Rogers, Roth, Ullman, Vadhan 2016. Sums of mu^2 against a fixed cap: Koskela, Tobaben,
+Honkela 2022; Smith and Thakurta 2022. Numbers compare exactly, as decimals (:mod:`emdp.privacy.rounding`); ``mu`` at
+its binary value.
 """
 
 from collections.abc import Iterable
@@ -61,7 +63,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from emdp.errors import BudgetExceededError, LedgerError, UsageError
-from emdp.privacy.budget import RESERVE_SLACK_PART, Budget
+from emdp.privacy.budget import Budget
 from emdp.privacy.calibration import gaussian_alpha
 from emdp.privacy.conversions import conversion_factor, convert
 from emdp.privacy.events import Event
@@ -88,9 +90,9 @@ class Account:
     count : int
         Number of charges.
     level, delta, slack : Fraction
-        What the plain part has paid: level, delta, additive slack.
-    square, reserve_slack : Fraction
-        What the Gaussian reserve has paid: sum of ``mu^2``, slack in delta.
+        What the plain part has paid: level, delta, slack in epsilon.
+    square, reserve_delta, reserve_slack : Fraction
+        What the Gaussian reserve has paid: sum of ``mu^2``, slack in delta, slack in epsilon.
 
     >>> from emdp.privacy.events import GuaranteeEvent
     >>> from emdp.privacy.guarantees import EmdDP
@@ -107,6 +109,7 @@ class Account:
     delta: Fraction = field(default=Fraction(0), kw_only=True)
     slack: Fraction = field(default=Fraction(0), kw_only=True)
     square: Fraction = field(default=Fraction(0), kw_only=True)
+    reserve_delta: Fraction = field(default=Fraction(0), kw_only=True)
     reserve_slack: Fraction = field(default=Fraction(0), kw_only=True)
 
     @classmethod
@@ -185,9 +188,9 @@ class Account:
         """
         level, delta = self.level, self.delta
         if self.square > 0:
-            whole_level, whole_delta = self.budget.reserve
-            used = as_decimal(gaussian_alpha(root_up(self.square), float_down(whole_delta * (1 - RESERVE_SLACK_PART))))
-            level, delta = level + min(used, whole_level), delta + whole_delta
+            reserve = self.budget.reserve
+            used = as_decimal(gaussian_alpha(root_up(self.square), float_down(reserve.noise_delta)))
+            level, delta = level + min(used, reserve.level), delta + reserve.delta
         return self.budget.guarantee.at_level(float_up(level), float_up(delta))
 
     @property
@@ -204,26 +207,27 @@ class Account:
     @property
     def slack_epsilon(self) -> float:
         """The additive epsilon for rounding that stands beside what was spent, rounded up."""
-        return float_up(self.slack)
+        return float_up(self.slack + self.reserve_slack)
 
     @property
     def remaining_slack(self) -> float:
-        """What is left of the budget's ``slack_limit``, rounded down."""
+        """What is left outside the Gaussian reserve of the budget's ``slack_limit``, rounded down."""
         return float_down(self._left()[2])
 
     def _prices(self, event: Event) -> tuple["_Price | None", "_Price"]:
         """Return what the event costs in the Gaussian reserve, if it can be paid there, and outside it."""
         stated = event.guarantee
         factor = conversion_factor(stated, self.budget.guarantee)
-        slack, slack_delta = map(as_decimal, event.slack)
         plain = _Price(
             level=as_decimal(stated.level) * factor,
             delta=as_decimal(stated.delta),
             slack=as_decimal(event.slack_epsilon),
         )
-        if event.gaussian_mu is None or not self.budget.mu_cap or slack > 1:
+        if event.gaussian_mu is None or not self.budget.mu_cap:
             return None, plain
-        return _Price(square=(Fraction(event.gaussian_mu) * factor) ** 2, reserve_slack=slack_delta + 2 * slack), plain
+        slack, slack_delta = map(as_decimal, event.slack)
+        square = (Fraction(event.gaussian_mu) * factor) ** 2
+        return _Price(square=square, reserve_delta=slack_delta, reserve_slack=slack), plain
 
     def _covers(self, price: "_Price") -> bool:
         return all(cost <= left for cost, left in self._costs(price))
@@ -234,11 +238,16 @@ class Account:
 
     def _costs(self, price: "_Price") -> list[tuple[Fraction, Fraction]]:
         """Return what a price takes, where it takes anything, beside what is left of it."""
-        level, delta, slack = self._left()
-        pairs = [(price.level, level), (price.delta, delta), (price.slack, slack)]
         if price.square:
-            reserve_slack = self.budget.reserve[1] * RESERVE_SLACK_PART - self.reserve_slack
-            pairs += [(price.square, self._square_left()), (price.reserve_slack, reserve_slack)]
+            reserve = self.budget.reserve
+            pairs = [
+                (price.square, self._square_left()),
+                (price.reserve_delta, reserve.slack_delta - self.reserve_delta),
+                (price.reserve_slack, reserve.slack_epsilon - self.reserve_slack),
+            ]
+        else:
+            level, delta, slack = self._left()
+            pairs = [(price.level, level), (price.delta, delta), (price.slack, slack)]
         return [(cost, left) for cost, left in pairs if cost]
 
     def _after(self, price: "_Price") -> "Account":
@@ -249,17 +258,17 @@ class Account:
             delta=self.delta + price.delta,
             slack=self.slack + price.slack,
             square=self.square + price.square,
+            reserve_delta=self.reserve_delta + price.reserve_delta,
             reserve_slack=self.reserve_slack + price.reserve_slack,
         )
 
     def _left(self) -> tuple[Fraction, Fraction, Fraction]:
         """Return level, delta and slack that are left outside the reserve."""
-        level, delta = self.budget.reserve
-        promise = self.budget.guarantee
+        reserve, promise = self.budget.reserve, self.budget.guarantee
         return (
-            as_decimal(promise.level) - level - self.level,
-            as_decimal(promise.delta) - delta - self.delta,
-            as_decimal(self.budget.slack_limit) - self.slack,
+            as_decimal(promise.level) - reserve.level - self.level,
+            as_decimal(promise.delta) - reserve.delta - self.delta,
+            as_decimal(self.budget.slack_limit) - reserve.slack_epsilon - self.slack,
         )
 
     def _square_left(self) -> Fraction:
@@ -268,10 +277,11 @@ class Account:
 
 @dataclass(frozen=True)
 class _Price:
-    """What one release takes from each of an account's five totals."""
+    """What one release takes from each of an account's totals."""
 
     level: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     slack: Fraction = Fraction(0)
     square: Fraction = Fraction(0)
+    reserve_delta: Fraction = Fraction(0)
     reserve_slack: Fraction = Fraction(0)

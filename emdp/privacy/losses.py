@@ -1,35 +1,36 @@
 """Privacy-loss distributions on a grid: the smallest level of a batch whose parameters were fixed beforehand.
 
-**Theorem** (EMD 7). Let releases ``i`` be fixed in advance, each dominated, at distance ``d`` of the
-neighbours, by one of these pairs: Laplace noise shifted by ``a_i d`` scales, Gaussian noise shifted by ``mu
-d`` deviations, or the randomised response of an ``(a_i d, delta_i)`` guarantee (loss infinite with
-probability ``delta_i``, else ``±a_i d``; Kairouz, Oh, Viswanath 2015). Let ``F(c, d)`` be the hockey-stick
-divergence of their product at ``exp(c d)``. Then ``F(c, d) <= F(c, 1)`` for every real ``c`` and ``d`` in [0,
-1]: the batch is ``(alpha, F(alpha, 1))`` d_EM-DP, so that its loss distribution at ``d = 1`` decides.
+**Theorem** (EMD 7). Let releases be fixed in advance, each dominated, between neighbours at distance ``d``, by one of
+these pairs: Laplace noise moved by ``a_i d`` scales; Gaussian noise moved by ``mu d`` deviations; the randomised
+response of an ``(a_i d, delta_i)`` guarantee, whose loss is infinite with probability ``delta_i`` and else ``±a_i d``
+(Kairouz, Oh, Viswanath 2015). Let ``F(c, d)`` be the hockey-stick divergence of their product at ``exp(c d)``. Then
+``F(c, d) <= F(c, 1)`` for every real ``c`` and ``d`` in [0, 1]. So the batch is ``(alpha, F(alpha, 1))`` d_EM-DP: its
+loss distribution at ``d = 1`` decides.
 
-*Proof.* Without responses: the noise has a log-concave density ``p`` and moves along a line, so ``c d + ln
-p(z + d v)
-- ln p(z)`` is concave in ``d`` and 0 at 0; once negative it falls, hence ``F(c, d) = E (1 - exp(that))_+``
-never falls as ``d`` grows. Add a response with ``pi(d) = 1/(1 + exp(-a d))``, which rises with ``d``:
-``F'(c, d) = delta_i + (1 - delta_i) (pi F(c - a, d) + (1 - pi) F(c + a, d))``. Both ``F`` on the right rise
-with ``d``, and the first, which gains weight, is the larger, since ``F`` falls in ``c``. So ``F'`` rises with
-``d`` as well, and still falls in ``c``. ∎
+*Proof.* Without responses the noise has a log-concave density ``p`` and moves along a line, so that the exponent
+``c d + ln p(z + d v) - ln p(z)`` is concave in ``d`` and 0 at 0. Once negative it falls; hence
+``F(c, d) = E (1 - exp(exponent))_+`` never falls as ``d`` grows. Add one response, whose probability of the loss
+``+a d`` is ``(1 - delta_i) pi(d)``, ``pi(d) = 1/(1 + exp(-a d))``, which rises with ``d``:
 
-*Vectors.* Product Laplace noise moved by ``v`` with ``‖v‖_1 <= a`` (in scales) is dominated by one Laplace
-moved by ``a``. Two coordinates ``v_1, v_2 > 0`` are enough. With ``g_v(e) = 1 - H_{exp(e)} = min(1, exp(e),
-exp((e - v)/2))`` the claim is ``E g_{v_2}(e - L) >= g_{v_1+v_2}(e)``, ``L`` the loss of the first: 1/2 at
-``v_1``, ``exp(-v_1)/2`` at ``-v_1``, density ``exp((l - v_1)/2)/4`` between. For ``|e| >= v_1 + v_2`` both
-sides agree. Otherwise put ``T = exp((e - v_1 - v_2)/2)``. The upper atom and the losses above ``e + v_2``
-give ``T/2``, and so do the lower atom and the losses below ``e - v_2``; the losses between add something at
-least 0. So the left side is at least ``T = g_{v_1+v_2}(e)``. ∎ Gaussian noise depends on the length of the
-shift alone, and squares add.
+    ``F'(c, d) = delta_i + (1 - delta_i) (pi(d) F(c - a, d) + (1 - pi(d)) F(c + a, d))``.
 
-*Numerics.* Losses are split between the two nearest grid points so that both laws keep their mass (the
-"connect the dots" rule: a mean-preserving spread of the likelihood ratio, hence never optimistic). Losses
-above the window become infinite, those below it are raised to its lower end. Convolutions are direct sums of
-numbers that are not negative, so that their error is relative: at most ``(points) 2^-52`` each. A convolution
-by Fourier transform has an absolute error near 1e-16, which at delta = 1e-14 is per cents and not on the safe
-side; that is why dp_accounting is compared in the tests and not used here.
+Both ``F`` on the right rise with ``d``, and the first, which gains weight, is the larger, as ``F`` falls in ``c``. So
+``F'`` rises with ``d`` as well, and still falls in ``c``. ∎
+
+*Vectors.* Product Laplace noise moved by ``v`` with ``‖v‖_1 <= a`` (in scales) is dominated by one Laplace moved by
+``a``; two coordinates ``v_1, v_2 > 0`` are enough. With ``g_v(e) = 1 - H_{exp(e)}``, for one Laplace equal to
+``min(1, exp(e), exp((e - v)/2))``, the claim is ``E g_{v_2}(e - L) >= g_{v_1+v_2}(e)``. Here ``L`` is the loss of the
+first: 1/2 at ``v_1``, ``exp(-v_1)/2`` at ``-v_1``, density ``exp((l - v_1)/2)/4`` between. Where
+``|e| >= v_1 + v_2`` both sides agree. Otherwise put ``T = exp((e - v_1 - v_2)/2) = g_{v_1+v_2}(e)``. The upper atom
+and the losses above ``e + v_2`` together give ``T/2``, and so do the lower atom and the losses below ``e - v_2``; the
+losses between add what is not negative. ∎ Gaussian noise depends on the length of the move alone, and squares add.
+
+*Numerics.* Losses are split between the two nearest grid points so that both laws keep their mass ("connect the
+dots": a mean-preserving spread of the likelihood ratio, hence never optimistic). Losses above the window become
+infinite, those below are raised to its lower end. Convolutions are direct sums of numbers that are not negative, so
+that their error is relative, at most ``(points) 2^-52`` each. A convolution by Fourier transform has an absolute
+error near 1e-16, which at delta = 1e-14 is per cents and not on the safe side; that is why dp_accounting is compared
+in the tests and not used here.
 """
 
 import math

@@ -147,10 +147,9 @@ class GaussianEvent(Event):
     grid : float
         Spacing of the released numbers, in the answer's unit.
     slack_epsilon : float
-        At least 0; normally 0, since rounding is better charged to delta.
+        At least 0: rounding, floating-point sums and the lattice's law, where they are stated as an epsilon.
     slack_delta : float
-        At least 0: rounding to the grid (``grid sqrt(dimension)/(2 sigma)``), floating-point sums (twice
-        their bound divided by ``2 sigma``), the lattice's law.
+        At least 0: the same, where it is stated as a probability (EMD 8.5).
     mu : float, optional
         ``sensitivity/sigma``, or more; by default that quotient, rounded up. Squares of ``mu`` add.
     kind : Guarantee

@@ -31,7 +31,7 @@ def total_as_user(accounts: Iterable[Account]) -> Total:
     >>> print(total_as_user([first, second]))
     epsilon = 0.75, delta = 0.0 (central UserDP)
     """
-    return _as_user([(account.spent, account.slack) for account in accounts])
+    return _as_user([(account.spent, account.slack + account.reserve_slack) for account in accounts])
 
 
 def promised_as_user(budgets: Iterable[Budget]) -> Total:

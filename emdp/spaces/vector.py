@@ -23,6 +23,10 @@ from emdp.spaces.rounding import (
 __all__ = ["Vector"]
 
 
+SMALLEST_RADIUS = 1e-140
+"""Squares of coordinates that matter beside it are still normal numbers."""
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Vector(Part):
     """Vectors of numeric columns in a box or in a ball about 0, with the Euclidean distance.
@@ -89,7 +93,7 @@ class Vector(Part):
         self._set(
             columns=names,
             box=None if box is None else _check_box(box, len(names)),
-            radius=None if radius is None else check_coordinate("radius", check_positive("radius", radius)),
+            radius=None if radius is None else _check_radius(radius),
             unit=check_unit(unit),
             on_invalid=check_on_invalid(on_invalid),
         )
@@ -247,6 +251,13 @@ def _norms(items: Floats) -> Floats:
     """Return the 2-norm of each row; infinite, without a warning, where a square overflows."""
     with np.errstate(over="ignore"):
         return np.asarray(np.sqrt(np.square(items).sum(axis=1)), dtype=np.float64)
+
+
+def _check_radius(radius: object) -> float:
+    number = check_coordinate("radius", check_positive("radius", radius))
+    if number < SMALLEST_RADIUS:
+        raise UsageError(f"radius must be at least {SMALLEST_RADIUS}, got {number}; rescale the columns.")
+    return number
 
 
 def _directions(items: Floats) -> Floats:

@@ -5,10 +5,8 @@ with NULL or NaN are never true, so a plain range test already says "invalid" fo
 every number).
 """
 
-import functools
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from emdp.errors import InternalError
 from emdp.spaces import Cycle, Geo, Interval, Space, Vector
@@ -16,30 +14,14 @@ from emdp.spaces.rounding import UNIT_ROUNDOFF
 from emdp.tables import fragments as sql
 from emdp.tables.fragments import Sql
 
-__all__ = ["CleanColumns", "clean_columns"]
+__all__ = ["Facts", "clean_columns", "first_facts", "second_facts"]
+
+Facts = Mapping[str, Sql]
+"""What the rule asks about a row: ``valid``, ``missing``, and for a ball ``largest``, ``endless``, ``length``."""
 
 
-@dataclass(frozen=True)
-class CleanColumns:
-    """A part's columns in SQL.
-
-    Parameters
-    ----------
-    valid : Sql
-        True where the row's item lies in the domain.
-    raw : mapping of str to Sql
-        The columns as they are, right where ``valid`` holds.
-    clean : mapping of str to Sql
-        The columns after the rule, right everywhere.
-    """
-
-    valid: Sql
-    raw: Mapping[str, Sql]
-    clean: Mapping[str, Sql]
-
-
-def clean_columns(part: Space, raw: Mapping[str, Sql]) -> CleanColumns:
-    """Return the SQL of a continuous part's rule.
+def first_facts(part: Space, raw: Mapping[str, Sql]) -> dict[str, Sql]:
+    """Return the facts that follow from a part's columns alone.
 
     Parameters
     ----------
@@ -48,19 +30,38 @@ def clean_columns(part: Space, raw: Mapping[str, Sql]) -> CleanColumns:
     raw : mapping of str to Sql
         Each of the part's columns as a DOUBLE expression.
     """
-    valid = sql.both(_valid(part, raw))
-    neutral = dict(zip(part.columns, part.neutral_item[0].tolist(), strict=True))
+    facts = {"valid": sql.both(_valid(part, raw))}
     if part.on_invalid == "clamp":
-        missing = sql.either(_missing(value) for value in raw.values())
-        inside = _clamped(part, raw)
-        clean = {
-            name: sql.case([(missing, sql.number(neutral[name]))], value) for name, value in inside.items()
-        }
-    else:
+        facts["missing"] = sql.either(_missing(value) for value in raw.values())
+        if isinstance(part, Vector) and part.radius is not None:
+            sizes = [sql.call("ABS", value) for value in raw.values()]
+            facts["largest"] = sql.call("GREATEST", *sizes) if len(sizes) > 1 else sizes[0]
+            facts["endless"] = sql.either(_is_infinite(value) for value in raw.values())
+    return facts
+
+
+def second_facts(part: Space, raw: Mapping[str, Sql], facts: Facts) -> dict[str, Sql]:
+    """Return the facts that follow from the first ones: the length of a ball's rays."""
+    if "largest" not in facts:
+        return {}
+    rays = _rays(raw, facts)
+    return {"length": sql.call("SQRT", sql.total(sql.multiply(ray, ray) for ray in rays.values()))}
+
+
+def clean_columns(part: Space, raw: Mapping[str, Sql], facts: Facts) -> dict[str, Sql]:
+    """Return a part's columns after its rule.
+
+    A valid row passes through the first branch of a CASE, and the rule is computed for the others alone.
+    """
+    valid = facts["valid"]
+    neutral = dict(zip(part.columns, map(sql.number, part.neutral_item[0].tolist()), strict=True))
+    if part.on_invalid != "clamp":
         # After validate() no row is invalid under "error"; should one slip in since, it counts as neutral,
         # because an error now would depend on the data (style.md rule 18).
-        clean = {name: sql.case([(valid, raw[name])], sql.number(neutral[name])) for name in part.columns}
-    return CleanColumns(valid, dict(raw), clean)
+        return {name: sql.case([(valid, raw[name])], neutral[name]) for name in part.columns}
+    clamped = _clamped(part, raw, facts)
+    branches = {name: [(valid, raw[name]), (facts["missing"], neutral[name])] for name in part.columns}
+    return {name: sql.case(branches[name], clamped[name]) for name in part.columns}
 
 
 def _valid(part: Space, raw: Mapping[str, Sql]) -> list[Sql]:
@@ -79,11 +80,12 @@ def _valid(part: Space, raw: Mapping[str, Sql]) -> list[Sql]:
         if part.box is not None:
             pairs = zip(part.columns, part.box, strict=True)
             return [test for name, (low, high) in pairs for test in _between(raw[name], low, high)]
-        return [sql.compare(_squared_norm(raw), "<=", sql.number(_radius(part) ** 2))]
+        squares = sql.total(sql.multiply(value, value) for value in raw.values())
+        return [sql.compare(squares, "<=", sql.number(_radius(part) ** 2))]
     raise InternalError(f"no SQL rule for a {part.kind} part.")
 
 
-def _clamped(part: Space, raw: Mapping[str, Sql]) -> dict[str, Sql]:
+def _clamped(part: Space, raw: Mapping[str, Sql], facts: Facts) -> dict[str, Sql]:
     if isinstance(part, Interval):
         return {part.column: _clamp(raw[part.column], part.low, part.high)}
     if isinstance(part, Cycle):
@@ -96,7 +98,9 @@ def _clamped(part: Space, raw: Mapping[str, Sql]) -> dict[str, Sql]:
             pairs = zip(part.columns, part.box, strict=True)
             return {name: _clamp(raw[name], low, high) for name, (low, high) in pairs}
         # As far inside as the space's own rule puts it.
-        return _on_sphere(raw, _radius(part) * (1 - 4 * (len(part.columns) + 4) * UNIT_ROUNDOFF))
+        radius = sql.number(_radius(part) * (1 - 4 * (len(part.columns) + 4) * UNIT_ROUNDOFF))
+        rays = _rays(raw, facts)
+        return {name: sql.multiply(sql.divide(ray, facts["length"]), radius) for name, ray in rays.items()}
     raise InternalError(f"no SQL rule for a {part.kind} part.")
 
 
@@ -108,17 +112,13 @@ def _modulo(value: Sql, period: float, neutral: float) -> Sql:
     return sql.case([(_is_infinite(value), sql.number(neutral))], closed)
 
 
-def _on_sphere(raw: Mapping[str, Sql], radius: float) -> dict[str, Sql]:
-    # The limit of the ray where a coordinate is infinite, and scaled first so that no square overflows.
-    sizes = [sql.call("ABS", value) for value in raw.values()]
-    largest = sql.call("GREATEST", *sizes) if len(sizes) > 1 else sizes[0]
-    some = sql.either(_is_infinite(value) for value in raw.values())
+def _rays(raw: Mapping[str, Sql], facts: Facts) -> dict[str, Sql]:
+    # The limit of the ray where a coordinate is infinite, and scaled so that no square overflows.
     rays = {}
     for name, value in raw.items():
         limit = sql.case([(_is_infinite(value), sql.call("SIGN", value))], sql.number(0))
-        rays[name] = sql.case([(some, limit)], sql.divide(value, largest))
-    length = sql.call("SQRT", _squared_norm(rays))
-    return {name: sql.multiply(sql.divide(ray, length), sql.number(radius)) for name, ray in rays.items()}
+        rays[name] = sql.case([(facts["endless"], limit)], sql.divide(value, facts["largest"]))
+    return rays
 
 
 def _is_infinite(value: Sql) -> Sql:
@@ -138,10 +138,6 @@ def _between(value: Sql, low: float, high: float) -> list[Sql]:
 
 def _clamp(value: Sql, low: float, high: float) -> Sql:
     return sql.call("LEAST", sql.call("GREATEST", value, sql.number(low)), sql.number(high))
-
-
-def _squared_norm(raw: Mapping[str, Sql]) -> Sql:
-    return functools.reduce(sql.add, (sql.multiply(value, value) for value in raw.values()))
 
 
 def _radius(part: Vector) -> float:

@@ -1,8 +1,9 @@
 """Expressions over a table's items as SQL: which rows to read, which public tables to join, what to compute.
 
-A continuous part is cleaned by its ``on_invalid`` rule only in the branch of a CASE for rows outside the domain, so
-that valid rows cost nothing extra. A finite part is joined to a public table of its labels that holds every leaf's
-value, computed by the numpy reference; a row that finds no label takes the neutral item's values.
+Two layers. The inner one has one row an item and names of our own only: the user, each continuous part's columns
+after its ``on_invalid`` rule, each finite part's label as text. The outer one computes every expression once, on
+those columns. A finite part is joined to a public table of its labels that holds every leaf's value, computed by the
+numpy reference; a row that finds no label takes the neutral item's values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,34 +23,29 @@ from emdp.expressions.resolve import part_of_columns
 from emdp.spaces import Space, Words
 from emdp.spaces.base import Floats
 from emdp.tables import fragments as sql
-from emdp.tables.clean import CleanColumns, clean_columns
+from emdp.tables.clean import clean_columns, first_facts, second_facts
 from emdp.tables.formulas import leaf_formula, node_formula
 from emdp.tables.fragments import Sql
 from emdp.tables.table import Table
 
-__all__ = ["CompiledItems", "ItemSource", "compile_items", "item_source", "label_text", "part_columns"]
+__all__ = [
+    "USER",
+    "CompiledItems",
+    "compile_items",
+    "item_rows",
+    "label_text",
+    "lookup_join",
+    "name_in_items",
+]
+
+USER = "user_key"
+"""Name of the user column in the inner layer."""
+
+MOST_INLINE = 4
+"""Columns of a part up to which its rule is written out in every one of them."""
 
 TOKENS = "item_token"
 """Name of the column of words that a Words part makes of each message."""
-
-
-@dataclass(frozen=True, eq=False)
-class ItemSource:
-    """One row an item: where the items come from.
-
-    Parameters
-    ----------
-    user : Sql
-        The user column.
-    relation : Sql
-        What follows FROM: the rows, or for a Words part the tokens of each row.
-    tokens : str or None
-        The message column that was split into words, if any.
-    """
-
-    user: Sql
-    relation: Sql
-    tokens: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +54,8 @@ class CompiledItems:
 
     Parameters
     ----------
-    user, relation : Sql
-        As in :class:`ItemSource`.
+    relation : Sql
+        The inner layer: one row an item.
     joins : tuple of Sql
         Left joins of the public tables in ``lookups``.
     values : tuple of Sql
@@ -68,66 +64,85 @@ class CompiledItems:
         Public tables to register under these names.
     """
 
-    user: Sql
     relation: Sql
     joins: tuple[exp.Join, ...]
     values: tuple[Sql, ...]
     lookups: Mapping[str, pl.DataFrame]
 
 
+@dataclass(frozen=True, eq=False)
+class _SourceRows:
+    """What follows FROM in the inner layer, how the table's columns are called there, and the words if any."""
+
+    relation: Sql
+    columns: Mapping[str, Sql]
+    tokens: Sql
+
+
 def compile_items(table: Table, expressions: Sequence[Expression]) -> CompiledItems:
     """Return the SQL of some expressions over a table's items."""
     space = table.space
-    source = item_source(table)
     nodes = [node for expression in expressions for node in walk(expression)]
     by_part: dict[int, list[Expression]] = {}
     for leaf in dict.fromkeys(node for node in nodes if _is_leaf(node)):
         by_part.setdefault(_part_index(leaf, space), []).append(leaf)
     joins: list[exp.Join] = []
     lookups: dict[str, pl.DataFrame] = {}
-    finite: dict[Expression, Sql] = {}
-    continuous: dict[int, CleanColumns] = {}
+    known: dict[Expression, Sql] = {}
     for index, own in by_part.items():
         part = space.parts[index]
         if part.labels is None:
-            continuous[index] = clean_columns(part, part_columns(table, part, source))
+            columns = {name: sql.column(name_in_items(index, name, part)) for name in part.columns}
+            known.update((leaf, leaf_formula(leaf, space, columns)) for leaf in own)
             continue
         name = f"lookup_{index}"
         lookups[name], neutral = _lookup(part, own)
-        joins.append(_join(name, label_key(table, part, source)))
+        joins.append(lookup_join(index))
         for position, leaf in enumerate(own):
             value = sql.column(f"value_{position}", name)
-            finite[leaf] = sql.call("COALESCE", value, sql.number(neutral[position]))
-    values = tuple(_value(expression, space, finite, continuous, by_part) for expression in expressions)
-    return CompiledItems(source.user, source.relation, tuple(joins), values, lookups)
+            known[leaf] = sql.call("COALESCE", value, sql.number(neutral[position]))
+    values = tuple(_formula(expression, known) for expression in expressions)
+    return CompiledItems(item_rows(table, sorted(by_part)).subquery("items", copy=False), tuple(joins), values, lookups)
 
 
-def item_source(table: Table) -> ItemSource:
-    """Return where a table's items come from: its rows, or the words of its messages."""
-    messages = [part for part in table.space.parts if isinstance(part, Words)]
-    if not messages:
-        return ItemSource(sql.column(table.user), exp.to_table("source_rows"), None)
-    if len(messages) > 1:
-        raise UsageError("space has two Words parts; words of two columns do not pair up, so keep one.")
-    (part,) = messages
-    message = sql.cast(sql.column(part.column), "TEXT")
-    none = exp.Array(expressions=[exp.Null()])
-    # A missing message is one invalid item; a message without words is no item at all.
-    words = sql.case([(sql.is_null(sql.column(part.column)), none)], _tokens(part, message))
-    kept = [sql.column(name) for name in dict.fromkeys((table.user, *table.space.columns))]
-    rows = exp.select(*kept, exp.alias_(exp.Explode(this=words), TOKENS, quoted=True)).from_("source_rows")
-    return ItemSource(sql.column(table.user), rows.subquery("items"), part.column)
+def item_rows(table: Table, parts: Sequence[int], *, flags: bool = False) -> exp.Select:
+    """Return the inner layer: the user and the given parts' columns, one row an item.
+
+    With ``flags`` there is a column ``valid_<part>`` for each given continuous part: whether its item lay in the
+    domain before the rule. A part of many columns gets layers of its own, in which each fact that its rule asks of a
+    row is computed once.
+    """
+    source = _source_rows(table)
+    columns = {USER: source.columns[table.user]}
+    layered: dict[int, dict[str, Sql]] = {}
+    for index in parts:
+        part = table.space.parts[index]
+        if part.labels is not None:
+            label = source.tokens if isinstance(part, Words) else sql.cast(source.columns[part.columns[0]], "TEXT")
+            columns[name_in_items(index, part.columns[0], part)] = label
+            continue
+        raw = {name: _double(source.columns[name], table.schema[name]) for name in part.columns}
+        if len(raw) > MOST_INLINE:
+            own = {name: f"raw_{index}_{position}" for position, name in enumerate(raw)}
+            columns.update((own[name], value) for name, value in raw.items())
+            layered[index] = {name: sql.column(alias) for name, alias in own.items()}
+            continue
+        facts = first_facts(part, raw)
+        columns.update(_cleaned(index, part, raw, {**facts, **second_facts(part, raw, facts)}, flags))
+    rows = _select(columns, source.relation)
+    return _layers(rows, columns, table.space, layered, flags) if layered else rows
 
 
-def part_columns(table: Table, part: Space, source: ItemSource) -> dict[str, Sql]:
-    """Return a continuous part's columns as DOUBLE expressions; text that is no number becomes NULL."""
-    return {name: _double(table, name) for name in part.columns}
+def name_in_items(index: int, column: str, part: Space) -> str:
+    """Return the inner layer's name of a part's column, which no name of the table can clash with."""
+    return f"part_{index}_{part.columns.index(column)}"
 
 
-def label_key(table: Table, part: Space, source: ItemSource) -> Sql:
-    """Return the text by which a finite part's row finds its label."""
-    name = part.columns[0]
-    return sql.column(TOKENS) if name == source.tokens else sql.cast(sql.column(name), "TEXT")
+def lookup_join(index: int) -> exp.Join:
+    """Return the left join of a finite part's public table, named ``lookup_<part>``, by its label."""
+    name = f"lookup_{index}"
+    condition = exp.EQ(this=sql.column(f"part_{index}_0"), expression=sql.column("label", name))
+    return exp.Join(this=exp.to_table(name), side="LEFT", on=condition)
 
 
 def label_text(label: Any) -> str:
@@ -139,11 +154,63 @@ def label_text(label: Any) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def _double(table: Table, name: str) -> Sql:
-    column = sql.column(name)
-    if table.schema[name].upper() == "DOUBLE":
-        return column
-    return sql.cast(column, "DOUBLE", safe=True)
+def _layers(
+    rows: exp.Select, columns: Mapping[str, Sql], space: Space, layered: Mapping[int, Mapping[str, Sql]], flags: bool
+) -> exp.Select:
+    kept = list(columns)
+    first = {index: first_facts(space.parts[index], raw) for index, raw in layered.items()}
+    rows, known = _with_facts(rows, kept, first)
+    second = {index: second_facts(space.parts[index], raw, known[index]) for index, raw in layered.items()}
+    rows, more = _with_facts(rows, kept, second)
+    final = {name: sql.column(name) for name in columns if not name.startswith("raw_")}
+    for index, raw in layered.items():
+        final.update(_cleaned(index, space.parts[index], raw, {**known[index], **more[index]}, flags))
+    return _select(final, rows.subquery("facts", copy=False))
+
+
+def _with_facts(
+    rows: exp.Select, kept: list[str], facts: Mapping[int, Mapping[str, Sql]]
+) -> tuple[exp.Select, dict[int, dict[str, Sql]]]:
+    """Add facts as columns of a further layer; return it with the facts by reference, and note their names as kept."""
+    new = {f"fact_{index}_{name}": value for index, own in facts.items() for name, value in own.items()}
+    layer = _select({**{name: sql.column(name) for name in kept}, **new}, rows.subquery("facts", copy=False))
+    kept += new
+    return layer, {index: {name: sql.column(f"fact_{index}_{name}") for name in own} for index, own in facts.items()}
+
+
+def _cleaned(index: int, part: Space, raw: Mapping[str, Sql], facts: Mapping[str, Sql], flags: bool) -> dict[str, Sql]:
+    columns = {name_in_items(index, name, part): value for name, value in clean_columns(part, raw, facts).items()}
+    if flags:
+        columns[f"valid_{index}"] = sql.call("COALESCE", facts["valid"], exp.false())
+    return columns
+
+
+def _select(columns: Mapping[str, Sql], relation: Sql) -> exp.Select:
+    named = [exp.alias_(value, name, quoted=True, copy=False) for name, value in columns.items()]
+    return exp.Select(expressions=named).from_(relation, copy=False)
+
+
+def _source_rows(table: Table) -> _SourceRows:
+    names = dict.fromkeys((table.user, *table.space.columns))
+    messages = [part for part in table.space.parts if isinstance(part, Words)]
+    if not messages:
+        return _SourceRows(exp.to_table("source_rows"), {name: sql.column(name) for name in names}, exp.Null())
+    if len(messages) > 1:
+        raise UsageError("space has two Words parts; words of two columns do not pair up, so keep one.")
+    (part,) = messages
+    message = sql.cast(sql.column(part.column), "TEXT")
+    none = exp.Array(expressions=[exp.Null()])
+    # A missing message is one invalid item; a message without words is no item at all.
+    words = sql.case([(sql.is_null(sql.column(part.column)), none)], _tokens(part, message))
+    own = {name: f"column_{number}" for number, name in enumerate(names)}
+    kept = [exp.alias_(sql.column(name), alias, quoted=True) for name, alias in own.items()]
+    rows = exp.select(*kept, exp.alias_(exp.Explode(this=words), TOKENS, quoted=True)).from_("source_rows")
+    columns = {name: sql.column(alias) for name, alias in own.items()}
+    return _SourceRows(rows.subquery("words", copy=False), columns, sql.column(TOKENS))
+
+
+def _double(column: Sql, kind: str) -> Sql:
+    return column if kind.upper() == "DOUBLE" else sql.cast(column, "DOUBLE", safe=True)
 
 
 def _tokens(part: Words, message: Sql) -> Sql:
@@ -177,7 +244,7 @@ def _lookup(part: Space, leaves: Sequence[Expression]) -> tuple[pl.DataFrame, li
 
 def _choice(branch: Sql, values: Sequence[Sql]) -> Sql:
     tests = [sql.compare(branch.copy(), "=", sql.number(number)) for number in range(len(values) - 1)]
-    return sql.case(zip(tests, (value.copy() for value in values[:-1]), strict=True), values[-1].copy())
+    return sql.case(zip(tests, values[:-1], strict=True), values[-1])
 
 
 def _label_values(leaf: Expression, part: Space, items: Floats) -> Floats:
@@ -186,43 +253,14 @@ def _label_values(leaf: Expression, part: Space, items: Floats) -> Floats:
     return leaf.values_on(part, items, branches)
 
 
-def _join(name: str, key: Sql) -> exp.Join:
-    condition = exp.EQ(this=key, expression=sql.column("label", name))
-    return exp.Join(this=exp.to_table(name), side="LEFT", on=condition)
-
-
-def _value(
-    expression: Expression,
-    space: Space,
-    finite: Mapping[Expression, Sql],
-    continuous: Mapping[int, CleanColumns],
-    by_part: Mapping[int, Sequence[Expression]],
-) -> Sql:
-    own = set(walk(expression))
-    used = [index for index in continuous if own.intersection(by_part[index])]
-
-    def compiled(which: str) -> Sql:
-        columns = {name: value for index in used for name, value in getattr(continuous[index], which).items()}
-        return _formula(expression, space, finite, columns)
-
-    if not used:
-        return compiled("raw")
-    valid = sql.both(continuous[index].valid for index in used)
-    return sql.case([(valid, compiled("raw"))], compiled("clean"))
-
-
-def _formula(
-    expression: Expression, space: Space, finite: Mapping[Expression, Sql], columns: Mapping[str, Sql]
-) -> Sql:
+def _formula(expression: Expression, known: Mapping[Expression, Sql]) -> Sql:
     done: dict[int, Sql] = {}
     for node in walk(expression):
+        operands = [done[id(operand)].copy() for operand in node.operands]
         if isinstance(node, Case):
-            done[id(node)] = _choice(finite[node], [done[id(operand)] for operand in node.operands])
-        elif node in finite:
-            done[id(node)] = finite[node].copy()
-        elif isinstance(node, Leaf | Column):
-            done[id(node)] = leaf_formula(node, space, columns)
+            done[id(node)] = _choice(known[node], operands)
+        elif node in known:
+            done[id(node)] = known[node].copy()
         else:
-            done[id(node)] = node_formula(node, [done[id(operand)].copy() for operand in node.operands])
+            done[id(node)] = node_formula(node, operands)
     return done[id(expression)]
-

@@ -5,7 +5,7 @@ is off but for them, extensions cannot be loaded, Python objects cannot be reach
 attached files are read-only. Text of DuckDB's errors never leaves this file, since it may quote records.
 """
 
-import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,15 +14,15 @@ from typing import Any
 
 import polars as pl
 
-from emdp.errors import DataRuleError, EmdpError, InternalError
+from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
 from emdp.expressions import Expression
 from emdp.statistic import Statistic
 from emdp.tables.linear import LinearStatement, linear_statement
-from emdp.tables.rows import bag_statement, rules_statement
-from emdp.tables.source import Source, quote_text
+from emdp.tables.rows import BREACH, bag_statement, rules_statement
+from emdp.tables.source import Source, quote_name, quote_text
 from emdp.tables.table import Table
 
-__all__ = ["check_rules", "fetch_bag", "fetch_public", "mean_of_user_means"]
+__all__ = ["check_rules", "check_statement", "fetch_bag", "fetch_public", "mean_of_user_means"]
 
 DIALECT = "duckdb"
 
@@ -33,10 +33,11 @@ RULES = {
     "missing_users": "has rows without a user; give every row a user",
     "unlisted_users": "has users that are not among the declared users; correct the list or the number",
     "invalid_items": (
-        "has items outside the space's domain under on_invalid=\"error\"; clean the rows, widen the domain, or "
-        "declare on_invalid=\"neutral\" or \"clamp\""
+        'has items outside the space\'s domain under on_invalid="error"; clean the rows, widen the domain, or '
+        'declare on_invalid="neutral" or "clamp"'
     ),
     "other_counts": "has users whose number of records is not the declared one; correct the rows or records=",
+    "unusable": "has items that stay unusable after their rule, which is a bug in emdp; please report it",
 }
 """For each column of the rules statement what a count above zero means, and the remedy."""
 
@@ -56,12 +57,38 @@ def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Stati
     return Statistic(_finish(statement, rows[0], table.n))
 
 
+def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
+    """Run the statement of some expressions on no rows, so that what the engine refuses is refused before a charge.
+
+    Raises
+    ------
+    UsageError
+        If the engine cannot compute the expressions at all.
+    """
+    import duckdb
+
+    columns = {name: table.schema[name] for name in (table.user, *table.space.columns)}
+    with duckdb.connect(":memory:") as connection:
+        try:
+            statement = linear_statement(table, expressions)
+            typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
+            connection.execute(f"CREATE TABLE source_rows ({typed})")
+            _register(connection, statement.lookups, table.users.keys)
+            connection.execute(statement.query.sql(DIALECT, identify=True)).fetchall()
+        except (duckdb.Error, RecursionError):
+            raise UsageError(
+                "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
+                "simplify the one, correct the other."
+            ) from None
+
+
 def check_rules(table: Table) -> None:
     """Check the declared rules against the records; see :meth:`Table.validate`."""
+    table.source.check_schema(table.schema, (table.user, *table.space.columns))
     query, lookups = rules_statement(table)
     with _connection(table.source, lookups, table.users.keys) as connection:
         row = _run(connection, query.sql(DIALECT, identify=True))[0]
-    for (_, meaning), count in zip(RULES.items(), row, strict=True):
+    for meaning, count in zip(RULES.values(), row[:-1], strict=True):
         if count:
             raise DataRuleError(f"table {table.name!r} {meaning}.")
 
@@ -71,6 +98,9 @@ def fetch_bag(table: Table, user: Any) -> pl.DataFrame:
     query, lookups = bag_statement(table, str(user))
     with _connection(table.source, lookups, table.users.keys) as connection:
         frame = _fetch_frame(connection, query.sql(DIALECT, identify=True))
+    if frame.get_column(BREACH).any():
+        raise DataRuleError(f"table {table.name!r} {RULES['invalid_items']}.")
+    frame = frame.drop(BREACH)
     if len(frame):
         return frame
     neutral = pl.DataFrame(table.space.decode(table.space.neutral_item), strict=False)
@@ -96,7 +126,8 @@ def _finish(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Frac
 def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> Iterator[Any]:
     import duckdb
 
-    folder = os.path.join(tempfile.gettempdir(), f"emdp-{os.getpid()}-{os.urandom(8).hex()}")
+    # Records that do not fit into memory go to a folder that only this user can read, and that is removed.
+    folder = tempfile.mkdtemp(prefix="emdp-")
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -109,10 +140,7 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
     connection = duckdb.connect(":memory:", config=config)
     try:
         allowed = source.attach(connection)
-        for name, frame in lookups.items():
-            connection.register(name, frame.to_arrow())
-        if users is not None:
-            connection.register("listed_users", pl.DataFrame({"key": users}).to_arrow())
+        _register(connection, lookups, users)
         paths = ", ".join(quote_text(path) for path in allowed)
         connection.execute(f"SET allowed_paths = [{paths}]")
         connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
@@ -121,6 +149,14 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
         yield connection
     finally:
         connection.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _register(connection: Any, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> None:
+    for name, frame in lookups.items():
+        connection.register(name, frame.to_arrow())
+    if users is not None:
+        connection.register("listed_users", pl.DataFrame({"key": users}).to_arrow())
 
 
 def _run(connection: Any, query: str) -> list[tuple[Any, ...]]:
@@ -144,13 +180,13 @@ def _hidden_errors() -> Iterator[None]:
         return
     except duckdb.OutOfMemoryException:
         error = EmdpError("the query ran out of memory; free memory, or put the records in more and smaller files.")
-    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException):
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as cause:
+        error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
+    except duckdb.Error:
         error = DataRuleError(
             "the source could not be read to its end with the declared columns and types; check that every file is "
             "whole and has the same columns."
         )
-    except duckdb.Error as cause:
-        error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
     except RuntimeError as cause:
         if INTERRUPTED in str(cause):
             raise KeyboardInterrupt from None

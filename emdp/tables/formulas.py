@@ -1,8 +1,7 @@
 """Each expression node as SQL: the same operations in the same order as its numpy reference evaluation."""
 
-import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -74,7 +73,7 @@ def leaf_formula(leaf: Expression, space: Space, columns: Mapping[str, Sql]) -> 
         return sql.call("LEAST", *distances) if len(distances) > 1 else distances[0]
     if isinstance(leaf, Dot):
         part = leaf.locate(space)
-        return _total(
+        return sql.total(
             sql.multiply(columns[name], sql.number(weight))
             for name, weight in zip(part.part.columns, part.found.tolist(), strict=True)
         )
@@ -93,16 +92,14 @@ def _distance(part: Space, point: Floats, columns: Mapping[str, Sql]) -> Sql:
         return sql.multiply(angle, sql.number(part.radius))
     if isinstance(part, Vector):
         steps = [sql.subtract(columns[name], sql.number(x)) for name, x in zip(part.columns, at, strict=True)]
-        return sql.call("SQRT", _total(sql.multiply(step, step) for step in steps))
+        return sql.call("SQRT", sql.total(sql.multiply(step, step) for step in steps))
     raise InternalError(f"the engine has no distance on a {part.kind} part; please report it.")
 
 
 def _haversine(lat: Sql, lon: Sql, lat0: float, lon0: float) -> Sql:
     across = _half_sine(lon, lon0)
     along = _half_sine(lat, lat0)
-    cosines = sql.multiply(
-        sql.call("COS", sql.call("RADIANS", lat)), sql.number(math.cos(math.radians(lat0)))
-    )
+    cosines = sql.multiply(sql.call("COS", sql.call("RADIANS", lat)), sql.number(math.cos(math.radians(lat0))))
     h = sql.add(sql.multiply(along, along), sql.multiply(cosines, sql.multiply(across, across)))
     root = sql.call("LEAST", sql.number(1), sql.call("SQRT", h))
     return sql.multiply(sql.number(2), sql.call("ASIN", root))
@@ -115,7 +112,3 @@ def _half_sine(angle: Sql, at: float) -> Sql:
 
 def _clamp(value: Sql, low: float, high: float) -> Sql:
     return sql.call("LEAST", sql.call("GREATEST", value, sql.number(low)), sql.number(high))
-
-
-def _total(terms: Iterable[Sql]) -> Sql:
-    return functools.reduce(sql.add, terms)

@@ -1,7 +1,7 @@
 """Small builders of sqlglot trees, so that every name and literal of a statement is emitted, never pasted."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
@@ -24,6 +24,7 @@ __all__ = [
     "remainder",
     "subtract",
     "text",
+    "total",
 ]
 
 TYPE_NAMES = {"DOUBLE": exp.DataType.Type.DOUBLE, "BIGINT": exp.DataType.Type.BIGINT, "TEXT": exp.DataType.Type.TEXT}
@@ -86,6 +87,15 @@ def divide(left: Sql, right: Sql) -> Sql:
     return exp.Paren(this=exp.Div(this=left, expression=right, typed=False, safe=False))
 
 
+def total(terms: Iterable[Sql]) -> Sql:
+    """Return the sum of at least one term, nested no deeper than needed.
+
+    >>> total([column("a"), column("b"), column("c")]).sql("duckdb")
+    '("a" + ("b" + "c"))'
+    """
+    return _balanced(list(terms), add)
+
+
 def remainder(left: Sql, right: Sql) -> Sql:
     """Return what is left of ``left`` after whole multiples of ``right``, with the sign of ``left``."""
     return exp.Paren(this=exp.Mod(this=left, expression=right))
@@ -103,12 +113,12 @@ def compare(left: Sql, operator: str, right: Sql) -> Sql:
 
 def both(conditions: Iterable[Sql]) -> Sql:
     """Return the conjunction of at least one condition."""
-    return exp.Paren(this=exp.and_(*conditions))
+    return _balanced(list(conditions), lambda left, right: exp.Paren(this=exp.And(this=left, expression=right)))
 
 
 def either(conditions: Iterable[Sql]) -> Sql:
     """Return the disjunction of at least one condition."""
-    return exp.Paren(this=exp.or_(*conditions))
+    return _balanced(list(conditions), lambda left, right: exp.Paren(this=exp.Or(this=left, expression=right)))
 
 
 def is_null(value: Sql) -> Sql:
@@ -124,3 +134,11 @@ def case(branches: Iterable[tuple[Sql, Sql]], default: Sql) -> Sql:
     """
     clauses = [exp.If(this=condition, true=value) for condition, value in branches]
     return exp.Case(ifs=clauses, default=default)
+
+
+def _balanced(terms: list[Sql], join: Callable[[Sql, Sql], Sql]) -> Sql:
+    # A chain of a hundred terms would nest a hundred deep, and the tools that walk it recurse.
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return join(_balanced(terms[:middle], join), _balanced(terms[middle:], join))

@@ -1,97 +1,123 @@
 """Statements for a table's owner: the check of every declared rule, and one user's items."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 from sqlglot import exp
 
 from emdp.spaces import Space
 from emdp.tables import fragments as sql
-from emdp.tables.clean import clean_columns
-from emdp.tables.compile import ItemSource, item_source, label_key, label_text, part_columns
+from emdp.tables.compile import USER, item_rows, label_text, lookup_join, name_in_items
 from emdp.tables.fragments import Sql
 from emdp.tables.linear import is_listed
 from emdp.tables.table import Table
 
-__all__ = ["bag_statement", "rules_statement"]
+__all__ = ["BREACH", "bag_statement", "rules_statement"]
+
+BREACH = "breaks the rule of emdp"
+"""Name of the column of a bag that is no item's: nobody's own column is called so."""
 
 
 def rules_statement(table: Table) -> tuple[Sql, Mapping[str, pl.DataFrame]]:
     """Return a statement whose one row counts breaches: users missing, users unlisted, items, record counts.
 
-    Columns of parts under another rule than ``"error"`` are read by no check, for they cannot break one.
+    The columns of every part are computed, whatever its rule, and hashed, so that what cannot be read or converted
+    fails here and not after a charge. The hash is the last column and means nothing.
     """
-    source = item_source(table)
-    lookups = {name: _labels(part) for name, part in _finite(table.space).items()}
-    strict = [
-        _invalid(table, part, source, index)
-        for index, part in enumerate(table.space.parts)
-        if part.on_invalid == "error"
-    ]
-    breach = sql.either(strict) if strict else exp.false()
-    counts = [
+    every = range(len(table.space.parts))
+    finite = _finite(table.space, every)
+    invalid = {index: _invalid(index, finite) for index in every}
+    strict = [invalid[index] for index, part in enumerate(table.space.parts) if part.on_invalid == "error"]
+    per_user = exp.select(
+        sql.column(USER),
         exp.alias_(exp.Count(this=exp.Star()), "records", quoted=True),
-        exp.alias_(exp.CountIf(this=breach), "invalid", quoted=True),
-    ]
-    user = exp.alias_(source.user, "user_key", quoted=True)
-    per_user = exp.select(user, *counts).from_(source.relation)
-    for index, part in _finite_indexes(table.space):
-        on = exp.EQ(this=label_key(table, part, source), expression=sql.column("label", f"lookup_{index}"))
-        per_user = per_user.join(exp.Join(this=exp.to_table(f"lookup_{index}"), side="LEFT", on=on))
-    per_user = per_user.group_by(source.user)
-    named = exp.Not(this=exp.Is(this=sql.column("user_key"), expression=exp.Null()))
-    if table.users.keys is None:
-        spare = exp.Sub(this=exp.CountIf(this=named), expression=exp.Literal.number(table.n))
-        unlisted: Sql = sql.call("GREATEST", spare, exp.Literal.number(0))
-    else:
-        unlisted = exp.CountIf(this=exp.and_(named, exp.Not(this=is_listed(sql.column("user_key")))))
+        exp.alias_(exp.CountIf(this=sql.either(strict) if strict else exp.false()), "invalid", quoted=True),
+        exp.alias_(exp.CountIf(this=sql.either(_unusable(table.space))), "unusable", quoted=True),
+        exp.alias_(_digest(table.space), "digest", quoted=True),
+    ).from_(item_rows(table, every, flags=True).subquery("items"))
+    for index in finite:
+        per_user = per_user.join(lookup_join(index))
+    named = exp.Not(this=exp.Is(this=sql.column(USER), expression=exp.Null()))
     query = exp.select(
-        exp.CountIf(this=exp.Is(this=sql.column("user_key"), expression=exp.Null())),
-        unlisted,
+        exp.CountIf(this=exp.Is(this=sql.column(USER), expression=exp.Null())),
+        _unlisted(table, named),
         sql.call("COALESCE", exp.Sum(this=sql.column("invalid")), exp.Literal.number(0)),
         _other_counts(table, named),
-    ).from_(per_user.subquery("per_user"))
-    return query, lookups
+        sql.call("COALESCE", exp.Sum(this=sql.column("unusable")), exp.Literal.number(0)),
+        exp.Anonymous(this="bit_xor", expressions=[sql.column("digest")]),
+    ).from_(per_user.group_by(sql.column(USER)).subquery("per_user"))
+    return query, _labels(table.space, finite)
 
 
 def bag_statement(table: Table, user: str) -> tuple[Sql, Mapping[str, pl.DataFrame]]:
-    """Return the statement for one user's items after the ``on_invalid`` rule, and the public tables it joins."""
-    source = item_source(table)
-    lookups = {name: _labels(part) for name, part in _finite(table.space).items()}
+    """Return the statement for one user's items after the rule, and the public tables it joins.
+
+    The last column, ``BREACH``, says whether the item breaks a rule ``"error"``.
+    """
+    every = range(len(table.space.parts))
+    finite = _finite(table.space, every)
     columns: list[Sql] = []
     for index, part in enumerate(table.space.parts):
-        if part.labels is None:
-            clean = clean_columns(part, part_columns(table, part, source)).clean
-            columns += [exp.alias_(clean[name], name, quoted=True) for name in part.columns]
-        else:
+        if index in finite:
             neutral = part.decode(part.neutral_item)[part.columns[0]][0]
             label = sql.column("label", f"lookup_{index}")
-            text = sql.call("COALESCE", label, exp.Null() if neutral is None else sql.text(label_text(neutral)))
-            columns.append(exp.alias_(text, part.columns[0], quoted=True))
-    query = exp.select(*columns).from_(source.relation)
-    for index, part in _finite_indexes(table.space):
-        on = exp.EQ(this=label_key(table, part, source), expression=sql.column("label", f"lookup_{index}"))
-        query = query.join(exp.Join(this=exp.to_table(f"lookup_{index}"), side="LEFT", on=on))
-    return query.where(exp.EQ(this=sql.cast(source.user, "TEXT"), expression=sql.text(user))), lookups
+            found = sql.call("COALESCE", label, exp.Null() if neutral is None else sql.text(label_text(neutral)))
+            columns.append(exp.alias_(found, part.columns[0], quoted=True))
+        else:
+            for name in part.columns:
+                columns.append(exp.alias_(sql.column(name_in_items(index, name, part)), name, quoted=True))
+    strict = [_invalid(index, finite) for index, part in enumerate(table.space.parts) if part.on_invalid == "error"]
+    columns.append(exp.alias_(sql.either(strict) if strict else exp.false(), BREACH, quoted=True))
+    query = exp.select(*columns).from_(item_rows(table, every, flags=True).subquery("items"))
+    for index in finite:
+        query = query.join(lookup_join(index))
+    own = exp.EQ(this=sql.cast(sql.column(USER), "TEXT"), expression=sql.text(user))
+    return query.where(own), _labels(table.space, finite)
 
 
-def _finite_indexes(space: Space) -> list[tuple[int, Space]]:
-    return [(index, part) for index, part in enumerate(space.parts) if part.labels is not None]
-
-
-def _finite(space: Space) -> dict[str, Space]:
-    return {f"lookup_{index}": part for index, part in _finite_indexes(space)}
-
-
-def _labels(part: Space) -> pl.DataFrame:
-    return pl.DataFrame({"label": [label_text(label) for label in part.labels or ()]})
-
-
-def _invalid(table: Table, part: Space, source: ItemSource, index: int) -> Sql:
-    if part.labels is not None:
+def _invalid(index: int, finite: list[int]) -> Sql:
+    if index in finite:
         return sql.is_null(sql.column("label", f"lookup_{index}"))
-    valid = clean_columns(part, part_columns(table, part, source)).valid
-    return exp.Not(this=sql.call("COALESCE", valid, exp.false()))
+    return exp.Not(this=sql.column(f"valid_{index}"))
+
+
+def _digest(space: Space) -> Sql:
+    # Smallest and largest values in a file's footer may answer every test; a hash needs each value itself.
+    names = [name_in_items(index, name, part) for index, part in enumerate(space.parts) for name in part.columns]
+    hashed = exp.Anonymous(this="hash", expressions=[sql.column(name) for name in names])
+    return exp.Anonymous(this="bit_xor", expressions=[hashed])
+
+
+def _unusable(space: Space) -> list[Sql]:
+    """Return tests that no cleaned item meets; they make the engine compute every cleaned column."""
+    tests: list[Sql] = []
+    for index, part in enumerate(space.parts):
+        if part.labels is not None:
+            nothing = exp.EQ(this=sql.column(f"part_{index}_0"), expression=sql.text("\0"))
+            tests.append(nothing)
+            continue
+        for name in part.columns:
+            value = sql.column(name_in_items(index, name, part))
+            tests += [sql.is_null(value), sql.call("ISNAN", value)]
+    return tests
+
+
+def _finite(space: Space, indexes: Iterable[int]) -> list[int]:
+    return [index for index in indexes if space.parts[index].labels is not None]
+
+
+def _labels(space: Space, finite: list[int]) -> dict[str, pl.DataFrame]:
+    return {
+        f"lookup_{index}": pl.DataFrame({"label": [label_text(label) for label in space.parts[index].labels or ()]})
+        for index in finite
+    }
+
+
+def _unlisted(table: Table, named: Sql) -> Sql:
+    if table.users.keys is None:
+        spare = exp.Sub(this=exp.CountIf(this=named), expression=exp.Literal.number(table.n))
+        return sql.call("GREATEST", spare, exp.Literal.number(0))
+    return exp.CountIf(this=exp.and_(named, exp.Not(this=is_listed(sql.column(USER)))))
 
 
 def _other_counts(table: Table, named: Sql) -> Sql:
@@ -100,5 +126,5 @@ def _other_counts(table: Table, named: Sql) -> Sql:
     other = exp.NEQ(this=sql.column("records"), expression=exp.Literal.number(table.records))
     wrong = exp.CountIf(this=exp.and_(named, other))
     # A user without a row has no record, which is not the declared number either.
-    present = exp.CountIf(this=named)
-    return exp.Add(this=wrong, expression=exp.Paren(this=exp.Sub(this=exp.Literal.number(table.n), expression=present)))
+    absent = exp.Paren(this=exp.Sub(this=exp.Literal.number(table.n), expression=exp.CountIf(this=named)))
+    return exp.Add(this=wrong, expression=absent)

@@ -11,6 +11,7 @@ import hashlib
 import os
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +19,17 @@ from typing import Any, ClassVar
 from emdp.errors import DataRuleError, UsageError
 from emdp.frames import to_polars
 
-__all__ = ["CsvSource", "DuckDBSource", "FrameSource", "ParquetSource", "Source", "open_source", "quote_name"]
+__all__ = [
+    "CsvSource",
+    "DuckDBSource",
+    "FrameSource",
+    "ParquetSource",
+    "Source",
+    "open_source",
+    "quote_name",
+    "quote_text",
+    "type_name",
+]
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -42,6 +53,22 @@ class Source(ABC):
     @abstractmethod
     def schema(self) -> dict[str, str]:
         """Return column names and DuckDB types, in order."""
+
+    def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
+        """Check that all files have the declared columns, of the declared types.
+
+        Raises
+        ------
+        DataRuleError
+            Naming the first column that differs.
+        """
+        actual = self.schema()
+        for column in columns:
+            if actual.get(column) != declared[column]:
+                raise DataRuleError(
+                    f"source has no column {column!r} of type {type_name(declared[column])}; correct the declared "
+                    "columns, or the file."
+                )
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -74,6 +101,25 @@ class ParquetSource(Source):
                 raise _unreadable(self.pattern, "a Parquet file") from None
         return {row[0]: row[1] for row in rows}
 
+    def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
+        super().check_schema(declared, columns)
+        # DuckDB would convert a later file's columns to the first one's types, and round 0.6 and 1.4 to one user.
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        paths = self.paths()
+        try:
+            schemas = [pq.read_schema(path) for path in paths]
+        except (pa.ArrowException, OSError):
+            raise _unreadable(self.pattern, "a Parquet file") from None
+        for schema in schemas[1:]:
+            for column in columns:
+                if column not in schema.names or schema.field(column).type != schemas[0].field(column).type:
+                    raise DataRuleError(
+                        f"source {self.pattern!r} has files that differ in column {column!r}; write all with the "
+                        "same columns and types."
+                    )
+
     def fingerprint(self) -> str:
         return _files_fingerprint(self.paths())
 
@@ -96,18 +142,16 @@ class CsvSource(Source):
         return _expand(self.pattern, CSV_SUFFIXES)
 
     def schema(self) -> dict[str, str]:
-        path = self.paths()[0]
-        opener = gzip.open if path.endswith(".gz") else open
-        try:
-            with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-                header = next(csv.reader(stream, delimiter=self._delimiter()), None)
-        except (OSError, UnicodeDecodeError, csv.Error):
-            raise _unreadable(self.pattern, "a CSV file") from None
-        if not header or len(set(header)) != len(header) or not all(header):
-            raise UsageError(
-                f"source {self.pattern!r} needs a header row of distinct, non-empty names; add one to the file."
+        return dict.fromkeys(self._header(self.paths()[0]), "VARCHAR")
+
+    def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
+        super().check_schema(declared, columns)
+        # Columns are read by position, so every file must have them in the first one's order.
+        headers = [self._header(path) for path in self.paths()]
+        if any(header != headers[0] for header in headers):
+            raise DataRuleError(
+                f"source {self.pattern!r} has files with different header rows; write all with the same columns."
             )
-        return dict.fromkeys(header, "VARCHAR")
 
     def fingerprint(self) -> str:
         return _files_fingerprint(self.paths())
@@ -127,6 +171,19 @@ class CsvSource(Source):
             columns=texts,
         )
         return paths
+
+    def _header(self, path: str) -> list[str]:
+        opener = gzip.open if path.endswith(".gz") else open
+        try:
+            with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+                header = next(csv.reader(stream, delimiter=self._delimiter()), None)
+        except (OSError, EOFError, UnicodeDecodeError, csv.Error):
+            raise _unreadable(self.pattern, "a CSV file") from None
+        if not header or len(set(header)) != len(header) or not all(header):
+            raise UsageError(
+                f"source {self.pattern!r} needs a header row of distinct, non-empty names; add one to the file."
+            )
+        return header
 
     def _delimiter(self) -> str:
         return "\t" if ".tsv" in os.path.basename(self.pattern) else ","
@@ -149,6 +206,10 @@ class DuckDBSource(Source):
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
             except duckdb.CatalogException:
                 raise UsageError(f"source {self.path!r} has no table {self.table!r}; name one it has.") from None
+            except duckdb.Error:
+                raise DataRuleError(
+                    f"table {self.table!r} of source {self.path!r} cannot be read; repair the view or the file."
+                ) from None
         return {row[0]: row[1] for row in rows}
 
     def fingerprint(self) -> str:
@@ -156,8 +217,13 @@ class DuckDBSource(Source):
         return _files_fingerprint([self.path, f"{self.path}.wal"], f"{DUCKDB_SEPARATOR}{self.table}")
 
     def attach(self, connection: Any) -> list[str]:
+        # A collation would merge users or labels that differ: texts are compared as they are.
+        columns = [
+            f"{quote_name(name)} COLLATE C AS {quote_name(name)}" if kind == "VARCHAR" else quote_name(name)
+            for name, kind in self.schema().items()
+        ]
         self._attach_file(connection)
-        _create_view(connection, self._relation())
+        _create_view(connection, self._relation(), columns=", ".join(columns))
         return [self.path, f"{self.path}.wal"]
 
     def _attach_file(self, connection: Any) -> None:
@@ -169,7 +235,7 @@ class DuckDBSource(Source):
             connection.execute(f"ATTACH {quote_text(self.path)} AS source_file (READ_ONLY)")
             # A view of the file names its tables as seen from inside the file.
             connection.execute("USE source_file")
-        except duckdb.IOException:
+        except duckdb.Error:
             raise DataRuleError(
                 f"source {self.path!r} cannot be opened, perhaps because another process holds it for writing; "
                 "wait until it is released, or check that it is a DuckDB file."
@@ -229,6 +295,15 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def type_name(kind: str) -> str:
+    """Return a DuckDB type without its parameters, which may list private values.
+
+    >>> type_name("DECIMAL(10,2)"), type_name("ENUM('a', 'b')")
+    ('DECIMAL', 'ENUM')
+    """
+    return kind.split("(", maxsplit=1)[0].strip().upper()
+
+
 def quote_text(text: str) -> str:
     """Return an SQL string literal; DuckDB's plain literals know no escapes but the doubled quote.
 
@@ -268,14 +343,25 @@ def _default_name(text: str, stem: str) -> str:
 
 def _expand(pattern: str, suffixes: tuple[str, ...]) -> list[str]:
     if os.path.isdir(pattern):
-        found = [str(path) for path in Path(pattern).rglob("*") if path.is_file()]
+        try:
+            found = [str(path) for path in Path(pattern).rglob("*") if path.is_file()]
+        except OSError:
+            raise UsageError(f"source {pattern!r} has a folder that cannot be read; name a folder of data.") from None
     elif os.path.isfile(pattern):
-        return [pattern]
+        return _plain([pattern])
     else:
         found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
     paths = sorted(os.path.abspath(path) for path in found if path.lower().endswith(suffixes))
     if not paths:
         raise UsageError(f"source {pattern!r} names no file; check the path.")
+    return _plain(paths)
+
+
+def _plain(paths: list[str]) -> list[str]:
+    # DuckDB reads a path as a pattern again, so such a name could stand for other files.
+    for path in paths:
+        if glob.has_magic(path):
+            raise UsageError(f"source {path!r} has one of *, ? and [ in its name; rename the file.")
     return paths
 
 
@@ -287,7 +373,8 @@ def _files_fingerprint(paths: list[str], extra: str = "") -> str:
         except FileNotFoundError:
             digest.update(f"{path}\0absent\n".encode())
             continue
-        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+        times = f"{status.st_mtime_ns}\0{status.st_ctime_ns}\0{status.st_ino}"
+        digest.update(f"{path}\0{status.st_size}\0{times}\n".encode())
     return f"files:{digest.hexdigest()}"
 
 

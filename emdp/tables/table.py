@@ -13,7 +13,7 @@ from emdp.checks import check_count
 from emdp.errors import UsageError
 from emdp.frames import to_polars
 from emdp.spaces import Space, Words
-from emdp.tables.source import FrameSource, Source, open_source
+from emdp.tables.source import FrameSource, Source, open_source, type_name
 
 __all__ = ["Table", "UserList", "read"]
 
@@ -166,6 +166,7 @@ def read(
     >>> table.name, table.n
     ('data', 3)
     """
+    _check_arguments(user, space, name, columns)
     opened = open_source(source)
     schema = dict(columns) if columns is not None else opened.schema()
     for column in (user, *space.columns):
@@ -184,15 +185,29 @@ def read(
     )
 
 
+def _check_arguments(user: object, space: object, name: object, columns: object) -> None:
+    if not isinstance(user, str) or not user:
+        raise UsageError(f"user must be the name of a column, not {type(user).__name__}; pass a text.")
+    if not isinstance(space, Space):
+        raise UsageError(f"space must be an emdp.Space, not {type(space).__name__}; pass one such as emdp.Interval.")
+    if name is not None and (not isinstance(name, str) or not name):
+        raise UsageError(f"name must be a non-empty text, not {type(name).__name__}; pass the table's name.")
+    if columns is not None and not (
+        isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
+    ):
+        raise UsageError("columns must map column names to DuckDB types; pass {name: type, ...}.")
+
+
 def _check_types(schema: Mapping[str, str], user: str, space: Space, *, is_text: bool) -> None:
     if not _is_type(schema[user], USER_TYPES):
-        raise UsageError(f"user column {user!r} is {schema[user]}; it must be of a whole-number or text type.")
+        kind = type_name(schema[user])
+        raise UsageError(f"user column {user!r} is {kind}; it must be of a whole-number or text type.")
     for part in space.parts:
         for column in part.columns:
             kinds = _allowed_types(part)
             if not is_text and not _is_type(schema[column], kinds):
                 raise UsageError(
-                    f"column {column!r} is {schema[column]}, but a {part.kind} space needs "
+                    f"column {column!r} is {type_name(schema[column])}, but a {part.kind} space needs "
                     f"{'numbers' if kinds is not TEXT_TYPES else 'text'}; convert the column or choose another space."
                 )
 
@@ -206,7 +221,7 @@ def _allowed_types(part: Space) -> tuple[str, ...]:
 
 
 def _is_type(actual: str, allowed: tuple[str, ...]) -> bool:
-    return actual.split("(", maxsplit=1)[0].strip().upper() in allowed
+    return type_name(actual) in allowed
 
 
 def _user_list(users: object, user: str) -> UserList:
@@ -230,7 +245,11 @@ def _user_list(users: object, user: str) -> UserList:
 def _user_keys(users: object, user: str) -> pl.Series:
     if isinstance(users, str | os.PathLike):
         frame = _read_public(users)
-    elif isinstance(users, list | tuple | pl.Series):
+    elif isinstance(users, list | tuple):
+        if not all(isinstance(key, str) for key in users):
+            users = ["" if key is None else _user_key(key) for key in users]
+        frame = pl.DataFrame({user: [key or None for key in users]}, schema={user: pl.String})
+    elif isinstance(users, pl.Series):
         frame = pl.DataFrame({user: users})
     else:
         frame = to_polars("users", users)
@@ -241,6 +260,12 @@ def _user_keys(users: object, user: str) -> pl.Series:
     else:
         raise UsageError(f"users has no column {user!r}; name its key column like the table's.")
     return keys
+
+
+def _user_key(key: object) -> str:
+    if isinstance(key, bool) or not isinstance(key, int):
+        raise UsageError(f"users has a key of type {type(key).__name__}; keys must be all whole numbers or all texts.")
+    return str(key)
 
 
 def _read_public(path: str | os.PathLike[str]) -> pl.DataFrame:

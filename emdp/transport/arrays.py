@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from emdp.errors import SolverError, UsageError
 from emdp.spaces.base import Floats, Space
-from emdp.transport.assignment import GRID_BITS, MAX_UNITS, match
+from emdp.transport.assignment import GRID_BITS, MAX_UNITS, is_quick, match
 from emdp.transport.bags import bag_from_items, check_weights, common_units
 from emdp.transport.lp import TOLERANCE, transport
 from emdp.transport.routes import distance, prepare
@@ -109,7 +109,7 @@ def solve(weights_p: npt.ArrayLike, weights_q: npt.ArrayLike, costs: npt.ArrayLi
 def _least_cost(supply: Floats, demand: Floats, scaled: Floats, largest: float) -> float:
     """Solve with ``scaled`` costs, in [0, 1], and return the optimum times ``largest``."""
     equal = supply.size == demand.size and bool((supply == supply[0]).all() and (demand == demand[0]).all())
-    if equal and supply.size <= MAX_UNITS:
+    if equal and supply.size <= MAX_UNITS and is_quick(scaled):
         cost = float(scaled[np.arange(supply.size), match(scaled)].mean()) * largest
         if largest * 2.0**-GRID_BITS <= _allowed(cost, largest):
             return cost

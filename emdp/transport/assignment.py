@@ -1,4 +1,4 @@
-"""Small problems of equal masses as assignments, solved exactly by scipy's linear_sum_assignment.
+"""Problems of equal masses as assignments, solved exactly by scipy's linear_sum_assignment.
 
 Equal masses on both sides have an optimal plan that is a matching (Birkhoff). scipy gives no certificate
 with it, so the arithmetic is made exact instead: the costs, in [0, 1], are rounded to the grid
@@ -21,14 +21,17 @@ from emdp.errors import InternalError
 from emdp.spaces.base import Floats
 from emdp.transport.bags import Ints
 
-__all__ = ["GRID_BITS", "MAX_UNITS", "match", "unit_counts"]
+__all__ = ["GRID_BITS", "MAX_UNITS", "is_quick", "match", "unit_counts"]
 
 GRID_BITS = 40
 # The grid of rounded costs is 2**-40 = 9.1e-13, far below the 1e-9 that transport promises.
 
-MAX_UNITS = 128
-# Largest number of unit masses on a side; above about 150 the network simplex is as fast. (2 * 128 + 2)
-# 2**40 < 2**53.
+MAX_UNITS = 1000
+# Largest number of unit masses on a side; with 1000 uniform points on each both solvers take the same time, and
+# (2 * 1000 + 2) 2**40 < 2**53.
+
+ALWAYS_UNITS = 64
+# Up to this number the assignment is faster whatever the costs.
 
 MAX_COPIES = 1.5
 # Most units an item may stand for, on average over the larger side, before the network simplex is faster.
@@ -48,13 +51,34 @@ def unit_counts(supply: Floats, demand: Floats) -> tuple[Ints, Ints] | None:
     if supply.size == demand.size and (supply == demand[0]).all() and (demand == demand[0]).all():
         ones = np.ones(larger, dtype=np.int64)
         return ones, ones
-    if supply.sum() > MAX_UNITS * min(supply.min(), demand.min()):
+    most = min(MAX_UNITS, MAX_COPIES * larger)
+    if supply.sum() > most * min(supply.min(), demand.min()):
         return None
     sources, targets = supply.astype(np.int64), demand.astype(np.int64)
     unit = np.gcd(np.gcd.reduce(sources), np.gcd.reduce(targets))
-    if int(sources.sum()) // int(unit) > min(MAX_UNITS, MAX_COPIES * larger):
+    if int(sources.sum()) // int(unit) > most:
         return None
     return sources // unit, targets // unit
+
+
+def is_quick(costs: Floats) -> bool:
+    """Say whether the assignment is likely to be faster than the network simplex.
+
+    Augmenting paths are short where sources want different targets. Where half of all targets or more are the
+    nearest of some source, the assignment took 0.2 to 0.97 of the simplex's time at 150 and 300 points; where
+    fewer are, as between clouds that lie apart, 1.4 to 6 times as long.
+
+    >>> is_quick(np.eye(3))
+    True
+    >>> is_quick(np.tile(np.arange(100.0), (100, 1)))
+    False
+    """
+    count = costs.shape[0]
+    if count <= ALWAYS_UNITS:
+        return True
+    wanted = np.zeros(count, dtype=np.bool_)
+    wanted[costs.argmin(axis=1)] = True
+    return bool(2 * np.count_nonzero(wanted) >= count)
 
 
 def match(costs: Floats) -> Ints:

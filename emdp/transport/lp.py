@@ -99,7 +99,8 @@ def _proven_gap(supply: Floats, demand: Floats, costs: Floats, flows: Floats, co
     the sums.
     """
     nodes = supply.size + demand.size
-    sent, received = flows @ np.ones(demand.size), np.ones(supply.size) @ flows
+    # Not as products with ones: those would start the threads of a linear algebra library in every worker.
+    sent, received = flows.sum(axis=1), flows.sum(axis=0)
     astray = float(np.abs(sent - supply).sum() + np.abs(received - demand).sum())
     astray += nodes * max(0.0, -float(flows.min()))
     targets = _target_potentials(costs, potentials)
@@ -110,8 +111,10 @@ def _proven_gap(supply: Floats, demand: Floats, costs: Floats, flows: Floats, co
 
 def _target_potentials(costs: Floats, potentials: Floats) -> Floats:
     """Return the largest potentials of the targets that are feasible with those of the sources."""
+    if costs.shape[0] <= BLOCK:
+        return np.asarray(np.subtract(costs, potentials[:, np.newaxis]).min(axis=0), dtype=np.float64)
     targets = np.full(costs.shape[1], np.inf)
-    buffer = np.empty((min(BLOCK, costs.shape[0]), costs.shape[1]))
+    buffer = np.empty((BLOCK, costs.shape[1]))
     for start in range(0, costs.shape[0], BLOCK):
         part = potentials[start : start + BLOCK, np.newaxis]
         reduced = np.subtract(costs[start : start + BLOCK], part, out=buffer[: part.shape[0]])

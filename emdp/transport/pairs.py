@@ -2,7 +2,8 @@
 
 The distance matrices, the assignment and the network simplex release the interpreter's lock, so that threads use
 all cores where bags are large. Of a pair of small bags half the time is spent holding it: two threads gained 8 %
-on users with 30 distinct places. So long work goes to processes, which take a second or two to start.
+on users with 30 distinct places, two processes 100 %. So long work goes to processes, which take a second or two
+to start.
 """
 
 import os
@@ -27,8 +28,8 @@ MAX_CHUNK = 256
 CHUNKS_PER_WORKER = 16
 # Fewer would leave one worker with the last large chunk.
 
-PROCESS_SECONDS = 6.0
-# Work expected to take longer on one core goes to processes, which take up to 2 s to start.
+PROCESS_SECONDS = 4.0
+# Work expected to take longer on one core goes to processes, which take 1 to 2 s to start.
 
 SECONDS_PER_PAIR, SECONDS_PER_ENTRY = 1.5e-4, 6e-8
 # Time of a pair: a constant, and the network simplex for each entry of the cost matrix (30 to 3000 items a side).
@@ -62,7 +63,7 @@ def d_em_pairs(
         Called in this thread with (pairs done, pairs in all) each time some are done, at the end with both
         equal.
     workers : int, optional
-        Number of threads, or of processes for work of more than about 6 seconds; default: one for each core.
+        Number of threads, or of processes for work of more than about 4 seconds; default: one for each core.
 
     Returns
     -------

@@ -8,11 +8,11 @@ import numpy as np
 
 from emdp.spaces.base import Floats, Space
 from emdp.transport import discrete, line, tree
-from emdp.transport.assignment import match, unit_counts
+from emdp.transport.assignment import is_quick, match, unit_counts
 from emdp.transport.bags import Bag, Ints, Measure, common_units, measures
 from emdp.transport.cancel import Residual, cancel_common
 from emdp.transport.costs import ground_costs
-from emdp.transport.lp import transport
+from emdp.transport.lp import Optimum, transport
 
 __all__ = ["Clustered", "cluster_codes", "distance", "optimal_cost", "optimal_flows", "prepare", "within"]
 
@@ -81,23 +81,33 @@ def optimal_cost(problem: Residual, costs: Floats) -> float:
     if problem.supply.size == 1 or problem.demand.size == 1:
         return float((problem.supply @ costs @ problem.demand) / (problem.moved * problem.moved))
     units = unit_counts(problem.supply, problem.demand) if problem.whole else None
-    if units is None:
-        return transport(problem.supply, problem.demand, costs).cost
-    copies = _copies(costs, *units)
-    chosen = copies[np.arange(copies.shape[0]), match(copies)]
-    return float(chosen.sum()) / chosen.size
+    if units is not None:
+        copies = _copies(costs, *units)
+        if is_quick(copies):
+            chosen = copies[np.arange(copies.shape[0]), match(copies)]
+            return float(chosen.sum()) / chosen.size
+    return _solved(problem, costs)[0].cost
 
 
 def optimal_flows(problem: Residual, costs: Floats) -> list[tuple[int, int, float]]:
     """Return an optimal plan as (source, target, mass): positions in the problem, masses in its unit."""
-    flows = transport(problem.supply, problem.demand, costs).flows
-    sources, targets = np.nonzero(flows)
-    return list(zip(sources.tolist(), targets.tolist(), flows[sources, targets].tolist(), strict=True))
+    optimum, unit = _solved(problem, costs)
+    sources, targets = np.nonzero(optimum.flows)
+    masses = optimum.flows[sources, targets] * unit
+    return list(zip(sources.tolist(), targets.tolist(), masses.tolist(), strict=True))
 
 
 def _sorted_positions(bag: Bag, positions: Floats) -> Measure:
     order = np.argsort(positions)
-    return Measure(positions[order, np.newaxis], bag.weights[order], order, bag.whole)
+    return Measure(positions[order, np.newaxis], bag.weights[order], np.arange(order.size), bag.whole)
+
+
+def _solved(problem: Residual, costs: Floats) -> tuple[Optimum, float]:
+    """Return the optimum and the unit of its flows: the solver's tolerances are for masses of order 1 or more."""
+    if problem.whole:
+        return transport(problem.supply, problem.demand, costs), 1.0
+    unit = problem.moved
+    return transport(problem.supply / unit, problem.demand / unit, costs), unit
 
 
 def _copies(costs: Floats, left: Ints, right: Ints) -> Floats:

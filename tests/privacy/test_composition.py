@@ -223,3 +223,10 @@ def test_requests_that_say_nothing_are_refused() -> None:
     with pytest.raises(UsageError, match=r"delta = 1e-09 is too small for events whose deltas add up to 2e-06"):
         tight([other(1.0, 1e-6)] * 2, 1e-9)
     assert tight([other(1.0)] * 2, 0.0).guarantee == EmdDP(2.0)
+
+
+def test_the_deltas_of_others_are_paid_before_the_gaussians() -> None:
+    """With every bound but the Gaussians' own one switched off: what they may use is what the others leave."""
+    batch = [gaussian(1.0, 1e-7)] * 4 + [other(0.5, 9e-7)]
+    found = compose(batch, 1e-6).guarantee.level - 0.5
+    assert gaussian_delta(found, 2 * batch[0].mu) <= 1e-7  # type: ignore[union-attr]

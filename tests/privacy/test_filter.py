@@ -31,6 +31,8 @@ from emdp.privacy import (
 from emdp.privacy.rounding import as_decimal
 
 GRID = 2.0**-60
+NOISE_PART = 1 - 1 / 1024 - 1e-3
+"""Of the reserve's delta, with the default slack_limit."""
 
 
 def other(alpha: float, delta: float = 0.0, slack: float = 0.0) -> GuaranteeEvent:
@@ -130,8 +132,8 @@ def test_the_reserve_takes_more_gaussians_than_sums_would() -> None:
 
 def test_the_cap_is_the_profile_of_the_share() -> None:
     budget = Budget(EmdDP(10.0, 1e-6), gaussian_share=0.4)
-    assert budget.mu_cap == gaussian_mu(4.0, 4e-7 * 1023 / 1024)
-    assert gaussian_delta(4.0, budget.mu_cap) <= 4e-7 * 1023 / 1024
+    assert budget.mu_cap == pytest.approx(gaussian_mu(4.0, NOISE_PART * 4e-7), rel=1e-12)
+    assert math.exp(0.4e-3) * (6e-7 + 4e-7 / 1024 + gaussian_delta(4.0, budget.mu_cap)) <= 1e-6
     assert Account(budget).remaining == EmdDP(6.0, 6e-7)
 
 
@@ -139,7 +141,7 @@ def test_spent_counts_the_reserve_by_its_profile() -> None:
     budget = Budget(EmdDP(10.0, 1e-6), gaussian_share=0.5)
     event = gaussian(1.0, 1e-7)
     account = Account(budget).charge(event).charge(other(2.0, 1e-8))
-    expected = 2.0 + gaussian_alpha(event.mu, 5e-7 * 1023 / 1024)
+    expected = 2.0 + gaussian_alpha(event.mu, NOISE_PART * 5e-7)
     assert account.spent.level == pytest.approx(expected, rel=1e-9)
     assert account.spent.delta == pytest.approx(5.1e-7)
     full = Account(budget, square=Fraction(budget.mu_cap or 0) ** 2)
@@ -178,10 +180,23 @@ def test_slack_of_rounding_has_caps_of_its_own() -> None:
     assert account.remaining_slack == 0.0
     with pytest.raises(BudgetExceededError, match="left for rounding"):
         account.charge(laplace(1.0, 1e-12))
-    reserve = Account(Budget(EmdDP(10.0, 1e-6), gaussian_share=1.0))
+    reserve = Account(Budget(EmdDP(10.0, 1e-6), gaussian_share=1.0, slack_limit=1e-4))
     assert reserve.affordable(gaussian(0.1, 1e-7, 9e-10)) == 1
     assert reserve.affordable(gaussian(0.1, 1e-7, 1e-9)) == 0
-    assert reserve.affordable(gaussian(0.1, 1e-7, 0.0, epsilon=4e-10)) == 1
+    assert reserve.affordable(gaussian(0.1, 1e-7, 0.0, epsilon=3e-5)) == 3
+    shared = Account(Budget(EmdDP(10.0, 1e-6), gaussian_share=0.25, slack_limit=4e-4))
+    assert shared.remaining_slack == 3e-4
+    after = shared.charge(gaussian(0.1, 1e-7, 0.0, epsilon=1e-4)).charge(laplace(1.0, 2e-4))
+    assert after.slack_epsilon == 3e-4
+    assert after.remaining_slack == 1e-4
+
+
+def test_the_slack_of_real_gaussian_releases_fits_the_reserve() -> None:
+    """The Gaussian mechanism states its rounding as an epsilon near 1e-11, more than a thousandth of many a delta."""
+    account = Account(Budget(EmdDP(20.0, 1e-10), gaussian_share=0.5))
+    event = gaussian(0.1, 1e-11, 1e-31, epsilon=1.1e-11)
+    assert account.affordable(event) > 500
+    assert account.charge(event).square > 0
 
 
 def test_a_release_is_charged_to_a_budget_that_it_converts_to() -> None:
@@ -238,7 +253,7 @@ def test_budget_json_keeps_the_cap() -> None:
         (lambda: Budget(1.0), "guarantee must be a Guarantee"),
         (lambda: Budget(EmdDP(1.0), gaussian_share=0.5), "needs a budget with a delta"),
         (lambda: Budget(EmdDP(1.0, 1e-6), gaussian_share=1.5), "gaussian_share must be between"),
-        (lambda: Budget(EmdDP(1.0), slack_limit=-1.0), "slack_limit must be at least 0"),
+        (lambda: Budget(EmdDP(1.0), slack_limit=-1.0), "slack_limit must be between"),
         (lambda: Budget(EmdDP(1.0), mu_cap=0.5), "mu_cap must be 0 without"),
     ],
 )
@@ -280,7 +295,7 @@ def after_gaussian(t: float, mu: float, *choices: object) -> float:
 
 
 @pytest.mark.parametrize("first", [0.2, 0.5, 0.8])
-@pytest.mark.parametrize(("alpha", "delta"), [(2.0, 1e-2), (6.0, 1e-4)])
+@pytest.mark.parametrize(("alpha", "delta"), [(2.0, 1e-2), (6.0, 1e-4), (1.0, 1e-6)])
 def test_the_natural_filter_is_not_private(alpha: float, delta: float, first: float) -> None:
     """Charge plain deltas, and Gaussians at what delta is left: whoever decides after a first answer exceeds it."""
     whole = gaussian_mu(alpha, delta)

@@ -156,3 +156,28 @@ def test_nothing_and_too_little() -> None:
     assert smallest_level(LossPairs(laplace=(1.0,), others=((0.0, 1e-3),)), 1e-4) == math.inf
     assert smallest_level(LossPairs(others=((0.0, 1e-5),)), 1e-4) == 0.0
     assert 49 < smallest_level(LossPairs(laplace=(25.0, 25.0)), 1e-9) < 50.02
+
+
+def test_no_mass_is_lost_at_the_edges_of_the_window() -> None:
+    """What leaves the window above is returned as infinite loss; what leaves it below is raised to the lower end."""
+    from emdp.privacy.losses import _convolve, _Masses
+
+    part = _Masses(-3, np.array([0.1, 0.2, 0.3, 0.1, 0.1, 0.1, 0.1]))
+    inside, beyond = _convolve(part, part, 4)
+    whole = np.convolve(part.values, part.values)
+    assert inside.first == -4
+    assert beyond == pytest.approx(whole[11:].sum())
+    assert inside.values[0] == pytest.approx(whole[:3].sum())
+    assert inside.values[1:] == pytest.approx(whole[3:11])
+
+
+def test_a_narrow_window_costs_and_never_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a window that cuts off a tenth of delta on purpose, the level is larger, and delta still holds."""
+    import emdp.privacy.losses as losses
+
+    levels = [(0.5, 0.0)] * 10
+    wide = smallest_level(LossPairs(others=tuple(levels)), 0.05)
+    monkeypatch.setattr(losses, "_LEFT_OUT", 15.0)
+    narrow = smallest_level(LossPairs(others=tuple(levels)), 0.05)
+    assert response_delta(narrow, levels) <= 0.05
+    assert narrow > wide * 1.01

@@ -178,6 +178,14 @@ def test_users_without_records_count_with_the_neutral_item() -> None:
         assert float(value) == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_duplicate_row_is_one_more_record() -> None:
+    frame = pl.DataFrame({"user": [1, 1, 1, 2], "x": [2.0, 2.0, 8.0, 5.0]})
+    table = read(frame, user="user", space=emdp.Interval("x", 0, 10), users=2)
+    (value,) = mean_of_user_means(table, [emdp.col("x")]).open()
+    assert float(value) == pytest.approx((4 + 5) / 2, abs=1e-12)
+    assert sorted(table.bag(1).get_column("x")) == [2.0, 2.0, 8.0]
+
+
 def test_an_empty_table_is_all_neutral() -> None:
     frame = pl.DataFrame({"user": [], "x": []}, schema={"user": pl.Int64, "x": pl.Float64})
     table = read(frame, user="user", space=emdp.Interval("x", 0, 10), users=3)
@@ -217,3 +225,20 @@ def test_a_statistic_hides_its_value() -> None:
     assert "123" not in f"{statistic} {statistic!r}"
     with pytest.raises(TypeError, match="never pickled"):
         statistic.__reduce__()
+
+
+@pytest.mark.parametrize("rule", ["clamp", "neutral"])
+@pytest.mark.parametrize("shape", [{"radius": 1.0}, {"box": [(-0.4, 0.5)] * 60}])
+def test_a_vector_of_many_columns_has_the_same_rule(shape: dict[str, object], rule: str) -> None:
+    generator = np.random.default_rng(4)
+    values = generator.normal(size=(60, 60)) * generator.choice([0.05, 0.3], size=(60, 1))
+    values[generator.random(values.shape) < 0.003] = math.nan
+    values[generator.random(values.shape) < 0.003] = math.inf
+    columns = [f"v{number}" for number in range(60)]
+    frame = pl.DataFrame(values, schema=columns).with_columns(user=pl.Series(range(60)) // 3)
+    space = emdp.Vector(columns, **shape, on_invalid=rule)  # type: ignore[arg-type]
+    table = read(frame, user="user", space=space, users=25)
+    table.validate()
+    expressions = [emdp.dot(generator.normal(size=60)), emdp.distance_to([0.1] * 60), emdp.col("v7")]
+    for value, expression in zip(mean_of_user_means(table, expressions).open(), expressions, strict=True):
+        assert float(value) == pytest.approx(reference(table, frame, expression), rel=1e-11, abs=1e-12)

@@ -87,7 +87,7 @@ def test_missing_column_and_wrong_types() -> None:
     ("users", "message"),
     [
         (0, "at least 1"), (2.5, "whole number"), (True, "not a bool"), ([1, 1], "twice"), ([1, None], "empty key"),
-        ([], "empty"), (pl.DataFrame({"a": [1], "b": [2]}), "no column 'user'"), ([1.5], "type Float64"),
+        ([], "empty"), (pl.DataFrame({"a": [1], "b": [2]}), "no column 'user'"), ([1.5], "type float"), ([1, "a"], "type str"),
     ],
 )  # fmt: skip
 def test_refused_users(users: object, message: str) -> None:

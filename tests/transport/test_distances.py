@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 from scipy.stats import wasserstein_distance
 
 from emdp.errors import SolverError, UsageError
@@ -183,16 +184,17 @@ def test_bounds_are_of_some_use() -> None:
     assert 0.95 * exact < low <= exact <= high < 1.2 * exact
 
 
-def test_large_bags_take_the_network_simplex_and_agree_with_the_assignment() -> None:
+def test_large_bags_agree_with_the_assignment_on_either_route() -> None:
     rng = np.random.default_rng(11)
     X, Y = rng.random((150, 2)), rng.random((150, 2))
-    rows, columns = np.nonzero(np.ones((150, 150)))
     costs = GENERAL.distances(X, Y)
-    from scipy.optimize import linear_sum_assignment
-
     rows, columns = linear_sum_assignment(costs)
     value = solve_points(X, Y, GENERAL)
     assert value == pytest.approx(costs[rows, columns].mean(), abs=1e-12)
+    apart = solve_points(X / 2, 0.5 + Y / 2, GENERAL)
+    costs = GENERAL.distances(X / 2, 0.5 + Y / 2)
+    rows, columns = linear_sum_assignment(costs)
+    assert apart == pytest.approx(costs[rows, columns].mean(), abs=1e-12)
     # A fifth of the records in common: cancelled, with the same value as without cancelling.
     Y[:30] = X[:30]
     costs = GENERAL.distances(X, Y)
@@ -241,6 +243,20 @@ def test_counts_are_cancelled_exactly() -> None:
     assert d_em(P, {name: np.tile(values, 7) for name, values in P.items()}, GENERAL) == 0.0
     thirds = {**P, "weight": np.full(49, 1 / 3)}
     assert d_em(thirds, P, GENERAL) == 0.0
+
+
+@pytest.mark.parametrize("share", [1e-6, 1e-9, 1e-12])
+def test_a_tiny_difference_of_proportions_is_found(share: float) -> None:
+    rng = np.random.default_rng(1)
+    items, weights = rng.random((40, 2)), rng.random(40)
+    moved = weights.copy()
+    moved[:4] -= share
+    moved[4:8] += share
+    P, Q = ({"x": items[:, 0], "y": items[:, 1], "weight": w} for w in (weights, moved))
+    expected = share / weights.sum() * solve(np.ones(4), np.ones(4), GENERAL.distances(items[:4], items[4:8])) * 4
+    assert d_em(P, Q, GENERAL) == pytest.approx(expected, rel=1e-3)
+    coupling = plan(P, Q, GENERAL)
+    assert (coupling["mass"] * coupling["distance"]).sum() == pytest.approx(expected, rel=1e-2, abs=1e-15)
 
 
 def test_negative_zero_is_zero() -> None:

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from emdp.errors import InternalError, SolverError, UsageError
 from emdp.transport import solve
-from emdp.transport.assignment import GRID_BITS, MAX_UNITS, match, unit_counts
+from emdp.transport.assignment import GRID_BITS, MAX_UNITS, is_quick, match, unit_counts
 from emdp.transport.costs import check_costs
 from emdp.transport.lp import TOLERANCE, transport
 
@@ -69,7 +69,7 @@ def test_match_is_optimal_on_its_grid(n: int, seed: int) -> None:
     assert value == pytest.approx(transport(np.ones(n), np.ones(n), costs).cost, abs=1e-11)
 
 
-@pytest.mark.parametrize("n", [64, MAX_UNITS])
+@pytest.mark.parametrize("n", [64, 300, MAX_UNITS])
 def test_match_agrees_with_the_network_simplex_on_long_chains(n: int) -> None:
     # Potentials grow along a chain, where an augmenting path shifts every pair.
     positions = np.arange(n) / n
@@ -89,6 +89,24 @@ def test_known_values_of_the_technical_notes(n: int, value: float) -> None:
     assert solve(np.ones(n), np.ones(n), costs) == pytest.approx(value, abs=5e-9)
     rows, columns = linear_sum_assignment(costs)
     assert solve(np.full(n, 0.1), np.full(n, 7.3), costs) == pytest.approx(costs[rows, columns].mean(), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_known_value_of_the_technical_notes_at_3000() -> None:
+    rng = np.random.default_rng(3000)
+    costs = cdist(rng.random((3000, 2)), rng.random((3000, 2)))
+    assert solve(np.ones(3000), np.ones(3000), costs) == pytest.approx(0.02225655, abs=5e-9)
+
+
+def test_clouds_apart_take_the_network_simplex_and_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    X, near, apart = rng.random((150, 2)), rng.random((150, 2)), 1 + rng.random((150, 2))
+    for Y, quick in ((near, True), (apart, False)):
+        costs = cdist(X, Y) / 4
+        assert is_quick(costs) is quick
+        by_match = costs[np.arange(150), match(costs)].mean()
+        assert by_match == pytest.approx(transport(np.ones(150), np.ones(150), costs).cost, abs=1e-12)
+        assert solve(np.ones(150), np.ones(150), costs) == pytest.approx(by_match, abs=1e-12)
 
 
 # The wrong answers of POT: what it says of them, and that ours raises.
