@@ -7,6 +7,7 @@ numbers: the space, the number of users and the query.
 import math
 from dataclasses import dataclass
 
+from emdp.errors import InternalError
 from emdp.expressions import Expression, Mean, VectorMean, analyse_vector
 from emdp.expressions.fixed_point import fixed_point_error
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
@@ -17,6 +18,9 @@ from emdp.spaces import Space
 __all__ = ["LinearColumn", "LinearPlan", "LinearQuery", "plan_linear"]
 
 LinearQuery = Mean | VectorMean
+
+ROUNDED_SPREAD = 1e-9
+"""A constant's range is wider than a point by outward rounding alone: far less than this, relative to its size."""
 
 @dataclass(frozen=True)
 class LinearColumn:
@@ -123,6 +127,7 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> LinearPlan:
         change_2=quotient_up(change_2, users),
         error=quotient_up(max(fixed_point_error(entry) for entry in analysis.entries), users),
         magnitude=max(entry.magnitude for entry in analysis.entries),
+        spread=max(entry.spread for entry in analysis.entries),
         dimension=len(columns),
     )
     return LinearPlan(columns, mechanism, mechanism.event(kind), choice)
@@ -144,8 +149,11 @@ def _mechanism(
     change_2: float,
     error: float,
     magnitude: float,
+    spread: float,
     dimension: int,
 ) -> tuple[AdditiveMechanism, str]:
+    if change_1 == 0 and spread > ROUNDED_SPREAD * (1 + magnitude):
+        raise InternalError("an expression that varies was given the constant 0; please report the expression.")
     # A constant has no error that depends on the neighbour, and needs no noise.
     error = 0.0 if change_1 == 0 else error
     shared = {"alpha": level, "statistic_error": error, "magnitude": magnitude, "dimension": dimension}
