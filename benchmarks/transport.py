@@ -2,10 +2,10 @@
 
 Run ``python benchmarks/transport.py`` from the project's root. Both sides get the same points and compute the cost
 matrix themselves. Repetitions of all candidates are interleaved and the best of each is taken, so that what else
-the machine does hits them alike; parts 1 and 2 take the time of the process on its core (``--clock wall`` for the
-time on the wall: all candidates are single-threaded), part 3 that on the wall. Part 1: uniform points of the unit square, equal weights. Part 2: the raw records
-of random pairs of users of foursquare_nyc (generated check-ins where ../shared/data is absent). Part 3: many such
-pairs by ``d_em_pairs``, with one thread and with all.
+the machine does hits them alike; parts 1 and 2 take the time of the process on its core (``--clock wall``: that on
+the wall; all candidates are single-threaded), part 3 that on the wall. Part 1: uniform points of the unit square,
+equal weights. Part 2: the raw records of random pairs of users of foursquare_nyc (generated check-ins where
+../shared/data is absent). Part 3: many such pairs by ``d_em_pairs``, with one thread and with all cores.
 """
 
 import argparse

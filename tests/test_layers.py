@@ -36,8 +36,8 @@ ALLOWED: dict[str, set[str]] = {
     "session": {"accounts", *GROUND, *MATHEMATICS, "expressions", "estimators", "tables", "answers", "ledger"},
     "catalog": {*GROUND, *MATHEMATICS, "tables", "session", "expressions"},
     "cli": {
-        *GROUND, *MATHEMATICS, "testing", "accounts", "expressions", "tables", "answers", "ledger", "session", "catalog", "cli",
-        "__init__",
+        *GROUND, *MATHEMATICS, "testing", "accounts", "expressions", "tables", "answers", "ledger", "session",
+        "catalog", "cli", "__init__",
     },
 }  # fmt: skip
 """For each layer the layers it may import; its own files may always import one another."""

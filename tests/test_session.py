@@ -130,7 +130,7 @@ def test_another_declaration_on_the_same_ledger_is_refused(tmp_path: Path) -> No
     other = emdp.read(FRAME, user="user", space=emdp.Interval("x", 0, 11), users=4)
     with pytest.raises(LedgerError, match="another space"):
         emdp.Session(other, budget=emdp.EmdDP(10.0), ledger=tmp_path / "t.ledger")
-    with pytest.raises(LedgerError, match="gaussian|another budget"):
+    with pytest.raises(LedgerError, match="another budget"):
         session(tmp_path, emdp.EmdDP(10.0, 1e-6), gaussian_share=0.5)
     named = table(name="second")
     emdp.Session(named, budget=emdp.EmdDP(3.0), ledger=tmp_path / "t.ledger").mean(emdp.col("x"), alpha=3)
@@ -234,7 +234,9 @@ class TestSwitch:
 
     def test_intervals_cover_as_often_as_they_say(self, tmp_path: Path) -> None:
         """1,000 answers of three columns: the count inside is binomial, and 6 standard deviations is p < 1e-8."""
-        query = emdp.vector_mean([emdp.col("x"), 2 * emdp.col("x"), emdp.col("x") / 7], alpha=1e-3, names=["a", "b", "c"])
+        query = emdp.vector_mean(
+            [emdp.col("x"), 2 * emdp.col("x"), emdp.col("x") / 7], alpha=1e-3, names=["a", "b", "c"]
+        )
         inside, together = 0, 0
         with emdp.testing.seeded(11):
             opened = emdp.Session(table(), budget=emdp.EmdDP(10.0), ledger=tmp_path / "t.ledger")

@@ -1,10 +1,21 @@
 """The command table of ``emdp``."""
 
+from typing import Annotated
+
 import typer
 
 from emdp.cli import demo, distance, generate, ledger, mean
 
 __all__ = ["app"]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"emdp {version('emdp')}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="emdp",
@@ -14,6 +25,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Private analytics over tables in which every person has many records."""
+    del version
+
+
 app.command("demo")(demo.run)
 app.command("mean")(mean.run)
 app.command("distance")(distance.run)

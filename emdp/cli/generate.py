@@ -17,15 +17,11 @@ __all__ = ["app"]
 PATIENCE = 2.0
 """Seconds of work after which progress is shown."""
 
-app = typer.Typer(
-    help="Write a synthetic table (nothing in it is private), of any size.", no_args_is_help=True
-)
+app = typer.Typer(help="Write a synthetic table (nothing in it is private), of any size.", no_args_is_help=True)
 
 Users = Annotated[int, typer.Option(help="Size of the public list of users; one in 50 has no record.")]
 Records = Annotated[int, typer.Option(help="Rows of the table.")]
-Out = Annotated[
-    Path, typer.Option(help="A .parquet or .csv file; with no suffix, a folder of Parquet files.")
-]
+Out = Annotated[Path, typer.Option(help="A .parquet or .csv file; with no suffix, a folder of Parquet files.")]
 Seed = Annotated[int, typer.Option(help="The same seed and sizes give the same rows.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what stands under the names to be written.")]
 
@@ -38,9 +34,7 @@ def checkins(
     seed: Seed = 0,
     venues: Annotated[
         int | None,
-        typer.Option(
-            help="Take coordinates from so many venues (few distinct points); default: free coordinates."
-        ),
+        typer.Option(help="Take coordinates from so many venues (few distinct points); default: free coordinates."),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -49,9 +43,7 @@ def checkins(
     module = load_dataset_module("checkins")
 
     def write(progress: Callable[[int], None]) -> Any:
-        return module.write_checkins(
-            out, users=users, records=records, seed=seed, venues=venues, progress=progress
-        )
+        return module.write_checkins(out, users=users, records=records, seed=seed, venues=venues, progress=progress)
 
     _run(write, records, [out])
 

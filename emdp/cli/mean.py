@@ -17,6 +17,7 @@ from emdp.cli.options import (
     UsersOption,
     VectorsOption,
     WordsOption,
+    check_table_option,
     numbers,
     read_table,
     space_of,
@@ -61,6 +62,7 @@ def run(
     if catalog is not None:
         session = _catalog_session(catalog, table, budget=budget, ledger=ledger, source=source)
     else:
+        check_table_option(table)
         space = space_of(
             geo=geo, box=box, unit=unit, interval=interval, words=words, vectors=vectors, on_invalid=on_invalid
         )

@@ -24,6 +24,7 @@ __all__ = [
     "UsersOption",
     "VectorsOption",
     "WordsOption",
+    "check_table_option",
     "numbers",
     "read_table",
     "space_of",
@@ -73,10 +74,17 @@ def read_table(
         raise UsageError("exactly one of SOURCE and -C CATALOG must be given; pass a file or a catalog.")
     if catalog is not None:
         return load_catalog(catalog).table(table)
+    check_table_option(table)
     for name, value in (("--user", user), ("--users", users), ("--geo, --interval or --words", space)):
         if value is None:
             raise UsageError(f"{name} is missing; describe the table, or pass -C CATALOG.")
     return read(source, user=str(user), space=space, users=_users(str(users)))  # type: ignore[arg-type]  # checked above
+
+
+def check_table_option(table: str | None) -> None:
+    """Raise where a table is named and there is no catalog that could have it."""
+    if table is not None:
+        raise UsageError("--table names a table of a catalog; pass -C CATALOG, or leave it out.")
 
 
 def _users(text: str) -> int | str:

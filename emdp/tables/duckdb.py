@@ -19,7 +19,7 @@ from emdp.expressions import Expression
 from emdp.statistic import Statistic
 from emdp.tables.linear import LinearStatement, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
-from emdp.tables.source import Source, quote_name, quote_text
+from emdp.tables.source import CLOSED, Source, quote_name, quote_text
 from emdp.tables.table import Table
 
 __all__ = ["check_rules", "check_statement", "fetch_bag", "fetch_public", "mean_of_user_means"]
@@ -129,10 +129,7 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
     # Records that do not fit into memory go to a folder that only this user can read, and that is removed.
     folder = tempfile.mkdtemp(prefix="emdp-")
     config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
-        "python_enable_replacements": "false",
+        **CLOSED,
         # Row order means nothing to a sum, and keeping it costs memory.
         "preserve_insertion_order": "false",
         "temp_directory": folder,

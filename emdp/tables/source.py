@@ -7,19 +7,21 @@ to guess a type, so every column of a CSV file is text until the space says what
 import csv
 import glob
 import gzip
-import hashlib
 import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from emdp.errors import DataRuleError, UsageError
 from emdp.frames import to_polars
+from emdp.tables.files import expand_paths, files_fingerprint
 
 __all__ = [
+    "CLOSED",
     "CsvSource",
     "DuckDBSource",
     "FrameSource",
@@ -34,6 +36,16 @@ __all__ = [
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 DUCKDB_SEPARATOR = "::"
+
+CLOSED: Mapping[str, str] = MappingProxyType(
+    {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "python_enable_replacements": "false",
+    }
+)
+"""Settings of every connection: nothing is loaded, and no Python variable can be reached."""
 
 
 class Source(ABC):
@@ -88,7 +100,7 @@ class ParquetSource(Source):
 
     def paths(self) -> list[str]:
         """Return the files that the pattern names now, sorted."""
-        return _expand(self.pattern, PARQUET_SUFFIXES)
+        return expand_paths(self.pattern, PARQUET_SUFFIXES)
 
     def schema(self) -> dict[str, str]:
         import duckdb
@@ -121,7 +133,7 @@ class ParquetSource(Source):
                     )
 
     def fingerprint(self) -> str:
-        return _files_fingerprint(self.paths())
+        return files_fingerprint(self.paths())
 
     def attach(self, connection: Any) -> list[str]:
         paths = self.paths()
@@ -139,7 +151,7 @@ class CsvSource(Source):
 
     def paths(self) -> list[str]:
         """Return the files that the pattern names now, sorted."""
-        return _expand(self.pattern, CSV_SUFFIXES)
+        return expand_paths(self.pattern, CSV_SUFFIXES)
 
     def schema(self) -> dict[str, str]:
         return dict.fromkeys(self._header(self.paths()[0]), "VARCHAR")
@@ -154,7 +166,7 @@ class CsvSource(Source):
             )
 
     def fingerprint(self) -> str:
-        return _files_fingerprint(self.paths())
+        return files_fingerprint(self.paths())
 
     def attach(self, connection: Any) -> list[str]:
         paths = self.paths()
@@ -200,7 +212,7 @@ class DuckDBSource(Source):
     def schema(self) -> dict[str, str]:
         import duckdb
 
-        with duckdb.connect(":memory:") as connection:
+        with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
             self._attach_file(connection)
             try:
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
@@ -214,7 +226,7 @@ class DuckDBSource(Source):
 
     def fingerprint(self) -> str:
         # A write that has not reached the file yet stands in the write-ahead log beside it.
-        return _files_fingerprint([self.path, f"{self.path}.wal"], f"{DUCKDB_SEPARATOR}{self.table}")
+        return files_fingerprint([self.path, f"{self.path}.wal"], f"{DUCKDB_SEPARATOR}{self.table}")
 
     def attach(self, connection: Any) -> list[str]:
         # A collation would merge users or labels that differ: texts are compared as they are.
@@ -339,43 +351,6 @@ def _default_name(text: str, stem: str) -> str:
     if glob.has_magic(stem):
         return Path(text).parent.name or "data"
     return stem
-
-
-def _expand(pattern: str, suffixes: tuple[str, ...]) -> list[str]:
-    if os.path.isdir(pattern):
-        try:
-            found = [str(path) for path in Path(pattern).rglob("*") if path.is_file()]
-        except OSError:
-            raise UsageError(f"source {pattern!r} has a folder that cannot be read; name a folder of data.") from None
-    elif os.path.isfile(pattern):
-        return _plain([pattern])
-    else:
-        found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
-    paths = sorted(os.path.abspath(path) for path in found if path.lower().endswith(suffixes))
-    if not paths:
-        raise UsageError(f"source {pattern!r} names no file; check the path.")
-    return _plain(paths)
-
-
-def _plain(paths: list[str]) -> list[str]:
-    # DuckDB reads a path as a pattern again, so such a name could stand for other files.
-    for path in paths:
-        if glob.has_magic(path):
-            raise UsageError(f"source {path!r} has one of *, ? and [ in its name; rename the file.")
-    return paths
-
-
-def _files_fingerprint(paths: list[str], extra: str = "") -> str:
-    digest = hashlib.sha256(extra.encode())
-    for path in paths:
-        try:
-            status = os.stat(path)
-        except FileNotFoundError:
-            digest.update(f"{path}\0absent\n".encode())
-            continue
-        times = f"{status.st_mtime_ns}\0{status.st_ctime_ns}\0{status.st_ino}"
-        digest.update(f"{path}\0{status.st_size}\0{times}\n".encode())
-    return f"files:{digest.hexdigest()}"
 
 
 def _create_view(connection: Any, relation: str, *, columns: str = "*") -> None:

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import polars as pl
@@ -137,7 +138,8 @@ def read(
     ----------
     source : path or frame
         A Parquet or CSV file, a folder or pattern of Parquet files, ``"file.duckdb::table"``, or a frame with the
-        Arrow C stream interface. Remote addresses are refused.
+        Arrow C stream interface, which must not be changed in place afterwards. Remote addresses are refused. Every
+        row is one record (in a ``Words`` space, every word is), exact duplicates included.
     user : str
         The column that says whose record a row is.
     space : Space
@@ -168,6 +170,8 @@ def read(
     """
     _check_arguments(user, space, name, columns)
     opened = open_source(source)
+    if _same_file(source, users):
+        raise UsageError("users must not be read off the private table; pass the public list, or its length.")
     schema = dict(columns) if columns is not None else opened.schema()
     for column in (user, *space.columns):
         if column not in schema:
@@ -183,6 +187,11 @@ def read(
         schema=schema,
         records=None if records is None else check_count("records", records),
     )
+
+
+def _same_file(source: object, users: object) -> bool:
+    paths = [os.fspath(place) for place in (source, users) if isinstance(place, str | os.PathLike)]
+    return len(paths) == 2 and os.path.realpath(paths[0]) == os.path.realpath(paths[1])
 
 
 def _check_arguments(user: object, space: object, name: object, columns: object) -> None:
@@ -227,7 +236,7 @@ def _is_type(actual: str, allowed: tuple[str, ...]) -> bool:
 def _user_list(users: object, user: str) -> UserList:
     if isinstance(users, bool):
         raise UsageError("users must be a number, a list or a table of users, not a bool; pass one of these.")
-    if isinstance(users, int | float):
+    if isinstance(users, Real):
         return UserList(check_count("users", users))
     keys = _user_keys(users, user)
     if not len(keys):

@@ -13,7 +13,10 @@ from emdp.expressions import evaluate
 from emdp.tables import Table, mean_of_user_means, read
 
 BAD = [None, math.nan, math.inf, -math.inf, -1e300, 7.5]
-VECTORS = {"word": ["cat", "dog", "it's", 'say "hi"', "don't"], "v": [[0.0, 1.0], [3.0, 4.0], [1.0, 1.0], [-2.0, 0.5], [2, 2]]}
+VECTORS = {
+    "word": ["cat", "dog", "it's", 'say "hi"', "don't"],
+    "v": [[0.0, 1.0], [3.0, 4.0], [1.0, 1.0], [-2.0, 0.5], [2, 2]],
+}
 
 
 def rows(seed: int, count: int = 200) -> pl.DataFrame:
@@ -135,7 +138,8 @@ def test_matches_numpy_on_a_product_of_parts_with_their_own_rules() -> None:
 
 def test_words_are_the_space_s_own_tokens() -> None:
     texts = [
-        "Cat, DOG; don't!", "it's'", "'cat'", "", None, "cat\tdog\ncat", "caté İcat ſ K", "x--cat''dog", "  ", "日本 cat",
+        "Cat, DOG; don't!", "it's'", "'cat'", "", None, "cat\tdog\ncat", "caté İcat ſ K", "x--cat''dog", "  ",
+        "日本 cat",
     ]  # fmt: skip
     frame = pl.DataFrame({"user": list(range(len(texts))), "text": texts})
     for tokenizer in ("words", "whitespace"):

@@ -87,7 +87,8 @@ def test_missing_column_and_wrong_types() -> None:
     ("users", "message"),
     [
         (0, "at least 1"), (2.5, "whole number"), (True, "not a bool"), ([1, 1], "twice"), ([1, None], "empty key"),
-        ([], "empty"), (pl.DataFrame({"a": [1], "b": [2]}), "no column 'user'"), ([1.5], "type float"), ([1, "a"], "type str"),
+        ([], "empty"), (pl.DataFrame({"a": [1], "b": [2]}), "no column 'user'"), ([1.5], "type float"),
+        ([1, "a"], "type str"),
     ],
 )  # fmt: skip
 def test_refused_users(users: object, message: str) -> None:
@@ -195,3 +196,11 @@ def test_a_duckdb_file_that_is_being_written_says_so(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE other AS SELECT 1 AS x")
     with pytest.raises(UsageError, match="has no table 'visits'"):
         read(f"{tmp_path}/fine.duckdb::visits", user="user", space=SPACE, users=3)
+
+
+def test_the_private_table_is_no_list_of_users(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "t.parquet")
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "t.parquet")
+    for users in (tmp_path / "t.parquet", str(tmp_path / "link.parquet")):
+        with pytest.raises(UsageError, match="read off the private table"):
+            read(tmp_path / "t.parquet", user="user", space=SPACE, users=users)
