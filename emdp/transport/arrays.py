@@ -8,7 +8,7 @@ import numpy.typing as npt
 from emdp.errors import SolverError, UsageError
 from emdp.spaces.base import Floats, Space
 from emdp.transport.assignment import GRID_BITS, MAX_UNITS, is_quick, match
-from emdp.transport.bags import bag_from_items, check_weights, common_units
+from emdp.transport.bags import bag_from_items, check_weights, common_units, to_floats
 from emdp.transport.lp import TOLERANCE, transport
 from emdp.transport.routes import distance, prepare
 
@@ -89,7 +89,7 @@ def solve(weights_p: npt.ArrayLike, weights_q: npt.ArrayLike, costs: npt.ArrayLi
     >>> solve([2, 1], [1], [[3.0], [6.0]])
     4.0
     """
-    matrix = np.ascontiguousarray(costs, dtype=np.float64)
+    matrix = np.ascontiguousarray(to_floats("costs", costs))
     if matrix.ndim != 2 or matrix.size == 0:
         raise UsageError(f"costs must have two dimensions and an entry, got shape {matrix.shape}; pass n x m costs.")
     left, whole_left = check_weights("weights_p", weights_p, matrix.shape[0])
@@ -111,11 +111,11 @@ def _least_cost(supply: Floats, demand: Floats, scaled: Floats, largest: float) 
     equal = supply.size == demand.size and bool((supply == supply[0]).all() and (demand == demand[0]).all())
     if equal and supply.size <= MAX_UNITS and is_quick(scaled):
         cost = float(scaled[np.arange(supply.size), match(scaled)].mean()) * largest
-        if largest * 2.0**-GRID_BITS <= _allowed(cost, largest):
+        if _allowed_gap(cost, largest) >= 2.0**-GRID_BITS:
             return cost
     optimum = transport(supply, demand, scaled)
     cost = optimum.cost * largest
-    if optimum.gap * largest > _allowed(cost, largest):
+    if not optimum.gap <= _allowed_gap(cost, largest):
         raise SolverError(
             "the optimum is too small against the largest cost to be proven; "
             "cap the costs that no plan should use at a few times the others."
@@ -123,5 +123,6 @@ def _least_cost(supply: Floats, demand: Floats, scaled: Floats, largest: float) 
     return cost
 
 
-def _allowed(cost: float, largest: float) -> float:
-    return TOLERANCE * min(largest, max(1.0, cost))
+def _allowed_gap(cost: float, largest: float) -> float:
+    """Return the largest gap accepted of costs scaled to a largest of 1."""
+    return TOLERANCE * min(1.0, max(1.0, cost) / largest)

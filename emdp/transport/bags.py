@@ -22,14 +22,17 @@ from emdp.spaces.base import Floats, Space
 __all__ = [
     "WEIGHT",
     "Bag",
+    "Empty",
     "Ints",
     "Measure",
     "Units",
     "bag_from_frame",
     "bag_from_items",
+    "check_weights",
     "common_units",
     "item_ids",
     "measures",
+    "to_floats",
 ]
 
 Ints = npt.NDArray[np.int64]
@@ -121,7 +124,7 @@ def bag_from_items(name: str, items: Floats, weights: npt.ArrayLike | None) -> B
     UsageError
         If there is no item, or the weights are refused as in :func:`bag_from_frame`.
     """
-    items = np.ascontiguousarray(items, dtype=np.float64)
+    items = np.ascontiguousarray(to_floats(f"items of {name}", items))
     if items.ndim != 2 or items.shape[0] == 0:
         raise UsageError(
             f"{name} has no items, and an empty bag has no histogram; "
@@ -143,7 +146,7 @@ def check_weights(name: str, weights: object, count: int) -> tuple[Floats, bool]
     UsageError
         If the shape differs, one is negative or not finite, or all are 0.
     """
-    array: Floats = np.asarray(weights, dtype=np.float64)
+    array = to_floats(name, weights)
     if array.shape != (count,):
         raise UsageError(f"{name} must have shape ({count},), got {array.shape}; pass one weight for each item.")
     low, high = float(array.min()), float(array.max())
@@ -163,6 +166,18 @@ class Units(NamedTuple):
     factor_q: float
     total: float
     whole: bool
+
+
+def to_floats(name: str, values: object) -> Floats:
+    """Return numbers as a float64 array, or raise ``UsageError``.
+
+    >>> to_floats("costs", [[0, 1]]).tolist()
+    [[0.0, 1.0]]
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UsageError(f"{name} must be an array of numbers that float64 holds; pass one.") from error
 
 
 def common_units(total_p: float, total_q: float, whole: bool) -> Units:

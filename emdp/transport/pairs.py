@@ -28,7 +28,7 @@ MAX_CHUNK = 256
 CHUNKS_PER_WORKER = 16
 # Fewer would leave one worker with the last large chunk.
 
-PROCESS_SECONDS = 4.0
+PROCESS_SECONDS = 8.0
 # Work expected to take longer on one core goes to processes, which take 1 to 2 s to start.
 
 SECONDS_PER_PAIR, SECONDS_PER_ENTRY = 1.5e-4, 6e-8
@@ -63,7 +63,7 @@ def d_em_pairs(
         Called in this thread with (pairs done, pairs in all) each time some are done, at the end with both
         equal.
     workers : int, optional
-        Number of threads, or of processes for work of more than about 4 seconds; default: one for each core.
+        Number of threads, or of processes for work of more than about 8 seconds; default: one for each core.
 
     Returns
     -------

@@ -6,6 +6,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from emdp.errors import SolverError
 from emdp.spaces.base import Floats, Space
 from emdp.transport import discrete, line, tree
 from emdp.transport.assignment import is_quick, match, unit_counts
@@ -50,20 +51,10 @@ def distance(p: Measure, q: Measure, space: Space) -> float:
     SolverError
         If the space's distances leave [0, 1] or a solve is not proven optimal.
     """
-    if space.structure == "line":
-        units = common_units(float(p.masses.sum()), float(q.masses.sum()), p.whole and q.whole)
-        return min(line.distance(p.items[:, 0], q.items[:, 0], p.masses, q.masses, units), 1.0)
-    left_over = cancel_common(p, q)
-    if left_over.moved == 0:
-        return 0.0
-    if space.structure == "discrete":
-        return min(discrete.distance(left_over), 1.0)
-    sources, targets = p.items[left_over.sources], q.items[left_over.targets]
-    if space.structure == "clusters":
-        codes_p, codes_q = sources[:, 0].astype(np.int64), targets[:, 0].astype(np.int64)
-        return min(tree.distance(left_over, codes_p, codes_q, within(space)), 1.0)
-    costs = ground_costs(space, sources, targets)
-    return min(optimal_cost(left_over, costs) * (left_over.moved / left_over.total), 1.0)
+    value = min(_distance(p, q, space), 1.0)
+    if not value >= 0:
+        raise SolverError("a distance is no number, so it is withheld; check that weights and items are sound.")
+    return value
 
 
 def cluster_codes(space: Space, items: Floats) -> Ints:
@@ -79,7 +70,7 @@ def within(space: Space) -> float:
 def optimal_cost(problem: Residual, costs: Floats) -> float:
     """Return the least cost of a transport problem, for mass 1; costs are in [0, 1]."""
     if problem.supply.size == 1 or problem.demand.size == 1:
-        return float((problem.supply @ costs @ problem.demand) / (problem.moved * problem.moved))
+        return float((problem.supply / problem.moved) @ costs @ (problem.demand / problem.moved))
     units = unit_counts(problem.supply, problem.demand) if problem.whole else None
     if units is not None:
         copies = _copies(costs, *units)
@@ -95,6 +86,23 @@ def optimal_flows(problem: Residual, costs: Floats) -> list[tuple[int, int, floa
     sources, targets = np.nonzero(optimum.flows)
     masses = optimum.flows[sources, targets] * unit
     return list(zip(sources.tolist(), targets.tolist(), masses.tolist(), strict=True))
+
+
+def _distance(p: Measure, q: Measure, space: Space) -> float:
+    if space.structure == "line":
+        units = common_units(float(p.masses.sum()), float(q.masses.sum()), p.whole and q.whole)
+        return line.distance(p.items[:, 0], q.items[:, 0], p.masses, q.masses, units)
+    left_over = cancel_common(p, q)
+    if left_over.moved == 0:
+        return 0.0
+    if space.structure == "discrete":
+        return discrete.distance(left_over)
+    sources, targets = p.items[left_over.sources], q.items[left_over.targets]
+    if space.structure == "clusters":
+        codes_p, codes_q = sources[:, 0].astype(np.int64), targets[:, 0].astype(np.int64)
+        return tree.distance(left_over, codes_p, codes_q, within(space))
+    costs = ground_costs(space, sources, targets)
+    return optimal_cost(left_over, costs) * (left_over.moved / left_over.total)
 
 
 def _sorted_positions(bag: Bag, positions: Floats) -> Measure:

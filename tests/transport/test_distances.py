@@ -274,6 +274,29 @@ def test_weights_of_every_kind() -> None:
     assert d_em({**P, "weight": [big, big]}, {**P, "weight": [big - 1, 1]}, LINE) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("kind", sorted(SPACES))
+@pytest.mark.parametrize("tiny", [1e-15, 1e-17, 1e-160, 1e-310, 5e-324])
+def test_tiny_weights_give_a_tiny_distance(kind: str, tiny: float) -> None:
+    rest = [0.0] * 4
+    for moving in (1, 3):
+        P = {"x": [0.0, *[1.0, 2.0, 3.0][:moving]], "weight": [1.0] + [tiny] * moving}
+        Q = {"x": [0.0, *[4.0, 5.0, 7.0][:moving]], "weight": [1.0] + [tiny] * moving}
+        for bag in (P, Q):
+            bag["x"] = [x / 8 if kind in ("line", "general") else x for x in bag["x"]]
+            bag["y"] = rest[: moving + 1]
+        value = d_em(P, Q, SPACES[kind])
+        assert 0 <= value <= 4 * tiny
+        assert value == pytest.approx(d_em(Q, P, SPACES[kind]), rel=1e-2, abs=1e-15)
+        assert abs(plan(P, Q, SPACES[kind])["mass"].sum() - 1) < 1e-14
+
+
+def test_a_value_that_is_no_number_is_withheld() -> None:
+    space = Plain(route="line")
+    object.__setattr__(space, "line", lambda items: np.full(len(items), np.nan))
+    with pytest.raises(SolverError, match="no number"):
+        d_em({"x": [0.0]}, {"x": [1.0]}, space)
+
+
 def test_frames_of_every_kind() -> None:
     table = pl.DataFrame({"x": [0.0, 1.0], "weight": [1, 3]})
     for frame in (table, table.lazy(), table.to_arrow(), pa.table(table), table.to_dict()):
