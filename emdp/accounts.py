@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from emdp.checks import check_unit_interval
-from emdp.errors import LedgerError, UsageError
+from emdp.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
 
@@ -50,12 +50,11 @@ class Accounts:
         If the ledger holds another budget, or the same for something else.
     """
 
-    def __init__(
-        self, ledger: Ledger, name: str, budgets: tuple[Budget, ...], identity: Mapping[str, str]
-    ) -> None:
+    def __init__(self, ledger: Ledger, name: str, budgets: tuple[Budget, ...], identity: Mapping[str, str]) -> None:
         self.ledger = ledger
         self.name = name
         self.budgets = budgets
+        self._known: dict[str, tuple[int, Account]] = {}
         self._declare(identity)
 
     def budget_of(self, kind: type[Guarantee] | None) -> Budget:
@@ -94,16 +93,20 @@ class Accounts:
         raise errors[0]
 
     def account(self, budget: Budget, entries: Sequence[Entry] | None = None) -> Account:
-        """Return a budget with what was charged to it, from the ledger or from entries just read there."""
+        """Return a budget with what was charged to it, from the ledger or from entries just read there.
+
+        Charges that were added up before are not added again: entries never change, which the ledger checks.
+        """
         if entries is None:
             entries = self.ledger.entries(self.name)
         kind = budget.guarantee.kind_name
-        charges = [
-            event_from_json(entry.payload["event"])
-            for entry in entries
-            if entry.kind == "charge" and entry.payload["budget"] == kind
-        ]
-        return Account.from_charges(budget, charges)
+        last, account = self._known.get(kind, (0, Account(budget)))
+        for entry in entries:
+            if entry.sequence > last and entry.kind == "charge" and entry.payload["budget"] == kind:
+                account = _recharge(account, entry)
+        if entries:
+            self._known[kind] = (max(last, entries[-1].sequence), account)
+        return account
 
     def charge(self, event: Event, description: Mapping[str, Any]) -> Entry:
         """Charge an event to the budget that pays it, durably, before this returns.
@@ -214,6 +217,16 @@ def _without_places(description: Mapping[str, Any]) -> dict[str, Any]:
     if "parts" in kept:
         kept["parts"] = [_without_places(part) for part in kept["parts"]]
     return kept
+
+
+def _recharge(account: Account, entry: Entry) -> Account:
+    try:
+        return account.charge(event_from_json(entry.payload["event"]))
+    except (BudgetExceededError, UsageError) as error:
+        raise LedgerError(
+            f"entry {entry.sequence} of the ledger is not covered by its budget {account.budget.guarantee}; restore "
+            "the ledger from a copy that verifies."
+        ) from error
 
 
 def _has_charges(entries: Sequence[Entry]) -> bool:

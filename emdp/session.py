@@ -12,7 +12,7 @@ from emdp.accounts import Accounts, make_budgets, space_digest
 from emdp.answers import Answer, ColumnDescription, Preview, Receipt
 from emdp.errors import UsageError
 from emdp.estimators import LinearPlan, LinearQuery, plan_linear
-from emdp.expressions import Mean, VectorMean, evaluate, mean, vector_mean
+from emdp.expressions import Expression, Mean, VectorMean, evaluate, mean, vector_mean
 from emdp.ledger import Entry, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.privacy import Guarantee
@@ -80,6 +80,7 @@ class Session:
         if not isinstance(table, Table):
             raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
         self._table = table
+        self._checked: set[tuple[Expression, ...]] = set()
         budgets = make_budgets(budget, gaussian_share)
         identity = {"space": space_digest(table.space.to_json()), "user": table.user}
         opened = open_ledger(ledger, test=is_seeded())
@@ -197,7 +198,7 @@ class Session:
         self._check_switch()
         plan = self._plan(query)
         self._accounts.account(self._accounts.payer(plan.event)).charge(plan.event)
-        check_statement(self._table, [column.expression for column in plan.columns])
+        self._check_statement(tuple(column.expression for column in plan.columns))
         version = self._validated_version()
         description = {"query": _text(query), "data_version": version, "users": self._table.n}
         entry = self._accounts.charge(plan.event, description)
@@ -247,6 +248,11 @@ class Session:
                 f"query must be made by emdp.mean or emdp.vector_mean, not {type(query).__name__}; make one of these."
             )
         return plan_linear(query, space=self._table.space, users=self._table.n)
+
+    def _check_statement(self, expressions: tuple[Expression, ...]) -> None:
+        if expressions not in self._checked:
+            check_statement(self._table, expressions)
+            self._checked.add(expressions)
 
     def _check_switch(self) -> None:
         if is_seeded() != self._accounts.ledger.is_test:
@@ -308,4 +314,3 @@ def _text(query: LinearQuery) -> str:
     if isinstance(query, Mean):
         return f"mean({query.expression})"
     return f"vector_mean({', '.join(map(str, query.expressions))})"
-

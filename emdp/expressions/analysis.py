@@ -1,5 +1,7 @@
 """The type checker: Lipschitz constants, range and rounding error of an expression on a space (EMD 2)."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from emdp.errors import EmdpError, NotLipschitzError, UsageError
@@ -10,8 +12,18 @@ from emdp.expressions.jumps import Jump
 from emdp.expressions.nodes import Expression, walk
 from emdp.expressions.outward import div_up, mul_up
 from emdp.spaces.base import Space
+from emdp.spaces.rounding import quotient_up
 
-__all__ = ["Analysis", "analyse", "final_lipschitz", "leaves", "offender", "truncated_parts"]
+__all__ = [
+    "Analysis",
+    "analyse",
+    "final_lipschitz",
+    "largest_quotient",
+    "leaves",
+    "offender",
+    "too_large",
+    "truncated_parts",
+]
 
 
 def analyse(expression: Expression, space: Space) -> Analysis:
@@ -69,11 +81,25 @@ def truncated_parts(analysis: Analysis, space: Space) -> tuple[float, ...]:
     return tuple(constants)
 
 
-def final_lipschitz(analysis: Analysis, space: Space) -> float:
+def final_lipschitz(analysis: Analysis, space: Space, *, text: str = "the expression") -> float:
     """Return one constant per unit of the space's ``d_X``: the largest ``L_i / share_i`` (EMD 2).
 
     Moving the parts one after another, ``|f - f'| <= sum_i L_i d_i``, which is at most
-    ``max_i (L_i/share_i)`` times ``sum_i share_i d_i``.
+    ``max_i (L_i/share_i)`` times ``sum_i share_i d_i``. The shares are exact, the quotients rounded up.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        What is known of the expression.
+    space : Space
+        The space that it was analysed on.
+    text : str
+        The expression, for the message of a refusal.
+
+    Raises
+    ------
+    NotLipschitzError
+        If the constant is beyond the largest double.
 
     >>> from emdp.expressions import col
     >>> from emdp.spaces import Interval, Product
@@ -81,8 +107,25 @@ def final_lipschitz(analysis: Analysis, space: Space) -> float:
     >>> final_lipschitz(analyse(col("x") + col("y"), space), space)
     6.0
     """
-    constants = truncated_parts(analysis, space)
-    return max(div_up(constant, share) for constant, share in zip(constants, space.shares, strict=True))
+    constant = largest_quotient(truncated_parts(analysis, space), space)
+    if math.isfinite(constant):
+        return constant
+    raise too_large(text)
+
+
+def largest_quotient(constants: Sequence[float], space: Space) -> float:
+    """Return the largest constant of a part over the part's exact share, rounded up; infinite if no double is."""
+    return max(quotient_up(constant, share) for constant, share in zip(constants, space.exact_shares, strict=True))
+
+
+def too_large(text: str) -> NotLipschitzError:
+    """Return the refusal of an expression whose numbers leave the range of doubles."""
+    return NotLipschitzError(
+        "has a constant or a range beyond the largest double",
+        expression=text,
+        offending=text,
+        remedy="rescale it, or narrow it with clamp",
+    )
 
 
 def leaves(expression: Expression) -> tuple[Expression, ...]:
@@ -161,12 +204,7 @@ class _Sweep:
 def _finite(node: Expression, analysis: Analysis) -> Analysis:
     if analysis.is_finite:
         return analysis
-    raise NotLipschitzError(
-        "has a constant or a range beyond the largest double",
-        expression=str(node),
-        offending=str(node),
-        remedy="rescale it, or narrow it with clamp",
-    )
+    raise too_large(str(node))
 
 
 def _with_range(analysis: Analysis, scales: tuple[float | None, ...]) -> Analysis:

@@ -106,7 +106,7 @@ class Expression(ABC):
         from emdp.expressions.analysis import analyse, final_lipschitz
 
         space = self._bound_space("lipschitz")
-        return final_lipschitz(analyse(self, space), space)
+        return final_lipschitz(analyse(self, space), space, text=str(self))
 
     @property
     def value_range(self) -> tuple[float, float]:
@@ -313,10 +313,7 @@ def lift(value: object) -> Expression:
         )
     if isinstance(value, str):
         raise UsageError(f"a text is no expression, got {value!r}; write col({value!r}) for a column.")
-    try:
-        return Constant(check_finite("a constant", value))
-    except OverflowError as error:
-        raise UsageError("a constant must fit a double; pass a smaller number.") from error
+    return Constant(check_finite("a constant", value))
 
 
 def walk(root: Expression) -> tuple[Expression, ...]:

@@ -8,6 +8,8 @@ What overflows becomes an infinity on the safe side; the type checker refuses it
 import math
 from collections.abc import Callable, Iterable
 
+from emdp.spaces import rounding
+
 __all__ = [
     "LIBM_ULPS",
     "TINY",
@@ -127,14 +129,12 @@ def sum_up(values: Iterable[float]) -> float:
 
 
 def norm_up(values: Iterable[float], norm: int) -> float:
-    """Return the 1-norm or the 2-norm of non-negative ``values``, rounded up.
+    """Return the 1-norm or the 2-norm of non-negative ``values``, rounded up; of one value, that value.
 
-    >>> norm_up([3.0, 4.0], 1), norm_up([3.0, 4.0], 2)
-    (7.0, 5.0)
+    >>> norm_up([3.0, 4.0], 1), norm_up([3.0, 4.0], 2), norm_up([1e200], 2)
+    (7.0, 5.0, 1e+200)
     """
-    if norm == 1:
-        return sum_up(values)
-    return sqrt_up(sum_up(mul_up(value, value) for value in values))
+    return sum_up(values) if norm == 1 else rounding.norm_up(values)
 
 
 def call_up(function: Callable[[float], float], value: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, Space
+from emdp.spaces.given import LONGEST_INT
 
 __all__ = [
     "ColumnNames",
@@ -128,7 +129,7 @@ def freeze_point(name: str, point: object) -> Any:
     Raises
     ------
     UsageError
-        If a number in it is not finite, or it cannot be compared.
+        If a number in it is not finite or fits no double, or it cannot be compared.
 
     >>> freeze_point("point", [1, 2.5])
     (1, 2.5)
@@ -141,6 +142,10 @@ def freeze_point(name: str, point: object) -> Any:
         return tuple(freeze_point(name, entry) for entry in point)
     if point is None or (isinstance(point, float) and not math.isfinite(point)):
         raise UsageError(f"{name} must hold finite numbers or labels, got {point}; pass a point of the space.")
+    if isinstance(point, int) and point.bit_length() > LONGEST_INT:
+        raise UsageError(
+            f"{name} must hold numbers that fit a double, got an integer that does not; pass a smaller one."
+        )
     try:
         hash(point)
     except TypeError as error:

@@ -12,17 +12,18 @@ any item. Moving the parts of the space one after another, a block with such set
 Blocks are added in the norm, part by part; the maximum over parts comes last, as for one expression.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from emdp.errors import NotLipschitzError, UsageError
-from emdp.expressions.analysis import analyse, truncated_parts
+from emdp.expressions.analysis import analyse, largest_quotient, too_large, truncated_parts
 from emdp.expressions.arithmetic import Divide, Multiply, Negate
 from emdp.expressions.bounds import Analysis
 from emdp.expressions.categories import CategoryIs, indicator_bounds
 from emdp.expressions.nodes import Constant, Expression
-from emdp.expressions.outward import div_up, mul_up, norm_up
+from emdp.expressions.outward import mul_up, norm_up
 from emdp.spaces.base import Space
 
 __all__ = ["VectorAnalysis", "analyse_vector"]
@@ -70,7 +71,8 @@ def analyse_vector(expressions: Sequence[Expression], space: Space) -> VectorAna
     Raises
     ------
     NotLipschitzError, UsageError
-        As :func:`emdp.expressions.analyse`, for the first entry refused.
+        As :func:`emdp.expressions.analyse`, for the first entry refused; and if a constant of the vector is
+        beyond the largest double.
 
     Examples
     --------
@@ -90,7 +92,9 @@ def analyse_vector(expressions: Sequence[Expression], space: Space) -> VectorAna
     for norm in NORMS:
         rows = [_block_parts(block, space, norm) for block in blocks]
         parts = [norm_up(column, norm) for column in zip(*rows, strict=True)]
-        constants.append(max(div_up(part, share) for part, share in zip(parts, space.shares, strict=True)))
+        constants.append(largest_quotient(parts, space))
+    if not all(map(math.isfinite, constants)):
+        raise too_large(", ".join(map(str, expressions)))
     return VectorAnalysis(entries, *constants)
 
 
@@ -137,10 +141,10 @@ def _blocks(expressions: Sequence[Expression], entries: Sequence[Analysis], spac
 def _entry(expression: Expression, whole: Analysis, space: Space) -> _Entry:
     sets: dict[int, set[float]] = {}
     gaps: dict[int, float] = {}
-    rest: Expression = Constant(1.0)
+    others: list[Expression] = []
     for factor in _factors(expression):
         if not isinstance(factor, CategoryIs):
-            rest = factor if isinstance(rest, Constant) and rest.value == 1 else Multiply(rest, factor)
+            others.append(factor)
             continue
         located = factor.locate(space)
         bounds = indicator_bounds(located.part, factor.values, located.found)
@@ -153,8 +157,9 @@ def _entry(expression: Expression, whole: Analysis, space: Space) -> _Entry:
     if not parts or not 0 < size <= LARGEST_SUPPORT:
         return _Entry(whole)
     try:
+        rest = _balanced(others)
         factor_known = analyse(rest, space)
-    except NotLipschitzError:  # other orders of multiplication may overflow; the entry itself did not
+    except (NotLipschitzError, UsageError):  # in another order products may overflow or nest too deep
         return _Entry(whole)
     if any(factor_known.parts[part] > 0 for part in parts):
         return _Entry(whole)
@@ -177,6 +182,14 @@ def _factors(expression: Expression) -> list[Expression]:
         else:
             found.append(node)
     return found
+
+
+def _balanced(factors: list[Expression]) -> Expression:
+    """Return the product of factors, nested as little as their number allows."""
+    while len(factors) > 1:
+        pairs = [Multiply(left, right) for left, right in zip(factors[::2], factors[1::2], strict=False)]
+        factors = [*pairs, *factors[2 * len(pairs) :]]
+    return factors[0] if factors else Constant(1.0)
 
 
 def _block_parts(block: _Block, space: Space, norm: int) -> tuple[float, ...]:

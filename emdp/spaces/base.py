@@ -8,6 +8,7 @@ for ``Geo``, the position in ``labels`` for finite spaces, and the parts side by
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -82,9 +83,14 @@ class Space(ABC):
         return (self,)
 
     @property
+    def exact_shares(self) -> tuple[Fraction, ...]:
+        """Weight of each part divided by the sum of weights (EMD 2, "Product spaces"): what constants divide by."""
+        return (Fraction(1),)
+
+    @property
     def shares(self) -> tuple[float, ...]:
-        """Weight of each part divided by the sum of weights (EMD 2, "Product spaces")."""
-        return (1.0,)
+        """The ``exact_shares``, each rounded to the nearest double: what distances are computed with."""
+        return tuple(map(float, self.exact_shares))
 
     @property
     def labels(self) -> tuple[Any, ...] | None:

@@ -11,6 +11,7 @@ from emdp.checks import check_unit_interval
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
 from emdp.spaces.finite import FinitePart, Label, check_labels
+from emdp.spaces.given import is_sequence, shown
 from emdp.spaces.part import check_columns
 
 __all__ = ["Clusters"]
@@ -134,11 +135,11 @@ class Clusters(FinitePart):
 
 def _check_pairs(cluster_of: object) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     pairs = list(cluster_of.items()) if isinstance(cluster_of, Mapping) else cluster_of
-    if isinstance(pairs, str) or not isinstance(pairs, Sequence) or not pairs:
-        raise UsageError(f"cluster_of must map each value to its cluster, got {cluster_of!r}; pass a mapping.")
+    if not is_sequence(pairs) or len(pairs) == 0:
+        raise UsageError(f"cluster_of must map each value to its cluster, got {shown(cluster_of)}; pass a mapping.")
     for pair in pairs:
-        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise UsageError(f"cluster_of must hold pairs (value, cluster), got {pair!r}; pass a mapping.")
+        if not is_sequence(pair) or len(pair) != 2:
+            raise UsageError(f"cluster_of must hold pairs (value, cluster), got {shown(pair)}; pass a mapping.")
     values = check_labels("cluster_of", [value for value, _ in pairs])
     clusters = check_labels("the clusters of cluster_of", [cluster for _, cluster in pairs], distinct=False)
     return values, clusters

@@ -10,8 +10,9 @@ import numpy as np
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
 from emdp.spaces.finite import FinitePart, Label, check_labels
+from emdp.spaces.given import number_matrix
 from emdp.spaces.part import check_columns, check_diameter, check_unit
-from emdp.spaces.rounding import LARGEST_COORDINATE, UNIT_ROUNDOFF
+from emdp.spaces.rounding import LARGEST_COORDINATE, UNIT_ROUNDOFF, product_up
 
 __all__ = ["LARGEST_MATRIX", "TRIANGLE_TOLERANCE", "Distances"]
 
@@ -118,7 +119,7 @@ class Distances(FinitePart):
         apart = self.matrix + np.eye(len(row))
         largest = float((np.abs(np.subtract.outer(row, row)) / apart).max())
         excess = largest * (1 + 8 * UNIT_ROUNDOFF) if largest > 1 else 1.0
-        return FunctionBounds(self.diameter * excess, 0.0, float(row.max()), 0.0)
+        return FunctionBounds(product_up(self.diameter, excess), 0.0, float(row.max()), 0.0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the arguments that rebuild the space."""
@@ -139,10 +140,7 @@ def _check_metric(labels: tuple[Any, ...], matrix: object) -> Floats:
     count = len(labels)
     if count > LARGEST_MATRIX:
         raise UsageError(f"values lists {count} values, above {LARGEST_MATRIX}; use an Embedding or Clusters.")
-    try:
-        given = np.array(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise UsageError("matrix must be a square array of numbers; pass one row a value.") from error
+    given = number_matrix("matrix", matrix)
     if given.shape != (count, count):
         raise UsageError(f"matrix must have shape ({count}, {count}) like values, got {given.shape}; pass such a one.")
     if not (np.abs(given) <= LARGEST_COORDINATE).all():

@@ -13,17 +13,18 @@ from emdp.checks import check_choice
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
 from emdp.spaces.finite import FinitePart, Label
+from emdp.spaces.given import shown
 from emdp.spaces.part import check_columns, check_diameter
 from emdp.spaces.rounding import (
-    UNIT_ROUNDOFF,
     check_coordinate,
     dot_error,
     norm_error,
     norm_up,
+    product_up,
     widened,
 )
 from emdp.spaces.spread import largest_distance
-from emdp.spaces.vector_table import digest_of, read_vectors, to_inline
+from emdp.spaces.vector_table import check_vector_names, digest_of, read_vectors, to_inline
 
 __all__ = ["Embedding", "Words"]
 
@@ -102,11 +103,13 @@ class Embedding(FinitePart):
         sha256: str | None = None,
     ) -> None:
         source = str(vectors) if isinstance(vectors, str | Path) else None
-        names = vector if vector is None or isinstance(vector, str) else tuple(vector)
+        names = check_vector_names(vector)
         keys, table = read_vectors(vectors, key, names)
         digest = digest_of((keys, table))
-        if sha256 is not None and sha256 != digest:
-            raise UsageError(f"vectors have the digest {digest}, not sha256={sha256}; restore the table it names.")
+        if sha256 is not None and not (isinstance(sha256, str) and sha256 == digest):
+            raise UsageError(
+                f"vectors have the digest {digest}, not sha256={shown(sha256)}; restore the table it names."
+            )
         self._set(columns=check_columns("col", [col]), values=keys, unit=None, digest=digest)
         if neutral is None:
             table = np.vstack([table, table.mean(axis=0)])
@@ -168,11 +171,13 @@ class Embedding(FinitePart):
     def inner_bounds(self, vector: Floats) -> FunctionBounds:
         """Return what is known of the inner product with a vector, shape (dimension,); the table's range."""
         weights = self._check_vector(vector)
+        norm = norm_up(weights)
+        if norm == 0:
+            return FunctionBounds(0.0, 0.0, 0.0, 0.0)
         products = self.vector_table @ weights
         error = dot_error(self.dimension + 2, float((np.abs(self.vector_table) @ np.abs(weights)).max()))
-        lipschitz = norm_up(weights) * self.diameter * (1 + 4 * UNIT_ROUNDOFF)
         low, high = widened(float(products.min()), float(products.max()), error)
-        return FunctionBounds(lipschitz, low, high, error)
+        return FunctionBounds(product_up(norm, self.diameter), low, high, error)
 
     def inner_values(self, items: Floats, vector: Floats) -> Floats:
         """Return the inner product of each encoded item's vector with ``vector``, shape (n,)."""
@@ -193,9 +198,8 @@ class Embedding(FinitePart):
             "sha256": self.digest,
         }
 
-    @property
-    def _relative_error(self) -> float:
-        return norm_error(self.dimension, 1.0)
+    def _distance_error(self, distance: float) -> float:
+        return norm_error(self.dimension, distance)
 
     def _check_vector(self, vector: object) -> Floats:
         values = np.asarray(vector)

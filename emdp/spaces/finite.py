@@ -3,7 +3,6 @@
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ import polars as pl
 from emdp.errors import UsageError
 from emdp.frames import columns_of
 from emdp.spaces.base import Floats, FunctionBounds, Mask
+from emdp.spaces.given import is_sequence, is_text, shown
 from emdp.spaces.part import Part
 from emdp.spaces.rounding import quotient_up
 
@@ -76,7 +76,7 @@ class FinitePart(Part):
         value = _plain(label)
         if type(value) is not type(self.values[0]) or value not in self._codes:
             raise UsageError(
-                f"{label!r} is none of the {len(self.values)} values of {self.column!r}; pass a listed one."
+                f"{shown(label)} is none of the {len(self.values)} values of {self.column!r}; pass a listed one."
             )
         return self._codes[value]
 
@@ -108,14 +108,15 @@ class FinitePart(Part):
         """Return what is known of the indicator of one value.
 
         Constant ``diameter``/(smallest distance to another item); infinite where another item is at distance
-        0.
+        0, or cannot be told from one.
         """
         own = self.encode_point(label)
         row = self.natural_distances(self.all_items, own)[:, 0]
         others = np.delete(row, self.code_of(label))
         if len(others) == 0:
             return FunctionBounds(1.0, 0.0, 1.0, 0.0)
-        nearest = float(others.min()) * (1 - self._relative_error)
+        smallest = float(others.min())
+        nearest = smallest - self._distance_error(smallest)
         lipschitz = quotient_up(self.diameter, nearest) if nearest > 0 else math.inf
         return FunctionBounds(lipschitz, 0.0, 1.0, 0.0)
 
@@ -123,31 +124,37 @@ class FinitePart(Part):
         """Return 1.0 where an encoded item is the listed value, else 0.0, shape (n,)."""
         return np.asarray(items[:, 0] == self.code_of(label), dtype=np.float64)
 
-    @property
-    def _relative_error(self) -> float:
-        """Bound on the relative error of computed natural distances."""
+    def _distance_error(self, distance: float) -> float:
+        """Bound on the error of a computed natural distance."""
+        del distance
         return 0.0
 
 
 def check_labels(name: str, values: object, *, distinct: bool = True) -> tuple[Any, ...]:
     """Return listed values as a tuple, or raise if empty, of mixed types or, if ``distinct``, repeated.
 
+    Strings must be text that UTF-8 can write, integers of 64 bits.
+
     >>> check_labels("values", ["cafe", "bar"])
     ('cafe', 'bar')
     """
-    if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | pl.Series):
+    if not (is_sequence(values) or isinstance(values, pl.Series)):
         raise UsageError(f"{name} must be a sequence of values, got {type(values).__name__}; pass a list.")
     labels = tuple(_plain(value) for value in values)
     if not labels:
         raise UsageError(f"{name} is empty; list at least one value.")
     for label in labels:
         if type(label) is not type(labels[0]) or not isinstance(label, str | int):
-            raise UsageError(f"{name} must be all strings, all integers or all Booleans, got {label!r}; pass one type.")
+            raise UsageError(
+                f"{name} must be all strings, all integers or all Booleans, got {shown(label)}; pass one type."
+            )
+        if isinstance(label, str) and not is_text(label):
+            raise UsageError(f"{name} must hold text, got {shown(label)} with a lone surrogate; repair it.")
         if isinstance(label, int) and not -LARGEST_INT <= label <= LARGEST_INT:
-            raise UsageError(f"{name} must hold 64-bit integers, got {label}; pass smaller ones or strings.")
+            raise UsageError(f"{name} must hold 64-bit integers, got {shown(label)}; pass smaller ones or strings.")
     if distinct and len(set(labels)) < len(labels):
         twice, count = Counter(labels).most_common(1)[0]
-        raise UsageError(f"{name} lists {twice!r} {count} times; list each value once.")
+        raise UsageError(f"{name} lists {shown(twice)} {count} times; list each value once.")
     return labels
 
 

@@ -11,14 +11,15 @@ import numpy as np
 from emdp.checks import check_choice, check_finite, check_range
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, check_on_invalid
+from emdp.spaces.given import is_sequence, shown
 from emdp.spaces.part import Part, check_columns, check_diameter, numeric_items
-from emdp.spaces.rounding import UNIT_ROUNDOFF
+from emdp.spaces.rounding import UNIT_ROUNDOFF, product_up, quotient_up
 from emdp.spaces.sphere import (
     Box,
     angle_error,
+    angle_matrix,
     angle_range,
     box_angle,
-    chord_angles,
     degrees_per_angle,
     great_circle,
 )
@@ -156,8 +157,12 @@ class Geo(Part):
         return {self.lat: items[:, 0].tolist(), self.lon: items[:, 1].tolist()}
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of great-circle distances, from chords (``emdp.spaces.sphere``)."""
-        matrix = chord_angles(left, right)
+        """Return the matrix of great-circle distances.
+
+        Each is within 1e-10 km of the exact one (1.5e-14 times the radius), and ``d_X`` within 2e-10, however
+        small the diameter (:func:`emdp.spaces.sphere.angle_matrix`).
+        """
+        matrix = angle_matrix(left, right, unit=self.diameter / self.radius)
         matrix *= self.radius
         return matrix
 
@@ -171,7 +176,9 @@ class Geo(Part):
             per_angle, low, high = math.degrees(1.0), south, north
         else:
             per_angle, low, high = degrees_per_angle(self.box), west, east
-        lipschitz = per_angle * self.diameter / self.radius * (1 + 8 * UNIT_ROUNDOFF)
+        if math.isinf(per_angle):
+            return FunctionBounds(math.inf, low, high, 0.0)
+        lipschitz = product_up(per_angle * (1 + 8 * UNIT_ROUNDOFF), quotient_up(self.diameter, self.radius))
         return FunctionBounds(lipschitz, low, high, 0.0)
 
     def column_values(self, items: Floats, column: str) -> Floats:
@@ -213,8 +220,8 @@ class Geo(Part):
 
 
 def _check_box(box: object) -> Box:
-    if isinstance(box, str) or not isinstance(box, Sequence) or len(box) != 4:
-        raise UsageError(f"box must be (south, west, north, east) in degrees, got {box!r}; pass four numbers.")
+    if not is_sequence(box) or len(box) != 4:
+        raise UsageError(f"box must be (south, west, north, east) in degrees, got {shown(box)}; pass four numbers.")
     names = ("south", "west", "north", "east")
     south, west, north, east = (check_finite(f"box's {name}", edge) for name, edge in zip(names, box, strict=True))
     for name, edge in (("south", south), ("north", north)):
@@ -236,7 +243,7 @@ def _check_box(box: object) -> Box:
 
 
 def _check_pair(name: str, pair: object) -> tuple[float, float]:
-    if isinstance(pair, str) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-        raise UsageError(f"{name} must be a pair (lat, lon) in degrees, got {pair!r}; pass two numbers.")
+    if not is_sequence(pair) or len(pair) != 2:
+        raise UsageError(f"{name} must be a pair (lat, lon) in degrees, got {shown(pair)}; pass two numbers.")
     lat, lon = pair
     return check_finite(f"{name}'s latitude", lat), check_finite(f"{name}'s longitude", lon)

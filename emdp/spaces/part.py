@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from emdp.checks import check_finite, check_positive
+from emdp.checks import check_positive
 from emdp.errors import InternalError, InvalidItemError, UsageError
 from emdp.frames import columns_of
 from emdp.spaces.base import Floats, Mask, Space
+from emdp.spaces.given import is_sequence, is_text, shown
 
-__all__ = ["Part", "Weighted", "check_columns", "check_diameter", "check_unit", "numeric_items"]
+__all__ = ["SMALLEST_DIAMETER", "Part", "Weighted", "check_columns", "check_diameter", "check_unit", "numeric_items"]
+
+SMALLEST_DIAMETER = 1e-150
+"""Distances of vectors are computed to within 1e-150 (rounding.py): squares of smaller ones underflow a double."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +126,13 @@ def check_columns(name: str, columns: object) -> tuple[str, ...]:
     >>> check_columns("columns", ["a", "b"])
     ('a', 'b')
     """
-    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
-        raise UsageError(f"{name} must be a sequence of column names, got {columns!r}; pass a list of strings.")
+    if not is_sequence(columns) or len(columns) == 0:
+        raise UsageError(f"{name} must be a sequence of column names, got {shown(columns)}; pass a list of strings.")
     for column in columns:
-        if not isinstance(column, str) or not column:
-            raise UsageError(f"{name} must hold column names, got {column!r}; pass non-empty strings.")
+        if not is_text(column) or not column:
+            raise UsageError(f"{name} must hold column names, got {shown(column)}; pass non-empty strings.")
     if len(set(columns)) < len(columns):
-        raise UsageError(f"{name} names a column twice in {list(columns)!r}; name each once.")
+        raise UsageError(f"{name} names a column twice in {shown(list(columns))}; name each once.")
     return tuple(columns)
 
 
@@ -138,9 +142,9 @@ def check_unit(unit: object) -> str | None:
     >>> check_unit("minutes")
     'minutes'
     """
-    if unit is not None and (not isinstance(unit, str) or not unit):
-        raise UsageError(f"unit must be a string such as 'minutes', got {unit!r}; pass one or leave it out.")
-    return unit
+    if unit is None or (isinstance(unit, str) and is_text(unit) and unit):
+        return unit
+    raise UsageError(f"unit must be a string such as 'minutes', got {shown(unit)}; pass one or leave it out.")
 
 
 def check_diameter(diameter: object, domain_diameter: float) -> float:
@@ -149,16 +153,19 @@ def check_diameter(diameter: object, domain_diameter: float) -> float:
     Raises
     ------
     UsageError
-        If the declared one is not positive and finite, or none is declared and the domain's is 0.
+        If the declared one is not positive and finite, none is declared and the domain's is 0, or the one of
+        the two that counts is below ``SMALLEST_DIAMETER``.
 
     >>> check_diameter(None, 10.0), check_diameter(3, 10.0)
     (10.0, 3.0)
     """
-    if diameter is not None:
-        return check_positive("diameter", diameter)
-    if domain_diameter <= 0:
+    if diameter is None and domain_diameter <= 0:
         raise UsageError("all items of the domain are at distance 0, so diameter must be given; pass diameter=.")
-    return check_finite("the domain's diameter", domain_diameter)
+    name = "the domain's diameter" if diameter is None else "diameter"
+    number = check_positive(name, domain_diameter if diameter is None else diameter)
+    if number < SMALLEST_DIAMETER:
+        raise UsageError(f"{name} must be at least {SMALLEST_DIAMETER}, got {number}; use a larger unit of distances.")
+    return number
 
 
 def _listed(columns: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """``Product``: several spaces side by side, their distances added by weight."""
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -9,9 +10,12 @@ import numpy as np
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, Space
 from emdp.spaces.part import Weighted
-from emdp.spaces.rounding import UNIT_ROUNDOFF
+from emdp.spaces.rounding import difference_up, quotient_up
 
-__all__ = ["Product"]
+__all__ = ["LARGEST_WEIGHT_RATIO", "Product"]
+
+LARGEST_WEIGHT_RATIO = 1e12
+"""Of the largest weight to the smallest: beyond it the light part's distances vanish in the rounding of the others."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -24,8 +28,8 @@ class Product(Space):
     ----------
     *parts : Space or Weighted
         The parts, of disjoint columns, none a ``Product``; ``part.weighted(w)`` gives one a weight, default
-        1. Each keeps its own ``on_invalid`` and neutral item: an invalid value replaces that part of the item
-        alone.
+        1; the largest may be ``LARGEST_WEIGHT_RATIO`` times the smallest. Each part keeps its own
+        ``on_invalid`` and neutral item: an invalid value replaces that part of the item alone.
 
     Attributes
     ----------
@@ -86,11 +90,11 @@ class Product(Space):
         """The parts, in order."""
         return self.members
 
-    @property
-    def shares(self) -> tuple[float, ...]:
+    @cached_property
+    def exact_shares(self) -> tuple[Fraction, ...]:
         """Weight of each part divided by the sum of weights."""
-        total = math.fsum(self.weights)
-        return tuple(weight / total for weight in self.weights)
+        weights = [Fraction(weight) for weight in self.weights]
+        return tuple(weight / sum(weights) for weight in weights)
 
     @property
     def slices(self) -> tuple[slice, ...]:
@@ -152,14 +156,14 @@ class Product(Space):
     def column_bounds(self, column: str) -> FunctionBounds:
         """Return what is known of a numeric column, per unit of the *product's* distance.
 
-        That is the part's constant (at least the range, if the part is truncated) times ``W/w``. Expressions
-        carry constants part by part instead, and take them from the part itself.
+        That is the part's constant (at least the range, if the part is truncated) times ``W/w``, rounded
+        outward. Expressions carry constants part by part instead, and take them from the part itself.
         """
         place = self._place(column)
-        part, share = self.members[place], self.shares[place]
+        part, share = self.members[place], self.exact_shares[place]
         own = part.column_bounds(column)
-        lipschitz = max(own.lipschitz, (own.high - own.low) if part.is_truncated else 0.0)
-        return FunctionBounds(lipschitz / share * (1 + 4 * UNIT_ROUNDOFF), own.low, own.high, own.rounding)
+        lipschitz = max(own.lipschitz, difference_up(own.high, own.low) if part.is_truncated else 0.0)
+        return FunctionBounds(quotient_up(lipschitz, share), own.low, own.high, own.rounding)
 
     def column_values(self, items: Floats, column: str) -> Floats:
         """Return the value of a numeric column for each encoded item."""
@@ -220,6 +224,12 @@ def _check_parts(parts: tuple[object, ...]) -> tuple[Weighted, ...]:
         if isinstance(entry.space, Product):
             raise UsageError("a part of a Product cannot be a Product; list all parts in one, with weights.")
         weighted.append(entry)
+    weights = [entry.weight for entry in weighted]
+    if max(weights) > LARGEST_WEIGHT_RATIO * min(weights):
+        raise UsageError(
+            f"weights must differ by a factor of at most {LARGEST_WEIGHT_RATIO}, got {min(weights)} and "
+            f"{max(weights)}; leave out the part that hardly counts."
+        )
     columns = [column for entry in weighted for column in entry.space.columns]
     for column in columns:
         if columns.count(column) > 1:

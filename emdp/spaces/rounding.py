@@ -1,6 +1,7 @@
 """Bounds of floating-point error, and numbers rounded outward (style rule 15)."""
 
 import math
+import sys
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -13,14 +14,19 @@ __all__ = [
     "check_coordinate",
     "difference_up",
     "dot_error",
+    "fraction_up",
     "norm_error",
     "norm_up",
+    "product_up",
     "quotient_up",
     "widened",
 ]
 
 UNIT_ROUNDOFF = 2.0**-53
 """Largest relative error of one correctly rounded operation on doubles."""
+
+SMALLEST_DOUBLE = 2.0**-1074
+"""Smallest positive double: bounds the absolute error of a product that underflows."""
 
 LARGEST_COORDINATE = 1e150
 """Largest absolute coordinate of a domain or a point: the squares of larger ones overflow a double."""
@@ -41,47 +47,74 @@ def check_coordinate(name: str, value: object) -> float:
     return number
 
 
+def fraction_up(value: Fraction) -> float:
+    """Return the smallest double that is at least an exact number; infinity above the largest double.
+
+    >>> fraction_up(Fraction(1, 4)), fraction_up(Fraction(1, 3)) > 1 / 3, fraction_up(Fraction(1, 10**400))
+    (0.25, True, 5e-324)
+    """
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest
+
+
 def difference_up(high: float, low: float) -> float:
     """Return the smallest double that is at least the exact ``high - low``.
 
     >>> difference_up(1.0, -1e-20) > 1.0, difference_up(10.0, 0.0)
     (True, 10.0)
     """
-    difference = high - low
-    if Fraction(difference) < Fraction(high) - Fraction(low):
-        return math.nextafter(difference, math.inf)
-    return difference
+    return fraction_up(Fraction(high) - Fraction(low))
 
 
-def quotient_up(numerator: float, denominator: float) -> float:
-    """Return the smallest double that is at least the exact quotient of two positive numbers.
+def product_up(*factors: float) -> float:
+    """Return the smallest double that is at least the exact product of finite numbers of at least 0.
 
-    >>> quotient_up(1.0, 0.25), quotient_up(1.0, 3.0) > 1.0 / 3.0
-    (4.0, True)
+    It is 0 only if a factor is 0: a constant that underflowed to 0 would promise that nothing changes.
+
+    >>> product_up(0.5, 3.0), product_up(1e-200, 1e-200), product_up(1e-200, 0.0)
+    (1.5, 5e-324, 0.0)
     """
-    quotient = numerator / denominator
-    if math.isinf(quotient) or Fraction(quotient) * Fraction(denominator) >= Fraction(numerator):
-        return quotient
-    return math.nextafter(quotient, math.inf)
+    return fraction_up(math.prod(map(Fraction, factors), start=Fraction(1)))
+
+
+def quotient_up(numerator: float, denominator: float | Fraction) -> float:
+    """Return the smallest double that is at least the exact quotient; the denominator is positive.
+
+    An infinite numerator gives infinity.
+
+    >>> quotient_up(1.0, 0.25), quotient_up(1.0, Fraction(1, 3)), quotient_up(1.0, 3.0) > 1 / 3
+    (4.0, 3.0, True)
+    """
+    return math.inf if math.isinf(numerator) else fraction_up(Fraction(numerator) / Fraction(denominator))
 
 
 def norm_up(vector: Iterable[float]) -> float:
-    """Return an upper bound of the 2-norm of a vector, within a few units in the last place.
+    """Return an upper bound of the 2-norm of a vector, within one unit in the last place.
 
-    ``math.hypot`` is within one unit in the last place; four unit roundoffs and the underflow term cover it.
+    Squares are summed as integers, so none overflows or underflows; the norm of one number is that number.
 
-    >>> 5.0 <= norm_up([3.0, 4.0]) < 5.0 + 1e-14
-    True
+    >>> norm_up([3.0, 4.0]), norm_up([1e-200]), norm_up([1e308, 1e308]) < 1.5e308, norm_up([])
+    (5.0, 1e-200, True, 0.0)
     """
-    norm = math.hypot(*(float(value) for value in vector))
-    return norm * (1 + 4 * UNIT_ROUNDOFF) if norm > SMALLEST_NORM else norm + SMALLEST_NORM * (norm > 0)
+    values = [abs(float(value)) for value in vector]
+    if math.inf in values:
+        return math.inf
+    ratios = [value.as_integer_ratio() for value in values]
+    scale = max((denominator for _, denominator in ratios), default=1)  # all are powers of two
+    squared = sum((numerator * (scale // denominator)) ** 2 for numerator, denominator in ratios)
+    # 64 more bits of the root than a whole number has
+    root = math.isqrt((squared << 128) - 1) + 1 if squared else 0
+    return fraction_up(Fraction(root, scale << 64))
 
 
 def dot_error(dimension: int, magnitude: float) -> float:
     """Return a bound on the error of an inner product computed in doubles, in any order of summation.
 
     ``gamma_d sum |x_i v_i|`` with ``gamma_d = d u/(1 - d u)`` (Higham, Accuracy and Stability of Numerical
-    Algorithms, 2nd ed., 3.1).
+    Algorithms, 2nd ed., 3.1), and ``2^-1074`` for each product that underflows; sums of doubles do not.
 
     Parameters
     ----------
@@ -90,11 +123,11 @@ def dot_error(dimension: int, magnitude: float) -> float:
     magnitude : float
         Bound on ``sum |x_i v_i|``.
 
-    >>> dot_error(2, 1.0) > 2 * UNIT_ROUNDOFF
-    True
+    >>> dot_error(2, 1.0) > 2 * UNIT_ROUNDOFF, dot_error(2, 1e-320) > 0
+    (True, True)
     """
     gamma = dimension * UNIT_ROUNDOFF / (1 - dimension * UNIT_ROUNDOFF)
-    return gamma * magnitude * (1 + 4 * UNIT_ROUNDOFF)
+    return gamma * magnitude * (1 + 4 * UNIT_ROUNDOFF) + dimension * SMALLEST_DOUBLE
 
 
 def norm_error(dimension: int, largest: float) -> float:

@@ -11,8 +11,9 @@ from emdp.spaces.cycle import Cycle
 from emdp.spaces.distances import Distances
 from emdp.spaces.embedding import Embedding, Words
 from emdp.spaces.geo import Geo
+from emdp.spaces.given import check_plain, shown
 from emdp.spaces.interval import Interval
-from emdp.spaces.part import Part
+from emdp.spaces.part import Part, Weighted
 from emdp.spaces.product import Product
 from emdp.spaces.vector import Vector
 from emdp.spaces.vector_table import from_inline
@@ -57,13 +58,14 @@ def from_json(data: object) -> Space:
     """
     if not isinstance(data, Mapping):
         raise UsageError(f"a space must be described by a mapping, not {type(data).__name__}; pass kind and its keys.")
+    check_plain("the description of a space", data)
     kind = data.get("kind")
     arguments = {key: value for key, value in data.items() if key != "kind"}
+    if not isinstance(kind, str) or kind not in (*KINDS, Product.kind):
+        listed = ", ".join(map(repr, (*KINDS, Product.kind)))
+        raise UsageError(f"kind must be one of {listed}, got {shown(kind)}; pass one of them.")
     if kind == Product.kind:
         return _product(arguments)
-    if not isinstance(kind, str) or kind not in KINDS:
-        listed = ", ".join(map(repr, (*KINDS, Product.kind)))
-        raise UsageError(f"kind must be one of {listed}, got {kind!r}; pass one of them.")
     build, required, optional = KINDS[kind]
     _check_keys(kind, arguments, required.split(), optional.split())
     vectors = arguments.get("vectors")
@@ -79,13 +81,13 @@ def _product(arguments: dict[str, Any]) -> Product:
         raise UsageError(f"parts must be a list of spaces, not {type(parts).__name__}; pass a list.")
     weights = arguments.get("weights", [1.0] * len(parts))
     if not isinstance(weights, list | tuple) or len(weights) != len(parts):
-        raise UsageError(f"weights must be {len(parts)} numbers, got {weights!r}; pass one for each part.")
+        raise UsageError(f"weights must be {len(parts)} numbers, got {shown(weights)}; pass one for each part.")
     built = []
     for part, weight in zip(parts, weights, strict=True):
-        space = from_json(part)
-        if not isinstance(space, Part):
+        kind = part.get("kind") if isinstance(part, Mapping) else None
+        if isinstance(kind, str) and kind == Product.kind:
             raise UsageError("a part of a Product cannot be a Product; list all parts in one, with weights.")
-        built.append(space.weighted(weight))
+        built.append(Weighted(from_json(part), weight))
     return Product(*built)
 
 
@@ -93,7 +95,7 @@ def _check_keys(kind: str, arguments: Mapping[str, Any], required: list[str], op
     for key in arguments:
         if key not in (*required, *optional):
             listed = ", ".join(map(repr, (*required, *optional)))
-            raise UsageError(f"{key!r} is no key of a {kind} space, only {listed}; remove or rename it.")
+            raise UsageError(f"{shown(key)} is no key of a {kind} space, only {listed}; remove or rename it.")
     for key in required:
         if key not in arguments:
             raise UsageError(f"the description of a {kind} space lacks {key!r}; add it.")

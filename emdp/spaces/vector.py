@@ -9,6 +9,7 @@ import numpy as np
 from emdp.checks import check_positive
 from emdp.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, check_on_invalid
+from emdp.spaces.given import is_sequence, shown
 from emdp.spaces.part import Part, check_columns, check_diameter, check_unit, numeric_items
 from emdp.spaces.rounding import (
     UNIT_ROUNDOFF,
@@ -17,6 +18,7 @@ from emdp.spaces.rounding import (
     dot_error,
     norm_error,
     norm_up,
+    product_up,
     widened,
 )
 
@@ -188,8 +190,10 @@ class Vector(Part):
         """Return what is known of the inner product with a vector of shape (columns,)."""
         weights = np.array(_check_vector("vector", vector, len(self.columns)))
         norm = norm_up(weights)
+        if norm == 0:
+            return FunctionBounds(0.0, 0.0, 0.0, 0.0)
         if self.radius is not None:
-            magnitude = norm * self._radius_up * (1 + 4 * UNIT_ROUNDOFF)
+            magnitude = product_up(norm, self._radius_up)
             near, far = -magnitude, magnitude
         else:
             lows, highs = self.coordinate_bounds
@@ -197,7 +201,7 @@ class Vector(Part):
             far = float(np.maximum(weights * lows, weights * highs).sum())
             magnitude = float(np.maximum(np.abs(weights * lows), np.abs(weights * highs)).sum())
         error = dot_error(len(weights) + 2, magnitude)
-        return FunctionBounds(norm * self.diameter * (1 + 4 * UNIT_ROUNDOFF), *widened(near, far, error), error)
+        return FunctionBounds(product_up(norm, self.diameter), *widened(near, far, error), error)
 
     def inner_values(self, items: Floats, vector: Floats) -> Floats:
         """Return the inner product of each encoded item with ``vector``, shape (n,)."""
@@ -229,8 +233,10 @@ class Vector(Part):
 
 
 def _check_box(box: object, dimension: int) -> tuple[tuple[float, float], ...]:
-    if isinstance(box, str) or not isinstance(box, Sequence) or len(box) != dimension:
-        raise UsageError(f"box must hold one (low, high) for each of {dimension} columns, got {box!r}; pass those.")
+    if not is_sequence(box) or len(box) != dimension:
+        raise UsageError(
+            f"box must hold one (low, high) for each of {dimension} columns, got {shown(box)}; pass those."
+        )
     bounds = []
     for pair in box:
         low, high = _check_vector("a pair of box", pair, 2)
@@ -242,8 +248,8 @@ def _check_box(box: object, dimension: int) -> tuple[tuple[float, float], ...]:
 
 def _check_vector(name: str, vector: object, dimension: int) -> tuple[float, ...]:
     """Return a vector of ``dimension`` finite numbers as a tuple of floats, or raise."""
-    if isinstance(vector, str | dict) or not isinstance(vector, Sequence | np.ndarray) or len(vector) != dimension:
-        raise UsageError(f"{name} must be {dimension} numbers, got {vector!r}; pass a sequence of that length.")
+    if not is_sequence(vector) or len(vector) != dimension:
+        raise UsageError(f"{name} must be {dimension} numbers, got {shown(vector)}; pass a sequence of that length.")
     return tuple(check_coordinate(name, value) for value in vector)
 
 

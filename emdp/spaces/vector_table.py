@@ -11,16 +11,31 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from emdp.checks import check_count
 from emdp.errors import UsageError
 from emdp.frames import to_polars
 from emdp.spaces.base import Floats
 from emdp.spaces.finite import check_labels
+from emdp.spaces.given import number_matrix, shown
 from emdp.spaces.rounding import LARGEST_COORDINATE
 
-__all__ = ["digest_of", "from_inline", "read_vectors", "to_inline"]
+__all__ = ["check_vector_names", "digest_of", "from_inline", "read_vectors", "to_inline"]
 
 Table = tuple[tuple[Any, ...], Floats]
 """Keys and their vectors, of shape (keys, dimension)."""
+
+
+def check_vector_names(vector: object) -> str | tuple[str, ...] | None:
+    """Return the name of a column of vectors, the names of columns of coordinates, or None, or raise.
+
+    >>> check_vector_names("v"), check_vector_names(["x", "y"])
+    ('v', ('x', 'y'))
+    """
+    if vector is None or isinstance(vector, str):
+        return vector
+    if isinstance(vector, list | tuple) and vector and all(isinstance(name, str) for name in vector):
+        return tuple(vector)
+    raise UsageError(f"vector must be a column's name or a list of names, got {shown(vector)}; pass a text.")
 
 
 def read_vectors(source: object, key: str | None, vector: str | Sequence[str] | None) -> Table:
@@ -94,13 +109,17 @@ def from_inline(data: Mapping[str, Any]) -> dict[str, Any]:
     [[0.0]]
     """
     if set(data) != {"keys", "dimension", "float64"}:
-        raise UsageError(f"vectors must hold keys, dimension and float64, not {sorted(data)}; pass those three.")
+        listed = shown(sorted(map(str, data)))
+        raise UsageError(f"vectors must hold keys, dimension and float64, not {listed}; pass those three.")
+    keys, dimension = data["keys"], check_count("dimension", data["dimension"])
+    if not isinstance(keys, list | tuple):
+        raise UsageError(f"vectors' keys must be a list, not {type(keys).__name__}; pass a list.")
     try:
         numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
-        matrix = numbers.astype(np.float64).reshape(len(data["keys"]), int(data["dimension"]))
-    except (binascii.Error, TypeError, ValueError) as error:
+        matrix = numbers.astype(np.float64).reshape(len(keys), dimension)
+    except (binascii.Error, TypeError, ValueError, OverflowError) as error:
         raise UsageError("vectors' float64 does not decode to one vector a key; write it anew.") from error
-    return {"key": data["keys"], "vector": matrix}
+    return {"key": keys, "vector": matrix}
 
 
 def _frame_of(source: object) -> pl.DataFrame:
@@ -128,15 +147,12 @@ def _as_matrix(values: Any) -> Any:
     nested = isinstance(values, Sequence) and len(values) > 0 and isinstance(values[0], Sequence | np.ndarray)
     if not nested or isinstance(values[0], str):
         return values
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise UsageError("vectors must hold lists of numbers of one length; repair the others.") from error
+    return number_matrix("vectors", values)
 
 
 def _known(frame: pl.DataFrame, name: str, column: str) -> str:
     if column not in frame.columns:
-        raise UsageError(f"{name}={column!r} is no column of the vectors, only {frame.columns}; name one of them.")
+        raise UsageError(f"{name}={shown(column)} is no column of the vectors, only {frame.columns}; name one of them.")
     return column
 
 

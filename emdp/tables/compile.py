@@ -42,7 +42,7 @@ USER = "user_key"
 """Name of the user column in the inner layer."""
 
 MOST_INLINE = 4
-"""Columns of a part up to which its rule is written out in every one of them."""
+"""Columns of a part up to which facts about its invalid rows are written out in every one of them."""
 
 TOKENS = "item_token"
 """Name of the column of words that a Words part makes of each message."""
@@ -108,29 +108,24 @@ def compile_items(table: Table, expressions: Sequence[Expression]) -> CompiledIt
 def item_rows(table: Table, parts: Sequence[int], *, flags: bool = False) -> exp.Select:
     """Return the inner layer: the user and the given parts' columns, one row an item.
 
-    With ``flags`` there is a column ``valid_<part>`` for each given continuous part: whether its item lay in the
-    domain before the rule. A part of many columns gets layers of its own, in which each fact that its rule asks of a
-    row is computed once.
+    It is itself made of layers, so that what a rule asks of every row is computed once: the raw columns, whether they
+    are valid, and the columns after the rule. With ``flags`` there is a column ``valid_<part>`` for each given
+    continuous part: whether its item lay in the domain before the rule.
     """
     source = _source_rows(table)
     columns = {USER: source.columns[table.user]}
-    layered: dict[int, dict[str, Sql]] = {}
+    continuous: dict[int, dict[str, Sql]] = {}
     for index in parts:
         part = table.space.parts[index]
         if part.labels is not None:
             label = source.tokens if isinstance(part, Words) else sql.cast(source.columns[part.columns[0]], "TEXT")
             columns[name_in_items(index, part.columns[0], part)] = label
             continue
-        raw = {name: _double(source.columns[name], table.schema[name]) for name in part.columns}
-        if len(raw) > MOST_INLINE:
-            own = {name: f"raw_{index}_{position}" for position, name in enumerate(raw)}
-            columns.update((own[name], value) for name, value in raw.items())
-            layered[index] = {name: sql.column(alias) for name, alias in own.items()}
-            continue
-        facts = first_facts(part, raw)
-        columns.update(_cleaned(index, part, raw, {**facts, **second_facts(part, raw, facts)}, flags))
+        names = {name: f"raw_{index}_{position}" for position, name in enumerate(part.columns)}
+        columns.update((alias, _double(source.columns[name], table.schema[name])) for name, alias in names.items())
+        continuous[index] = {name: sql.column(alias) for name, alias in names.items()}
     rows = _select(columns, source.relation)
-    return _layers(rows, columns, table.space, layered, flags) if layered else rows
+    return _cleaned_rows(rows, list(columns), table.space, continuous, flags) if continuous else rows
 
 
 def name_in_items(index: int, column: str, part: Space) -> str:
@@ -154,18 +149,31 @@ def label_text(label: Any) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def _layers(
-    rows: exp.Select, columns: Mapping[str, Sql], space: Space, layered: Mapping[int, Mapping[str, Sql]], flags: bool
+def _cleaned_rows(
+    rows: exp.Select, names: list[str], space: Space, continuous: Mapping[int, Mapping[str, Sql]], flags: bool
 ) -> exp.Select:
-    kept = list(columns)
-    first = {index: first_facts(space.parts[index], raw) for index, raw in layered.items()}
-    rows, known = _with_facts(rows, kept, first)
-    second = {index: second_facts(space.parts[index], raw, known[index]) for index, raw in layered.items()}
-    rows, more = _with_facts(rows, kept, second)
-    final = {name: sql.column(name) for name in columns if not name.startswith("raw_")}
-    for index, raw in layered.items():
-        final.update(_cleaned(index, space.parts[index], raw, {**known[index], **more[index]}, flags))
+    kept = list(names)
+    inline = {index: first_facts(space.parts[index], raw) for index, raw in continuous.items()}
+    rows, known = _with_facts(rows, kept, {index: _shared(own, continuous[index]) for index, own in inline.items()})
+    facts = {index: {**inline[index], **known[index]} for index in continuous}
+    inline = {index: second_facts(space.parts[index], raw, facts[index]) for index, raw in continuous.items()}
+    rows, known = _with_facts(rows, kept, {index: _shared(own, continuous[index]) for index, own in inline.items()})
+    final = {name: sql.column(name) for name in names if not name.startswith("raw_")}
+    for index, raw in continuous.items():
+        part, own = space.parts[index], {**facts[index], **inline[index], **known[index]}
+        cleaned = clean_columns(part, raw, own)
+        final.update((name_in_items(index, name, part), value) for name, value in cleaned.items())
+        if flags:
+            final[f"valid_{index}"] = sql.call("COALESCE", own["valid"], exp.false())
     return _select(final, rows.subquery("facts", copy=False))
+
+
+def _shared(facts: Mapping[str, Sql], columns: Mapping[str, Sql]) -> dict[str, Sql]:
+    """Return the facts to compute once a row: validity always, and all of them where many columns would repeat them.
+
+    The others are needed for invalid rows alone, and where columns are few they are written out where needed.
+    """
+    return {name: fact for name, fact in facts.items() if name == "valid" or len(columns) > MOST_INLINE}
 
 
 def _with_facts(
@@ -173,16 +181,11 @@ def _with_facts(
 ) -> tuple[exp.Select, dict[int, dict[str, Sql]]]:
     """Add facts as columns of a further layer; return it with the facts by reference, and note their names as kept."""
     new = {f"fact_{index}_{name}": value for index, own in facts.items() for name, value in own.items()}
-    layer = _select({**{name: sql.column(name) for name in kept}, **new}, rows.subquery("facts", copy=False))
-    kept += new
-    return layer, {index: {name: sql.column(f"fact_{index}_{name}") for name in own} for index, own in facts.items()}
-
-
-def _cleaned(index: int, part: Space, raw: Mapping[str, Sql], facts: Mapping[str, Sql], flags: bool) -> dict[str, Sql]:
-    columns = {name_in_items(index, name, part): value for name, value in clean_columns(part, raw, facts).items()}
-    if flags:
-        columns[f"valid_{index}"] = sql.call("COALESCE", facts["valid"], exp.false())
-    return columns
+    if new:
+        columns = {**{name: sql.column(name) for name in kept}, **new}
+        rows = _select(columns, rows.subquery("facts", copy=False))
+        kept += new
+    return rows, {index: {name: sql.column(f"fact_{index}_{name}") for name in own} for index, own in facts.items()}
 
 
 def _select(columns: Mapping[str, Sql], relation: Sql) -> exp.Select:

@@ -130,6 +130,9 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
     folder = tempfile.mkdtemp(prefix="emdp-")
     config: dict[str, str | bool | int | float | list[str]] = {
         **CLOSED,
+        # DuckDB 2.0 takes a Parquet footer's smallest and largest value for those of all records, though NaN is left
+        # out of them, and then drops the test that would have found it.
+        "disabled_optimizers": "statistics_propagation",
         # Row order means nothing to a sum, and keeping it costs memory.
         "preserve_insertion_order": "false",
         "temp_directory": folder,

@@ -1,7 +1,7 @@
 """Small builders of sqlglot trees, so that every name and literal of a statement is emitted, never pasted."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlglot import exp
 
@@ -15,11 +15,13 @@ __all__ = [
     "case",
     "cast",
     "column",
+    "combine",
     "compare",
     "divide",
     "either",
     "is_null",
     "multiply",
+    "negate",
     "number",
     "remainder",
     "subtract",
@@ -87,13 +89,24 @@ def divide(left: Sql, right: Sql) -> Sql:
     return exp.Paren(this=exp.Div(this=left, expression=right, typed=False, safe=False))
 
 
+def combine(terms: Sequence[Sql], join: Callable[[Sql, Sql], Sql]) -> Sql:
+    """Return at least one term joined by an associative operation, nested no deeper than needed.
+
+    A chain of a hundred terms would nest a hundred deep, and the tools that walk it recurse.
+    """
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return join(combine(terms[:middle], join), combine(terms[middle:], join))
+
+
 def total(terms: Iterable[Sql]) -> Sql:
     """Return the sum of at least one term, nested no deeper than needed.
 
     >>> total([column("a"), column("b"), column("c")]).sql("duckdb")
     '("a" + ("b" + "c"))'
     """
-    return _balanced(list(terms), add)
+    return combine(list(terms), add)
 
 
 def remainder(left: Sql, right: Sql) -> Sql:
@@ -113,12 +126,17 @@ def compare(left: Sql, operator: str, right: Sql) -> Sql:
 
 def both(conditions: Iterable[Sql]) -> Sql:
     """Return the conjunction of at least one condition."""
-    return _balanced(list(conditions), lambda left, right: exp.Paren(this=exp.And(this=left, expression=right)))
+    return combine(list(conditions), lambda left, right: exp.Paren(this=exp.And(this=left, expression=right)))
 
 
 def either(conditions: Iterable[Sql]) -> Sql:
     """Return the disjunction of at least one condition."""
-    return _balanced(list(conditions), lambda left, right: exp.Paren(this=exp.Or(this=left, expression=right)))
+    return combine(list(conditions), lambda left, right: exp.Paren(this=exp.Or(this=left, expression=right)))
+
+
+def negate(condition: Sql) -> Sql:
+    """Return ``NOT condition``."""
+    return exp.Paren(this=exp.Not(this=condition))
 
 
 def is_null(value: Sql) -> Sql:
@@ -134,11 +152,3 @@ def case(branches: Iterable[tuple[Sql, Sql]], default: Sql) -> Sql:
     """
     clauses = [exp.If(this=condition, true=value) for condition, value in branches]
     return exp.Case(ifs=clauses, default=default)
-
-
-def _balanced(terms: list[Sql], join: Callable[[Sql, Sql], Sql]) -> Sql:
-    # A chain of a hundred terms would nest a hundred deep, and the tools that walk it recurse.
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return join(_balanced(terms[:middle], join), _balanced(terms[middle:], join))

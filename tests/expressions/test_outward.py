@@ -59,6 +59,15 @@ def test_norms_are_upper_bounds(values: list[float]) -> None:
     assert out.norm_up(values, 2) <= math.hypot(*values) * (1 + 1e-13) + 1e-150
 
 
+def test_norms_of_sizes_whose_squares_leave_the_doubles() -> None:
+    for size in (5e-324, 1e-200, 1e200, 1.7e308):
+        assert out.norm_up([size], 2) == out.norm_up([0.0, size], 1) == size
+        assert size <= out.norm_up([size, 0.5 * size], 2) <= 1.2 * size + 5e-324
+    assert out.norm_up([1.7e308, 1.7e308], 2) == math.inf
+    assert out.norm_up([math.inf, 1.0], 2) == math.inf
+    assert out.norm_up([], 2) == out.norm_up([0.0], 2) == 0
+
+
 @pytest.mark.parametrize("call", [out.add_up, out.mul_up, out.div_up])
 def test_overflow_is_an_infinity_on_the_safe_side(call: Callable[[float, float], float]) -> None:
     arguments = {out.add_up: (1.7e308, 1.7e308), out.mul_up: (1e200, 1e200), out.div_up: (1e200, 1e-200)}[call]

@@ -119,8 +119,8 @@ def test_clusters_are_checked(cluster_of: object, within: float, message: str) -
         ([[0, -1, 1], [-1, 0, 1], [1, 1, 0]], "from 'A' to 'B' is not positive"),
         ([[0, math.nan, 1], [math.nan, 0, 1], [1, 1, 0]], "finite"),
         ([[0, math.inf, 1], [math.inf, 0, 1], [1, 1, 0]], "finite"),
-        ([[0, "x", 1], [1, 0, 1], [1, 1, 0]], "square array of numbers"),
-        ([[0, 1], [1, 0, 1], [1, 1, 0]], "square array of numbers"),
+        ([[0, "x", 1], [1, 0, 1], [1, 1, 0]], "rows of one length of numbers"),
+        ([[0, 1], [1, 0, 1], [1, 1, 0]], "rows of one length of numbers"),
     ],
 )
 def test_matrices_that_are_no_metric_are_refused(matrix: object, message: str) -> None:

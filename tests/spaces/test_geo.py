@@ -73,6 +73,26 @@ def test_range_of_distances() -> None:
     assert antipode.rounding < 0.002
 
 
+@pytest.mark.parametrize("width", [1e-9, 1e-6, 1e-3])
+def test_d_x_is_accurate_in_small_boxes_and_for_small_diameters(width: float) -> None:
+    small = Geo("lat", "lon", box=(40.7, -74.0, 40.7 + width, -74.0 + width))
+    cut = Geo("lat", "lon", box=NYC, diameter=small.diameter)
+    south, west, north, east = small.box
+    tall, wide = math.radians(north - south), math.radians(east - west) * math.cos(math.radians(south))
+    for space in (small, cut):
+        unit = space.diameter / EARTH_RADIUS
+        d = space.distances(np.array([[south, west]]), np.array([[north, west], [south, east], [south, west]]))[0]
+        assert d.tolist() == pytest.approx([tall / unit, wide / unit, 0], abs=2e-10)
+
+
+def test_d_x_is_accurate_near_the_antipode() -> None:
+    space = Geo("lat", "lon", box=(-90, -180, 90, 180))
+    for degrees in (1e-8, 1e-6, 1e-3, 0.1):
+        places = np.array([[degrees, 180.0], [0.0, 180.0 - degrees]])
+        d = space.distances(np.array([[0.0, 0.0]]), places)[0]
+        assert d.tolist() == pytest.approx([(180 - degrees) / 180] * 2, abs=2e-14)
+
+
 def test_poles() -> None:
     space = Geo("lat", "lon", box=(80, -180, 90, 180))
     assert space.diameter == pytest.approx(20 * math.pi * EARTH_RADIUS / 180, rel=1e-9)

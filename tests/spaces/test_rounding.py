@@ -38,6 +38,46 @@ def test_norm_up(vector: list[float]) -> None:
     assert rounding.norm_up([0.0, 0.0]) == 0
 
 
+@settings(max_examples=300, deadline=None)
+@given(factors=st.lists(st.floats(0, 1.7e308), max_size=4))
+def test_product_up(factors: list[float]) -> None:
+    exact = math.prod(map(Fraction, factors), start=Fraction(1))
+    found = rounding.product_up(*factors)
+    assert (found == 0) == (exact == 0)
+    if found == math.inf:
+        assert exact > Fraction(1.7e308)
+        return
+    assert Fraction(found) >= exact
+    assert found == 0 or Fraction(math.nextafter(found, 0)) < exact
+
+
+def test_fractions_beyond_the_doubles() -> None:
+    huge = Fraction(10**400)
+    assert rounding.fraction_up(huge) == math.inf
+    assert rounding.fraction_up(-huge) == -1.7976931348623157e308
+    assert rounding.fraction_up(1 / huge) == 5e-324
+    assert rounding.fraction_up(-1 / huge) == 0
+    assert rounding.quotient_up(math.inf, Fraction(1, 3)) == math.inf
+    assert rounding.quotient_up(1e300, 1e-300) == math.inf
+
+
+@settings(max_examples=200, deadline=None)
+@given(value=st.floats(allow_nan=False))
+def test_norm_of_one_number_is_its_size(value: float) -> None:
+    assert rounding.norm_up([value]) == rounding.norm_up([0.0, value]) == abs(value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(pairs=st.lists(st.tuples(st.floats(-1e-150, 1e-150), st.floats(-1e-150, 1e-150)), min_size=1, max_size=8))
+def test_dot_error_covers_products_that_underflow(pairs: list[tuple[float, float]]) -> None:
+    computed, exact, magnitude = 0.0, Fraction(0), Fraction(0)
+    for left, right in pairs:
+        computed += left * right
+        exact += Fraction(left) * Fraction(right)
+        magnitude += abs(Fraction(left) * Fraction(right))
+    assert abs(Fraction(computed) - exact) <= Fraction(rounding.dot_error(len(pairs), float(magnitude)))
+
+
 def test_widened() -> None:
     assert rounding.widened(1.0, 2.0, 0.0) == (1.0, 2.0)
     low, high = rounding.widened(1.0, 2.0, 1e-30)

@@ -1,6 +1,7 @@
 """The box theorems of the sphere by brute force, and the rounding bound against extended precision."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from emdp.spaces import sphere
 
 GLOBE = (-90.0, -180.0, 90.0, 180.0)
+EXTENDED = pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs an extended precision")
 
 
 @st.composite
@@ -76,7 +78,7 @@ def test_box_angle_is_the_farthest_pair_of_many_boxes(box: tuple[float, float, f
 def test_farthest_pair_need_not_be_corners() -> None:
     # From 60 south to 80 north, 170 degrees round: (60, 0) and (-60, 170) beat every pair of corners.
     wide = (-60.0, 0.0, 80.0, 170.0)
-    corners = sphere.chord_angles(grid(wide, 2, 2), grid(wide, 2, 2)).max()
+    corners = sphere.angle_matrix(grid(wide, 2, 2), grid(wide, 2, 2)).max()
     assert sphere.box_angle(wide) > corners + math.radians(5)
 
 
@@ -107,7 +109,7 @@ def test_longitude_constant_is_never_exceeded_and_attained(box: tuple[float, flo
         assert constant == math.inf
         return
     places = grid(box, 13, 25)
-    angles = sphere.chord_angles(places, places)
+    angles = sphere.angle_matrix(places, places)
     change = np.abs(np.subtract.outer(places[:, 1], places[:, 1]))
     assert (change <= constant * (angles + 1e-15)).all()
     edge = south if abs(south) > abs(north) else north
@@ -132,7 +134,7 @@ def exact_angles(lat: np.ndarray, lon: np.ndarray, lat0: float, lon0: float) -> 
     return np.arctan2(across, np.sin(p) * np.sin(q) + np.cos(p) * np.cos(q) * np.cos(t))
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs an extended precision")
+@EXTENDED
 def test_rounding_bound_covers_the_haversine() -> None:
     rng = np.random.default_rng(5)
     for scale in (1e-9, 1e-6, 1e-3, 1.0, 90.0):
@@ -152,8 +154,79 @@ def check_rounding(lat: np.ndarray, lon: np.ndarray, lat0: float, lon0: float) -
     errors = np.abs(computed - exact).astype(float)
     bounds = np.array([sphere.angle_error(float(value)) for value in exact])
     assert (errors <= bounds).all()
-    matrix = sphere.chord_angles(np.column_stack([lat, lon]), np.array([[lat0, lon0]]))[:, 0]
+    matrix = sphere.angle_matrix(np.column_stack([lat, lon]), np.array([[lat0, lon0]]))[:, 0]
     assert (np.abs(matrix - exact).astype(float) <= bounds).all()
+
+
+def exact_short_angles(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Angles of pairs of rows by the haversine of exact differences: to a relative error where they are small."""
+    wide = np.longdouble
+    turn = wide(4) * np.arctan(wide(1)) / wide(180)
+    exact = np.vectorize(lambda a, b: float((Fraction(a) - Fraction(b) + 180) % 360 - 180))
+    along = np.sin(exact(left[:, 0], right[:, 0]) * turn / 2)
+    across = np.sin(exact(left[:, 1], right[:, 1]) * turn / 2)
+    cosines = np.sin((90 - np.abs(wide(1) * left[:, 0])) * turn) * np.sin((90 - np.abs(wide(1) * right[:, 0])) * turn)
+    return 2 * np.arcsin(np.sqrt(along**2 + cosines * across**2))
+
+
+CENTRES = [(0.0, 0.0), (40.7, -74.0), (89.9999, 10.0), (90.0, 0.0), (-60.0, 359.0), (0.0, 180.0), (1e-7, -180.0)]
+
+
+@EXTENDED
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1e-3, 1.0, 20.0, 90.0])
+@pytest.mark.parametrize("opposite", [False, True], ids=["near", "antipodal"])
+def test_angles_are_within_their_stated_error_everywhere(scale: float, opposite: bool) -> None:
+    rng = np.random.default_rng(7)
+    for lat0, lon0 in CENTRES:
+        lat = np.clip(lat0 + rng.normal(scale=scale, size=500), -90, 90)
+        lon = np.clip(lon0 + rng.normal(scale=scale, size=500), -180, 360)
+        if opposite:
+            lat, lon = -lat, (lon + 360) % 360 - 180
+        matrix = sphere.angle_matrix(np.column_stack([lat, lon]), np.array([[lat0, lon0]]))[:, 0]
+        assert np.abs(matrix - exact_angles(lat, lon, lat0, lon0)).max() <= 1.5e-14
+
+
+@EXTENDED
+@pytest.mark.parametrize("unit", [1e-4 * (1 - 1e-9), 1e-6, 1e-11, 1e-15])
+def test_short_angles_have_a_small_relative_error(unit: float) -> None:
+    rng = np.random.default_rng(8)
+    degrees = math.degrees(unit)
+    for lat0, lon0 in CENTRES:
+        polar = 90.0 if 90 - abs(lat0) < 3 * degrees else None  # there any two longitudes are near
+        left, right = (
+            np.column_stack(
+                [
+                    np.clip(lat0 + rng.normal(scale=degrees / 3, size=300), -90, 90),
+                    np.clip(lon0 + rng.normal(scale=polar or degrees / 3, size=300), -180, 360),
+                ]
+            )
+            for _ in range(2)
+        )
+        # the other side of the seam, where the same places have longitudes a whole turn away
+        right[::3, 1] += np.where(right[::3, 1] <= 0, 360.0, -360.0) if lon0 in {0.0, -180.0} else 0.0
+        right[:, 1] = np.clip(right[:, 1], -180, 360)
+        angles = np.diag(sphere.angle_matrix(left, right, unit=unit))
+        exact = exact_short_angles(left, right)
+        near = exact <= unit
+        assert near.sum() >= 20
+        assert (np.abs(angles - exact)[near] <= 1e-14 * exact[near]).all()
+        assert (angles[~near] >= unit).all()
+
+
+def test_angles_across_the_seam_and_at_the_antipode() -> None:
+    seam = sphere.angle_matrix(np.array([[10.0, 180.0]]), np.array([[10.0, -180.0], [10.0, -179.99999]]), unit=1e-5)
+    assert seam[0, 0] == 0
+    assert seam[0, 1] == pytest.approx(math.radians(360 - 180 - 179.99999) * math.cos(math.radians(10)), rel=1e-12)
+    assert sphere.angle_matrix(np.array([[30.0, 20.0]]), np.array([[-30.0, 200.0]]))[0, 0] == math.pi
+    assert sphere.angle_matrix(np.zeros((0, 2)), np.zeros((3, 2)), unit=1e-9).shape == (0, 3)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-5])
+def test_matrices_are_symmetric_with_a_diagonal_of_0(unit: float) -> None:
+    places = np.vstack([grid((-90.0, -180.0, 90.0, 180.0), 9, 9), grid((40.0, -74.0, 40.0001, -73.9999), 5, 5)])
+    matrix = sphere.angle_matrix(places, places, unit=unit)
+    assert np.array_equal(matrix, matrix.T)
+    assert not np.diag(matrix).any()
 
 
 def test_rounding_bound_is_small_where_it_can_be() -> None:

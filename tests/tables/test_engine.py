@@ -6,9 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 import emdp
+from emdp.errors import DataRuleError
 from emdp.expressions import evaluate
 from emdp.tables import Table, mean_of_user_means, read
 
@@ -246,3 +248,38 @@ def test_a_vector_of_many_columns_has_the_same_rule(shape: dict[str, object], ru
     expressions = [emdp.dot(generator.normal(size=60)), emdp.distance_to([0.1] * 60), emdp.col("v7")]
     for value, expression in zip(mean_of_user_means(table, expressions).open(), expressions, strict=True):
         assert float(value) == pytest.approx(reference(table, frame, expression), rel=1e-11, abs=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["clamp", "neutral"])
+@pytest.mark.parametrize("writer", ["polars", "pyarrow"])
+def test_nan_is_found_though_the_footer_of_a_file_leaves_it_out(writer: str, rule: str, tmp_path: object) -> None:
+    """DuckDB 2.0 would trust the footer's smallest and largest value, and take every row for valid."""
+    count = 3000
+    frame = pl.DataFrame(
+        {
+            "user": [number % 12 for number in range(count)],
+            "lat": [math.nan if number % 5 == 0 else 40.7 for number in range(count)],
+            "lon": [-74.0] * count,
+            "x": [math.nan if number % 7 == 0 else 1.0 for number in range(count)],
+        }
+    )
+    path = f"{tmp_path}/t.parquet"
+    if writer == "polars":
+        frame.write_parquet(path)
+    else:
+        pq.write_table(frame.to_arrow(), path)
+    for space, expression in (
+        (emdp.Geo("lat", "lon", **GEO, on_invalid=rule), emdp.distance_to(MIDTOWN)),
+        (emdp.Interval("x", 0, 5, on_invalid=rule), emdp.col("x")),
+    ):
+        table = read(path, user="user", space=space, users=12)
+        table.validate()
+        (value,) = mean_of_user_means(table, [expression]).open()
+        assert float(value) == pytest.approx(reference(table, frame, expression), rel=1e-12)
+        strict = read(path, user="user", space=type(space)(**_arguments(space)), users=12)
+        with pytest.raises(DataRuleError):
+            strict.validate()
+
+
+def _arguments(space: emdp.Space) -> dict[str, object]:
+    return {name: value for name, value in space.to_json().items() if name not in {"kind", "on_invalid"}}
