@@ -11,7 +11,9 @@ different grid points; so no larger sensitivity repairs it, and it is stated as 
 ``slack_epsilon`` and ``slack_delta`` have the meaning of :mod:`emdp.privacy.events`: with ``P, Q`` the laws
 of the answer on two neighbours and ``P', Q'`` those of the ideal mechanism (the exact statistic, continuous
 noise) at their distance, for every ``t``, ``H_{t exp(slack_epsilon)}(P || Q) <= exp(slack_epsilon) H_t(P' ||
-Q') + slack_delta``. Each mechanism proves its own.
+Q') + slack_delta``. Each mechanism proves its own. With pure noise ``H_t(P' || Q') = 0`` at ``t = exp(alpha
+d_em)``, so that the answer is ``(alpha d_em + slack_epsilon, 0)``; with a delta the factor would matter, and
+:mod:`emdp.mechanisms.gaussian` calibrates sigma so that it does not.
 
 Noise is drawn for zero and added in Python integers, so nothing overflows, whatever the statistic.
 """
@@ -24,12 +26,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from emdp.checks import check_count, check_finite, check_positive, check_unit_interval
+from emdp.checks import check_count, check_positive, check_unit_interval
 from emdp.errors import UsageError
 from emdp.privacy.calibration import laplace_scale
 from emdp.privacy.events import Event, GuaranteeEvent
 from emdp.privacy.guarantees import EmdDP, Guarantee
-from emdp.privacy.rounding import float_up, root_up
+from emdp.privacy.rounding import check_bound, float_at_least, float_up, root_up
 
 __all__ = ["GRID_BITS", "MAX_MULTIPLE_BITS", "AdditiveMechanism", "float_at_least", "independent_tail"]
 
@@ -71,8 +73,7 @@ class AdditiveMechanism(ABC):
 
     Guarantee
     ---------
-    ``(alpha d_em + slack_epsilon, delta)`` at distance ``d_em``: the theorem of the subclass and the lemma
-    above.
+    ``(alpha d_em + slack_epsilon, delta)`` at distance ``d_em``: the grid theorem of the subclass.
     """
 
     name: ClassVar[str]
@@ -87,7 +88,7 @@ class AdditiveMechanism(ABC):
 
     def __post_init__(self) -> None:
         for field in ("sensitivity", "statistic_error", "magnitude"):
-            value = check_finite(field, getattr(self, field))
+            value = check_bound(field, getattr(self, field))
             if value < 0:
                 raise UsageError(f"{field} must be at least 0, got {value}; pass its public bound.")
             object.__setattr__(self, field, value)
@@ -121,12 +122,7 @@ class AdditiveMechanism(ABC):
 
         0 for a constant statistic, which is not rounded.
         """
-        if self.is_exact:
-            return 0.0
-        exponent = math.frexp(self.scale)[1] - 1 - GRID_BITS
-        if self.magnitude > 0:
-            exponent = max(exponent, math.frexp(self.magnitude)[1] - MAX_MULTIPLE_BITS)
-        return math.ldexp(1.0, exponent)
+        return 0.0 if self.is_exact else self._grid_for(self.scale)
 
     @property
     def noise_units(self) -> float:
@@ -166,7 +162,7 @@ class AdditiveMechanism(ABC):
         float
             Quantile of the noise on the lattice plus half a grid step for rounding, rounded outward.
         """
-        tail = 1.0 - check_unit_interval("level", level)
+        tail = _tail_below(level)
         return 0.0 if self.is_exact else self._width(self._coordinate_units(tail))
 
     def simultaneous_half_width(self, level: float) -> float:
@@ -177,7 +173,7 @@ class AdditiveMechanism(ABC):
         level : float
             In (0, 1), for all coordinates together.
         """
-        tail = 1.0 - check_unit_interval("level", level)
+        tail = _tail_below(level)
         return 0.0 if self.is_exact else self._width(self._simultaneous_units(tail))
 
     def event(self, kind: Guarantee | None = None) -> Event:
@@ -228,6 +224,12 @@ class AdditiveMechanism(ABC):
     def _rounding(self) -> Fraction:
         # h of the module's lemma.
         return self._ones * (Fraction(self.grid) + 2 * Fraction(self.statistic_error))
+
+    def _grid_for(self, scale: float) -> float:
+        exponent = math.frexp(scale)[1] - 1 - GRID_BITS
+        if self.magnitude > 0:
+            exponent = max(exponent, math.frexp(self.magnitude)[1] - MAX_MULTIPLE_BITS)
+        return math.ldexp(1.0, exponent)
 
     def _width(self, units: int) -> float:
         return float_at_least((units + Fraction(1, 2)) * Fraction(self.grid))
@@ -289,20 +291,19 @@ class AdditiveMechanism(ABC):
         """Return the standard deviation of ``z_1``."""
 
 
-def float_at_least(number: Fraction) -> float:
-    """Return the smallest float whose binary value is at least ``number``.
-
-    >>> float_at_least(Fraction(1, 3)) >= Fraction(1, 3), float_at_least(Fraction(1, 4))
-    (True, 0.25)
-    """
-    result = float(number)
-    return result if Fraction(result) >= number else math.nextafter(result, math.inf)
-
-
 def independent_tail(tail: float, dimension: int) -> float:
     """Return the tail that each of ``dimension`` independent coordinates may have for ``tail`` together.
 
     >>> independent_tail(0.05, 1), round(independent_tail(0.05, 2), 6)
     (0.05, 0.025321)
     """
-    return tail if dimension == 1 else -math.expm1(math.log1p(-tail) / dimension) * (1.0 - 2.0**-40)
+    if dimension == 1 or tail >= 1:
+        return tail
+    return -math.expm1(math.log1p(-tail) / dimension) * (1.0 - 2.0**-40)
+
+
+def _tail_below(level: float) -> float:
+    # The largest float at most 1 - level: never 1, also where 1 - level would be rounded to it.
+    covered = check_unit_interval("level", level)
+    tail = 1.0 - covered
+    return tail if Fraction(tail) <= 1 - Fraction(covered) else math.nextafter(tail, 0.0)

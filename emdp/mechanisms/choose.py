@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from emdp.checks import check_count, check_finite, check_unit_interval
+from emdp.checks import check_count, check_unit_interval
 from emdp.errors import UsageError
 from emdp.mechanisms.base import AdditiveMechanism, float_at_least
-from emdp.mechanisms.gaussian import GaussianMechanism
+from emdp.mechanisms.gaussian import GaussianMechanism, least_gaussian_delta
 from emdp.mechanisms.k_norm import KNormMechanism
 from emdp.mechanisms.laplace import LaplaceMechanism
 from emdp.noise.k_norm import MAX_DIMENSION
-from emdp.privacy.rounding import root_up
+from emdp.privacy.calibration import LARGEST_ALPHA
+from emdp.privacy.rounding import check_bound, root_up
 
 __all__ = ["Choice", "choose"]
 
@@ -53,7 +54,8 @@ def choose(
         given follows from the other: the 2-norm is at most the 1-norm, the 1-norm at most
         ``sqrt(dimension)`` 2-norms.
     delta : float
-        0 allows Laplace and K-norm noise only; above 0 Gaussian noise too.
+        0 allows Laplace and K-norm noise only; above 0 Gaussian noise too, from about 5e-31 times the dimension
+        and up to ``alpha = 1e12``.
     dimension : int
         Number of coordinates; K-norm noise reaches 24.
     statistic_error, magnitude : float
@@ -86,10 +88,11 @@ def choose(
         candidates.append(KNormMechanism(sensitivity=change_2, **shared))
     elif dimension > MAX_DIMENSION:
         remarks.append(f"K-norm reaches {MAX_DIMENSION} coordinates")
-    if delta > 0:
+    least = least_gaussian_delta(dimension)
+    if delta > least and alpha <= LARGEST_ALPHA:
         candidates.append(GaussianMechanism(sensitivity=change_2, delta=delta, **shared))
     else:
-        remarks.append("Gaussian needs a delta")
+        remarks.append(_without_gaussian(delta, least))
     candidates.sort(key=lambda candidate: candidate.expected_absolute_error)
     return Choice(candidates[0], _reason(candidates, remarks))
 
@@ -98,11 +101,19 @@ def _both_norms(change_1: float | None, change_2: float | None, dimension: int) 
     if change_1 is None and change_2 is None:
         raise UsageError("sensitivity_1 or sensitivity_2 must be given; pass the bound in the norm you know.")
     if change_2 is not None:
-        check_finite("sensitivity_2", change_2)
+        change_2 = check_bound("sensitivity_2", change_2)
         implied = float_at_least(Fraction(change_2) * Fraction(root_up(Fraction(dimension))))
-        change_1 = implied if change_1 is None else min(check_finite("sensitivity_1", change_1), implied)
-    change_1 = check_finite("sensitivity_1", change_1)
+        change_1 = implied if change_1 is None else min(check_bound("sensitivity_1", change_1), implied)
+    change_1 = check_bound("sensitivity_1", change_1)
     return change_1, change_1 if change_2 is None else min(change_2, change_1)
+
+
+def _without_gaussian(delta: float, least: float) -> str:
+    if delta == 0:
+        return "Gaussian needs a delta"
+    return (
+        f"Gaussian needs a delta above {least:.3g}" if delta <= least else f"Gaussian reaches alpha {LARGEST_ALPHA:g}"
+    )
 
 
 def _reason(candidates: list[AdditiveMechanism], remarks: list[str]) -> str:

@@ -3,8 +3,8 @@
 Theorem (EMD 2, "Gaussian calibration"; Balle and Wang 2018). If ``||T(D) - T(D')||_2 <= l d_em``, then
 adding independent ``N(0, sigma^2)`` to every coordinate is ``(alpha, delta)`` d_em-DP when, with ``mu =
 l/sigma``, ``Phi(mu/2 - alpha/mu) - e^alpha Phi(-mu/2 - alpha/mu) <= delta``: at ``d_em < 1`` the left side,
-with ``alpha d_em`` and ``mu d_em``, is smaller (EMD 2 and 7). ``scale`` is that sigma at ``delta -
-slack_delta`` (:mod:`emdp.privacy.calibration`).
+with ``alpha d_em`` and ``mu d_em``, is smaller (EMD 2 and 7). ``scale`` is that sigma at ``(1 - a) (delta -
+slack_delta)``, ``a`` at least that of step 1 below (:mod:`emdp.privacy.calibration`).
 
 Theorem (grid). Here ``Z`` has independent discrete Gaussian coordinates of scale ``s = sigma/g >= sqrt(d)``,
 and is added to the statistic rounded to the grid ``g``. With ``h = sqrt(d) (g + 2 e)`` of
@@ -13,7 +13,8 @@ continuous mechanism is
 
     ``slack_epsilon = L eta + eta^2/2 + d (1 + K^2)/(24 s^2)``,  ``slack_delta = (2 d + 1) e^{-72}``
 
-(the first about ``1.1e-11 sqrt(d)`` where ``e`` does not matter, the second ``1.1e-31 d``).
+(the first about ``1.1e-11 sqrt(d)`` where ``e`` does not matter, the second ``1.1e-31 d``), and the answer is
+``(alpha d_em + slack_epsilon, delta)``.
 
 Proof, in three steps.
 
@@ -33,6 +34,10 @@ Proof, in three steps.
    ``N(m, 1)`` and ``N(0, 1)`` with ``m = mu d_em + eta``. Between ``N(m, 1)`` and ``N(mu d_em, 1)`` the log
    ratio under the first is ``N(eta^2/2, eta^2)``, above ``L eta + eta^2/2`` with probability ``Phi(-L) <=
    e^{-72}/2``: next to the ideal pair this costs that epsilon and that delta, times ``e^a <= 2``.
+
+Together ``H_{t exp(slack_epsilon)} <= e^a H_t + slack_delta``, ``H_t`` of the ideal pair. That is the slack, since
+``a <= slack_epsilon``; and at ``t = exp(alpha d_em)``, where ``H_t <= (1 - a) (delta - slack_delta)``, it is at most
+``delta``, since ``e^a (1 - a) <= 1``.
 
 Stating rounding as an epsilon and not as a total variation (``g sqrt(d)/(2 sigma)`` in delta, EMD 8.5) keeps
 a statistic's floating-point error, which may be 1e-7 of sigma, out of a delta of 1e-10.
@@ -58,13 +63,16 @@ from emdp.privacy.events import Event, GaussianEvent
 from emdp.privacy.guarantees import Guarantee
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
-__all__ = ["GaussianMechanism"]
+__all__ = ["GaussianMechanism", "least_gaussian_delta"]
 
 _REACH = 12
 # L of the module's theorem: how many sigmas of noise the comparison with the continuous law covers.
 
 _BEYOND = Fraction(math.exp(-0.5 * _REACH**2)) * (1 + Fraction(1, 2**40))
 # At least exp(-72), about 5.4e-32.
+
+_LARGEST_CELLS = Fraction(1, 24)
+# Of a in the module's theorem, on the coarsest grid that is accepted.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +94,7 @@ class GaussianMechanism(AdditiveMechanism):
     @property
     def slack_delta(self) -> float:
         """The part of ``delta`` that covers the grid: noise beyond 12 sigmas."""
-        return 0.0 if self.is_exact else float_up((2 * self.dimension + 1) * _BEYOND)
+        return 0.0 if self.is_exact else least_gaussian_delta(self.dimension) / 2
 
     def _law_theorem(self) -> str:
         return "Gaussian noise by its exact profile, l in the 2-norm, is (alpha, delta) d_em-DP (EMD 2, EMD 8.5)"
@@ -113,15 +121,20 @@ class GaussianMechanism(AdditiveMechanism):
 
     def _check_law(self) -> None:
         check_unit_interval("delta", self.delta)
-        if self.delta <= 2.0 * self.slack_delta:
+        least = least_gaussian_delta(self.dimension)
+        if not self.is_exact and self.delta <= least:
             raise UsageError(
-                f"delta must be above {2.0 * self.slack_delta} for Gaussian noise of this dimension, got "
+                f"delta must be above {least} for Gaussian noise of this dimension, got "
                 f"{self.delta}; pass a larger delta, or use Laplace or K-norm noise."
             )
 
     def _scale(self) -> float:
-        remaining = float_down(as_decimal(self.delta) - as_decimal(self.slack_delta))
-        return gaussian_sigma(self.alpha, remaining, self.sensitivity)
+        room = as_decimal(self.delta) - as_decimal(self.slack_delta)
+        least = gaussian_sigma(self.alpha, float_down(room), self.sensitivity)
+        # A larger sigma has sigma/g at least half as large (g is a power of two), so a is at most this one; and
+        # never above 1/24, as sigma/g >= sqrt(d).
+        cells = self.dimension * (Fraction(self._grid_for(least)) / Fraction(least)) ** 2 / 6
+        return gaussian_sigma(self.alpha, float_down(room * (1 - min(cells, _LARGEST_CELLS))), self.sensitivity)
 
     def _draw(self) -> Sequence[int]:
         return draw_discrete_gaussian(self.noise_units, self.dimension)
@@ -137,3 +150,12 @@ class GaussianMechanism(AdditiveMechanism):
 
     def _standard_deviation_units(self) -> float:
         return discrete_gaussian_standard_deviation(self.noise_units)
+
+
+def least_gaussian_delta(dimension: int) -> float:
+    """Return the delta that Gaussian noise must be given more than: twice its ``slack_delta``.
+
+    >>> least_gaussian_delta(1) < 1e-30
+    True
+    """
+    return 2.0 * float_up((2 * dimension + 1) * _BEYOND)

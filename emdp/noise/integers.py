@@ -1,5 +1,6 @@
 """Integers from opendp's exact samplers, and the range of scales that every sampler here accepts.
- opendp 0.16 draws the discrete Laplace and the discrete Gaussian law of Canonne, Kamath and Steinke 2020
+
+opendp 0.16 draws the discrete Laplace and the discrete Gaussian law of Canonne, Kamath and Steinke 2020
 (CKS20, arXiv 2004.00010, algorithms 1 to 3) in rational arithmetic: a float scale is converted exactly, no
 float is used afterwards, and the result is cut to the ends of a signed 64-bit integer. Its bytes come from
 OpenSSL's private generator, a stream keyed from the operating system (opendp 0.15 and later; in 0.14.1 and

@@ -96,8 +96,9 @@ def draw_k_norm(scale: float, dimension: int, size: int) -> list[tuple[int, ...]
         If an argument is out of its range.
 
     References
-    ---------- Hardt and Talwar, "On the geometry of differential privacy" (arXiv 0907.3754); the module's
-    text proves exactness.
+    ----------
+    Hardt and Talwar, "On the geometry of differential privacy" (arXiv 0907.3754); the module's text proves
+    exactness.
 
     >>> len(draw_k_norm(2.0**40, 3, 1)[0]), draw_k_norm(1.0, 2, 0)
     (3, [])

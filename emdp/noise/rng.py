@@ -1,7 +1,10 @@
-"""The only source of random bits in emdp: the operating system's generator, or the test switch's.
+"""Where random bits come from: opendp's generator, the operating system's, or the test switch's.
 
-Every draw of the package starts from :func:`random_bytes`. :mod:`emdp.testing` alone replaces the source, by
-entering :func:`seeded_source`; whatever is drawn inside is reproducible and therefore not private.
+Outside the test switch the integers of noise are drawn by opendp (:mod:`emdp.noise.integers`), whose bytes come
+from OpenSSL's private generator, seeded by the operating system; they do not pass through this file. The bits that
+accept or refuse a K-norm proposal (:mod:`emdp.noise.k_norm`) are :func:`random_bytes`, from the operating system.
+:mod:`emdp.testing` alone replaces both, by entering :func:`seeded_source`; whatever is drawn inside is reproducible
+and therefore not private.
 """
 
 import os
@@ -36,13 +39,13 @@ def is_seeded() -> bool:
 
 
 def seeded_generator() -> np.random.Generator | None:
-    """Return the test switch's generator, or None where the operating system's bits must be used."""
+    """Return the test switch's generator, or None outside it, where draws must be private."""
     return _seeded.get()
 
 
 @contextmanager
 def seeded_source(seed: int) -> Iterator[None]:
-    """Replace the operating system's bits by a seeded stream: for :mod:`emdp.testing` only.
+    """Replace all random bits by a seeded stream: for :mod:`emdp.testing` only.
 
     Parameters
     ----------

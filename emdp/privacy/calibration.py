@@ -27,9 +27,12 @@ import numpy as np
 from emdp.checks import check_finite, check_positive, check_range, check_unit_interval
 from emdp.errors import UsageError
 from emdp.privacy.quadrature import unit_quadrature
-from emdp.privacy.rounding import as_decimal, quotient_up
+from emdp.privacy.rounding import as_decimal, check_bound, float_at_least, quotient_up
 
 __all__ = [
+    "LARGEST_ALPHA",
+    "LARGEST_MU",
+    "SMALLEST_MU",
     "gaussian_alpha",
     "gaussian_delta",
     "gaussian_mu",
@@ -38,6 +41,10 @@ __all__ = [
     "safe_gaussian_delta",
 ]
 
+LARGEST_ALPHA = 1e12
+"""Largest alpha that Gaussian noise is stated at: no larger one protects anything, and floats could not follow."""
+SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
+"""Between these the profile's terms are floats with room to spare."""
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 """ln sqrt(2 pi)."""
 _NARROW = 0.5
@@ -56,9 +63,10 @@ def gaussian_delta(alpha: float, mu: float, d: float = 1.0) -> float:
     Parameters
     ----------
     alpha : float
-        Per unit of ``d_em``, at least 0; for a guarantee at one distance its epsilon.
+        Per unit of ``d_em``, in [0, 1e12]; for a guarantee at one distance its epsilon.
     mu : float
-        ``sensitivity/sigma``, above 0; for several Gaussian releases the root of the sum of the squares.
+        ``sensitivity/sigma``, in [1e-100, 1e100]; for several Gaussian releases the root of the sum of the
+        squares.
     d : float
         Earth-mover distance in [0, 1].
 
@@ -76,7 +84,7 @@ def gaussian_delta(alpha: float, mu: float, d: float = 1.0) -> float:
     >>> gaussian_delta(1.0, 1.0, d=0.0)
     0.0
     """
-    level, ratio = _check_level(alpha), check_positive("mu", mu)
+    level, ratio = _check_level(alpha), check_range("mu", mu, SMALLEST_MU, LARGEST_MU)
     distance = check_range("d", d, 0.0, 1.0)
     return math.exp(_log_profile(level, ratio, distance)) if distance > 0 else 0.0
 
@@ -84,10 +92,12 @@ def gaussian_delta(alpha: float, mu: float, d: float = 1.0) -> float:
 def safe_gaussian_delta(alpha: float, mu: float) -> float:
     """Return :func:`gaussian_delta` at ``d = 1`` raised by a bound of its rounding error: an upper bound.
 
+    It rises with ``mu``, so a ``mu`` below ``SMALLEST_MU`` counts as that.
+
     >>> 1 < safe_gaussian_delta(1.0, 1.0) / gaussian_delta(1.0, 1.0) < 1 + 1e-8
     True
     """
-    return _safe_profile(_check_level(alpha), check_positive("mu", mu))
+    return _safe_profile(_check_level(alpha), _check_mu(mu))
 
 
 def gaussian_mu(alpha: float, delta: float) -> float:
@@ -96,14 +106,22 @@ def gaussian_mu(alpha: float, delta: float) -> float:
     Parameters
     ----------
     alpha : float
-        At least 0.
+        In [0, 1e12].
     delta : float
         In (0, 1).
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range, or ``mu`` would be below 1e-100.
 
     >>> round(1 / gaussian_mu(25.0, 1e-12), 6)
     0.334336
     """
-    return _solve_mu(_check_level(alpha), _check_delta(delta))
+    result = _solve_mu(_check_level(alpha), _check_delta(delta))
+    if result < SMALLEST_MU:
+        raise UsageError(f"delta = {delta} is too small for Gaussian noise at alpha = {alpha}; pass a larger one.")
+    return result
 
 
 def gaussian_sigma(alpha: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -112,7 +130,7 @@ def gaussian_sigma(alpha: float, delta: float, sensitivity: float = 1.0) -> floa
     Parameters
     ----------
     alpha : float
-        Per unit of ``d_em``, at least 0; for a guarantee at one distance (user-level, discrete) its epsilon.
+        Per unit of ``d_em``, in [0, 1e12]; for a guarantee at one distance (user-level, discrete) its epsilon.
     delta : float
         In (0, 1).
     sensitivity : float
@@ -137,7 +155,7 @@ def gaussian_sigma(alpha: float, delta: float, sensitivity: float = 1.0) -> floa
     >>> [f"{gaussian_sigma(alpha, 1e-6):.6g}" for alpha in (1, 5, 25, 0.2)]
     ['4.22468', '0.980049', '0.260238', '18.9888']
     """
-    size = check_positive("sensitivity", sensitivity)
+    size = check_positive("sensitivity", check_bound("sensitivity", sensitivity))
     return quotient_up(size, gaussian_mu(alpha, delta))
 
 
@@ -147,7 +165,7 @@ def gaussian_alpha(mu: float, delta: float) -> float:
     Parameters
     ----------
     mu : float
-        ``sensitivity/sigma``, above 0.
+        ``sensitivity/sigma``, above 0 and at most 1e100; below 1e-100 it counts as that.
     delta : float
         In (0, 1).
 
@@ -156,7 +174,7 @@ def gaussian_alpha(mu: float, delta: float) -> float:
     >>> gaussian_alpha(1e-9, 0.01)
     0.0
     """
-    ratio, target = check_positive("mu", mu), _check_delta(delta)
+    ratio, target = _check_mu(mu), _check_delta(delta)
     if _safe_profile(0.0, ratio) <= target:
         return 0.0
     high = 1.0
@@ -184,16 +202,21 @@ def laplace_scale(alpha: float, sensitivity: float) -> float:
     6.0
     """
     level = as_decimal(check_positive("alpha", alpha))
-    size = Fraction(check_positive("sensitivity", sensitivity))
-    scale = float(size / level)
-    return scale if size <= level * Fraction(scale) else math.nextafter(scale, math.inf)
+    size = Fraction(check_positive("sensitivity", check_bound("sensitivity", sensitivity)))
+    return float_at_least(size / level)
 
 
 def _check_level(alpha: object) -> float:
     level = check_finite("alpha", alpha)
     if level < 0:
         raise UsageError(f"alpha must be at least 0, got {level}; pass a number that is not negative.")
+    if level > LARGEST_ALPHA:
+        raise UsageError(f"alpha must be at most {LARGEST_ALPHA} for Gaussian noise, got {level}; pass a smaller one.")
     return level
+
+
+def _check_mu(mu: object) -> float:
+    return max(check_range("mu", check_positive("mu", mu), 0.0, LARGEST_MU), SMALLEST_MU)
 
 
 def _check_delta(delta: object) -> float:
@@ -226,9 +249,10 @@ def _bisect(is_good: Callable[[float], bool], *, good: float, bad: float) -> flo
 @lru_cache(maxsize=4096)
 def _safe_profile(alpha: float, mu: float) -> float:
     # x = alpha/mu - mu/2 is rounded at the size of its terms, and ln delta moves by about (1 + |x|) times as
-    # much
+    # much; a divergence is never above 1
     slope = 1 + abs(alpha / mu - mu / 2)
-    return math.exp(_log_profile(alpha, mu, 1.0)) * (1 + _MARGIN + 8 * _UNIT * slope * (alpha / mu + mu))
+    error = 8 * _UNIT * slope * (alpha / mu + mu)
+    return math.exp(min(0.0, _log_profile(alpha, mu, 1.0) + math.log1p(_MARGIN) + error))
 
 
 def _log_profile(alpha: float, mu: float, d: float) -> float:

@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +31,16 @@ from emdp.checks import check_range, check_unit_interval
 from emdp.errors import UsageError
 from emdp.privacy.calibration import gaussian_alpha
 from emdp.privacy.conversions import conversion_factor
+from emdp.privacy.event_base import check_event
 from emdp.privacy.events import BatchEvent, Event, LaplaceEvent
 from emdp.privacy.guarantees import EmdDP, Guarantee
 from emdp.privacy.losses import SMALLEST_DELTA, LossPairs, smallest_level
 from emdp.privacy.rounding import as_decimal, float_down, float_up, root_up
 
-__all__ = ["Total", "compose", "epsilon_curve", "price_batch", "tight"]
+__all__ = ["Total", "check_price", "compose", "epsilon_curve", "price_batch", "tight"]
+
+_PRICE_TOLERANCE = Fraction(1, 10**9)
+"""Relative, on a batch's price: what another machine's rounding may change in a price that it computed."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ def tight(events: Sequence[Event], delta: float, *, kind: Guarantee | None = Non
     >>> round(tight([GuaranteeEvent(EmdDP(0.1))] * 100, 1e-6).guarantee.level, 2)
     4.77
     """
-    return _smallest(_collect(events, kind), delta, with_losses=True)
+    return _smallest(_collect(events, kind), check_unit_interval("delta", delta, zero=True), with_losses=True)
 
 
 def price_batch(events: Sequence[Event], delta: float | None = None) -> BatchEvent:
@@ -132,6 +137,34 @@ def price_batch(events: Sequence[Event], delta: float | None = None) -> BatchEve
     parts = _collect(events, None)
     total = _smallest(parts, delta, with_losses=delta is not None)
     return BatchEvent(parts.events, total.guarantee.level, total.guarantee.delta, total.slack_epsilon)
+
+
+@lru_cache(maxsize=4096)
+def check_price(batch: BatchEvent) -> None:
+    """Check that a batch's price covers its events, by one of the bounds that :func:`price_batch` chooses from.
+
+    Sums are compared exactly, the other bounds to a relative 1e-9 (a ledger may come from another machine).
+
+    Raises
+    ------
+    UsageError
+        If ``alpha`` and ``slack_epsilon`` are less than every bound at the batch's ``delta``.
+
+    >>> from emdp.privacy.events import GuaranteeEvent
+    >>> check_price(price_batch([GuaranteeEvent(EmdDP(0.1))] * 100, 1e-6))
+    """
+    parts = _collect(batch.events, None)
+    level, slack = as_decimal(batch.alpha), as_decimal(batch.slack_epsilon)
+    if parts.delta <= as_decimal(batch.delta) and parts.level <= level and parts.slack <= slack:
+        return
+    share = 1 - _PRICE_TOLERANCE
+    for least, slack_needed in _finer_bounds(parts, batch.delta, 1.0, with_losses=True):
+        if level >= as_decimal(least) * share and slack >= as_decimal(slack_needed) * share:
+            return
+    raise UsageError(
+        f"alpha = {batch.alpha} with delta = {batch.delta} and slack_epsilon = {batch.slack_epsilon} is less than "
+        "the batch's events cost; take price_batch(events, delta)."
+    )
 
 
 def epsilon_curve(
@@ -159,6 +192,9 @@ def epsilon_curve(
     array([0. , 0.5, 2. ])
     """
     parts = _collect(events, kind)
+    check_unit_interval("delta", delta, zero=True)
+    if not isinstance(distances, Iterable):
+        raise UsageError(f"distances must be a sequence of numbers, not {type(distances).__name__}; pass a list.")
     if not isinstance(parts.kind, EmdDP):
         raise UsageError(f"epsilon_curve needs events stated as EmdDP, not as {parts.kind.kind_name}; pass those.")
     line = _smallest(parts, delta, with_losses=True)
@@ -199,8 +235,12 @@ class _Parts:
 
 
 def _collect(events: Sequence[Event], kind: Guarantee | None) -> _Parts:
-    if not events:
-        raise UsageError("events must hold at least one event; pass the batch's releases.")
+    if not isinstance(events, Sequence) or not events:
+        raise UsageError("events must hold at least one event; pass a list of the batch's releases.")
+    for event in events:
+        check_event(event)
+    if kind is not None and not isinstance(kind, Guarantee):
+        raise UsageError(f"kind must be a Guarantee, not {type(kind).__name__}; pass a guarantee of that kind.")
     flat = tuple(m for event in events for m in (event.events if isinstance(event, BatchEvent) else (event,)))
     target = (flat[0].guarantee if kind is None else kind).kind
     for event in flat:
@@ -249,18 +289,24 @@ def _smallest(parts: _Parts, delta: float | None, *, with_losses: bool) -> Total
 
 def _bounds(parts: _Parts, delta: float, d: float, *, with_losses: bool) -> list[tuple[float, float]]:
     """Return ``(epsilon at distance d, slack)`` of every bound that applies."""
+    bounds = _finer_bounds(parts, delta, d, with_losses=with_losses)
+    if parts.delta <= as_decimal(delta):
+        bounds.append((float_up(parts.level * as_decimal(d)), float_up(parts.slack)))
+    return bounds
+
+
+def _finer_bounds(parts: _Parts, delta: float, d: float, *, with_losses: bool) -> list[tuple[float, float]]:
+    """Return the bounds other than sums."""
     wanted, distance = as_decimal(delta), as_decimal(d)
-    slack = float_up(parts.slack)
     bounds = []
-    if parts.delta <= wanted:
-        bounds.append((float_up(parts.level * distance), slack))
     mu = root_up((Fraction(parts.mu) * distance) ** 2)
     if mu > 0:
         left = wanted * (1 - parts.slack) - parts.gaussian_slack - _sum(as_decimal(b) for _, b in parts.others)
-        if left > 0:
+        target = float_down(max(left, Fraction(0)))
+        if target > 0:
             plain = _sum([*parts.laplace, *(level for level, _ in parts.others)]) * distance
-            level = plain + as_decimal(gaussian_alpha(mu, float_down(left)))
-            bounds.append((float_up(level), slack))
+            level = plain + as_decimal(gaussian_alpha(mu, target))
+            bounds.append((float_up(level), float_up(parts.slack)))
     if with_losses:
         total_slack = parts.slack + parts.grid_slack
         left = wanted * (1 - total_slack) - parts.gaussian_slack

@@ -232,7 +232,10 @@ def _geometric_sum(delta: float, epsilon: float, steps: int) -> float:
     """Return ``delta (1 + e^epsilon + ...)``, ``steps`` terms, rounded up; infinity beyond the floats."""
     if delta == 0 or steps == 1:
         return delta
-    if epsilon * steps > _LARGEST_EXPONENT:
+    # steps is an exact integer and may be beyond the floats, for a tiny r
+    exponent = as_decimal(epsilon) * steps
+    if exponent > _LARGEST_EXPONENT or as_decimal(delta) * steps >= 1:
         return math.inf
-    total = delta * (math.expm1(steps * epsilon) / math.expm1(epsilon) if epsilon > 0 else steps)
-    return total * (1 + _ROUNDING)
+    if epsilon == 0:
+        return float_up(as_decimal(delta) * steps)
+    return delta * (math.expm1(float_up(exponent)) / math.expm1(epsilon)) * (1 + _ROUNDING)

@@ -7,7 +7,7 @@ from emdp.checks import check_finite
 from emdp.errors import UsageError
 from emdp.privacy.guarantees import Guarantee
 
-__all__ = ["Event", "check_slack_epsilon"]
+__all__ = ["Event", "check_event", "check_slack_epsilon"]
 
 
 class Event:
@@ -43,6 +43,15 @@ class Event:
         """Return a JSON-ready description that :func:`emdp.privacy.events.event_from_json` reads back."""
         values = {item.name: _plain(getattr(self, item.name)) for item in fields(cast(Any, self))}
         return {"event": type(self).__name__, **values}
+
+
+def check_event(event: object) -> None:
+    """Raise ``UsageError`` if this is no event.
+
+    >>> check_event(Event())
+    """
+    if not isinstance(event, Event):
+        raise UsageError(f"events must hold events, not {type(event).__name__}; pass what mechanism.event() returns.")
 
 
 def check_slack_epsilon(event: Event) -> None:

@@ -12,9 +12,10 @@ epsilon.
 
 **Slack.** A computer rounds. A release is ``(alpha d + slack_epsilon, delta)``: the slack stands beside the
 stated guarantee, since no larger alpha would repair it near ``d = 0`` (EMD 8.5), while what rounding costs in
-probability, ``slack_delta``, is inside the delta. A Gaussian event states more, so that its squares can be
-added: if ``P`` and ``Q`` are its laws on two neighbours and ``(P', Q')`` the ideal pair ``N(mu d, 1)``,
-``N(0, 1)``, then for every ``t >= 0``
+probability, ``slack_delta``, is inside the delta. So that its squares can be added, a Gaussian event states a
+second thing, from which the first would follow only up to a factor ``exp(slack_epsilon)`` of its delta: if ``P``
+and ``Q`` are its laws on two neighbours and ``(P', Q')`` the ideal pair ``N(mu d, 1)``, ``N(0, 1)``, then for every
+``t >= 0``
 
     ``H_{t exp(slack_epsilon)}(P‖Q) <= exp(slack_epsilon) H_t(P'‖Q') + slack_delta``.
 
@@ -83,7 +84,8 @@ class BatchEvent(Event):
     events : tuple of Event
         What was done; at least one, all of one kind, none of them a batch.
     alpha, delta : float
-        The price, as :func:`emdp.privacy.composition.price_batch` computes it.
+        The price, as :func:`emdp.privacy.composition.price_batch` computes it; an account compares the two
+        before it charges anything.
     slack_epsilon : float
         At least 0; additive, beside the price.
 
@@ -146,7 +148,7 @@ def event_from_json(description: Mapping[str, Any]) -> Event:
     UsageError
         If the event is unknown, or a field is missing or left over: nothing is guessed.
 
-    >>> event = LaplaceEvent(2.0, 1, 0.5, 1.0, 2.0**-40, 0.0)
+    >>> event = LaplaceEvent(2.0, 1, 0.5, 1.0, 2.0**-40, 2.0**-39)
     >>> event_from_json(event.to_json()) == event
     True
     """
@@ -156,15 +158,26 @@ def event_from_json(description: Mapping[str, Any]) -> Event:
     name = values.pop("event", None)
     build = _EVENTS.get(name) if isinstance(name, str) else None
     if build is None:
-        raise UsageError(f"event {name!r} is not known, only {', '.join(_EVENTS)}; use the newer emdp that wrote it.")
+        found = repr(name) if isinstance(name, str) else f"of type {type(name).__name__}"
+        raise UsageError(f"event {found} is not known, only {', '.join(_EVENTS)}; use the newer emdp that wrote it.")
     if set(values) != {item.name for item in fields(cast(Any, build))}:
         raise UsageError(f"{sorted(map(str, values))} are not the fields of {name}; pass what to_json() wrote.")
     for key in ("kind", "guarantee"):
         if key in values:
             values[key] = guarantee_from_json(values[key])
     if "events" in values:
-        values["events"] = tuple(event_from_json(member) for member in values["events"])
+        values["events"] = _members(values["events"])
     return build(**values)
+
+
+def _members(listed: object) -> tuple[Event, ...]:
+    if not isinstance(listed, list | tuple):
+        raise UsageError(f"events must be a list, not {type(listed).__name__}; pass what to_json() wrote.")
+    for member in listed:
+        # before it is read, since batches within batches could be nested deeper than Python's stack
+        if isinstance(member, Mapping) and member.get("event") == BatchEvent.__name__:
+            raise UsageError("events must hold plain events, not a BatchEvent; pass its own events.")
+    return tuple(event_from_json(member) for member in listed)
 
 
 _EVENTS: dict[str, Callable[..., Event]] = {

@@ -51,7 +51,8 @@ most ``exp(s slack_limit) (delta (1 - s) + delta s/1024 + G(exp(alpha s d), mu_g
 is left, stays within alpha" lets the analyst decide the split along the way. On answers that leave the Gaussian part
 far from its boundary she spends plain delta, on the others more ``mu^2``, and the two worst cases add up: a test
 reaches 1.97 delta (arXiv 2602.06756 shows it for trade-off curves in general). Loss distributions are out for the
-same reason, except inside a batch that was fixed in advance and is charged at its price.
+same reason, except inside a batch that was fixed in advance and is charged at its price, which is compared with its
+events first (:func:`emdp.privacy.composition.check_price`).
 
 *References.* Plain sums: Rogers, Roth, Ullman, Vadhan 2016. Sums of mu^2 against a fixed cap: Koskela, Tobaben,
 Honkela 2022; Smith and Thakurta 2022. Numbers compare exactly, as decimals (:mod:`emdp.privacy.rounding`); ``mu`` at
@@ -65,8 +66,10 @@ from fractions import Fraction
 from emdp.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.privacy.budget import Budget
 from emdp.privacy.calibration import gaussian_alpha
+from emdp.privacy.composition import check_price
 from emdp.privacy.conversions import conversion_factor, convert
-from emdp.privacy.events import Event
+from emdp.privacy.event_base import Event, check_event
+from emdp.privacy.events import BatchEvent
 from emdp.privacy.guarantees import Guarantee
 from emdp.privacy.rounding import as_decimal, float_down, float_up, root_down, root_up
 
@@ -119,11 +122,14 @@ class Account:
         Raises
         ------
         LedgerError
-            If they are more than the budget covers, or of a kind that it does not pay: no ledger of ours
-            holds such charges.
+            If they are more than the budget covers, of a kind that it does not pay, or batches below their
+            price: no ledger of ours holds such charges.
+        UsageError
+            If one of them is no event.
         """
         account = cls(budget)
         for event in charges:
+            check_event(event)
             try:
                 account = account.charge(event)
             except (BudgetExceededError, UsageError) as error:
@@ -146,7 +152,7 @@ class Account:
         BudgetExceededError
             If the budget does not cover it; the message says what is left and what was asked for.
         UsageError
-            If its guarantee does not convert to the budget's kind.
+            If its guarantee does not convert to the budget's kind, or it is a batch below its price.
         """
         reserve, plain = self._prices(event)
         for price in (reserve, plain):
@@ -171,7 +177,7 @@ class Account:
         Raises
         ------
         UsageError
-            If its guarantee does not convert to the budget's kind.
+            If its guarantee does not convert to the budget's kind, or it is a batch below its price.
         """
         reserve, plain = self._prices(event)
         first = 0 if reserve is None else self._times(reserve)
@@ -216,6 +222,9 @@ class Account:
 
     def _prices(self, event: Event) -> tuple["_Price | None", "_Price"]:
         """Return what the event costs in the Gaussian reserve, if it can be paid there, and outside it."""
+        check_event(event)
+        if isinstance(event, BatchEvent):
+            check_price(event)
         stated = event.guarantee
         factor = conversion_factor(stated, self.budget.guarantee)
         plain = _Price(

@@ -277,7 +277,8 @@ def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:
     kind = values.pop("kind", None)
     build = _KINDS.get(kind) if isinstance(kind, str) else None
     if build is None:
-        raise UsageError(f"kind {kind!r} is no known guarantee, only {', '.join(_KINDS)}; use a newer emdp.")
+        found = repr(kind) if isinstance(kind, str) else f"of type {type(kind).__name__}"
+        raise UsageError(f"kind {found} is no known guarantee, only {', '.join(_KINDS)}; use a newer emdp.")
     if set(values) != {field.name for field in fields(build)}:
         raise UsageError(f"{sorted(map(str, values))} are not the fields of {kind}; pass what to_json() wrote.")
     return build(**values)

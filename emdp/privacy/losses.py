@@ -34,6 +34,7 @@ in the tests and not used here.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,8 @@ _LEFT_OUT = 1e-5
 """Part of the target delta that may lie beyond the window."""
 _LOWEST_LOG = 1500.0
 """Width, below a Laplace release's largest loss, beyond which its mass underflows."""
+_LARGEST = 1e12
+"""Largest sum of levels that is priced: far beyond it the rounding of the losses would no longer be small."""
 _STEPS = 200
 """Bisection steps at most; about 60 reach neighbouring doubles."""
 
@@ -89,7 +92,7 @@ def smallest_level(pairs: LossPairs, delta: float) -> float:
     Returns
     -------
     float
-        At least 0; infinity if the pairs' own deltas leave nothing.
+        At least 0; infinity if the pairs' own deltas leave nothing, or their levels add up to more than 1e12.
 
     >>> one = LossPairs(laplace=(1.0,))
     >>> 1 - 1e-5 < smallest_level(one, 1e-6) < 1
@@ -97,12 +100,16 @@ def smallest_level(pairs: LossPairs, delta: float) -> float:
     >>> smallest_level(LossPairs(others=((1.0, 0.01),)), 0.01)
     inf
     """
-    step = _window(pairs, delta) / _HALF
+    infinite = -math.expm1(math.fsum(math.log1p(-other) for _, other in pairs.others))
+    levels = [*pairs.laplace, *(epsilon for epsilon, _ in pairs.others)]
+    if max([*levels, pairs.gaussian]) > _LARGEST or sum(levels) + pairs.gaussian**2 > _LARGEST:
+        return math.inf
+    step = _window(levels, pairs.gaussian, delta) / _HALF
     if step == 0:
-        return 0.0
+        # every level is below 1e-300: what they add to delta is less than the rounding allowed for here
+        return 0.0 if infinite <= delta * (1 - 2.0**-40) else math.inf
     parts = [_laplace(shift, step) for shift in pairs.laplace if shift > 0]
     parts += [_response(epsilon, step) for epsilon, _ in pairs.others if epsilon > 0]
-    infinite = -math.expm1(sum(math.log1p(-other) for _, other in pairs.others))
     if pairs.gaussian > 0:
         part, beyond = _gaussian(pairs.gaussian, step, delta)
         parts.append(part)
@@ -124,14 +131,13 @@ class _Masses:
     values: Floats
 
 
-def _window(pairs: LossPairs, delta: float) -> float:
+def _window(levels: Sequence[float], mu: float, delta: float) -> float:
     """Return a loss that the total exceeds with a probability far below ``delta`` (Hoeffding's bound)."""
-    levels = np.array([*pairs.laplace, *(epsilon for epsilon, _ in pairs.others)])
-    square = float(np.sum(levels**2)) + pairs.gaussian**2
-    mean = float(np.sum(levels * np.tanh(levels / 2))) + pairs.gaussian**2 / 2
+    mean = sum(level * math.tanh(level / 2) for level in levels) + mu**2 / 2
     reach = math.sqrt(2 * math.log(1 / (_LEFT_OUT * delta)))
-    widest = float(np.sum(levels)) + (pairs.gaussian**2 / 2 + pairs.gaussian * reach)
-    return min(mean + math.sqrt(square) * reach, widest)
+    widest = sum(levels) + (mu**2 / 2 + mu * reach)
+    # hypot, since the squares of small levels would vanish
+    return min(mean + math.hypot(*levels, mu) * reach, widest)
 
 
 def _laplace(shift: float, step: float) -> _Masses:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from emdp.checks import check_choice, check_count, check_finite, check_positive, check_unit_interval
+from emdp.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.errors import UsageError
-from emdp.privacy.calibration import safe_gaussian_delta
+from emdp.privacy.calibration import LARGEST_MU, SMALLEST_MU, safe_gaussian_delta
 from emdp.privacy.event_base import Event, check_slack_epsilon
 from emdp.privacy.guarantees import EmdDP, Guarantee
 from emdp.privacy.rounding import as_decimal, quotient_up
@@ -45,7 +45,7 @@ class LaplaceEvent(Event):
     grid : float
         Spacing of the released numbers, in the answer's unit.
     slack_epsilon : float
-        At least 0: rounding to the grid (``dimension * grid/scale``) and floating-point sums.
+        Rounding to the grid, at least ``dimension * grid/scale``, and floating-point sums.
     kind : Guarantee
         What the level is stated as; its own level and delta are 0.
 
@@ -69,6 +69,7 @@ class LaplaceEvent(Event):
     def __post_init__(self) -> None:
         _check_noise(self, "scale")
         _check_scale(self.alpha, self.scale, self.sensitivity)
+        _check_grid(self, Fraction(self.dimension) ** 2)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -88,7 +89,8 @@ class KNormEvent(Event):
     alpha, dimension, scale, sensitivity, grid, kind
         As in :class:`LaplaceEvent`, in the norm of the noise.
     slack_epsilon : float
-        At least 0: rounding to the grid (``sqrt(dimension) grid/scale`` in the 2-norm), floating-point sums.
+        Rounding to the grid, at least ``grid/scale`` times the norm of the vector of ones (``sqrt(dimension)``
+        in the 2-norm, 1 in the other), and floating-point sums.
     slack_delta : float
         What a sampler that is not exact costs; 0 for an exact one. A law within total variation ``v`` of the
         stated one costs ``(1 + exp(alpha)) v``, since both neighbours' laws are off.
@@ -99,7 +101,7 @@ class KNormEvent(Event):
     ----------
     EMD 2 (noise table); Hardt and Talwar 2010.
 
-    >>> KNormEvent(1.0, 3, 0.5, 0.5, 2.0**-41, 1e-12).guarantee.level
+    >>> KNormEvent(1.0, 3, 0.5, 0.5, 2.0**-41, 2e-12).guarantee.level
     1.0
     """
 
@@ -118,6 +120,7 @@ class KNormEvent(Event):
         _check_scale(self.alpha, self.scale, self.sensitivity)
         object.__setattr__(self, "slack_delta", check_unit_interval("slack_delta", self.slack_delta, zero=True))
         check_choice("norm", self.norm, ("2", "inf"))
+        _check_grid(self, Fraction(self.dimension if self.norm == "2" else 1))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -136,7 +139,7 @@ class GaussianEvent(Event):
     Parameters
     ----------
     alpha, delta : float
-        Stated level, at least 0, and delta in (0, 1). ``delta`` holds the noise's own delta at this level
+        Stated level, in [0, 1e12], and delta in (0, 1). ``delta`` holds the noise's own delta at this level
         *and* ``slack_delta``; both are checked against the exact profile.
     dimension : int
         Number of released numbers.
@@ -147,11 +150,14 @@ class GaussianEvent(Event):
     grid : float
         Spacing of the released numbers, in the answer's unit.
     slack_epsilon : float
-        At least 0: rounding, floating-point sums and the lattice's law, where they are stated as an epsilon.
+        At least 0: rounding, floating-point sums and the lattice's law, where they are stated as an epsilon; of
+        :class:`emdp.mechanisms.GaussianMechanism`, all of them for noise within 12 sigmas. No least value is
+        checked, since a mechanism may state the same as a ``slack_delta`` instead (EMD 8.5).
     slack_delta : float
-        At least 0: the same, where it is stated as a probability (EMD 8.5).
+        At least 0: what is stated as a probability; of that mechanism, noise beyond 12 sigmas.
     mu : float, optional
-        ``sensitivity/sigma``, or more; by default that quotient, rounded up. Squares of ``mu`` add.
+        ``sensitivity/sigma``, or more, in [1e-100, 1e100]; by default that quotient, rounded up. Squares of
+        ``mu`` add.
     kind : Guarantee
         What the level is stated as; its own level and delta are 0.
 
@@ -182,7 +188,7 @@ class GaussianEvent(Event):
         object.__setattr__(self, "slack_delta", check_unit_interval("slack_delta", self.slack_delta, zero=True))
         if isinstance(self.mu, float) and math.isnan(self.mu):
             object.__setattr__(self, "mu", quotient_up(self.sensitivity, self.sigma))
-        object.__setattr__(self, "mu", check_positive("mu", self.mu))
+        object.__setattr__(self, "mu", check_range("mu", _check_float("mu", self.mu), SMALLEST_MU, LARGEST_MU))
         if Fraction(self.mu) * Fraction(self.sigma) < Fraction(self.sensitivity):
             raise UsageError(f"mu must be at least sensitivity/sigma, got {self.mu}; round the quotient up.")
         room = as_decimal(self.delta) - as_decimal(self.slack_delta)
@@ -210,10 +216,26 @@ def _check_noise(event: Any, scale_name: str, *, zero_level: bool = False) -> No
     object.__setattr__(event, "alpha", level)
     object.__setattr__(event, "dimension", check_count("dimension", event.dimension))
     for name in (scale_name, "sensitivity", "grid"):
-        object.__setattr__(event, name, check_positive(name, getattr(event, name)))
+        object.__setattr__(event, name, _check_float(name, getattr(event, name)))
     check_slack_epsilon(event)
     if not isinstance(event.kind, Guarantee) or event.kind != event.kind.kind:
         raise UsageError(f"kind must be a guarantee with parameters 0, got {event.kind}; pass guarantee.kind.")
+
+
+def _check_float(name: str, value: Any) -> float:
+    number = check_positive(name, value)
+    if number != value:
+        raise UsageError(f"{name} must be a float64, and {value} is none; round it outward first.")
+    return number
+
+
+def _check_grid(event: Any, square: Fraction) -> None:
+    """Check the slack of rounding alone, ``square`` that of the norm of the vector of ones."""
+    if as_decimal(event.slack_epsilon) ** 2 < square * (Fraction(event.grid) / Fraction(event.scale)) ** 2:
+        raise UsageError(
+            f"slack_epsilon = {event.slack_epsilon} is less than rounding to grid = {event.grid} costs with "
+            f"scale = {event.scale} in dimension {event.dimension}; state it whole, or take a finer grid."
+        )
 
 
 def _check_scale(alpha: float, scale: float, sensitivity: float) -> None:

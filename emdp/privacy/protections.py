@@ -6,7 +6,8 @@ move each changed record along, and use that ``min(., 1)`` is concave. ``alpha =
 them.
 
 In a product space ``d_X`` is the sum of ``share_i d_i`` (EMD 2, "Product spaces"), so that a move within part
-``i`` has ``d = tau share_i min(q/diameter_i, 1)``, and the protection must say which part it means.
+``i`` has ``d = tau share_i min(q/diameter_i, 1)``, and the protection must say which part it means. Diameters and
+the weights behind the shares are the decimals that they print as (:mod:`emdp.privacy.rounding`).
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ __all__ = ["Change", "HasDiameter", "change_distance", "epsilon_for", "protect"]
 
 
 class HasDiameter(Protocol):
-    """What is needed of a space; ``parts``, ``shares`` and ``columns`` are read where they exist."""
+    """What is needed of a space; ``parts``, ``weights`` (or ``shares``) and ``columns`` are read where they exist."""
 
     @property
     def diameter(self) -> float:
@@ -138,11 +139,20 @@ def change_distance(change: Change, *, space: HasDiameter) -> float:
 
 def _distance(change: Change, space: HasDiameter) -> Fraction:
     parts: Sequence[HasDiameter] = getattr(space, "parts", (space,))
-    shares: Sequence[float] = getattr(space, "shares", (1.0,))
     position = _position(change.part, parts)
     diameter = as_decimal(check_positive("diameter", parts[position].diameter))
     moved = min(as_decimal(change.distance) / diameter, Fraction(1))
-    return as_decimal(change.fraction) * as_decimal(shares[position]) * moved
+    return as_decimal(change.fraction) * _share(space, position) * moved
+
+
+def _share(space: HasDiameter, position: int) -> Fraction:
+    weights: Sequence[float] | None = getattr(space, "weights", None)
+    if weights is None:
+        shares: Sequence[float] = getattr(space, "shares", (1.0,))
+        return as_decimal(shares[position])
+    # shares as floats are rounded to nearest: too small a one would make alpha too large
+    exact = [as_decimal(weight) for weight in weights]
+    return exact[position] / sum(exact)
 
 
 def _position(part: str | int | None, parts: Sequence[HasDiameter]) -> int:

@@ -15,15 +15,33 @@ rest.
 import math
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Rational
 
-from emdp.checks import check_positive
+from emdp.checks import check_finite, check_positive
 from emdp.errors import UsageError
 
-__all__ = ["as_decimal", "float_down", "float_up", "quotient_up", "root_down", "root_up", "split"]
+__all__ = [
+    "as_decimal",
+    "check_bound",
+    "float_at_least",
+    "float_down",
+    "float_up",
+    "quotient_up",
+    "root_down",
+    "root_up",
+    "split",
+]
+
+_BEYOND_FLOATS = "a parameter is not finite, or beyond 1.8e308; pass a smaller number."
 
 
 def as_decimal(number: float) -> Fraction:
     """Return the decimal number that a float prints as, as an exact fraction.
+
+    Raises
+    ------
+    UsageError
+        If the float is not finite.
 
     >>> as_decimal(0.1) * 10 == 1, sum([0.1] * 10) == 1
     (True, False)
@@ -64,15 +82,42 @@ def float_down(number: Fraction) -> float:
     return result
 
 
+def float_at_least(number: Fraction) -> float:
+    """Return the smallest float whose binary value is at least ``number``.
+
+    Raises
+    ------
+    UsageError
+        If the number is beyond the floats.
+
+    >>> float_at_least(Fraction(1, 3)) >= Fraction(1, 3), float_at_least(Fraction(1, 4))
+    (True, 0.25)
+    """
+    result = _nearest(number)
+    return result if result >= number else _finite(math.nextafter(result, math.inf))
+
+
+def check_bound(name: str, value: object) -> float:
+    """Return a bound such as a sensitivity as a float that is at least it, or raise if it is no finite number.
+
+    An int or a ``Fraction`` need not be a float, and the nearest float may be below it and then bounds nothing.
+
+    >>> check_bound("sensitivity", Fraction(1, 3)) > Fraction(1, 3), check_bound("sensitivity", 2)
+    (True, 2.0)
+    """
+    number = check_finite(name, value)
+    if isinstance(value, Rational):
+        return float_at_least(Fraction(int(value.numerator), int(value.denominator)))
+    return number
+
+
 def quotient_up(numerator: float, denominator: float) -> float:
     """Return the smallest float at least ``numerator / denominator``, all three at their exact binary values.
 
     >>> Fraction(quotient_up(1.0, 3.0)) * 3 >= 1
     True
     """
-    exact = Fraction(numerator) / Fraction(denominator)
-    result = _nearest(exact)
-    return result if Fraction(result) >= exact else math.nextafter(result, math.inf)
+    return float_at_least(Fraction(numerator) / Fraction(denominator))
 
 
 def root_up(square: Fraction) -> float:
@@ -110,6 +155,11 @@ def split(total: float, weights: tuple[float, ...]) -> tuple[float, ...]:
     tuple of float
         One part a weight, rounded down.
 
+    Raises
+    ------
+    UsageError
+        If the total is negative or not finite, or a weight is not positive.
+
     >>> split(1.0, (1, 1, 2))
     (0.25, 0.25, 0.5)
     >>> sum(map(as_decimal, split(1.0, (0.1, 0.6)))) <= 1
@@ -119,26 +169,41 @@ def split(total: float, weights: tuple[float, ...]) -> tuple[float, ...]:
         raise UsageError("weights must hold at least one number; pass one weight for each part.")
     shares = [as_decimal(check_positive("weight", weight)) for weight in weights]
     whole = sum(shares)
+    if check_finite("total", total) < 0:
+        raise UsageError(f"total must be at least 0, got {total}; pass a number that is not negative.")
     return tuple(float_down(as_decimal(total) * share / whole) for share in shares)
 
 
 @lru_cache(maxsize=65536)
 def _parse(number: float) -> Fraction:
-    return Fraction(repr(number))
+    return Fraction(repr(_finite(number)))
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise UsageError(_BEYOND_FLOATS)
+    return number
 
 
 def _nearest(number: Fraction) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise UsageError("a parameter of a guarantee is beyond 1.8e308; pass a smaller alpha or epsilon.") from None
+        raise UsageError(_BEYOND_FLOATS) from None
 
 
 def _root(square: Fraction) -> float:
     """Return a float next to the root: at most one spacing away on either side."""
-    result = math.sqrt(_nearest(square))
-    while Fraction(math.nextafter(result, 0.0)) ** 2 > square:
-        result = math.nextafter(result, 0.0)
-    while Fraction(result) ** 2 < square and Fraction(math.nextafter(result, math.inf)) ** 2 < square:
-        result = math.nextafter(result, math.inf)
+    if square == 0:
+        return 0.0
+    # scaled by a power of 4 to about 1, since the square may lie beyond the floats where its root does not
+    half = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    try:
+        result = math.ldexp(math.sqrt(square / Fraction(4) ** half), half)
+        while Fraction(math.nextafter(result, 0.0)) ** 2 > square:
+            result = math.nextafter(result, 0.0)
+        while Fraction(result) ** 2 < square and Fraction(math.nextafter(result, math.inf)) ** 2 < square:
+            result = math.nextafter(result, math.inf)
+    except OverflowError:
+        raise UsageError(_BEYOND_FLOATS) from None
     return result

@@ -1,6 +1,8 @@
 """The choice of noise: by the expected error, among what delta and dimension allow."""
 
 import math
+import re
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -92,3 +94,23 @@ def test_refusals() -> None:
         choose(alpha=1.0, sensitivity_1=1.0, delta=1.0)
     with pytest.raises(UsageError, match="dimension"):
         choose(alpha=1.0, sensitivity_1=1.0, dimension=0)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "delta", "remark"),
+    [(1.0, 1e-31, "Gaussian needs a delta above"), (1e13, 1e-6, r"Gaussian reaches alpha 1e\+12")],
+)
+def test_gaussian_is_left_out_where_it_does_not_reach(alpha: float, delta: float, remark: str) -> None:
+    choice = choose(alpha=alpha, sensitivity_1=1.0, delta=delta, dimension=2)
+    assert not isinstance(choice.mechanism, GaussianMechanism)
+    assert re.search(remark, choice.reason)
+
+
+def test_exact_sensitivities_are_never_rounded_down() -> None:
+    third = Fraction(1, 3)
+    for bounds in (
+        {"sensitivity_1": third},
+        {"sensitivity_2": third},
+        {"sensitivity_1": third, "sensitivity_2": third},
+    ):
+        assert choose(alpha=1.0, **bounds).mechanism.sensitivity >= third  # type: ignore[arg-type]

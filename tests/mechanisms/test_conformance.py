@@ -217,6 +217,15 @@ class TestIntervals:
             assert (1 - alone) ** d >= 0.9 * (1 - 1e-12)
             assert (1 - alone) ** d == pytest.approx(0.9, rel=1e-9)
 
+    @kinds
+    def test_widths_cover_tiny_levels(self, kind: str) -> None:
+        """Where 1 - level is rounded to 1 the width is that of a larger level."""
+        mechanism = build(kind, dimension=3)
+        for width in (mechanism.interval_half_width, mechanism.simultaneous_half_width):
+            widths = [width(level) for level in (5e-324, 1e-17, 1.2e-16, 1e-15, 1e-3)]
+            assert widths == sorted(widths)
+            assert widths[0] > 0
+
 
 class TestConstantStatistic:
     @kinds

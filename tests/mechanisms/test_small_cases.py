@@ -18,6 +18,7 @@ from scipy.stats import norm
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.noise.discrete_gaussian import discrete_gaussian_log_pmf
 from emdp.noise.discrete_laplace import discrete_laplace_log_pmf
+from emdp.privacy.calibration import gaussian_delta
 
 Floats = npt.NDArray[np.float64]
 DISTANCES = [0.0, 1e-5, 0.01, 0.3, 0.7, 1.0]
@@ -114,6 +115,17 @@ class TestGaussian:
                 left, right = (table(mechanism, center, reach) for center in (a, b))
                 found = hockey_stick(left, right, math.exp(alpha * d_em + mechanism.slack_epsilon))
                 assert found <= delta * SAFE
+
+    @pytest.mark.parametrize("units", [2.0, 4.0, 16.0])
+    @pytest.mark.parametrize("dimension", [1, 3])
+    def test_sigma_leaves_room_for_the_lattice(self, units: float, dimension: int) -> None:
+        """``e^a`` times the ideal delta, and ``slack_delta``, are within delta: the last step of the theorem."""
+        alpha, delta = 2.0, 1e-4
+        mechanism = coarse(GaussianMechanism, units, alpha=alpha, delta=delta, dimension=dimension)
+        factor = math.exp(dimension / (24 * mechanism.noise_units**2))
+        ideal = gaussian_delta(alpha, mechanism.sensitivity / mechanism.scale)
+        assert factor * ideal + mechanism.slack_delta <= delta
+        assert mechanism.event().guarantee.delta == delta
 
     @pytest.mark.parametrize("units", [8.0, 64.0])
     def test_slack_covers_every_trade_off(self, units: float) -> None:

@@ -132,3 +132,40 @@ def test_malformed_arguments_are_named() -> None:
         gaussian_alpha(math.nan, 1e-6)
     with pytest.raises(UsageError, match="alpha must be above 0"):
         laplace_scale(0.0, 1.0)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.floats(0, 12).map(lambda e: 10.0**e), st.floats(-250, -0.5).map(lambda e: 10.0**e))
+def test_the_calibration_is_safe_up_to_the_largest_alpha(alpha: float, delta: float) -> None:
+    mu = gaussian_mu(alpha, delta)
+    assert high_precision(alpha, mu) <= delta
+    assert gaussian_alpha(mu, delta) <= alpha * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: gaussian_mu(1e13, 1e-6), "alpha must be at most 1000000000000"),
+        (lambda: gaussian_delta(1.0, 1e-101), "mu must be between"),
+        (lambda: gaussian_delta(1.0, 1e101), "mu must be between"),
+        (lambda: gaussian_alpha(1e101, 1e-6), "mu must be between"),
+        (lambda: gaussian_mu(0.0, 1e-150), "delta = 1e-150 is too small"),
+    ],
+)
+def test_parameters_beyond_the_profile_are_named(ask: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ask()  # type: ignore[operator]
+
+
+def test_ratios_at_the_ends() -> None:
+    assert gaussian_alpha(1e-170, 1e-90) == 0.0
+    assert safe_gaussian_delta(0.0, 1e-170) == safe_gaussian_delta(0.0, 1e-100) > 0
+    for alpha, mu in ((0.0, 1e100), (1e12, 1e100), (1e12, 1e-100)):
+        assert 0 <= safe_gaussian_delta(alpha, mu) <= 1
+    assert gaussian_delta(1.0, 1.0, 1e-200) > 0
+
+
+@pytest.mark.parametrize("size", [Fraction(1, 3), 2**53 + 1])
+def test_exact_sensitivities_are_rounded_up(size: Fraction) -> None:
+    assert Fraction(laplace_scale(1.0, size)) >= size  # type: ignore[arg-type]
+    assert Fraction(gaussian_sigma(1.0, 1e-6, size)) * Fraction(gaussian_mu(1.0, 1e-6)) >= size  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,12 +32,13 @@ from emdp.privacy import (
     price_batch,
     tight,
 )
+from emdp.privacy.composition import check_price
 from emdp.privacy.rounding import as_decimal
 
 GRID = 2.0**-60
 
 
-def laplace(alpha: float, slack: float = 0.0, dimension: int = 1) -> LaplaceEvent:
+def laplace(alpha: float, slack: float = 1e-17, dimension: int = 1) -> LaplaceEvent:
     return LaplaceEvent(alpha, dimension, laplace_scale(alpha, 1.0), 1.0, GRID, slack)
 
 
@@ -111,25 +114,28 @@ def discrete_laplace_delta(epsilon: float, scale: float, shifts: list[int]) -> f
     return float(np.sum(masses * np.maximum(0.0, -np.expm1(epsilon - losses))))
 
 
-@pytest.mark.parametrize("scale", [1.0, 4.0, 16.0])
+@pytest.mark.parametrize("scale", [1.0, 4.0, 16.0, 64.0])
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("delta", [0.3, 1e-2, 1e-4])
 def test_coarse_discrete_laplace_keeps_its_total(scale: float, count: int, delta: float) -> None:
-    """On a coarse grid the slack matters: exact enumeration, at every distance that the grid can show."""
+    """On a coarse grid the slack matters: exact enumeration, at every distance that the grid can show.
+
+    The moves are whole steps, so that the slack of rounding, ``count/scale``, must not be needed.
+    """
     steps = 4
-    event = LaplaceEvent(steps / scale, 1, scale, float(steps), 1.0, 0.0)
+    event = LaplaceEvent(steps / scale, 1, scale, float(steps), 1.0, 1.0 / scale)
     total = tight([event] * count, delta)
     for moved in range(1, steps + 1):
-        epsilon = total.guarantee.level * moved / steps + total.slack_epsilon
+        epsilon = total.guarantee.level * moved / steps + total.slack_epsilon - count / scale
         assert discrete_laplace_delta(epsilon, scale, [moved] * count) <= delta * (1 + 1e-9)
 
 
 def test_vector_laplace_keeps_its_total() -> None:
     """A vector may move in several coordinates: every split of 8 steps over two coordinates, three releases."""
     scale, delta = 16.0, 1e-3
-    event = LaplaceEvent(8 / scale, 2, scale, 8.0, 1.0, 0.0)
+    event = LaplaceEvent(8 / scale, 2, scale, 8.0, 1.0, 2 / scale)
     total = tight([event] * 2, delta)
-    epsilon = total.guarantee.level + total.slack_epsilon
+    epsilon = total.guarantee.level + total.slack_epsilon - 4 / scale  # the moves are whole steps
     for first, second in itertools.product(range(9), repeat=2):
         moved = [steps for pair in ((first, 8 - first), (second, 8 - second)) for steps in pair if steps]
         assert discrete_laplace_delta(epsilon, scale, moved) <= delta * (1 + 1e-9)
@@ -138,7 +144,7 @@ def test_vector_laplace_keeps_its_total() -> None:
 def test_slack_is_stated() -> None:
     assert compose([laplace(1.0, 1e-12), laplace(1.0, 2e-12)]) == Total(EmdDP(2.0), 3e-12)
     assert "3e-12 more epsilon for rounding" in str(compose([laplace(1.0, 3e-12)]))
-    assert str(compose([laplace(1.0)])) == str(EmdDP(1.0))
+    assert str(compose([other(1.0)])) == str(EmdDP(1.0))
     assert tight([laplace(1.0, 1e-12)] * 50, 1e-6).slack_epsilon >= 5e-11
     assert price_batch([laplace(1.0, 1e-12)] * 3).slack_epsilon == 3e-12
 
@@ -167,7 +173,7 @@ def test_gaussian_squares_are_exact() -> None:
 
 
 def test_the_curve_lies_below_the_line() -> None:
-    batch = [laplace(0.5), laplace(0.5, dimension=3), gaussian(1.0, 1e-7), KNormEvent(0.3, 2, 4.0, 1.0, GRID, 0.0)]
+    batch = [laplace(0.5), laplace(0.5, dimension=3), gaussian(1.0, 1e-7), KNormEvent(0.3, 2, 4.0, 1.0, GRID, 1e-18)]
     distances = [0.0, 0.01, 0.1, 0.5, 0.9, 1.0]
     curve = epsilon_curve(batch, 1e-6, distances)
     line = tight(batch, 1e-6)
@@ -230,3 +236,60 @@ def test_the_deltas_of_others_are_paid_before_the_gaussians() -> None:
     batch = [gaussian(1.0, 1e-7)] * 4 + [other(0.5, 9e-7)]
     found = compose(batch, 1e-6).guarantee.level - 0.5
     assert gaussian_delta(found, 2 * batch[0].mu) <= 1e-7  # type: ignore[union-attr]
+
+
+BATCHES: list[list[Event]] = [
+    [laplace(0.1, 1e-12)] * 100,
+    [gaussian(0.5, 1e-8)] * 5,
+    [other(0.2, 1e-9), gaussian(0.5, 1e-8), laplace(0.3)],
+    [GuaranteeEvent(EmdDP(0.0, 1e-9))] * 2,
+]
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_a_price_covers_its_events_and_no_lower_one_does(batch: list[Event]) -> None:
+    check_price(price_batch(batch))
+    priced = price_batch(batch, 1e-6)
+    check_price(priced)
+    summed = compose(batch, priced.delta)
+    check_price(BatchEvent(priced.events, summed.guarantee.level, priced.delta, summed.slack_epsilon))
+    changes = [{"alpha": priced.alpha * (1 - 1e-8)}, {"slack_epsilon": priced.slack_epsilon * (1 - 1e-8)}]
+    for change in changes:
+        lower = replace(priced, **change)
+        if lower != priced:
+            with pytest.raises(UsageError, match="less than the batch's events cost"):
+                check_price(lower)
+
+
+def test_a_price_without_its_delta_is_refused() -> None:
+    with pytest.raises(UsageError, match="less than the batch's events cost"):
+        check_price(BatchEvent((other(1.0, 1e-6),) * 2, 2.0, 1e-6, 0.0))
+    check_price(BatchEvent((other(1.0, 1e-6),) * 2, 2.0, 2e-6, 0.0))
+
+
+@pytest.mark.parametrize("events", [[5], 5, None, "ab", [None]])
+def test_what_is_no_event_is_named(events: object) -> None:
+    asked: list[Callable[[], object]] = [
+        lambda: compose(events),  # type: ignore[arg-type]
+        lambda: tight(events, 1e-6),  # type: ignore[arg-type]
+        lambda: price_batch(events),  # type: ignore[arg-type]
+        lambda: epsilon_curve(events, 1e-6, [0.5]),  # type: ignore[arg-type]
+    ]
+    for ask in asked:
+        with pytest.raises(UsageError, match="events must hold"):
+            ask()
+
+
+def test_arguments_of_another_type_are_named() -> None:
+    with pytest.raises(UsageError, match="distances must be"):
+        epsilon_curve([other(1.0)], 0.0, None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="delta must be"):
+        epsilon_curve([other(1.0)], None, [0.5])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="delta must be"):
+        tight([other(1.0)], None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="kind must be"):
+        compose([other(1.0)], kind=5)  # type: ignore[arg-type]
+
+
+def test_levels_beyond_all_use_are_added() -> None:
+    assert tight([other(1e300)] * 2, 1e-6).guarantee.level == 2e300

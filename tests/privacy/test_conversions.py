@@ -146,3 +146,9 @@ def test_group_refuses_what_it_cannot_say() -> None:
 
 def test_a_discrete_guarantee_reaches_the_user_level_through_group() -> None:
     assert to_user(group(DiscreteEmdDP(0.5, 0.0, 0.25), 1.0)) == UserDP(2.0)
+
+
+def test_group_at_tiny_radii() -> None:
+    assert group(DiscreteEmdDP(0.0, 5e-324, 1e-300), 1.0).delta == 5e-24
+    with pytest.raises(UsageError, match="nothing is left"):
+        group(DiscreteEmdDP(5e-324, 1e-300, 5e-324), 1.0)

@@ -23,13 +23,15 @@ from emdp.privacy import (
     gaussian_sigma,
     laplace_scale,
 )
+from emdp.privacy.rounding import float_up, root_up
 
 GRID = 2.0**-40
 
 
 def laplace(alpha: float = 1.0, **changes: object) -> LaplaceEvent:
-    values = {"scale": laplace_scale(alpha, 0.3), "sensitivity": 0.3, "grid": GRID, "slack_epsilon": 1e-12}
-    return LaplaceEvent(alpha, 1, **{**values, **changes})  # type: ignore[arg-type]
+    values = {"scale": laplace_scale(alpha, 0.3), "sensitivity": 0.3, "grid": GRID, **changes}
+    rounding = {"slack_epsilon": 1.001 * GRID / values["scale"]}  # type: ignore[operator]
+    return LaplaceEvent(alpha, 1, **{**rounding, **values})  # type: ignore[arg-type]
 
 
 def gaussian(alpha: float = 1.0, delta: float = 1e-6, slack: float = 1e-12, **changes: object) -> GaussianEvent:
@@ -40,7 +42,7 @@ def gaussian(alpha: float = 1.0, delta: float = 1e-6, slack: float = 1e-12, **ch
 EXAMPLES: list[Event] = [
     laplace(0.1),
     laplace(2.0, kind=UserDP(0)),
-    KNormEvent(1.0, 3, 0.3, 0.3, GRID, 1e-12, 1e-15),
+    KNormEvent(1.0, 3, 0.3, 0.3, GRID, 1e-11, 1e-15),
     gaussian(),
     gaussian(kind=DiscreteEmdDP(0, 0, 0.1, model="local")),
     GuaranteeEvent(EmdDP(2.0, 1e-9, "bounded"), "item-wise release", 1e-14),
@@ -118,8 +120,8 @@ def test_a_batch_of_gaussians_has_a_mu_and_a_mixed_one_has_none() -> None:
         (lambda: laplace(grid=0.0), "grid must be above 0"),
         (lambda: laplace(sensitivity=math.nan), "sensitivity must be finite"),
         (lambda: LaplaceEvent(1.0, 0, 1.0, 1.0, GRID, 0.0), "dimension must be at least 1"),
-        (lambda: KNormEvent(1.0, 2, 1.0, 1.0, GRID, 0.0, norm="1"), "norm must be one of"),
-        (lambda: KNormEvent(1.0, 2, 1.0, 1.0, GRID, 0.0, 1.0), "slack_delta must be in"),
+        (lambda: KNormEvent(1.0, 2, 1.0, 1.0, GRID, 1e-11, norm="1"), "norm must be one of"),
+        (lambda: KNormEvent(1.0, 2, 1.0, 1.0, GRID, 1e-11, 1.0), "slack_delta must be in"),
         (lambda: GuaranteeEvent(1.0), "guarantee must be a Guarantee"),
         (lambda: GuaranteeEvent(EmdDP(1.0), 7), "mechanism must be a string"),
         (lambda: BatchEvent((), 1.0, 0.0, 0.0), "at least one event"),
@@ -153,3 +155,37 @@ def test_malformed_events_are_named(make: object, message: str) -> None:
 def test_json_that_is_not_ours_is_refused(description: object) -> None:
     with pytest.raises(UsageError):
         event_from_json(description)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dimension", [1, 3])
+def test_slack_covers_at_least_the_grid(dimension: int) -> None:
+    """Rounding moves both statistics by half a step in every coordinate: the norm of that many ones."""
+    step = Fraction(1, 64)
+    for build, costs in (
+        (lambda slack: LaplaceEvent(1.0, dimension, 1.0, 1.0, 1 / 64, slack), dimension * step),
+        (lambda slack: KNormEvent(1.0, dimension, 1.0, 1.0, 1 / 64, slack), root_up(dimension * step**2)),
+        (lambda slack: KNormEvent(1.0, dimension, 1.0, 1.0, 1 / 64, slack, norm="inf"), step),
+    ):
+        build(float_up(Fraction(costs)))
+        for slack in (0.0, float(costs) * (1 - 1e-12)):
+            with pytest.raises(UsageError, match="is less than rounding to grid"):
+                build(slack)
+
+
+@pytest.mark.parametrize("name", ["sensitivity", "scale", "grid"])
+def test_numbers_that_are_no_floats_are_refused(name: str) -> None:
+    values = {"scale": 1.0, "sensitivity": 0.3, "grid": GRID, name: Fraction(1, 3)}
+    with pytest.raises(UsageError, match=f"{name} must be a float64"):
+        laplace(**values)
+
+
+@pytest.mark.parametrize("changes", [{"mu": 1e101}, {"sigma": 1e120}])
+def test_a_gaussian_ratio_beyond_its_range_is_refused(changes: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="mu must be between"):
+        gaussian(**changes)  # type: ignore[arg-type]
+
+
+def test_names_that_are_no_strings_are_not_printed() -> None:
+    for description in ({"event": [1]}, {**laplace().to_json(), "kind": {"kind": [1]}}):
+        with pytest.raises(UsageError, match="of type list"):
+            event_from_json(description)

@@ -1,6 +1,7 @@
 """The adaptive filter: exact totals, its theorem against the worst analyst, and the natural filter that fails."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,7 +40,7 @@ def other(alpha: float, delta: float = 0.0, slack: float = 0.0) -> GuaranteeEven
     return GuaranteeEvent(EmdDP(alpha, delta), "something", slack)
 
 
-def laplace(alpha: float, slack: float = 0.0) -> LaplaceEvent:
+def laplace(alpha: float, slack: float = 1e-17) -> LaplaceEvent:
     return LaplaceEvent(alpha, 1, laplace_scale(alpha, 1.0), 1.0, GRID, slack)
 
 
@@ -356,3 +357,24 @@ def test_the_induction_step_of_the_theorem() -> None:
                 mu = math.sqrt(part * m)
                 rest = after_gaussian(t, mu, lambda s: b + curve(s * math.exp(-a), (1 - part) * m))  # noqa: B023
                 assert rest <= bound + 1e-7
+
+
+def test_a_batch_is_charged_at_its_price_or_not_at_all() -> None:
+    account = Account(Budget(EmdDP(10.0, 1e-5), gaussian_share=0.5))
+    for batch in (price_batch([laplace(0.1)] * 50, 1e-6), price_batch([gaussian(0.1, 1e-8)] * 3, 1e-6)):
+        cheaper = replace(batch, alpha=batch.alpha * 0.999)
+        assert account.affordable(batch) > 0
+        account.charge(batch)
+        for ask in (account.charge, account.affordable):
+            with pytest.raises(UsageError, match="less than the batch's events cost"):
+                ask(cheaper)
+        with pytest.raises(LedgerError, match="charge 1"):
+            Account.from_charges(account.budget, [cheaper])
+
+
+def test_what_is_no_event_is_not_charged() -> None:
+    account = Account(Budget(EmdDP(1.0)))
+    asked = (account.charge, account.affordable, lambda event: Account.from_charges(account.budget, [event]))
+    for ask in asked:
+        with pytest.raises(UsageError, match="events must hold events, not int"):
+            ask(5)

@@ -181,3 +181,20 @@ def test_a_narrow_window_costs_and_never_saves(monkeypatch: pytest.MonkeyPatch) 
     narrow = smallest_level(LossPairs(others=tuple(levels)), 0.05)
     assert response_delta(narrow, levels) <= 0.05
     assert narrow > wide * 1.01
+
+
+@pytest.mark.parametrize("level", [0.0, 5e-324, 1e-310, 1e-170])
+def test_deltas_count_where_levels_do_not(level: float) -> None:
+    pairs = LossPairs(laplace=(level,), gaussian=level, others=((level, 0.01), (level, 0.02)))
+    assert smallest_level(pairs, 0.0297) == math.inf
+    assert smallest_level(pairs, 0.0298 * (1 + 1e-4)) == 0.0
+
+
+@pytest.mark.parametrize("pairs", [LossPairs(laplace=(1e308,) * 2), LossPairs(gaussian=1e200)])
+def test_levels_beyond_all_use_have_no_bound(pairs: LossPairs) -> None:
+    assert smallest_level(pairs, 1e-6) == math.inf
+
+
+def test_the_largest_levels_are_still_losses() -> None:
+    assert smallest_level(LossPairs(laplace=(9e11,)), 1e-6) == pytest.approx(9e11, rel=1e-3)
+    assert smallest_level(LossPairs(gaussian=1e6), 1e-6) == pytest.approx(5e11, rel=1e-3)

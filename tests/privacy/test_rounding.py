@@ -1,6 +1,7 @@
 """Floats as the decimals that they print as, and outward rounding."""
 
 import math
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emdp.errors import UsageError
-from emdp.privacy.rounding import as_decimal, float_down, float_up, quotient_up, root_down, root_up, split
+from emdp.privacy.rounding import (
+    as_decimal,
+    check_bound,
+    float_at_least,
+    float_down,
+    float_up,
+    quotient_up,
+    root_down,
+    root_up,
+    split,
+)
 
 positive = st.floats(1e-300, 1e300)
 
@@ -60,3 +71,32 @@ def test_what_no_float_can_hold_is_refused() -> None:
         split(1.0, ())
     with pytest.raises(UsageError, match="weight must be above 0"):
         split(1.0, (1.0, 0.0))
+
+
+@given(st.integers(-1070, 1020), st.floats(1.0, 2.0))
+def test_roots_of_squares_beyond_the_floats(exponent: int, part: float) -> None:
+    root = math.ldexp(part, exponent)
+    square = Fraction(root) ** 2
+    assert root_up(square) == root_down(square) == root
+    assert root_up(square * (1 + Fraction(1, 2**2000))) == math.nextafter(root, math.inf)
+    assert root_down(square * (1 - Fraction(1, 2**2000))) == math.nextafter(root, 0.0)
+
+
+def test_roots_at_the_ends() -> None:
+    assert (root_up(Fraction(1, 10**800)), root_down(Fraction(1, 10**800))) == (5e-324, 0.0)
+    with pytest.raises(UsageError, match="beyond"):
+        root_up(Fraction(10) ** 620)
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(2, 3), 2**53 + 1, Fraction(1, 10**400), 0.1, 7])
+def test_a_bound_is_never_rounded_down(value: float | Fraction) -> None:
+    assert check_bound("sensitivity", value) >= value
+    assert math.nextafter(check_bound("sensitivity", value), 0.0) < value
+
+
+@pytest.mark.parametrize("number", [Fraction(10) ** 400, Fraction(sys.float_info.max) + 1])
+def test_a_number_beyond_the_floats_is_named(number: Fraction) -> None:
+    with pytest.raises(UsageError, match="beyond"):
+        float_at_least(number)
+    with pytest.raises(UsageError, match="finite"):
+        as_decimal(math.inf)
