@@ -141,9 +141,7 @@ def build_city(seed: int, venues: int) -> City:
     centres = np.array(CENTRES)
     centre = rng.choice(len(centres), size=venues, p=centres[:, 3] / centres[:, 3].sum())
     spread = centres[centre, 2, None] * rng.standard_normal((venues, 2))
-    lat, lon = inside(
-        centres[centre, 0] + spread[:, 0] / KM_PER_LAT, centres[centre, 1] + spread[:, 1] / KM_PER_LON
-    )
+    lat, lon = inside(centres[centre, 0] + spread[:, 0] / KM_PER_LAT, centres[centre, 1] + spread[:, 1] / KM_PER_LON)
     kind = _kinds(rng, venues)
     popularity = np.exp(POPULARITY_SPREAD * rng.standard_normal(venues))
     sought = np.array([by_daypart for _, _, by_daypart in _KINDS])[kind]

@@ -219,9 +219,7 @@ def _chunk(
     return pa.Table.from_arrays(columns, schema=SCHEMA).take(pa.array(source))
 
 
-def _texts(
-    rng: np.random.Generator, topic: npt.NDArray[np.int8], vocabulary: Vocabulary, forms: pa.Array
-) -> pa.Array:
+def _texts(rng: np.random.Generator, topic: npt.NDArray[np.int8], vocabulary: Vocabulary, forms: pa.Array) -> pa.Array:
     """Return a message for each topic."""
     chance = WORDS_SHAPE / (WORDS_SHAPE + WORDS_MEAN - 1)
     lengths = np.minimum(1 + rng.negative_binomial(WORDS_SHAPE, chance, size=len(topic)), WORDS_MAX)
@@ -255,8 +253,6 @@ def _forms(rng: np.random.Generator, offsets: npt.NDArray[np.int64]) -> npt.NDAr
 def _write_vectors(path: os.PathLike[str], seed: int, vocabulary: Vocabulary) -> None:
     flat = pa.array(word_vectors(seed, vocabulary).ravel())
     words = pa.array(vocabulary.words[: vocabulary.known], pa.string())
-    table = pa.Table.from_arrays(
-        [words, pa.FixedSizeListArray.from_arrays(flat, DIMENSION)], schema=VECTORS_SCHEMA
-    )
+    table = pa.Table.from_arrays([words, pa.FixedSizeListArray.from_arrays(flat, DIMENSION)], schema=VECTORS_SCHEMA)
     with table_writer(check_out("vectors_out", path), VECTORS_SCHEMA, dictionary=()) as append:
         append(table)

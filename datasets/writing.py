@@ -64,9 +64,7 @@ def check_out(name: str, out: str | os.PathLike[str], *, folder: bool = True, cs
     if not path.parent.is_dir():
         raise UsageError(f"{name} must lie in an existing folder, got {str(out)!r}; create the folder first.")
     if path.is_dir() and any(not entry.match(PARTS) for entry in path.iterdir()):
-        raise UsageError(
-            f"{name} is the folder {str(out)!r}, which holds other files than {PARTS}; name a new folder."
-        )
+        raise UsageError(f"{name} is the folder {str(out)!r}, which holds other files than {PARTS}; name a new folder.")
     return path
 
 

@@ -24,7 +24,7 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "source": (str, "a path"),
     "user": (str, "the name of a column"),
     "users": ((int, str, list), "a number, a path or a list of keys"),
-    "space": (dict, "a table such as { kind = \"interval\", ... }"),
+    "space": (dict, 'a table such as { kind = "interval", ... }'),
     "budget": (dict, "a table such as { alpha = 60.0 }"),
     "protect": (list, "a list of tables"),
     "records": (int, "a whole number"),
@@ -99,7 +99,7 @@ class Catalog:
     def session(self, name: str | None = None) -> Session:
         """Return a session on a table with the catalog's budget and ledger."""
         if self.ledger is None:
-            raise UsageError(f"{self.path} names no ledger; add a line such as ledger = \"city.ledger\".")
+            raise UsageError(f'{self.path} names no ledger; add a line such as ledger = "city.ledger".')
         return Session(self.table(name), budget=self.budget(name), ledger=self.ledger)
 
     def _name(self, name: str | None) -> str:
@@ -169,7 +169,7 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
         raise UsageError(f"catalog {str(place)!r} has no [tables.NAME], or one that is no table; add one.")
     ledger = data.get("ledger")
     if ledger is not None and (not isinstance(ledger, str) or not ledger or "\0" in ledger):
-        raise UsageError(f"catalog {str(place)!r} has a ledger that is no path; write ledger = \"city.ledger\".")
+        raise UsageError(f'catalog {str(place)!r} has a ledger that is no path; write ledger = "city.ledger".')
     if ledger is not None and "://" not in ledger:
         ledger = os.path.join(place.parent, ledger)
     return Catalog(place, ledger, tables)

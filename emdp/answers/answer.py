@@ -224,9 +224,7 @@ class Answer(_Description):
         check_choice("coverage", coverage, ("each", "all"))
         mechanism = self.mechanism
         half_width = (
-            mechanism.interval_half_width(level)
-            if coverage == "each"
-            else mechanism.simultaneous_half_width(level)
+            mechanism.interval_half_width(level) if coverage == "each" else mechanism.simultaneous_half_width(level)
         )
         return pl.DataFrame(
             {

@@ -22,6 +22,7 @@ LinearQuery = Mean | VectorMean
 ROUNDED_SPREAD = 1e-9
 """A constant's range is wider than a point by outward rounding alone: far less than this, relative to its size."""
 
+
 @dataclass(frozen=True)
 class LinearColumn:
     """One column of a linear query.
@@ -171,4 +172,3 @@ def _mechanism(
 
 def _up(number: float) -> float:
     return math.nextafter(number, math.inf) if number > 0 else number
-

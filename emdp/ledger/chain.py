@@ -78,9 +78,7 @@ def next_link(last: Link | None, time: str, kind: str, table: str, payload: str)
     (1, True, 64)
     """
     sequence, previous = (1, FIRST_PREVIOUS_HASH) if last is None else (last.sequence + 1, last.hash)
-    return Link(
-        sequence, time, kind, table, payload, previous, _hash(sequence, time, kind, table, payload, previous)
-    )
+    return Link(sequence, time, kind, table, payload, previous, _hash(sequence, time, kind, table, payload, previous))
 
 
 def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[Link]:
@@ -105,9 +103,7 @@ def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[L
     links = []
     for record in records:
         if tuple(map(type, record)) != (int, str, str, str, str, str, str):
-            raise LedgerError(
-                f"ledger entry after {0 if last is None else last.sequence} is damaged; {REMEDY}"
-            )
+            raise LedgerError(f"ledger entry after {0 if last is None else last.sequence} is damaged; {REMEDY}")
         link = Link(*record)
         if link != next_link(last, link.time, link.kind, link.table, link.payload):
             raise LedgerError(

@@ -84,7 +84,5 @@ def local_path(path: str | os.PathLike[str]) -> Path:
             "local files only; pass the path of a file."
         )
     if text in {"", ":memory:"} or "\0" in text:
-        raise LedgerError(
-            f"ledger {text!r} names no file, and a ledger must outlive the process; pass a path."
-        )
+        raise LedgerError(f"ledger {text!r} names no file, and a ledger must outlive the process; pass a path.")
     return Path(text).absolute()

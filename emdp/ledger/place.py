@@ -38,17 +38,13 @@ def check_place(path: Path) -> os.stat_result:
     except FileNotFoundError:
         raise LedgerError(f"ledger {path} does not exist; check the path, or put the file back.") from None
     except OSError as error:
-        raise LedgerError(
-            f"ledger {path} cannot be reached ({error.strerror}); check path and permissions."
-        ) from error
+        raise LedgerError(f"ledger {path} cannot be reached ({error.strerror}); check path and permissions.") from error
     if not stat.S_ISREG(status.st_mode):
         raise LedgerError(f"ledger {path} is a link, a folder or a device; pass the path of the file itself.")
     if status.st_size == 0:
         raise LedgerError(f"ledger {path} is empty; put back the last good copy, or name a new file.")
     if status.st_nlink > 1:
-        raise LedgerError(
-            f"ledger {path} has a second name (a hard link), which breaks its locks; remove one."
-        )
+        raise LedgerError(f"ledger {path} has a second name (a hard link), which breaks its locks; remove one.")
     if journal:
         raise LedgerError(f"ledger {path} has a foreign file {path.name}-journal beside it; move that away.")
     return status
@@ -131,9 +127,7 @@ def _write_first_entry(path: Path, *, test: bool) -> None:
         connection.execute("COMMIT")
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if mode != "wal" or busy or os.path.lexists(f"{path}-wal"):
-        raise LedgerError(
-            f"folder {path.parent} cannot hold a write-ahead log; choose a folder on a local disk."
-        )
+        raise LedgerError(f"folder {path.parent} cannot hold a write-ahead log; choose a folder on a local disk.")
 
 
 def _first_link(*, test: bool) -> Link:

@@ -35,8 +35,7 @@ _REFUSE = "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
 _OBJECTS = {
     "event": f"CREATE TABLE event ({_COLUMNS})",
     "head": (
-        "CREATE TABLE head "
-        "(one INTEGER PRIMARY KEY CHECK (one = 1), sequence INTEGER NOT NULL, hash TEXT NOT NULL)"
+        "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), sequence INTEGER NOT NULL, hash TEXT NOT NULL)"
     ),
     "event_update": f"CREATE TRIGGER event_update BEFORE UPDATE ON event {_REFUSE}",
     "event_delete": f"CREATE TRIGGER event_delete BEFORE DELETE ON event {_REFUSE}",
@@ -50,9 +49,7 @@ _OBJECTS = {
         f"OR NEW.sequence <> OLD.sequence + 1 OR NEW.one <> OLD.one {_REFUSE}"
     ),
     "head_delete": f"CREATE TRIGGER head_delete BEFORE DELETE ON head {_REFUSE}",
-    "head_insert": (
-        f"CREATE TRIGGER head_insert BEFORE INSERT ON head WHEN EXISTS (SELECT 1 FROM head) {_REFUSE}"
-    ),
+    "head_insert": (f"CREATE TRIGGER head_insert BEFORE INSERT ON head WHEN EXISTS (SELECT 1 FROM head) {_REFUSE}"),
 }
 
 
@@ -83,9 +80,7 @@ def prepare(connection: sqlite3.Connection, *, query_only: bool = False) -> None
     ):
         connection.execute(f"PRAGMA {pragma}")
     if _pragma(connection, "synchronous") != 2:
-        raise LedgerError(
-            "this SQLite library cannot flush commits to the disk; use a Python with a standard sqlite3."
-        )
+        raise LedgerError("this SQLite library cannot flush commits to the disk; use a Python with a standard sqlite3.")
 
 
 def check_schema(connection: sqlite3.Connection, path: str, *, immutable: bool = False) -> None:
@@ -94,9 +89,7 @@ def check_schema(connection: sqlite3.Connection, path: str, *, immutable: bool =
     ``immutable`` says that the connection reads without locks and log.
     """
     if _pragma(connection, "application_id") != APPLICATION_ID:
-        raise LedgerError(
-            f"ledger {path} is no ledger but another application's SQLite file; name another file."
-        )
+        raise LedgerError(f"ledger {path} is no ledger but another application's SQLite file; name another file.")
     version = _pragma(connection, "user_version")
     if version != FORMAT:
         raise LedgerError(
@@ -104,13 +97,10 @@ def check_schema(connection: sqlite3.Connection, path: str, *, immutable: bool =
         )
     # A flipped byte of the header can turn the journal mode, and the entries still in the log would vanish.
     mode = _pragma(connection, "journal_mode")
-    found = dict(
-        connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'")
-    )
+    found = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'"))
     if mode != ("delete" if immutable else "wal") or found != _OBJECTS:
         raise LedgerError(
-            f"ledger {path} lacks its tables, triggers or write-ahead log, or has others; "
-            "put back the last good copy."
+            f"ledger {path} lacks its tables, triggers or write-ahead log, or has others; put back the last good copy."
         )
 
 

@@ -107,9 +107,7 @@ class SqliteLedger(Ledger):
         if kind is not None:
             check_choice("kind", kind, KINDS)
         return tuple(
-            entry_of(link)
-            for link in self._current()
-            if table in {None, link.table} and kind in {None, link.kind}
+            entry_of(link) for link in self._current() if table in {None, link.table} and kind in {None, link.kind}
         )
 
     def head(self) -> tuple[int, str]:
@@ -118,9 +116,7 @@ class SqliteLedger(Ledger):
 
     def verify(self, head: str | None = None) -> tuple[int, str]:
         if head is not None and not is_hash(head := str(head).strip().lower()):
-            raise UsageError(
-                f"head must be a hash of 64 hexadecimal digits, got {head!r}; pass it as it was printed."
-            )
+            raise UsageError(f"head must be a hash of 64 hexadecimal digits, got {head!r}; pass it as it was printed.")
         with self._reading() as connection:
             faults = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(1)")]
             if faults != ["ok"]:
@@ -149,9 +145,7 @@ class SqliteLedger(Ledger):
         if not isinstance(table, str) or not table:
             raise UsageError(f"table must be a table's name, not {table!r}; pass a non-empty string.")
         if not isinstance(payload, dict):
-            raise UsageError(
-                f"payload must be a dict of JSON values, not {type(payload).__name__}; pass one."
-            )
+            raise UsageError(f"payload must be a dict of JSON values, not {type(payload).__name__}; pass one.")
         if not self._writable:
             raise UsageError(f"ledger {self._path} is open for reading only; append through open_ledger.")
         return canonical_json(payload)
@@ -243,13 +237,9 @@ class SqliteLedger(Ledger):
         try:
             written = link in self._current()
         except LedgerError:
-            return LedgerError(
-                f"{problem} and cannot be read again; count it as charged, and verify the ledger."
-            )
+            return LedgerError(f"{problem} and cannot be read again; count it as charged, and verify the ledger.")
         if written:
-            return LedgerError(
-                f"{problem}, yet holds it; it is charged, so check the disk before asking again."
-            )
+            return LedgerError(f"{problem}, yet holds it; it is charged, so check the disk before asking again.")
         return LedgerError(f"{problem}; nothing was charged, so make room on the disk and ask again.")
 
     def _exchanged(self) -> LedgerError:

@@ -18,6 +18,10 @@ from emdp.tables.fragments import Sql
 
 __all__ = ["leaf_formula", "node_formula"]
 
+SHORT_ANGLE = 3.0
+"""Radians: up to here the sine of half an angle is below 0.998, so that no rounding brings it above 1, where the arc
+sine is an error. The columns are inside the box by then, and the bound is that of the box."""
+
 FUNCTIONS: dict[type[Expression], str] = {
     Absolute: "ABS",
     Cos: "COS",
@@ -88,7 +92,8 @@ def _distance(part: Space, point: Floats, columns: Mapping[str, Sql]) -> Sql:
         gap = sql.call("ABS", sql.subtract(columns[part.column], sql.number(at[0])))
         return sql.call("LEAST", gap, sql.subtract(sql.number(part.period), gap))
     if isinstance(part, Geo):
-        half = _half_angle(columns[part.lat], columns[part.lon], at[0], at[1])
+        farthest = part.distance_bounds(point).high / part.radius
+        half = _half_angle(columns[part.lat], columns[part.lon], at[0], at[1], is_short=farthest < SHORT_ANGLE)
         return sql.multiply(half, sql.number(2 * part.radius))
     if isinstance(part, Vector):
         steps = [sql.subtract(columns[name], sql.number(x)) for name, x in zip(part.columns, at, strict=True)]
@@ -96,7 +101,7 @@ def _distance(part: Space, point: Floats, columns: Mapping[str, Sql]) -> Sql:
     raise InternalError(f"the engine has no distance on a {part.kind} part; please report it.")
 
 
-def _half_angle(lat: Sql, lon: Sql, lat0: float, lon0: float) -> Sql:
+def _half_angle(lat: Sql, lon: Sql, lat0: float, lon0: float, *, is_short: bool) -> Sql:
     # The haversine of emdp.spaces.sphere, to the bit: doubling and halving are exact, wherever they are done, and
     # radians are degrees times one constant.
     across = _half_sine(lon, lon0)
@@ -104,7 +109,8 @@ def _half_angle(lat: Sql, lon: Sql, lat0: float, lon0: float) -> Sql:
     turn = sql.multiply(lat, sql.number(math.radians(1)))
     cosines = sql.multiply(sql.call("COS", turn), sql.number(math.cos(math.radians(lat0))))
     h = sql.add(sql.multiply(along, along), sql.multiply(cosines, sql.multiply(across, across)))
-    return sql.call("ASIN", sql.call("LEAST", sql.number(1), sql.call("SQRT", h)))
+    root = sql.call("SQRT", h)
+    return sql.call("ASIN", root if is_short else sql.call("LEAST", sql.number(1), root))
 
 
 def _half_sine(angle: Sql, at: float) -> Sql:

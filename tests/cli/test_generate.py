@@ -160,9 +160,7 @@ class Screen(io.StringIO):
 @pytest.mark.parametrize(
     ("is_terminal", "patience", "is_shown"), [(True, -1.0, True), (True, 60.0, False), (False, -1.0, False)]
 )
-def test_progress_shows_only_on_a_terminal_and_only_after_a_while(
-    monkeypatch, is_terminal, patience, is_shown
-):
+def test_progress_shows_only_on_a_terminal_and_only_after_a_while(monkeypatch, is_terminal, patience, is_shown):
     screen = Screen(is_terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)

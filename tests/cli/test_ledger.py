@@ -48,9 +48,7 @@ def run(*arguments):
 
 
 def rows_of(output, first):
-    return [
-        re.split(r"\s{2,}", line.strip()) for line in output.splitlines() if line.strip().startswith(first)
-    ]
+    return [re.split(r"\s{2,}", line.strip()) for line in output.splitlines() if line.strip().startswith(first)]
 
 
 def test_show_prints_each_budget_and_the_sum_at_user_level(path):

@@ -135,9 +135,7 @@ def test_counts_are_long_tailed(clean):
 
 def test_a_few_places_hold_most_of_a_persons_records(clean):
     per_place = clean.group_by("user_id", "venue").len().sort("len", descending=True)
-    top = per_place.group_by("user_id").agg(
-        pl.col("len").head(5).sum() / pl.col("len").sum(), n=pl.col("len").sum()
-    )
+    top = per_place.group_by("user_id").agg(pl.col("len").head(5).sum() / pl.col("len").sum(), n=pl.col("len").sum())
     shares = top.filter(pl.col("n") >= 50)["len"]
     assert shares.median() > 0.6
     assert shares.max() < 1.0
@@ -163,11 +161,7 @@ def test_people_stay_near_home(clean):
 
 def test_hours_are_local_time_with_peaks_and_weekends(clean):
     local = clean["ts"].dt.offset_by("-5h")
-    hours = (
-        local.dt.hour().cast(float)
-        + local.dt.minute().cast(float) / 60
-        + local.dt.second().cast(float) / 3600
-    )
+    hours = local.dt.hour().cast(float) + local.dt.minute().cast(float) / 60 + local.dt.second().cast(float) / 3600
     assert np.allclose(hours.to_numpy(), clean["hour"].to_numpy(), atol=1e-9)
     assert clean["hour"].is_between(0, 24, closed="left").all()
     counts = clean.with_columns(weekend=local.dt.weekday() > 5, whole=pl.col("hour").floor())

@@ -174,9 +174,7 @@ def test_both_tables_appear_or_neither(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        messages.write_messages(
-            tmp_path / "t.parquet", tmp_path / "w.parquet", users=5, records=10, progress=interrupt
-        )
+        messages.write_messages(tmp_path / "t.parquet", tmp_path / "w.parquet", users=5, records=10, progress=interrupt)
     assert list(tmp_path.iterdir()) == []
 
 

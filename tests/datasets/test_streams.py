@@ -21,9 +21,7 @@ def test_doctests_and_listed_names(name):
     assert all(hasattr(module, public) for public in module.__all__)
 
 
-@pytest.mark.parametrize(
-    ("records", "chunk"), [(1, 1000), (999, 1000), (1000, 1000), (1001, 1000), (123_457, 1000)]
-)
+@pytest.mark.parametrize(("records", "chunk"), [(1, 1000), (999, 1000), (1000, 1000), (1001, 1000), (123_457, 1000)])
 def test_spans_cover_every_row_once_and_stay_below_the_chunk(records, chunk):
     parts = streams.spans(records, chunk)
     rows = [row for part in parts for row in (part.start, part.stop)]
@@ -51,9 +49,7 @@ def test_dirt_is_exact_over_the_table_and_never_at_even_rows(share, records):
 def test_seconds_ascend_within_and_across_chunks_and_follow_the_hours():
     hours = streams.week([0.0] * 8 + [1.0] + [0.0] * 15, [0.0] * 24)
     parts = streams.spans(20_000, 1000)
-    moments = np.concatenate(
-        [streams.seconds(streams.generator(0, part.index), part, hours) for part in parts]
-    )
+    moments = np.concatenate([streams.seconds(streams.generator(0, part.index), part, hours) for part in parts])
     assert np.all(np.diff(moments) >= 0)
     assert set((moments // 3600 % 24).tolist()) == {8}
     assert set((moments // 86_400 % 7).tolist()) == {0, 1, 2, 3, 4}

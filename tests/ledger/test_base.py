@@ -35,9 +35,7 @@ def test_ledger_is_abstract_and_closes_at_the_end_of_its_block(tmp_path):
         ledger.head()
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".base", ".chain", ".faults", ".opening", ".place", ".schema", ".sqlite"]
-)
+@pytest.mark.parametrize("name", ["", ".base", ".chain", ".faults", ".opening", ".place", ".schema", ".sqlite"])
 def test_every_public_name_exists(name):
     module = importlib.import_module("emdp.ledger" + name)
     assert all(hasattr(module, public) for public in module.__all__)

@@ -31,9 +31,7 @@ PAYLOADS = st.dictionaries(st.text(), VALUES, max_size=4)
 def chain_of(payloads):
     links = []
     for payload in payloads:
-        links.append(
-            next_link(links[-1] if links else None, TIME, "charge", "visits", canonical_json(payload))
-        )
+        links.append(next_link(links[-1] if links else None, TIME, "charge", "visits", canonical_json(payload)))
     return links
 
 

@@ -47,9 +47,7 @@ def check_flips(folder, sound, offsets):
     content, entries = sound
     generator = random.Random(1)
     return [
-        is_noticed(
-            folder, flipped(content, offset, generator.choice((1, 2, 4, 8, 16, 32, 64, 128, 255))), entries
-        )
+        is_noticed(folder, flipped(content, offset, generator.choice((1, 2, 4, 8, 16, 32, 64, 128, 255))), entries)
         for offset in offsets
     ]
 
@@ -85,9 +83,7 @@ def test_every_flip_in_a_payload_is_noticed(sound, tmp_path):
     while places[-1] >= 0:
         places.append(content.find(MARK.encode(), places[-1] + 1))
     assert len(places) == 31
-    noticed = [
-        is_noticed(tmp_path, flipped(content, place + 3, 1 << (place % 8)), entries) for place in places[:-1]
-    ]
+    noticed = [is_noticed(tmp_path, flipped(content, place + 3, 1 << (place % 8)), entries) for place in places[:-1]]
     assert all(noticed)
 
 

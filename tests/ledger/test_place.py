@@ -56,9 +56,7 @@ def test_what_is_no_path_is_misuse(argument):
         open_ledger(argument)
 
 
-@pytest.mark.parametrize(
-    "name", ["a ledger?mode=memory#x.db", "%41.ledger", "größe.ledger", ":memory:x", "'; --"]
-)
+@pytest.mark.parametrize("name", ["a ledger?mode=memory#x.db", "%41.ledger", "größe.ledger", ":memory:x", "'; --"])
 def test_odd_names_are_files_like_any_other(tmp_path, name):
     with open_ledger(tmp_path / name) as ledger:
         entry = ledger.append("charge", "visits", {})
