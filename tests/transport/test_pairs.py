@@ -84,7 +84,8 @@ def test_progress_is_reported_in_this_thread_to_the_end() -> None:
     d_em_pairs(bags, pairs, CITY, progress=progress, workers=2)
     done = [done for done, _ in calls]
     assert done == sorted(set(done))
-    assert len(calls) > 3
+    # How many finish between two reports is up to the machine.
+    assert {total for _, total in calls} == {len(pairs)}
     assert calls[-1] == (len(pairs), len(pairs))
     assert threads == {threading.current_thread()}
 
