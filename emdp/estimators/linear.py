@@ -5,7 +5,9 @@ numbers: the space, the number of users and the query.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from emdp.errors import InternalError
 from emdp.expressions import Expression, Mean, VectorMean, analyse_vector
@@ -18,6 +20,11 @@ from emdp.spaces import Space
 __all__ = ["LinearColumn", "LinearPlan", "LinearQuery", "plan_linear"]
 
 LinearQuery = Mean | VectorMean
+
+NAMED: Mapping[str, type[AdditiveMechanism]] = MappingProxyType(
+    {"laplace": LaplaceMechanism, "k_norm": KNormMechanism, "gaussian": GaussianMechanism}
+)
+"""Mechanism of each ``noise`` that a query may ask for by name."""
 
 ROUNDED_SPREAD = 1e-9
 """A constant's range is wider than a point by outward rounding alone: far less than this, relative to its size."""
@@ -120,18 +127,35 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> LinearPlan:
         level = float(query.epsilon or 0.0)
         spreads = [entry.spread for entry in analysis.entries]
         change_1, change_2 = _up(math.fsum(spreads)), _up(math.hypot(*spreads))
-    mechanism, choice = _mechanism(
-        wanted,
-        level,
-        query.delta,
+    magnitude = max(entry.magnitude for entry in analysis.entries)
+    if change_1 == 0 and max(entry.spread for entry in analysis.entries) > ROUNDED_SPREAD * (1 + magnitude):
+        raise InternalError("an expression that varies was given the constant 0; please report the expression.")
+    # A constant has no error that depends on the neighbour, and needs no noise.
+    error = max(fixed_point_error(entry) for entry in analysis.entries) if change_1 > 0 else 0.0
+    needs = _Needs(
+        alpha=level,
+        delta=query.delta,
         change_1=quotient_up(change_1, users),
         change_2=quotient_up(change_2, users),
-        error=quotient_up(max(fixed_point_error(entry) for entry in analysis.entries), users),
-        magnitude=max(entry.magnitude for entry in analysis.entries),
-        spread=max(entry.spread for entry in analysis.entries),
+        statistic_error=quotient_up(error, users),
+        magnitude=magnitude,
         dimension=len(columns),
     )
+    mechanism, choice = _mechanism(wanted, needs)
     return LinearPlan(columns, mechanism, mechanism.event(kind), choice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Needs:
+    """What a mechanism must cover: changes in the two norms per unit of ``d_em``, and the fields of the same names."""
+
+    alpha: float
+    delta: float
+    change_1: float
+    change_2: float
+    statistic_error: float
+    magnitude: float
+    dimension: int
 
 
 def _entries(query: LinearQuery) -> tuple[tuple[Expression, ...], tuple[str, ...], str]:
@@ -141,33 +165,28 @@ def _entries(query: LinearQuery) -> tuple[tuple[Expression, ...], tuple[str, ...
     return query.expressions, names, query.noise
 
 
-def _mechanism(
-    wanted: str,
-    level: float,
-    delta: float,
-    *,
-    change_1: float,
-    change_2: float,
-    error: float,
-    magnitude: float,
-    spread: float,
-    dimension: int,
-) -> tuple[AdditiveMechanism, str]:
-    if change_1 == 0 and spread > ROUNDED_SPREAD * (1 + magnitude):
-        raise InternalError("an expression that varies was given the constant 0; please report the expression.")
-    # A constant has no error that depends on the neighbour, and needs no noise.
-    error = 0.0 if change_1 == 0 else error
-    shared = {"alpha": level, "statistic_error": error, "magnitude": magnitude, "dimension": dimension}
-    named: dict[str, type[AdditiveMechanism]] = {"laplace": LaplaceMechanism, "k_norm": KNormMechanism}
-    if wanted in named:
-        kind = named[wanted]
-        sensitivity = change_1 if kind.norm == 1 else change_2
-        return kind(sensitivity=sensitivity, **shared), "the noise that was asked for"  # type: ignore[arg-type]
-    if wanted == "gaussian":
-        noise = GaussianMechanism(sensitivity=change_2, delta=delta, **shared)  # type: ignore[arg-type]
-        return noise, "the noise that was asked for"
-    choice = choose(sensitivity_1=change_1, sensitivity_2=change_2, delta=delta, **shared)  # type: ignore[arg-type]
-    return choice.mechanism, choice.reason
+def _mechanism(wanted: str, needs: _Needs) -> tuple[AdditiveMechanism, str]:
+    if wanted == "auto":
+        choice = choose(
+            alpha=needs.alpha,
+            delta=needs.delta,
+            sensitivity_1=needs.change_1,
+            sensitivity_2=needs.change_2,
+            dimension=needs.dimension,
+            statistic_error=needs.statistic_error,
+            magnitude=needs.magnitude,
+        )
+        return choice.mechanism, choice.reason
+    kind = NAMED[wanted]
+    mechanism = kind(
+        alpha=needs.alpha,
+        delta=needs.delta if kind is GaussianMechanism else 0.0,
+        sensitivity=needs.change_1 if kind.norm == 1 else needs.change_2,
+        dimension=needs.dimension,
+        statistic_error=needs.statistic_error,
+        magnitude=needs.magnitude,
+    )
+    return mechanism, f"{mechanism.name} noise, as asked for."
 
 
 def _up(number: float) -> float:

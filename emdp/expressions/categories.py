@@ -1,6 +1,7 @@
 """Functions that jump between listed values, which lie apart: indicators and cases (EMD 2)."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -47,13 +48,14 @@ class Labelled(Leaf):
         return found
 
     @property
+    @abstractmethod
     def mentioned(self) -> tuple[Any, ...]:
         """Every value that the node names."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _named_columns(self) -> tuple[str, ...] | None:
-        raise NotImplementedError
+        """The columns that the node names its part by, if any."""
 
     def _positions(self, part: Space) -> tuple[float, ...]:
         for value in self.mentioned:
