@@ -6,6 +6,7 @@ Everything here is public: names, budgets, events and fingerprints. No statistic
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
@@ -54,8 +55,9 @@ class Accounts:
         self.ledger = ledger
         self.name = name
         self.budgets = budgets
+        self._identity = dict(identity)
         self._known: dict[str, tuple[int, Account]] = {}
-        self._declare(identity)
+        self._declare()
 
     def budget_of(self, kind: type[Guarantee] | None) -> Budget:
         """Return the budget of a kind of guarantee, or the first one.
@@ -119,7 +121,7 @@ class Accounts:
         budget = self.payer(event)
         payload = {**description, "event": event.to_json(), "budget": budget.guarantee.kind_name}
         return self.ledger.append(
-            "charge", self.name, payload, admit=lambda entries: self.account(budget, entries).charge(event)
+            "charge", self.name, payload, admit=lambda entries: self._admit(entries, budget, event)
         )
 
     def is_validated(self, key: Mapping[str, Any]) -> bool:
@@ -149,30 +151,28 @@ class Accounts:
             )
         return pl.DataFrame(rows, schema=HISTORY)
 
-    def _declare(self, identity: Mapping[str, str]) -> None:
-        for position, budget in enumerate(self.budgets):
-            payload = {"budget": budget.to_json(), "kind": budget.guarantee.kind_name, **identity}
+    def _declare(self) -> None:
+        payload = {"budgets": [budget.to_json() for budget in self.budgets], **self._identity}
 
-            def admit(entries: Sequence[Entry], position: int = position, payload: dict[str, Any] = payload) -> None:
-                declared = [entry.payload for entry in entries if entry.kind == "budget"]
-                if len(declared) > len(self.budgets):
-                    raise LedgerError(
-                        f"the ledger holds {len(declared)} budgets for table {self.name!r}; pass all of them."
-                    )
-                if position < len(declared):
-                    _check_same(declared[position], payload, self.name)
-                    raise _AlreadyDeclaredError
-                if position == 0 or len(declared) < position or not _has_charges(entries):
-                    return
-                raise LedgerError(
-                    f"the ledger holds charges under one budget for table {self.name!r}, so another can no longer be "
-                    "added; use another table name, or the budget as it was declared."
-                )
+        def admit(entries: Sequence[Entry]) -> None:
+            declared = _declared(entries)
+            if declared == payload:
+                raise _AlreadyDeclaredError
+            if declared is not None:
+                _check_budgets(declared, payload, self.name)
+                # The same promise for another metric is another promise, unless nobody was promised anything yet.
+                if any(entry.kind == "charge" for entry in entries):
+                    _check_identity(declared, payload, self.name)
 
-            try:
-                self.ledger.append("budget", self.name, payload, admit=admit)
-            except _AlreadyDeclaredError:
-                continue
+        with suppress(_AlreadyDeclaredError):
+            self.ledger.append("budget", self.name, payload, admit=admit)
+
+    def _admit(self, entries: Sequence[Entry], budget: Budget, event: Event) -> None:
+        declared = _declared(entries)
+        if declared is None:
+            raise LedgerError(f"the ledger holds no budget for table {self.name!r}; open the session again.")
+        _check_identity(declared, self._identity, self.name)
+        self.account(budget, entries).charge(event)
 
 
 class _AlreadyDeclaredError(Exception):
@@ -229,14 +229,24 @@ def _recharge(account: Account, entry: Entry) -> Account:
         ) from error
 
 
-def _has_charges(entries: Sequence[Entry]) -> bool:
-    return any(entry.kind == "charge" for entry in entries)
+def _declared(entries: Sequence[Entry]) -> Mapping[str, Any] | None:
+    declared = [entry.payload for entry in entries if entry.kind == "budget"]
+    return declared[-1] if declared else None
 
 
-def _check_same(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> None:
-    for key, what in (("budget", "budget"), ("space", "space"), ("user", "user column")):
+def _check_budgets(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> None:
+    if declared.get("budgets") != wanted["budgets"]:
+        shown = " and ".join(str(Budget.from_json(budget).guarantee) for budget in declared.get("budgets", []))
+        raise LedgerError(
+            f"the ledger holds another budget for table {name!r}, {shown}; pass the same, with the same "
+            "gaussian_share, or another table name or ledger."
+        )
+
+
+def _check_identity(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> None:
+    for key, what in (("space", "space (domain, diameter, on_invalid or neutral item)"), ("user", "user column")):
         if declared.get(key) != wanted[key]:
-            shown = f" ({Budget.from_json(declared['budget']).guarantee})" if key == "budget" else ""
             raise LedgerError(
-                f"the ledger holds another {what} for table {name!r}{shown}; pass the same, or use another table name."
+                f"the ledger holds charges of table {name!r} under another {what}; declare it as it was then, or pass "
+                "another table name or ledger."
             )

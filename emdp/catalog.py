@@ -98,9 +98,20 @@ class Catalog:
 
     def session(self, name: str | None = None) -> Session:
         """Return a session on a table with the catalog's budget and ledger."""
+        return Session(self.table(name), budget=self.budget(name), ledger=self.ledger_path)
+
+    @property
+    def ledger_path(self) -> str:
+        """Where the ledger is.
+
+        Raises
+        ------
+        UsageError
+            If the catalog names none.
+        """
         if self.ledger is None:
-            raise UsageError(f'{self.path} names no ledger; add a line such as ledger = "city.ledger".')
-        return Session(self.table(name), budget=self.budget(name), ledger=self.ledger)
+            raise UsageError(f"{self.path} names no ledger; add a line such as ledger = 'city.ledger'.")
+        return self.ledger
 
     def _name(self, name: str | None) -> str:
         if name is None:

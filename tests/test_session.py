@@ -128,13 +128,19 @@ def test_another_declaration_on_the_same_ledger_is_refused(tmp_path: Path) -> No
     with pytest.raises(LedgerError, match="another budget"):
         session(tmp_path, emdp.EmdDP(11.0))
     other = emdp.read(FRAME, user="user", space=emdp.Interval("x", 0, 11), users=4)
+    first = session(tmp_path)
+    emdp.Session(other, budget=emdp.EmdDP(10.0), ledger=tmp_path / "t.ledger")  # nobody was promised anything yet
+    with pytest.raises(LedgerError, match="another space"):
+        first.mean(emdp.col("x"), alpha=1)
+    assert charges(tmp_path) == 0
+    session(tmp_path).mean(emdp.col("x"), alpha=1)
     with pytest.raises(LedgerError, match="another space"):
         emdp.Session(other, budget=emdp.EmdDP(10.0), ledger=tmp_path / "t.ledger")
     with pytest.raises(LedgerError, match="another budget"):
         session(tmp_path, emdp.EmdDP(10.0, 1e-6), gaussian_share=0.5)
     named = table(name="second")
     emdp.Session(named, budget=emdp.EmdDP(3.0), ledger=tmp_path / "t.ledger").mean(emdp.col("x"), alpha=3)
-    assert session(tmp_path).remaining() == emdp.EmdDP(10.0)
+    assert session(tmp_path).remaining() == emdp.EmdDP(9.0)
 
 
 def test_two_budgets_are_charged_apart(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The command line ``emdp``: one command a file; the only part of the package that prints or exits."""
 
+import os
 import sys
 
 from emdp.errors import EmdpError
@@ -21,7 +22,16 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         from emdp.cli.app import app
 
-        app(args=arguments)
+        try:
+            app(args=arguments)
+        finally:
+            # What cannot be written must show here, not when the process ends.
+            sys.stdout.flush()
+    except OSError as error:
+        print(f"emdp: output cannot be written ({error.strerror}); what was charged stays charged.", file=sys.stderr)
+        # Nothing more can be written, so Python must not try again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
     except EmdpError as error:
         print(f"emdp: {error}", file=sys.stderr)
         raise SystemExit(error.exit_status) from None

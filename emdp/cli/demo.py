@@ -34,14 +34,19 @@ def run(
     folder = tempfile.mkdtemp(prefix="emdp-demo-") if keep is None else keep
     try:
         os.makedirs(folder, exist_ok=True)
+        is_used = bool(os.listdir(folder))
     except OSError:
         raise UsageError(f"--keep must be a folder that can be made, got {folder!r}; name another.") from None
+    if is_used:
+        raise UsageError(f"--keep names {folder!r}, which holds files already; name a new or empty folder.")
     try:
         _places(folder, seed)
         _words(folder, seed)
         if keep is not None:
             ledger = os.path.join(folder, "visits.ledger")
             print(f"\nTables and ledgers are in {folder}; try: emdp ledger show {ledger}")
+        else:
+            print("\nThe tables and ledgers are gone; `emdp demo --keep FOLDER` keeps them.")
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -57,7 +62,7 @@ def _places(folder: str, seed: int) -> None:
     checkins = load_dataset_module("checkins")
     path = os.path.join(folder, "visits.parquet")
     checkins.write_checkins(path, users=USERS, records=CHECKINS, seed=seed)
-    print(f"Generated (nobody is in it): {USERS:,} people, {CHECKINS:,} check-ins, {path}")
+    print(f"Generated (nobody is in it): {USERS:,} people, {CHECKINS:,} check-ins")
     place = Geo("lat", "lon", box=checkins.city_box(), unit="km", on_invalid="clamp")
     visits = read(path, user="user_id", space=place, users=USERS)
     alpha = protect(Change(*PROTECTED), space=place)
@@ -69,9 +74,9 @@ def _places(folder: str, seed: int) -> None:
     with Session(visits, budget=EmdDP(alpha=alpha), ledger=os.path.join(folder, "visits.ledger")) as session:
         _header()
         _ask(session, visits, mean(far, alpha=alpha / 8, name="km to midtown"))
-        _ask(session, visits, mean(ramp(far, 2, 1), alpha=alpha / 8, name="near midtown"))
+        _ask(session, visits, mean(ramp(far, 2, 1), alpha=alpha / 8, name="share within 1 to 2 km"))
         rings = [ramp(far, outer + 1, outer) for outer in (2, 5, 10)]
-        names = ["within 2 to 3 km", "within 5 to 6 km", "within 10 to 11 km"]
+        names = ["share within 2 to 3 km", "share within 5 to 6 km", "share within 10 to 11 km"]
         _ask(session, visits, vector_mean(rings, alpha=alpha / 4, names=names))
         print(f"\nspent {session.spent()}\nleft  {session.remaining()}\n")
 
@@ -88,7 +93,7 @@ def _words(folder: str, seed: int) -> None:
     messages.write_messages(path, vectors, users=USERS, records=MESSAGES, seed=seed)
     space = Words("text", vectors, on_invalid="neutral")
     word = space.labels[len(space.labels) // 100]
-    print(f"Generated: {MESSAGES:,} messages of {USERS:,} people, {len(space.labels):,} word vectors, {path}")
+    print(f"Generated: {MESSAGES:,} messages of {USERS:,} people, {len(space.labels):,} word vectors")
     table = read(path, user="user_id", space=space, users=USERS)
     with Session(table, budget=EmdDP(alpha=20.0), ledger=os.path.join(folder, "messages.ledger")) as session:
         _header()

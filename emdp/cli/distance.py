@@ -17,6 +17,7 @@ from emdp.cli.options import (
     UsersOption,
     VectorsOption,
     WordsOption,
+    check_catalog_alone,
     read_table,
     space_of,
 )
@@ -34,15 +35,19 @@ def run(
     users: UsersOption = None,
     geo: GeoOption = None,
     box: BoxOption = None,
-    unit: UnitOption = "km",
+    unit: UnitOption = None,
     interval: IntervalOption = None,
     words: WordsOption = None,
     vectors: VectorsOption = None,
-    on_invalid: OnInvalidOption = "error",
+    on_invalid: OnInvalidOption = None,
 ) -> None:
     """Print d_em of two users' records. This is not private: it is for the owner of the table."""
     from emdp.transport import d_em
 
+    if catalog is not None:
+        described = {"--source": source, "--user": user, "--users": users, "--geo": geo, "--box": box, "--unit": unit}
+        described |= {"--interval": interval, "--words": words, "--vectors": vectors, "--on-invalid": on_invalid}
+        check_catalog_alone(described)
     space = space_of(
         geo=geo, box=box, unit=unit, interval=interval, words=words, vectors=vectors, on_invalid=on_invalid
     )

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
+LONGEST_VALUE = 20
+"""Characters shown of a hash and other long values; `verify` and the file have all of them."""
+
 PIPE_WIDTH = 160
 """Columns of a printed table where there is no terminal to ask for its width."""
 
@@ -80,7 +83,8 @@ def _accounts(entries: Sequence["Entry"]) -> list["Account"]:
     """Return the accounts of one table, one a budget."""
     from emdp.privacy import Account, Budget, event_from_json
 
-    budgets = [Budget.from_json(_field(entry, "budget")) for entry in entries if entry.kind == "budget"]
+    declared = [_field(entry, "budgets") for entry in entries if entry.kind == "budget"]
+    budgets = [Budget.from_json(budget) for budget in declared[-1]] if declared else []
     names = {budget.guarantee.kind_name: position for position, budget in enumerate(budgets)}
     charges: list[list[Any]] = [[] for _ in budgets]
     for entry in entries:
@@ -110,9 +114,9 @@ def _event_cells(entry: "Entry") -> tuple[str, str]:
         mechanism = type(event).__name__.removesuffix("Event")
         return str(_field(entry, "query")), f"{mechanism}: {_cost(event.guarantee)}"
     if entry.kind == "budget":
-        promise = Budget.from_json(_field(entry, "budget")).guarantee
-        return promise.kind_name, _cost(promise)
-    return "; ".join(f"{name} {value}" for name, value in entry.payload.items() if value is not None), ""
+        promises = [Budget.from_json(budget).guarantee for budget in _field(entry, "budgets")]
+        return ", ".join(promise.kind_name for promise in promises), ", ".join(map(_cost, promises))
+    return "; ".join(f"{name} {_short(value)}" for name, value in entry.payload.items() if value is not None), ""
 
 
 def _user_total(accounts: Iterable["Account"]) -> str:
@@ -125,7 +129,12 @@ def _user_total(accounts: Iterable["Account"]) -> str:
 
 
 def _cost(guarantee: "Guarantee") -> str:
-    return f"{guarantee.level_name} {guarantee.level!r}, delta {guarantee.delta!r}"
+    return f"{guarantee.level_name} {guarantee.level:.10g}, delta {guarantee.delta:.10g}"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
 def _field(entry: "Entry", name: str) -> Any:

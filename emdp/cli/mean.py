@@ -1,6 +1,8 @@
 """``emdp mean``: one private mean of a file or of a catalog's table."""
 
+import os
 import sys
+import tempfile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +12,7 @@ from emdp.cli.options import (
     CatalogOption,
     GeoOption,
     IntervalOption,
+    NameOption,
     OnInvalidOption,
     TableOption,
     UnitOption,
@@ -17,6 +20,7 @@ from emdp.cli.options import (
     UsersOption,
     VectorsOption,
     WordsOption,
+    check_catalog_alone,
     check_table_option,
     numbers,
     read_table,
@@ -25,8 +29,8 @@ from emdp.cli.options import (
 from emdp.errors import UsageError
 
 if TYPE_CHECKING:
-    from emdp.expressions import Expression
-    from emdp.session import Session
+    from emdp.expressions import Expression, Mean
+    from emdp.privacy import Guarantee
     from emdp.tables import Table
 
 __all__ = ["run"]
@@ -41,46 +45,63 @@ def run(
     delta: Annotated[float, typer.Option("--delta", help="Above 0, Gaussian noise may be chosen.")] = 0.0,
     preview: Annotated[bool, typer.Option("--preview", help="Only say what it would cost; spends nothing.")] = False,
     budget: Annotated[float | None, typer.Option("--budget", help="Total alpha of the ledger, without -C.")] = None,
-    budget_delta: Annotated[float, typer.Option("--budget-delta", help="Total delta of the ledger.")] = 0.0,
+    budget_delta: Annotated[float | None, typer.Option("--budget-delta", help="Total delta of the ledger.")] = None,
     ledger: Annotated[str | None, typer.Option("--ledger", help="File of the ledger, without -C.")] = None,
     catalog: CatalogOption = None,
     table: TableOption = None,
+    name: NameOption = None,
     user: UserOption = None,
     users: UsersOption = None,
     geo: GeoOption = None,
     box: BoxOption = None,
-    unit: UnitOption = "km",
+    unit: UnitOption = None,
     interval: IntervalOption = None,
     words: WordsOption = None,
     vectors: VectorsOption = None,
-    on_invalid: OnInvalidOption = "error",
+    on_invalid: OnInvalidOption = None,
 ) -> None:
     """Print the private mean over users of the mean over their records, and charge the ledger for it."""
     from emdp.expressions import mean
 
     expression = _expression(distance_to, column, similarity)
+    described = {"--user": user, "--users": users, "--geo": geo, "--box": box, "--unit": unit, "--interval": interval}
+    described |= {"--words": words, "--vectors": vectors, "--on-invalid": on_invalid, "--name": name}
     if catalog is not None:
-        session = _catalog_session(catalog, table, budget=budget, ledger=ledger, source=source)
+        paid = {"SOURCE": source, "--budget": budget, "--budget-delta": budget_delta, "--ledger": ledger}
+        check_catalog_alone({**described, **paid})
+        declared, promise, place = _from_catalog(catalog, table)
     else:
         check_table_option(table)
         space = space_of(
             geo=geo, box=box, unit=unit, interval=interval, words=words, vectors=vectors, on_invalid=on_invalid
         )
-        session = _file_session(
-            read_table(source=source, catalog=None, table=None, user=user, users=users, space=space),
-            budget,
-            budget_delta,
-            ledger,
-        )
+        declared = read_table(source=source, catalog=None, table=None, user=user, users=users, space=space, name=name)
+        promise, place = _from_options(budget, budget_delta, ledger)
     query = mean(expression, alpha=alpha, delta=delta, name="mean")
-    with session:
-        if preview:
+    if preview:
+        _preview(declared, promise, place, query)
+        return
+    _answer(declared, promise, place, query)
+
+
+def _preview(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") -> None:
+    from emdp.session import Session
+
+    with tempfile.TemporaryDirectory() as folder:
+        # Looking ahead must not make a ledger, nor fix the budget in it.
+        place = ledger if os.path.lexists(ledger) else os.path.join(folder, "preview.ledger")
+        with Session(table, budget=budget, ledger=place) as session:
             print(session.preview(query).explain())
-            return
+
+
+def _answer(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") -> None:
+    from emdp.session import Session
+
+    with Session(table, budget=budget, ledger=ledger) as session:
         answer = session.answer(query)
         value, low, high = answer.frame.row(0)
         print(f"{value:.6g}  (95 % interval {low:.6g} to {high:.6g})")
-        print(f"spent {answer.spent}; remaining {session.remaining()}", file=sys.stderr)
+        print(f"{query.expression}: spent {answer.spent}; remaining {session.remaining()}", file=sys.stderr)
 
 
 def _expression(distance_to: str | None, column: str | None, similarity: str | None) -> "Expression":
@@ -96,22 +117,17 @@ def _expression(distance_to: str | None, column: str | None, similarity: str | N
     return expressions.similarity(str(similarity))
 
 
-def _catalog_session(
-    catalog: str, table: str | None, *, budget: float | None, ledger: str | None, source: str | None
-) -> "Session":
+def _from_catalog(catalog: str, table: str | None) -> tuple["Table", "Guarantee", str]:
     from emdp.catalog import load_catalog
 
-    for name, value in (("--budget", budget), ("--ledger", ledger), ("SOURCE", source)):
-        if value is not None:
-            raise UsageError(f"{name} stands in the catalog; leave it out, or describe the table without -C.")
-    return load_catalog(catalog).session(table)
+    loaded = load_catalog(catalog)
+    return loaded.table(table), loaded.budget(table), loaded.ledger_path
 
 
-def _file_session(table: "Table", budget: float | None, delta: float, ledger: str | None) -> "Session":
+def _from_options(budget: float | None, delta: float | None, ledger: str | None) -> tuple["Guarantee", str]:
     from emdp.privacy import EmdDP
-    from emdp.session import Session
 
     if budget is None or ledger is None:
         missing = "--budget" if budget is None else "--ledger"
         raise UsageError(f"{missing} is missing; what all answers may spend, and where that is kept, must be said.")
-    return Session(table, budget=EmdDP(budget, delta), ledger=ledger)
+    return EmdDP(budget, delta or 0.0), ledger

@@ -1,6 +1,7 @@
 """What several commands have in common: options that describe a table, and reading them."""
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ __all__ = [
     "CatalogOption",
     "GeoOption",
     "IntervalOption",
+    "NameOption",
     "OnInvalidOption",
     "SourceOption",
     "TableOption",
@@ -24,6 +26,7 @@ __all__ = [
     "UsersOption",
     "VectorsOption",
     "WordsOption",
+    "check_catalog_alone",
     "check_table_option",
     "numbers",
     "read_table",
@@ -42,13 +45,19 @@ UserOption = Annotated[str | None, typer.Option("--user", help="Column that says
 UsersOption = Annotated[str | None, typer.Option("--users", help="Public users: their number, or a file of keys.")]
 GeoOption = Annotated[str | None, typer.Option("--geo", help="Columns of places: LAT,LON. Needs --box.")]
 BoxOption = Annotated[str | None, typer.Option("--box", help="Public box: SOUTH,WEST,NORTH,EAST in degrees.")]
-UnitOption = Annotated[str, typer.Option("--unit", help="Unit of distances between places: km, mi or m.")]
-IntervalOption = Annotated[str | None, typer.Option("--interval", help="Numeric column and bounds: COLUMN,LOW,HIGH.")]
+UnitOption = Annotated[
+    str | None, typer.Option("--unit", help="Unit of distances between places: km, mi or m; default km.")
+]
+IntervalOption = Annotated[
+    str | None, typer.Option("--interval", help="Numeric column and bounds: COLUMN,LOW,HIGH; with --geo both count.")
+]
 WordsOption = Annotated[str | None, typer.Option("--words", help="Message column whose words count. Needs --vectors.")]
 VectorsOption = Annotated[str | None, typer.Option("--vectors", help="Table of words and their vectors.")]
 OnInvalidOption = Annotated[
-    str, typer.Option("--on-invalid", help="What an invalid value becomes: error, clamp or neutral.")
+    str | None,
+    typer.Option("--on-invalid", help="What an invalid value becomes: error (the default), clamp or neutral."),
 ]
+NameOption = Annotated[str | None, typer.Option("--name", help="Name of the table in the ledger; default: the file's.")]
 
 
 def read_table(
@@ -59,6 +68,7 @@ def read_table(
     user: str | None,
     users: str | None,
     space: "Space | None",
+    name: str | None = None,
 ) -> "Table":
     """Return the table that the options describe: an entry of a catalog, or a source with its own description.
 
@@ -75,10 +85,17 @@ def read_table(
     if catalog is not None:
         return load_catalog(catalog).table(table)
     check_table_option(table)
-    for name, value in (("--user", user), ("--users", users), ("--geo, --interval or --words", space)):
+    for option, value in (("--user", user), ("--users", users), ("--geo, --interval or --words", space)):
         if value is None:
-            raise UsageError(f"{name} is missing; describe the table, or pass -C CATALOG.")
-    return read(source, user=str(user), space=space, users=_users(str(users)))  # type: ignore[arg-type]  # checked above
+            raise UsageError(f"{option} is missing; describe the table, or pass -C CATALOG.")
+    return read(source, user=str(user), space=space, users=_users(str(users)), name=name)  # type: ignore[arg-type]  # checked above
+
+
+def check_catalog_alone(options: Mapping[str, object]) -> None:
+    """Raise where an option describes what stands in the catalog: it would be ignored."""
+    for option, value in options.items():
+        if value is not None:
+            raise UsageError(f"{option} stands in the catalog; leave it out, or describe the table without -C.")
 
 
 def check_table_option(table: str | None) -> None:
@@ -99,22 +116,25 @@ def space_of(
     *,
     geo: str | None,
     box: str | None,
-    unit: str,
+    unit: str | None,
     interval: str | None,
     words: str | None,
     vectors: str | None,
-    on_invalid: str,
+    on_invalid: str | None,
 ) -> "Space | None":
-    """Return the item space that the options describe; several parts make a product of equal weights."""
+    """Return the item space that the options describe; several parts make a product of equal weights.
+
+    None where no option describes one.
+    """
     from emdp.spaces import Geo, Interval, Product, Words
 
     parts: list[Space] = []
-    rule = {"on_invalid": on_invalid}
+    rule = {"on_invalid": on_invalid or "error"}
     if geo is not None:
         lat, lon = texts("--geo", geo, 2)
         if box is None:
             raise UsageError("--box is missing; the public box of --geo is SOUTH,WEST,NORTH,EAST in degrees.")
-        parts.append(Geo(lat, lon, box=numbers("--box", box, 4), unit=unit, **rule))  # type: ignore[arg-type]
+        parts.append(Geo(lat, lon, box=numbers("--box", box, 4), unit=unit or "km", **rule))  # type: ignore[arg-type]
     if interval is not None:
         column, low, high = texts("--interval", interval, 3)
         bounds = numbers("--interval", f"{low},{high}", 2)

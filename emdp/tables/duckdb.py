@@ -93,18 +93,14 @@ def check_rules(table: Table) -> None:
             raise DataRuleError(f"table {table.name!r} {meaning}.")
 
 
-def fetch_bag(table: Table, user: Any) -> pl.DataFrame:
-    """Return one user's items; see :meth:`Table.bag`."""
+def fetch_bag(table: Table, user: Any) -> pl.DataFrame | None:
+    """Return one user's items, None where there are none; see :meth:`Table.bag`."""
     query, lookups = bag_statement(table, str(user))
     with _connection(table.source, lookups, table.users.keys) as connection:
         frame = _fetch_frame(connection, query.sql(DIALECT, identify=True))
     if frame.get_column(BREACH).any():
         raise DataRuleError(f"table {table.name!r} {RULES['invalid_items']}.")
-    frame = frame.drop(BREACH)
-    if len(frame):
-        return frame
-    neutral = pl.DataFrame(table.space.decode(table.space.neutral_item), strict=False)
-    return neutral.select(list(table.space.columns))
+    return frame.drop(BREACH) if len(frame) else None
 
 
 def fetch_public(source: Source) -> pl.DataFrame:

@@ -108,18 +108,27 @@ class Table:
         Returns
         -------
         polars.DataFrame
-            The space's columns, one row an item; the neutral item alone for a user without records.
+            The space's columns, one row an item; the neutral item alone for a listed user without records.
 
         Raises
         ------
         UsageError
-            If the public users are listed and this is none of them.
+            If the public users are listed and this is none of them, or they are not and this one has no record.
         """
         from emdp.tables.duckdb import fetch_bag
 
-        if self.users.keys is not None and str(user) not in self.users.keys:
+        listed = self.users.keys
+        if listed is not None and str(user) not in listed:
             raise UsageError(f"user {user!r} is not among the listed users; pass the key of one of them.")
-        return fetch_bag(self, user)
+        bag = fetch_bag(self, user)
+        if bag is None and listed is None:
+            raise UsageError(
+                f"user {user!r} has no record, and may be mistyped; pass the key of a user, or list the users."
+            )
+        if bag is not None:
+            return bag
+        neutral: pl.DataFrame = pl.DataFrame(self.space.decode(self.space.neutral_item), strict=False)
+        return neutral.select(list(self.space.columns))
 
 
 def read(
@@ -175,8 +184,13 @@ def read(
     schema = dict(columns) if columns is not None else opened.schema()
     for column in (user, *space.columns):
         if column not in schema:
-            listed = ", ".join(map(repr, schema))
-            raise UsageError(f"source has no column {column!r}, only {listed}; name one of them.")
+            # What stands first in a file of text is a row of names only if its owner wrote one.
+            remedy = (
+                "check its header row and its delimiter"
+                if opened.is_text
+                else f"name one of {', '.join(map(repr, schema))}"
+            )
+            raise UsageError(f"source has no column {column!r}; {remedy}.")
     _check_types(schema, user, space, is_text=opened.is_text)
     return Table(
         name=name or opened.default_name,
@@ -216,7 +230,7 @@ def _check_types(schema: Mapping[str, str], user: str, space: Space, *, is_text:
             kinds = _allowed_types(part)
             if not is_text and not _is_type(schema[column], kinds):
                 raise UsageError(
-                    f"column {column!r} is {type_name(schema[column])}, but a {part.kind} space needs "
+                    f"column {column!r} is {type_name(schema[column])}, but a space of kind {part.kind!r} needs "
                     f"{'numbers' if kinds is not TEXT_TYPES else 'text'}; convert the column or choose another space."
                 )
 
@@ -238,6 +252,10 @@ def _user_list(users: object, user: str) -> UserList:
         raise UsageError("users must be a number, a list or a table of users, not a bool; pass one of these.")
     if isinstance(users, Real):
         return UserList(check_count("users", users))
+    if isinstance(users, set | frozenset):
+        users = sorted(users, key=str)
+    elif not isinstance(users, pl.Series | str | os.PathLike) and hasattr(users, "tolist"):
+        users = users.tolist()
     keys = _user_keys(users, user)
     if not len(keys):
         raise UsageError("users is empty; list at least one user.")
@@ -253,6 +271,11 @@ def _user_list(users: object, user: str) -> UserList:
 
 def _user_keys(users: object, user: str) -> pl.Series:
     if isinstance(users, str | os.PathLike):
+        if not os.path.exists(os.fspath(users).partition("::")[0]):
+            raise UsageError(
+                f"users must be a number, a list of keys, or a file or frame with one row a user, got {users!r}, "
+                "which is no file; pass one of these."
+            )
         frame = _read_public(users)
     elif isinstance(users, list | tuple):
         if not all(isinstance(key, str) for key in users):
@@ -260,6 +283,8 @@ def _user_keys(users: object, user: str) -> pl.Series:
         frame = pl.DataFrame({user: [key or None for key in users]}, schema={user: pl.String})
     elif isinstance(users, pl.Series):
         frame = pl.DataFrame({user: users})
+    elif users is None:
+        raise UsageError("users must be a number, a list of keys, or a file or frame with one row a user; pass one.")
     else:
         frame = to_polars("users", users)
     if user in frame.columns:

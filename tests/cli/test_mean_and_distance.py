@@ -1,6 +1,8 @@
 """``emdp mean`` and ``emdp distance`` as a person runs them: output, exit status, one sentence on errors."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -60,7 +62,8 @@ def test_preview_spends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
         (["--alpha", "-1"], 2, "alpha must be above 0"),
         (["--user", "who"], 2, "no column 'who'"),
         (["--column", "lat"], 2, "exactly one of --distance-to"),
-        (["-C", "emdp.toml"], 2, "--budget stands in the catalog"),
+        (["-C", "emdp.toml"], 2, "--user stands in the catalog"),
+        (["--name", ""], 2, "name must be a non-empty text"),
     ],
 )
 def test_bad_requests_exit_with_one_sentence(
@@ -71,6 +74,38 @@ def test_bad_requests_exit_with_one_sentence(
     assert message in err
     assert err.startswith("emdp: ")
     assert err.count("\n") == 1
+
+
+def test_preview_makes_no_ledger_and_fixes_no_budget(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    status, out, _ = run(capsys, [*MEAN, "--ledger", "new.ledger", "--preview"])
+    assert status == 0
+    assert "sensitivity" in out
+    assert not (place / "new.ledger").exists()
+
+
+def test_options_that_a_catalog_has_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
+    for option, value in (("--unit", "mi"), ("--users", "9"), ("--on-invalid", "error"), ("--budget-delta", "1e-5")):
+        command = ["mean", "-C", "emdp.toml", "--distance-to", "40,-74", "--alpha", "1", option, value]
+        status, _, err = run(capsys, command)
+        assert status == 2
+        assert f"{option} stands in the catalog" in err
+    status, _, err = run(capsys, ["distance", "1", "2", "-C", "emdp.toml", "--unit", "mi"])
+    assert "--unit stands in the catalog" in err
+
+
+def test_the_distance_of_nobody_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, ["distance", "1", "77777", "--source", "visits.parquet", *COMMON])
+    assert status == 2
+    assert "has no record" in err
+
+
+def test_output_that_cannot_be_written_is_said_in_one_line(place: Path) -> None:
+    command = [sys.executable, "-c", "from emdp.cli import main; main()", *MEAN, "--ledger", "full.ledger"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=place, check=False)
+    assert done.returncode == 1
+    assert "output cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_word_s_similarity(capsys: pytest.CaptureFixture[str]) -> None:

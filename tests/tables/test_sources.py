@@ -73,11 +73,11 @@ def test_refused_sources(source: object, message: str, tmp_path: Path, monkeypat
 
 
 def test_missing_column_and_wrong_types() -> None:
-    with pytest.raises(UsageError, match="no column 'who', only 'user', 'x', 'text'"):
+    with pytest.raises(UsageError, match="no column 'who'; name one of 'user', 'x', 'text'"):
         read(FRAME, user="who", space=SPACE, users=3)
-    with pytest.raises(UsageError, match="'text' is VARCHAR, but a interval space needs numbers"):
+    with pytest.raises(UsageError, match="'text' is VARCHAR, but a space of kind 'interval' needs numbers"):
         read(FRAME, user="user", space=emdp.Interval("text", 0, 1), users=3)
-    with pytest.raises(UsageError, match="'x' is DOUBLE, but a categories space needs text"):
+    with pytest.raises(UsageError, match="'x' is DOUBLE, but a space of kind 'categories' needs text"):
         read(FRAME, user="user", space=emdp.Categories("x", ["a"]), users=3)
     with pytest.raises(UsageError, match="user column 'x' is DOUBLE"):
         read(FRAME, user="x", space=emdp.Interval("x", 0, 1), users=3)
@@ -94,6 +94,22 @@ def test_missing_column_and_wrong_types() -> None:
 def test_refused_users(users: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read(FRAME, user="user", space=SPACE, users=users)
+
+
+def test_users_in_other_shapes() -> None:
+    series = FRAME.get_column("user").unique()
+    for users in (series, series.to_numpy(), series.to_pandas(), {1, 2, 3}, frozenset("123")):
+        assert read(FRAME, user="user", space=SPACE, users=users).n == 3
+    for users in (None, "many", "1e3"):
+        with pytest.raises(UsageError, match="users must be a number, a list of keys"):
+            read(FRAME, user="user", space=SPACE, users=users)
+
+
+def test_a_csv_without_a_header_shows_no_record(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("alice,0.5\nbob,0.7\n")
+    with pytest.raises(UsageError, match="header row") as caught:
+        read(tmp_path / "t.csv", user="user", space=SPACE, users=3)
+    assert "alice" not in str(caught.value)
 
 
 def test_users_from_files_and_frames(tmp_path: Path) -> None:
