@@ -95,6 +95,9 @@ class Session:
         """The private table."""
         return self._table
 
+    def __repr__(self) -> str:
+        return f"Session(table={self._table.name!r}, ledger={self._accounts.ledger.path!r})"
+
     def __enter__(self) -> Self:
         return self
 
@@ -306,8 +309,14 @@ def _description(plan: LinearPlan, query: LinearQuery, table: Table) -> dict[str
         "guarantee": plan.guarantee,
         "choice": plan.choice,
         "users": table.n,
-        "assumptions": ASSUMPTIONS,
+        "assumptions": (*ASSUMPTIONS, f"a public user without records counts with {_neutral(table)}"),
     }
+
+
+def _neutral(table: Table) -> str:
+    columns = table.space.decode(table.space.neutral_item)
+    shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
+    return f"the neutral item, {', '.join(shown)}"
 
 
 def _text(query: LinearQuery) -> str:

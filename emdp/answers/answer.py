@@ -84,7 +84,7 @@ class _Description:
         return lines
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Preview(_Description):
     """What a query would cost and how far off it would be; no private value was touched for it.
 
@@ -125,11 +125,11 @@ class Preview(_Description):
         """Return the whole derivation as text, a line a fact."""
         return "\n".join([*self._explain_lines(), f"affordable   {self.affordable} such queries"])
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.explain()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer(_Description):
     """A released answer; it cannot be built without the ledger entry that paid for it.
 
@@ -244,7 +244,7 @@ class Answer(_Description):
             lines.append(f"paid by      entry {self.receipt.sequence} of {self.receipt.ledger}, {self.receipt.hash}")
         return "\n".join(lines)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         head = "" if self.is_private else "NOT PRIVATE (test switch)\n"
         return f"{head}{self.frame}\n{self.guarantee}"
 

@@ -138,6 +138,8 @@ def change_distance(change: Change, *, space: HasDiameter) -> float:
 
 
 def _distance(change: Change, space: HasDiameter) -> Fraction:
+    if not hasattr(space, "diameter"):
+        raise UsageError(f"space must be a space, not {type(space).__name__}; pass table.space.")
     parts: Sequence[HasDiameter] = getattr(space, "parts", (space,))
     position = _position(change.part, parts)
     diameter = as_decimal(check_positive("diameter", parts[position].diameter))

@@ -341,6 +341,8 @@ def _open_path(text: str) -> Source:
         return CsvSource(os.path.abspath(text), _default_name(text, name))
     if lowered.endswith(PARQUET_SUFFIXES) or os.path.isdir(text):
         return ParquetSource(os.path.abspath(text), _default_name(text, name))
+    if not Path(text).suffix and not os.path.exists(text):
+        raise UsageError(f"source {text!r} does not exist; check the path.")
     raise UsageError(
         f"source {text!r} is of no known kind; pass a .parquet or .csv file, a folder of Parquet files, "
         "FILE.duckdb::TABLE, or a frame."
