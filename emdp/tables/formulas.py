@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from sqlglot import exp
 
 from emdp.errors import InternalError
@@ -21,6 +22,9 @@ __all__ = ["leaf_formula", "node_formula"]
 SHORT_ANGLE = 3.0
 """Radians: up to here the sine of half an angle is below 0.998, so that no rounding brings it above 1, where the arc
 sine is an error. The columns are inside the box by then, and the bound is that of the box."""
+
+NEAR_LATITUDES = 60.0
+"""Degrees: where no latitude of the box differs from the point's by more, a cosine may come from a half-sine."""
 
 FUNCTIONS: dict[type[Expression], str] = {
     Absolute: "ABS",
@@ -92,8 +96,7 @@ def _distance(part: Space, point: Floats, columns: Mapping[str, Sql]) -> Sql:
         gap = sql.call("ABS", sql.subtract(columns[part.column], sql.number(at[0])))
         return sql.call("LEAST", gap, sql.subtract(sql.number(part.period), gap))
     if isinstance(part, Geo):
-        farthest = part.distance_bounds(point).high / part.radius
-        half = _half_angle(columns[part.lat], columns[part.lon], at[0], at[1], is_short=farthest < SHORT_ANGLE)
+        half = _half_angle(part, columns[part.lat], columns[part.lon], at[0], at[1])
         return sql.multiply(half, sql.number(2 * part.radius))
     if isinstance(part, Vector):
         steps = [sql.subtract(columns[name], sql.number(x)) for name, x in zip(part.columns, at, strict=True)]
@@ -101,16 +104,29 @@ def _distance(part: Space, point: Floats, columns: Mapping[str, Sql]) -> Sql:
     raise InternalError(f"the engine has no distance on a {part.kind} part; please report it.")
 
 
-def _half_angle(lat: Sql, lon: Sql, lat0: float, lon0: float, *, is_short: bool) -> Sql:
-    # The haversine of emdp.spaces.sphere, to the bit: doubling and halving are exact, wherever they are done, and
-    # radians are degrees times one constant.
+def _half_angle(part: Geo, lat: Sql, lon: Sql, lat0: float, lon0: float) -> Sql:
+    # The haversine of emdp.spaces.sphere, whose text bounds its error. Doubling and halving are exact, wherever they
+    # are done, and radians are degrees times one constant.
     across = _half_sine(lon, lon0)
     along = _half_sine(lat, lat0)
-    turn = sql.multiply(lat, sql.number(math.radians(1)))
-    cosines = sql.multiply(sql.call("COS", turn), sql.number(math.cos(math.radians(lat0))))
+    south, _, north, _ = part.box
+    is_short = part.distance_bounds(np.array([[lat0, lon0]])).high < SHORT_ANGLE * part.radius
+    if is_short and max(abs(south - lat0), abs(north - lat0)) <= NEAR_LATITUDES:
+        cosine = _cosine_from_half_sine(along, math.radians(lat0))
+    else:
+        cosine = sql.call("COS", sql.multiply(lat, sql.number(math.radians(1))))
+    cosines = sql.multiply(cosine, sql.number(math.cos(math.radians(lat0))))
     h = sql.add(sql.multiply(along, along), sql.multiply(cosines, sql.multiply(across, across)))
     root = sql.call("SQRT", h)
     return sql.call("ASIN", root if is_short else sql.call("LEAST", sql.number(1), root))
+
+
+def _cosine_from_half_sine(half_sine: Sql, angle: float) -> Sql:
+    """Return ``cos(angle + 2 asin(half_sine))`` by a root, which costs a third of a cosine."""
+    square = sql.multiply(half_sine, half_sine)
+    flat = sql.multiply(sql.number(math.cos(angle)), sql.subtract(sql.number(1), sql.multiply(sql.number(2), square)))
+    steep = sql.multiply(half_sine, sql.call("SQRT", sql.subtract(sql.number(1), square)))
+    return sql.subtract(flat, sql.multiply(sql.number(2 * math.sin(angle)), steep))
 
 
 def _half_sine(angle: Sql, at: float) -> Sql:

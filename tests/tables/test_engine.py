@@ -4,10 +4,12 @@ import math
 import random
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from sqlglot import exp
 
 import emdp
 from emdp.errors import DataRuleError
@@ -283,3 +285,46 @@ def test_nan_is_found_though_the_footer_of_a_file_leaves_it_out(writer: str, rul
 
 def _arguments(space: emdp.Space) -> dict[str, object]:
     return {name: value for name, value in space.to_json().items() if name not in {"kind", "on_invalid"}}
+
+
+@pytest.mark.parametrize(
+    ("box", "point"),
+    [
+        ((40.48, -74.26, 40.92, -73.70), MIDTOWN),
+        ((-60.0, -180.0, -1.0, 180.0), (-30.0, 10.0)),
+        ((30.0, 0.0, 90.0, 90.0), (85.0, 20.0)),
+        ((-90.0, -180.0, 90.0, 180.0), (12.0, 34.0)),
+        ((40.0, 0.0, 40.00001, 0.00001), (40.000003, 0.000002)),
+        ((10.0, 100.0, 20.0, 110.0), (80.0, -60.0)),
+    ],
+)
+def test_distances_of_the_engine_are_within_the_stated_rounding(
+    box: tuple[float, float, float, float], point: tuple[float, float]
+) -> None:
+    generator = np.random.default_rng(6)
+    south, west, north, east = box
+    lat = generator.uniform(south, north, 400)
+    lon = generator.uniform(west, east, 400)
+    frame = pl.DataFrame({"user": range(400), "lat": lat, "lon": lon})
+    space = emdp.Geo("lat", "lon", box=box, unit="km")
+    bound = space.distance_bounds(space.encode_point(point)).rounding
+    expression = emdp.distance_to(point)
+    rows = linear_rows(read(frame, user="user", space=space, users=400), expression)
+    with mpmath.workdps(40):
+        for found, p, q in zip(rows, lat.tolist(), lon.tolist(), strict=True):
+            along = mpmath.sin(mpmath.radians(mpmath.mpf(p) - point[0]) / 2) ** 2
+            across = mpmath.sin(mpmath.radians(mpmath.mpf(q) - point[1]) / 2) ** 2
+            cosines = mpmath.cos(mpmath.radians(mpmath.mpf(p))) * mpmath.cos(mpmath.radians(mpmath.mpf(point[0])))
+            exact = 2 * mpmath.asin(mpmath.sqrt(along + cosines * across)) * space.radius
+            assert abs(found - exact) <= bound
+
+
+def linear_rows(table: Table, expression: emdp.Expression) -> list[float]:
+    """Each row's value as the engine computes it, before anything is rounded or added up."""
+    from emdp.tables.compile import USER, compile_items
+    from emdp.tables.duckdb import _connection
+
+    items = compile_items(table, [expression])
+    query = exp.select(exp.column(USER, quoted=True), items.values[0]).from_(items.relation)
+    with _connection(table.source, items.lookups, None) as connection:
+        return [value for _, value in sorted(connection.execute(query.sql("duckdb", identify=True)).fetchall())]
