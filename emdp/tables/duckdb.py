@@ -7,10 +7,11 @@ attached files are read-only. Text of DuckDB's errors never leaves this file, si
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -28,6 +29,11 @@ DIALECT = "duckdb"
 
 INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while a statement runs: a plain RuntimeError with this text."""
+
+MOST_STATEMENTS = 32
+"""Compiled statements that are remembered of a table: they hold public facts alone."""
+
+_statements: MutableMapping[Table, dict[tuple[Expression, ...], tuple[LinearStatement, str]]] = WeakKeyDictionary()
 
 RULES = {
     "missing_users": "has rows without a user; give every row a user",
@@ -49,9 +55,9 @@ def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Stati
     in one scan. Values are summed as integers (see ``expressions/fixed_point.py``), so that neither the order of rows
     nor the number of threads changes the result.
     """
-    statement = linear_statement(table, expressions)
+    statement, text = _compiled(table, tuple(expressions))
     with _connection(table.source, statement.lookups, table.users.keys) as connection:
-        rows = _run(connection, statement.query.sql(DIALECT, identify=True))
+        rows = _run(connection, text)
     if len(rows) != 1:
         raise InternalError("a statement for one row gave another number of rows.")
     return Statistic(_finish(statement, rows[0], table.n))
@@ -70,11 +76,11 @@ def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
     columns = {name: table.schema[name] for name in (table.user, *table.space.columns)}
     with duckdb.connect(":memory:") as connection:
         try:
-            statement = linear_statement(table, expressions)
+            statement, text = _compiled(table, tuple(expressions))
             typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
             connection.execute(f"CREATE TABLE source_rows ({typed})")
             _register(connection, statement.lookups, table.users.keys)
-            connection.execute(statement.query.sql(DIALECT, identify=True)).fetchall()
+            connection.execute(text).fetchall()
         except (duckdb.Error, RecursionError):
             raise UsageError(
                 "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
@@ -107,6 +113,16 @@ def fetch_public(source: Source) -> pl.DataFrame:
     """Return all rows of a public table."""
     with _connection(source, {}, None) as connection:
         return _fetch_frame(connection, "SELECT * FROM source_rows")
+
+
+def _compiled(table: Table, expressions: tuple[Expression, ...]) -> tuple[LinearStatement, str]:
+    known = _statements.setdefault(table, {})
+    if expressions not in known:
+        if len(known) >= MOST_STATEMENTS:
+            known.clear()
+        statement = linear_statement(table, expressions)
+        known[expressions] = statement, statement.query.sql(DIALECT, identify=True)
+    return known[expressions]
 
 
 def _finish(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Fraction]:

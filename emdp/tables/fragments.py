@@ -24,6 +24,7 @@ __all__ = [
     "negate",
     "number",
     "remainder",
+    "shift",
     "subtract",
     "text",
     "total",
@@ -82,6 +83,22 @@ def subtract(left: Sql, right: Sql) -> Sql:
 def multiply(left: Sql, right: Sql) -> Sql:
     """Return ``left * right``."""
     return exp.Paren(this=exp.Mul(this=left, expression=right))
+
+
+def shift(value: Sql, exponent: int) -> Sql:
+    """Return ``value * 2**exponent``, exactly; a product with a constant takes the power into the constant.
+
+    >>> shift(multiply(column("x"), number(3)), 2).sql("duckdb"), shift(column("x"), -1).sql("duckdb")
+    ('("x" * 12.0e0)', '("x" * 0.5e0)')
+    """
+    product = value.this if isinstance(value, exp.Paren) else value
+    if isinstance(product, exp.Mul) and isinstance(product.expression, exp.Literal):
+        constant = float(product.expression.name)
+        scaled = math.ldexp(constant, exponent)
+        # Only where nothing is lost: neither factor nor any product may be subnormal or infinite.
+        if 2.0**-500 < abs(constant) < 2.0**500 and -400 < exponent < 400:
+            return multiply(product.this, number(scaled))
+    return multiply(value, number(2.0**exponent))
 
 
 def divide(left: Sql, right: Sql) -> Sql:
