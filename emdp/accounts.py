@@ -55,7 +55,7 @@ class Accounts:
         self.ledger = ledger
         self.name = name
         self.budgets = budgets
-        self._identity = dict(identity)
+        self._declaration = {"budgets": [budget.to_json() for budget in budgets], **identity}
         self._known: dict[str, tuple[int, Account]] = {}
         self._declare()
 
@@ -152,7 +152,7 @@ class Accounts:
         return pl.DataFrame(rows, schema=HISTORY)
 
     def _declare(self) -> None:
-        payload = {"budgets": [budget.to_json() for budget in self.budgets], **self._identity}
+        payload = self._declaration
 
         def admit(entries: Sequence[Entry]) -> None:
             declared = _declared(entries)
@@ -171,7 +171,9 @@ class Accounts:
         declared = _declared(entries)
         if declared is None:
             raise LedgerError(f"the ledger holds no budget for table {self.name!r}; open the session again.")
-        _check_identity(declared, self._identity, self.name)
+        # The ledger may have been exchanged since the session was opened.
+        _check_budgets(declared, self._declaration, self.name)
+        _check_identity(declared, self._declaration, self.name)
         self.account(budget, entries).charge(event)
 
 
