@@ -17,7 +17,7 @@ from emdp.ledger import Entry, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.privacy import Guarantee
 from emdp.statistic import Statistic
-from emdp.tables import Table, check_statement, mean_of_user_means, read
+from emdp.tables import Table, check_engine, check_statement, mean_of_user_means, read
 
 __all__ = ["Session", "read"]
 
@@ -202,6 +202,7 @@ class Session:
         plan = self._plan(query)
         self._accounts.account(self._accounts.payer(plan.event)).charge(plan.event)
         self._check_statement(tuple(column.expression for column in plan.columns))
+        check_engine()
         version = self._validated_version()
         description = {"query": _text(query), "data_version": version, "users": self._table.n}
         entry = self._accounts.charge(plan.event, description)

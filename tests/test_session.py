@@ -209,6 +209,17 @@ def test_refusals_charge_nothing(tmp_path: Path) -> None:
     assert charges(tmp_path) == 0
 
 
+def test_no_place_for_temporary_files_is_found_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = session(tmp_path)
+    opened.mean(emdp.col("x"), alpha=1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(emdp.EmdpError, match="TMPDIR"):
+        opened.mean(emdp.col("x"), alpha=1)
+    assert charges(tmp_path) == 1
+
+
 class TestSwitch:
     def test_answers_are_reproducible_marked_and_carry_the_truth(self, tmp_path: Path) -> None:
         values = []

@@ -88,10 +88,19 @@ def _preview(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") ->
     from emdp.session import Session
 
     with tempfile.TemporaryDirectory() as folder:
-        # Looking ahead must not make a ledger, nor fix the budget in it.
-        place = ledger if os.path.lexists(ledger) else os.path.join(folder, "preview.ledger")
+        # Looking ahead must not make a ledger, nor declare anything in it.
+        place = ledger if _has_charges(ledger, table.name) else os.path.join(folder, "preview.ledger")
         with Session(table, budget=budget, ledger=place) as session:
             print(session.preview(query).explain())
+
+
+def _has_charges(ledger: str, table: str) -> bool:
+    from emdp.ledger import read_ledger
+
+    if not os.path.lexists(ledger):
+        return False
+    with read_ledger(ledger) as opened:
+        return bool(opened.entries(table, "charge"))
 
 
 def _answer(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") -> None:

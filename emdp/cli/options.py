@@ -128,6 +128,11 @@ def space_of(
     """
     from emdp.spaces import Geo, Interval, Product, Words
 
+    for option, value, owner in (("--box", box, geo), ("--unit", unit, geo), ("--vectors", vectors, words)):
+        if value is not None and owner is None:
+            raise UsageError(
+                f"{option} describes {'--words' if option == '--vectors' else '--geo'}; pass both or none."
+            )
     parts: list[Space] = []
     rule = {"on_invalid": on_invalid or "error"}
     if geo is not None:

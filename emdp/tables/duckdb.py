@@ -23,7 +23,7 @@ from emdp.tables.rows import BREACH, bag_statement, rules_statement
 from emdp.tables.source import CLOSED, Source, quote_name, quote_text
 from emdp.tables.table import Table
 
-__all__ = ["check_rules", "check_statement", "fetch_bag", "fetch_public", "mean_of_user_means"]
+__all__ = ["check_engine", "check_rules", "check_statement", "fetch_bag", "fetch_public", "mean_of_user_means"]
 
 DIALECT = "duckdb"
 
@@ -61,6 +61,11 @@ def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Stati
     if len(rows) != 1:
         raise InternalError("a statement for one row gave another number of rows.")
     return Statistic(_finish(statement, rows[0], table.n))
+
+
+def check_engine() -> None:
+    """Check what an answer needs besides the data: a place for temporary files."""
+    shutil.rmtree(_spill_folder(), ignore_errors=True)
 
 
 def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
@@ -117,12 +122,14 @@ def fetch_public(source: Source) -> pl.DataFrame:
 
 def _compiled(table: Table, expressions: tuple[Expression, ...]) -> tuple[LinearStatement, str]:
     known = _statements.setdefault(table, {})
-    if expressions not in known:
+    found = known.get(expressions)
+    if found is None:
+        statement = linear_statement(table, expressions)
+        found = statement, statement.query.sql(DIALECT, identify=True)
         if len(known) >= MOST_STATEMENTS:
             known.clear()
-        statement = linear_statement(table, expressions)
-        known[expressions] = statement, statement.query.sql(DIALECT, identify=True)
-    return known[expressions]
+        known[expressions] = found
+    return found
 
 
 def _finish(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Fraction]:
@@ -138,8 +145,7 @@ def _finish(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Frac
 def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> Iterator[Any]:
     import duckdb
 
-    # Records that do not fit into memory go to a folder that only this user can read, and that is removed.
-    folder = tempfile.mkdtemp(prefix="emdp-")
+    folder = _spill_folder()
     config: dict[str, str | bool | int | float | list[str]] = {
         **CLOSED,
         # DuckDB 2.0 takes a Parquet footer's smallest and largest value for those of all records, though NaN is left
@@ -162,6 +168,14 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
     finally:
         connection.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _spill_folder() -> str:
+    """Make a folder that only this user can read, for records that do not fit into memory."""
+    try:
+        return tempfile.mkdtemp(prefix="emdp-")
+    except OSError:
+        raise EmdpError("no folder for temporary files can be made; set TMPDIR to one that can be written.") from None
 
 
 def _register(connection: Any, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> None:

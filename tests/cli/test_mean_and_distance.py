@@ -83,6 +83,22 @@ def test_preview_makes_no_ledger_and_fixes_no_budget(capsys: pytest.CaptureFixtu
     assert not (place / "new.ledger").exists()
 
 
+def test_preview_declares_nothing_in_a_ledger_that_is_there(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    assert run(capsys, [*MEAN, "--ledger", "city.ledger"])[0] == 0
+    other = [*MEAN, "--name", "other", "--ledger", "city.ledger"]
+    assert run(capsys, [*other, "--budget", "500", "--preview"])[0] == 0
+    assert run(capsys, other)[0] == 0
+
+
+def test_options_without_the_part_they_describe_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["mean", "visits.parquet", "--user", "user_id", "--users", "3", "--interval", "lat,0,90"]
+    common += ["--column", "lat", "--alpha", "1", "--budget", "2", "--ledger", "t.ledger"]
+    for extra in (["--box", "1,2,3,4"], ["--unit", "mi"], ["--vectors", "words.parquet"]):
+        status, _, err = run(capsys, [*common, *extra])
+        assert status == 2
+        assert f"{extra[0]} describes" in err
+
+
 def test_options_that_a_catalog_has_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
     for option, value in (("--unit", "mi"), ("--users", "9"), ("--on-invalid", "error"), ("--budget-delta", "1e-5")):
         command = ["mean", "-C", "emdp.toml", "--distance-to", "40,-74", "--alpha", "1", option, value]
