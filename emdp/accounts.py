@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from emdp.checks import check_unit_interval
-from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
 
@@ -103,9 +103,11 @@ class Accounts:
             entries = self.ledger.entries(self.name)
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
-        for entry in entries:
-            if entry.sequence > last and entry.kind == "charge" and entry.payload["budget"] == kind:
-                account = _recharge(account, entry)
+        account = account.replay(
+            event_from_json(entry.payload["event"])
+            for entry in entries
+            if entry.sequence > last and entry.kind == "charge" and entry.payload["budget"] == kind
+        )
         if entries:
             self._known[kind] = (max(last, entries[-1].sequence), account)
         return account
@@ -219,16 +221,6 @@ def _without_places(description: Mapping[str, Any]) -> dict[str, Any]:
     if "parts" in kept:
         kept["parts"] = [_without_places(part) for part in kept["parts"]]
     return kept
-
-
-def _recharge(account: Account, entry: Entry) -> Account:
-    try:
-        return account.charge(event_from_json(entry.payload["event"]))
-    except (BudgetExceededError, UsageError) as error:
-        raise LedgerError(
-            f"entry {entry.sequence} of the ledger is not covered by its budget {account.budget.guarantee}; restore "
-            "the ledger from a copy that verifies."
-        ) from error
 
 
 def _declared(entries: Sequence[Entry]) -> Mapping[str, Any] | None:

@@ -83,6 +83,13 @@ class Session:
         self._checked: set[tuple[Expression, ...]] = set()
         budgets = make_budgets(budget, gaussian_share)
         identity = {"space": space_digest(table.space.to_json()), "user": table.user}
+        # Hashed once: a list of users or a table of vectors may be long, and neither changes.
+        self._rules = {
+            "space": identity["space"],
+            "users": table.users.digest(),
+            "records": table.records,
+            "types": [table.schema[name] for name in (table.user, *table.space.columns)],
+        }
         opened = open_ledger(ledger, test=is_seeded())
         try:
             self._accounts = Accounts(opened, table.name, budgets, identity)
@@ -268,13 +275,7 @@ class Session:
     def _validated_version(self) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
         version = self._table.data_version()
-        key = {
-            "data_version": version,
-            "space": space_digest(self._table.space.to_json()),
-            "users": self._table.users.digest(),
-            "records": self._table.records,
-            "types": [self._table.schema[name] for name in (self._table.user, *self._table.space.columns)],
-        }
+        key = {"data_version": version, **self._rules}
         if not self._accounts.is_validated(key):
             self._table.validate()
             self._accounts.remember_validated(key)

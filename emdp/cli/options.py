@@ -85,10 +85,10 @@ def read_table(
     if catalog is not None:
         return load_catalog(catalog).table(table)
     check_table_option(table)
-    for option, value in (("--user", user), ("--users", users), ("--geo, --interval or --words", space)):
-        if value is None:
-            raise UsageError(f"{option} is missing; describe the table, or pass -C CATALOG.")
-    return read(source, user=str(user), space=space, users=_users(str(users)), name=name)  # type: ignore[arg-type]  # checked above
+    if user is None or users is None or space is None:
+        missing = "--user" if user is None else "--users" if users is None else "--geo, --interval or --words"
+        raise UsageError(f"{missing} is missing; describe the table, or pass -C CATALOG.")
+    return read(source, user=user, space=space, users=_users(users), name=name)
 
 
 def check_catalog_alone(options: Mapping[str, object]) -> None:
@@ -127,6 +127,7 @@ def space_of(
     None where no option describes one.
     """
     from emdp.spaces import Geo, Interval, Product, Words
+    from emdp.spaces.base import check_on_invalid
 
     for option, value, owner in (("--box", box, geo), ("--unit", unit, geo), ("--vectors", vectors, words)):
         if value is not None and owner is None:
@@ -134,20 +135,20 @@ def space_of(
                 f"{option} describes {'--words' if option == '--vectors' else '--geo'}; pass both or none."
             )
     parts: list[Space] = []
-    rule = {"on_invalid": on_invalid or "error"}
+    rule = check_on_invalid(on_invalid or "error")
     if geo is not None:
         lat, lon = texts("--geo", geo, 2)
         if box is None:
             raise UsageError("--box is missing; the public box of --geo is SOUTH,WEST,NORTH,EAST in degrees.")
-        parts.append(Geo(lat, lon, box=numbers("--box", box, 4), unit=unit or "km", **rule))  # type: ignore[arg-type]
+        parts.append(Geo(lat, lon, box=numbers("--box", box, 4), unit=unit or "km", on_invalid=rule))
     if interval is not None:
         column, low, high = texts("--interval", interval, 3)
         bounds = numbers("--interval", f"{low},{high}", 2)
-        parts.append(Interval(column, *bounds, **rule))  # type: ignore[arg-type]
+        parts.append(Interval(column, bounds[0], bounds[1], on_invalid=rule))
     if words is not None:
         if vectors is None:
             raise UsageError("--vectors is missing; --words needs a table of words and their vectors.")
-        parts.append(Words(words, vectors, **rule))  # type: ignore[arg-type]
+        parts.append(Words(words, vectors, on_invalid=rule))
     if len(parts) > 1:
         return Product(*parts)
     return parts[0] if parts else None

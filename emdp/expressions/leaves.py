@@ -1,5 +1,6 @@
 """Leaves that measure an item against a public point: distances and inner products (EMD 2)."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,10 @@ __all__ = ["DistanceTo", "Dot", "Leaf", "Similarity"]
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaf(Expression):
     """Base of the leaves that may name their part by ``column``, a column of it or several."""
+
+    @abstractmethod
+    def locate(self, space: Space) -> Located[Any]:
+        """Return the part that the leaf speaks of, with what it asked of the part."""
 
     def _freeze(self, **values: object) -> None:
         for name, value in values.items():

@@ -127,14 +127,18 @@ class Account:
         UsageError
             If one of them is no event.
         """
-        account = cls(budget)
+        return cls(budget).replay(charges)
+
+    def replay(self, charges: Iterable[Event]) -> "Account":
+        """Return the account after further charges that a ledger holds; raises as :meth:`from_charges`."""
+        account = self
         for event in charges:
             check_event(event)
             try:
                 account = account.charge(event)
             except (BudgetExceededError, UsageError) as error:
                 raise LedgerError(
-                    f"charge {account.count + 1} of the ledger is not covered by {budget.guarantee}; "
+                    f"charge {account.count + 1} of the ledger is not covered by {self.budget.guarantee}; "
                     "restore the ledger from a copy that verifies."
                 ) from error
         return account

@@ -83,8 +83,8 @@ def compile_items(table: Table, expressions: Sequence[Expression]) -> CompiledIt
     """Return the SQL of some expressions over a table's items."""
     space = table.space
     nodes = [node for expression in expressions for node in walk(expression)]
-    by_part: dict[int, list[Expression]] = {}
-    for leaf in dict.fromkeys(node for node in nodes if _is_leaf(node)):
+    by_part: dict[int, list[Leaf | Column]] = {}
+    for leaf in dict.fromkeys(node for node in nodes if isinstance(node, Leaf | Column)):
         by_part.setdefault(_part_index(leaf, space), []).append(leaf)
     joins: list[exp.Join] = []
     lookups: dict[str, pl.DataFrame] = {}
@@ -222,15 +222,8 @@ def _tokens(part: Words, message: Sql) -> Sql:
     return exp.Anonymous(this="regexp_extract_all", expressions=[message, sql.text(part.pattern)])
 
 
-def _is_leaf(node: Expression) -> bool:
-    return isinstance(node, Leaf | Column)
-
-
-def _part_index(leaf: Expression, space: Space) -> int:
-    if isinstance(leaf, Column):
-        return part_of_columns(space, (leaf.name,))
-    index: int = leaf.locate(space).index  # type: ignore[attr-defined]
-    return index
+def _part_index(leaf: Leaf | Column, space: Space) -> int:
+    return part_of_columns(space, (leaf.name,)) if isinstance(leaf, Column) else leaf.locate(space).index
 
 
 def _lookup(part: Space, leaves: Sequence[Expression]) -> tuple[pl.DataFrame, list[float]]:
