@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 
 import emdp
@@ -27,6 +28,29 @@ STANDARD_ERRORS = 6
 were."""
 
 
+MACROS = """
+CREATE MACRO km(lat, lon) AS 2 * 6371.0088 * asin(sqrt(
+    sin(radians(lat - 40.7484) / 2) ^ 2
+    + cos(radians(lat)) * cos(radians(40.7484)) * sin(radians(lon + 73.9857) / 2) ^ 2));
+CREATE MACRO ramp(x, zero, one) AS least(greatest((x - zero) / (one - zero), 0), 1);
+"""
+
+CHECK_IN_MEANS = """
+WITH placed AS (  -- on_invalid="clamp": the nearest point of the box, or its centre where a coordinate is missing
+    SELECT user_id, CASE WHEN lat IS NULL OR lon IS NULL OR isnan(lat) OR isnan(lon) THEN km(40.70, -73.98)
+        ELSE km(least(greatest(lat, 40.48), 40.92), least(greatest(lon, -74.26), -73.70)) END AS km
+    FROM read_parquet($path)
+), people AS (    -- first a mean for each person, so that everybody weighs the same
+    SELECT avg(km) AS km, avg(ramp(km, 2, 1)) AS near, avg(ramp(km, 6, 5)) AS around FROM placed GROUP BY user_id
+), everybody AS ( -- a person without records counts with the centre of the box
+    FROM people UNION ALL
+    SELECT km(40.70, -73.98), ramp(km(40.70, -73.98), 2, 1), ramp(km(40.70, -73.98), 6, 5)
+    FROM range($users - (SELECT count(*) FROM people))
+)
+SELECT avg(km), avg(near), avg(around) FROM everybody
+"""
+
+
 def paths(names: Sequence[str], generate: Callable[..., object], folder: str) -> list[Path]:
     """Return the real tables if they are all there, else generated ones of the same names, and say which."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
@@ -39,6 +63,14 @@ def paths(names: Sequence[str], generate: Callable[..., object], folder: str) ->
     generate(*made)
     print(f"data: generated (nobody is in it), in the shape of {', '.join(names)}")
     return made
+
+
+def check_in_means(path: Path, users: int) -> dict[str, float]:
+    """Return the exact means of the two check-in examples, by SQL written by hand."""
+    with duckdb.connect() as connection:
+        connection.execute(MACROS)
+        (row,) = connection.execute(CHECK_IN_MEANS, {"path": str(path), "users": users}).fetchall()
+    return dict(zip(["km_to_midtown", "within_1_km", "within_5_km"], row, strict=True))
 
 
 def show(answer: emdp.Answer, exact: Mapping[str, float]) -> None:

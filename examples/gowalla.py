@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 import common
-import duckdb
 
 import emdp
 from emdp.resources import load_dataset_module
@@ -17,38 +16,9 @@ USERS = 7115
 BOX = (40.48, -74.26, 40.92, -73.70)
 MIDTOWN = (40.7484, -73.9857)
 
-MACROS = """
-CREATE MACRO km(lat, lon) AS 2 * 6371.0088 * asin(sqrt(
-    sin(radians(lat - 40.7484) / 2) ^ 2
-    + cos(radians(lat)) * cos(radians(40.7484)) * sin(radians(lon + 73.9857) / 2) ^ 2));
-CREATE MACRO ramp(x, zero, one) AS least(greatest((x - zero) / (one - zero), 0), 1);
-"""
-
-EXACT = """
-WITH placed AS (  -- on_invalid="clamp": the nearest point of the box, or its centre where a coordinate is missing
-    SELECT user_id, CASE WHEN lat IS NULL OR lon IS NULL OR isnan(lat) OR isnan(lon) THEN km(40.70, -73.98)
-        ELSE km(least(greatest(lat, 40.48), 40.92), least(greatest(lon, -74.26), -73.70)) END AS km
-    FROM read_parquet($path)
-), people AS (    -- first a mean for each person, so that somebody with 1,794 records weighs no more than with one
-    SELECT avg(km) AS km, avg(ramp(km, 2, 1)) AS near, avg(ramp(km, 6, 5)) AS around FROM placed GROUP BY user_id
-), everybody AS ( -- a person without records counts with the centre of the box
-    FROM people UNION ALL
-    SELECT km(40.70, -73.98), ramp(km(40.70, -73.98), 2, 1), ramp(km(40.70, -73.98), 6, 5)
-    FROM range($users - (SELECT count(*) FROM people))
-)
-SELECT avg(km), avg(near), avg(around) FROM everybody
-"""
-
 
 def generate(path: Path) -> None:
     load_dataset_module("checkins").write_checkins(path, users=USERS, records=138_957, venues=10_000)
-
-
-def by_hand(path: Path) -> dict[str, float]:
-    with duckdb.connect() as connection:
-        connection.execute(MACROS)
-        (row,) = connection.execute(EXACT, {"path": str(path), "users": USERS}).fetchall()
-    return dict(zip(["km_to_midtown", "within_1_km", "within_5_km"], row, strict=True))
 
 
 def main() -> None:
@@ -70,7 +40,7 @@ def main() -> None:
             [emdp.ramp(km, 2, 1), emdp.ramp(km, 6, 5)], alpha=alpha, names=["within_1_km", "within_5_km"]
         )
 
-        exact = by_hand(path)
+        exact = common.check_in_means(path, USERS)
         with emdp.Session(visits, budget=emdp.EmdDP(alpha=2 * alpha), ledger=f"{folder}/visits.ledger") as session:
             # A preview is free: it follows from the space, the number of people and the query, not from a record.
             for query in (far, near):
