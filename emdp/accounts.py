@@ -5,8 +5,10 @@ Everything here is public: names, budgets, events and fingerprints. No statistic
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -14,7 +16,8 @@ import polars as pl
 from emdp.checks import check_unit_interval
 from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json
+from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json, price_batch
+from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["Accounts", "make_budgets", "space_digest"]
 
@@ -112,19 +115,68 @@ class Accounts:
             self._known[kind] = (max(last, entries[-1].sequence), account)
         return account
 
-    def charge(self, event: Event, description: Mapping[str, Any]) -> Entry:
-        """Charge an event to the budget that pays it, durably, before this returns.
+    def check_affordable(self, events: Iterable[Event]) -> None:
+        """Check that the budgets cover some events together, without charging them.
 
         Raises
         ------
         BudgetExceededError
-            If the budget does not cover it; nothing is written then.
+            If a budget does not.
         """
-        budget = self.payer(event)
-        payload = {**description, "event": event.to_json(), "budget": budget.guarantee.kind_name}
-        return self.ledger.append(
-            "charge", self.name, payload, admit=lambda entries: self._admit(entries, budget, event)
-        )
+        accounts: dict[str, Account] = {}
+        for budget, priced, _ in self._priced(list(events)):
+            kind = budget.guarantee.kind_name
+            accounts[kind] = (accounts.get(kind) or self.account(budget)).charge(priced)
+
+    def charge_all(self, charges: Sequence[tuple[Event, Mapping[str, Any]]]) -> list[Entry]:
+        """Charge events that were fixed together, each to the budget that pays it, durably, before this returns.
+
+        One entry for each budget and kind of event pays for all of these.
+
+        Parameters
+        ----------
+        charges : sequence of (Event, mapping)
+            Events, each with its public description; the first one's ``query`` and so on, joined, are written.
+
+        Returns
+        -------
+        list of Entry
+            For each charge the entry that paid it.
+
+        Raises
+        ------
+        BudgetExceededError
+            If a budget does not cover its events; nothing is written to that budget then.
+        """
+        entries: dict[int, Entry] = {}
+        for budget, priced, members in self._priced([event for event, _ in charges]):
+            own = [charges[member][1] for member in members]
+            payload = {
+                **own[0],
+                "query": ";\n".join(description["query"] for description in own),
+                "event": priced.to_json(),
+                "budget": budget.guarantee.kind_name,
+            }
+            admit = partial(self._admit, budget=budget, event=priced)
+            entry = self.ledger.append("charge", self.name, payload, admit=admit)
+            entries.update(dict.fromkeys(members, entry))
+        return [entries[position] for position in range(len(charges))]
+
+    def _priced(self, events: Sequence[Event]) -> list[tuple[Budget, Event, list[int]]]:
+        """Return, for each budget that pays and each kind of its events, one event for all of them, and which they are.
+
+        Events of different kinds make no batch, so each kind is an entry of its own.
+        """
+        members: dict[tuple[str, str], list[int]] = {}
+        payers = [self.payer(event) for event in events]
+        for position, (event, payer) in enumerate(zip(events, payers, strict=True)):
+            key = payer.guarantee.kind_name, event.guarantee.kind_name
+            members.setdefault(key, []).append(position)
+        priced = []
+        for own in members.values():
+            chosen = [events[position] for position in own]
+            priced.append((payers[own[0]], chosen[0] if len(own) == 1 else _batch(chosen), own))
+        return priced
 
     def is_validated(self, key: Mapping[str, Any]) -> bool:
         """Say whether the rules were found to hold for this data version before."""
@@ -169,7 +221,7 @@ class Accounts:
         with suppress(_AlreadyDeclaredError):
             self.ledger.append("budget", self.name, payload, admit=admit)
 
-    def _admit(self, entries: Sequence[Entry], budget: Budget, event: Event) -> None:
+    def _admit(self, entries: Sequence[Entry], *, budget: Budget, event: Event) -> None:
         declared = _declared(entries)
         if declared is None:
             raise LedgerError(f"the ledger holds no budget for table {self.name!r}; open the session again.")
@@ -181,6 +233,12 @@ class Accounts:
 
 class _AlreadyDeclaredError(Exception):
     """The ledger holds the same budget already; raised inside a transaction to leave it unchanged."""
+
+
+def _batch(events: Sequence[Event]) -> Event:
+    """Return the event of a batch: at the sum of its deltas, where loss distributions may compose to less."""
+    delta = float_up(sum((as_decimal(event.guarantee.delta) for event in events), Fraction(0)))
+    return price_batch(events, delta if 0 < delta < 1 else None)
 
 
 def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float) -> tuple[Budget, ...]:

@@ -5,21 +5,27 @@ Written by the owner (design.md, "Files"). Paths in it are relative to its own f
 """
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from emdp.errors import UsageError
+from emdp.expressions.names import Names
 from emdp.privacy import Change, EmdDP, Guarantee, UserDP, protect
 from emdp.session import Session, read
 from emdp.spaces import Space, from_json
-from emdp.tables import Table
+from emdp.tables import Table, read_public
+from emdp.tables.public import is_same_source
 
 __all__ = ["Catalog", "load_catalog"]
 
-CATALOG_KEYS = {"ledger", "tables"}
+CATALOG_KEYS = {"ledger", "public", "tables"}
 TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "source": (str, "a path"),
     "user": (str, "the name of a column"),
@@ -32,7 +38,11 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
 }
 """What an entry may have: the type that TOML gives it, and what that is called."""
 
+PUBLIC_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {"source": (str, "a path")}
 BUDGET_KEYS = {"alpha", "epsilon", "delta"}
+
+BLANK = re.compile(r"\s*FILL IN\b[\s:]*(.*)", re.DOTALL)
+"""What ``emdp init`` writes where the owner has to decide: the words, then what belongs there."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +57,14 @@ class Catalog:
         Address of the ledger, with its path made absolute.
     tables : mapping
         The entries under ``[tables.NAME]``, as they were written.
+    public_tables : mapping
+        The entries under ``[public.NAME]``, as they were written.
     """
 
     path: Path
     ledger: str | None
     tables: Mapping[str, Mapping[str, Any]]
+    public_tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def table(self, name: str | None = None) -> Table:
         """Return a table of the catalog: the only one where no name is given.
@@ -96,9 +109,31 @@ class Catalog:
             raise self._error(name, "needs budget = { alpha = ..., delta = ... } or protect = [...]; add one")
         return EmdDP(protect(*changes, space=self._space(name)), delta)
 
+    def public(self) -> dict[str, pl.DataFrame]:
+        """Return the public tables of the catalog, read whole.
+
+        Raises
+        ------
+        UsageError
+            If an entry is malformed or has a blank left, or its source is that of a private table of the catalog.
+        """
+        found = {}
+        private = [entry["source"] for entry in self.tables.values() if isinstance(entry.get("source"), str)]
+        for name, entry in self.public_tables.items():
+            self._check_entry("public", name, entry, PUBLIC_KEYS, needed=("source",))
+            source = self._path(entry["source"])
+            if any(is_same_source(self._path(path), source) for path in private):
+                raise self._error(name, "has the source of a private table; name a public file", section="public")
+            found[name] = read_public(name, source)
+        return found
+
+    def names(self, name: str | None = None) -> Names:
+        """Return all that a statement on a table may name; see :meth:`emdp.tables.Table.names`."""
+        return self.table(name).names(self.public())
+
     def session(self, name: str | None = None) -> Session:
-        """Return a session on a table with the catalog's budget and ledger."""
-        return Session(self.table(name), budget=self.budget(name), ledger=self.ledger_path)
+        """Return a session on a table with the catalog's public tables, budget and ledger."""
+        return Session(self.table(name), budget=self.budget(name), ledger=self.ledger_path, public=self.public())
 
     @property
     def ledger_path(self) -> str:
@@ -127,19 +162,35 @@ class Catalog:
 
     def _entry(self, name: str) -> Mapping[str, Any]:
         entry = self.tables[name]
-        unknown = set(entry) - set(TABLE_KEYS)
-        if unknown:
-            raise self._error(name, f"has an unknown key {min(unknown)!r}; use {', '.join(sorted(TABLE_KEYS))}")
-        for key in ("source", "user", "users", "space"):
-            if key not in entry:
-                raise self._error(name, f"lacks {key!r}; add it")
-        for key, value in entry.items():
-            kinds, meaning = TABLE_KEYS[key]
-            if not isinstance(value, kinds) or isinstance(value, bool):
-                raise self._error(name, f"has a {key!r} that is not {meaning}; correct it")
-            if isinstance(value, str) and (not value or "\0" in value):
-                raise self._error(name, f"has a {key!r} that is no usable text; correct it")
+        self._check_entry("tables", name, entry, TABLE_KEYS, needed=("source", "user", "users", "space"))
         return entry
+
+    def _check_entry(
+        self,
+        section: str,
+        name: str,
+        entry: Mapping[str, Any],
+        allowed: Mapping[str, tuple[type | tuple[type, ...], str]],
+        *,
+        needed: tuple[str, ...],
+    ) -> None:
+        wrong = partial(self._error, name, section=section)
+        unknown = set(entry) - set(allowed)
+        if unknown:
+            raise wrong(f"has an unknown key {min(unknown)!r}; use {', '.join(sorted(allowed))}")
+        for key, value in entry.items():
+            blank = _find_blank(key, value)
+            if blank is not None:
+                raise wrong(f"has its {blank[0]!r} left blank; {blank[1]}")
+        for key in needed:
+            if key not in entry:
+                raise wrong(f"lacks {key!r}; add it")
+        for key, value in entry.items():
+            kinds, meaning = allowed[key]
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                raise wrong(f"has a {key!r} that is not {meaning}; correct it")
+            if isinstance(value, str) and (not value or "\0" in value):
+                raise wrong(f"has a {key!r} that is no usable text; correct it")
 
     def _space(self, name: str) -> Space:
         return from_json(_absolute_vectors(self._entry(name)["space"], self.path.parent))
@@ -153,8 +204,8 @@ class Catalog:
     def _path(self, text: str) -> str:
         return text if "://" in text else os.path.join(self.path.parent, text)
 
-    def _error(self, name: str, problem: str) -> UsageError:
-        return UsageError(f"[tables.{name}] of {self.path} {problem}.")
+    def _error(self, name: str, problem: str, *, section: str = "tables") -> UsageError:
+        return UsageError(f"[{section}.{name}] of {self.path} {problem}.")
 
 
 def load_catalog(path: str | os.PathLike[str]) -> Catalog:
@@ -178,12 +229,34 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
     tables = data.get("tables", {})
     if not isinstance(tables, dict) or not tables or not all(isinstance(entry, dict) for entry in tables.values()):
         raise UsageError(f"catalog {str(place)!r} has no [tables.NAME], or one that is no table; add one.")
+    public = data.get("public", {})
+    if not isinstance(public, dict) or not all(isinstance(entry, dict) for entry in public.values()):
+        raise UsageError(
+            f'catalog {str(place)!r} has a public table that is none; write [public.NAME] with source = "FILE".'
+        )
     ledger = data.get("ledger")
+    blank = _find_blank("ledger", ledger)
+    if blank is not None:
+        raise UsageError(f"catalog {str(place)!r} has its {blank[0]!r} left blank; {blank[1]}.")
     if ledger is not None and (not isinstance(ledger, str) or not ledger or "\0" in ledger):
         raise UsageError(f'catalog {str(place)!r} has a ledger that is no path; write ledger = "city.ledger".')
     if ledger is not None and "://" not in ledger:
         ledger = os.path.join(place.parent, ledger)
-    return Catalog(place, ledger, tables)
+    return Catalog(place, ledger, tables, public)
+
+
+def _find_blank(key: str, value: Any) -> tuple[str, str] | None:
+    """Return the first blank in a value, however deep: its place as a dotted path, and what belongs there."""
+    if isinstance(value, str):
+        found = BLANK.match(value)
+        return None if found is None else (key, f"fill in {found[1].strip().rstrip('.') or 'its value'}")
+    inner: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, dict):
+        # A name may be left blank too, as that of a column.
+        inner = ((f"{key}.{name}", entry) for name, own in value.items() for entry in (name, own))
+    elif isinstance(value, list):
+        inner = ((f"{key}[{number}]", own) for number, own in enumerate(value))
+    return next((blank for place, own in inner if (blank := _find_blank(place, own)) is not None), None)
 
 
 def _absolute_vectors(space: Mapping[str, Any], folder: Path) -> dict[str, Any]:

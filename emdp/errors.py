@@ -14,6 +14,7 @@ __all__ = [
     "NotLipschitzError",
     "RefusedError",
     "SolverError",
+    "SqlError",
     "UsageError",
 ]
 
@@ -53,6 +54,33 @@ class NotLipschitzError(RefusedError):
         self.remedy = remedy
 
 
+class SqlError(RefusedError):
+    """A statement, or a part of it, that is refused; the message shows the text with that part underlined.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, without a full stop.
+    remedy : str
+        What to write instead, without a full stop.
+    code : str
+        Short name of the refusal, such as ``"window"``: stable, for programs.
+    sql : str
+        The whole text.
+    start, end : int
+        The part that is refused: ``sql[start:end]``, at least one character of a non-empty text.
+    """
+
+    def __init__(self, problem: str, *, remedy: str, code: str, sql: str, start: int, end: int) -> None:
+        super().__init__(f"{_shortened(problem)}; {_shortened(remedy)}.\n{underlined(sql, start, end)}")
+        self.problem = problem
+        self.remedy = remedy
+        self.code = code
+        self.sql = sql
+        self.start = start
+        self.end = end
+
+
 class InvalidItemError(EmdpError, ValueError):
     """Items outside the declared domain reached a space whose rule is ``on_invalid="error"``."""
 
@@ -83,3 +111,38 @@ class InternalError(EmdpError):
     """A state that emdp's own code should have made impossible: a bug in emdp, not in the call."""
 
     exit_status = 1
+
+
+LONGEST_QUOTE = 120
+"""Characters of a piece of the statement that a sentence repeats in full."""
+
+
+def underlined(text: str, start: int, end: int) -> str:
+    """Return the line of a text that a part begins in, with its number, and carets under the part.
+
+    >>> print(underlined("SELECT\\n  median(x)", 9, 15))
+    line 2 | median(x)
+           | ^^^^^^
+    """
+    start = min(max(start, 0), len(text))
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line = text[line_start : len(text) if line_end < 0 else line_end]
+    # What a terminal would act on is shown as a space; so is a tab, whose width nobody knows.
+    shown = "".join(character if character.isprintable() else " " for character in line)
+    indent = len(shown) - len(shown.lstrip())
+    head = f"line {text.count(chr(10), 0, start) + 1} | "
+    width = max(1, min(end, line_start + len(line)) - start)
+    first = max(start - line_start - indent, 0)
+    left = max(0, first - 60)
+    body, marks = shown[indent:].rstrip()[left : left + 160], " " * (first - left) + "^" * width
+    return f"{head}{body}\n{' ' * (len(head) - 2)}| {marks[:160]}"
+
+
+def _shortened(sentence: str) -> str:
+    # What a statement is quoted for is underlined anyway.
+    pieces = sentence.split("`")
+    for number, piece in enumerate(pieces):
+        if number % 2 and len(piece) > LONGEST_QUOTE:
+            pieces[number] = f"{piece[: LONGEST_QUOTE // 2]}...{piece[-LONGEST_QUOTE // 2 :]}"
+    return "`".join(pieces)

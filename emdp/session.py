@@ -1,30 +1,27 @@
 """Sessions: refuse, price, charge the ledger, and only then compute, draw and answer."""
 
 import os
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import polars as pl
 
 from emdp.accounts import Accounts, make_budgets, space_digest
-from emdp.answers import Answer, ColumnDescription, Preview, Receipt
+from emdp.answers import Answer, Preview, Receipt
 from emdp.errors import UsageError
-from emdp.estimators import LinearPlan, LinearQuery, plan_linear
-from emdp.expressions import Expression, Mean, VectorMean, evaluate, mean, vector_mean
+from emdp.estimators import Plan
+from emdp.expressions import frequencies, mean, quantiles, vector_mean
+from emdp.expressions.resolution import Query
 from emdp.ledger import Entry, open_ledger
 from emdp.noise.rng import is_seeded
+from emdp.presentation import constant_statistics, is_constant, previewed, public_part
 from emdp.privacy import Guarantee
+from emdp.statements import Planned, plan_request
 from emdp.statistic import Statistic
-from emdp.tables import Table, check_engine, check_statement, mean_of_user_means, read
+from emdp.tables import Table, aggregate, check_aggregation, check_engine, read
 
 __all__ = ["Session", "read"]
-
-ASSUMPTIONS = (
-    "the public list or number of users is right, and does not come from the private records",
-    "the item space (domain, metric, diameter) was fixed without looking at the private records",
-)
 
 
 class Session:
@@ -43,6 +40,8 @@ class Session:
         Share of an ``EmdDP`` budget set aside, once and for all, for Gaussian noise, whose ``mu^2`` add up there
         (:mod:`emdp.privacy.filter` says why a split must be fixed beforehand). 0: Gaussian releases are charged by
         their ``(alpha, delta)`` like all others.
+    public : mapping of str to path or frame, optional
+        Public tables by the name under which SQL may join them.
 
     Raises
     ------
@@ -76,11 +75,12 @@ class Session:
         budget: Guarantee | Sequence[Guarantee],
         ledger: str | os.PathLike[str],
         gaussian_share: float = 0.0,
+        public: Mapping[str, object] | None = None,
     ) -> None:
         if not isinstance(table, Table):
             raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
         self._table = table
-        self._checked: set[tuple[Expression, ...]] = set()
+        self._names = table.names(public)
         budgets = make_budgets(budget, gaussian_share)
         identity = {"space": space_digest(table.space.to_json()), "user": table.user}
         # Hashed once: a list of users or a table of vectors may be long, and neither changes.
@@ -88,7 +88,7 @@ class Session:
             "space": identity["space"],
             "users": table.users.digest(),
             "records": table.records,
-            "types": [table.schema[name] for name in (table.user, *table.space.columns)],
+            "types": [table.schema[name] for name in table.source_columns],
         }
         opened = open_ledger(ledger, test=is_seeded())
         try:
@@ -117,15 +117,60 @@ class Session:
         """Give the ledger back."""
         self._accounts.ledger.close()
 
-    def mean(
-        self,
-        expression: Any,
-        *,
-        alpha: float | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        name: str | None = None,
-    ) -> Answer:
+    def sql(self, text: str) -> Answer:
+        """Answer one SQL statement (queries/README.md has the language).
+
+        Parameters
+        ----------
+        text : str
+            Such as ``SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(price) FROM visits``.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        SqlError
+            If the statement is refused, with the part underlined; or if there are several, see :meth:`sql_batch`.
+        BudgetExceededError
+            If the budget does not cover it; nothing is charged then.
+        DataRuleError
+            If the records break a declared rule; nothing is charged then.
+        """
+        planned = self._planned(_check_text(text))
+        if len(planned) > 1:
+            raise UsageError(f"text holds {len(planned)} statements; ask with sql_batch, which answers each of them.")
+        return self._run(planned)[0]
+
+    def sql_batch(self, text: str) -> tuple[Answer, ...]:
+        """Answer several SQL statements, fixed in advance, for one price; ``;`` stands between them.
+
+        All are checked and priced before anything is computed, and charged together: either all are paid or none.
+
+        Parameters
+        ----------
+        text : str
+            At least one statement.
+
+        Returns
+        -------
+        tuple of Answer
+            In order; each says what its own release guarantees, and all name the entry that paid for all of them.
+
+        Raises
+        ------
+        EmdpError
+            As :meth:`sql`.
+
+        Guarantee
+        ---------
+        The statements of one kind of budget compose by sums of alpha and delta, Gaussian releases by ``mu^2``, or by
+        loss distributions where that is less (EMD 7: parameters fixed in advance).
+        """
+        return self._run(self._planned(_check_text(text)))
+
+    def mean(self, expression: Any, **options: Any) -> Answer:
         """Release the mean over users of the mean over each user's records of an expression.
 
         Every user weighs the same, whatever the number of records; a user without records counts with the
@@ -135,14 +180,10 @@ class Session:
         ----------
         expression : Expression
             Function of one record, such as ``emdp.distance_to((40.7, -74.0))``.
-        alpha : float, optional
-            Charged to an ``EmdDP`` budget, or to a ``UserDP`` one as epsilon.
-        epsilon : float, optional
-            User-level privacy instead, charged to a ``UserDP`` budget. Exactly one of the two.
-        delta : float
-            Above 0, Gaussian noise may be chosen.
-        name : str, optional
-            Column of the answer.
+        **options
+            ``alpha=`` (charged to an ``EmdDP`` budget, or to a ``UserDP`` one as epsilon) or ``epsilon=``
+            (user-level privacy, charged to a ``UserDP`` budget), exactly one of the two; ``delta=`` (above 0, Gaussian
+            noise may be chosen), ``name=`` (column of the answer), ``by=``, ``where=``: see :func:`emdp.mean`.
 
         Returns
         -------
@@ -161,30 +202,17 @@ class Session:
         ---------
         ``(alpha, delta)`` unbounded central d_EM-DP: EMD 2, theorem 4.1 and "Answer".
         """
-        return self.answer(mean(expression, alpha=alpha, epsilon=epsilon, delta=delta, name=name))
+        return self.answer(mean(expression, **options))
 
-    def vector_mean(
-        self,
-        expressions: Iterable[Any],
-        *,
-        alpha: float | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        noise: Any = "auto",
-        names: Iterable[str] | None = None,
-    ) -> Answer:
+    def vector_mean(self, expressions: Iterable[Any], **options: Any) -> Answer:
         """Release several means with one draw of noise, for one price.
 
         Parameters
         ----------
         expressions : sequence of Expression
             Functions of one record.
-        alpha, epsilon, delta
-            As in :meth:`mean`, for the whole vector.
-        noise : {"auto", "laplace", "k_norm", "gaussian"}
-            The law of the noise; by default the one with the smallest expected error.
-        names : sequence of str, optional
-            Columns of the answer.
+        **options
+            As for :meth:`mean`, for the whole vector; ``noise=`` and ``names=``: see :func:`emdp.vector_mean`.
 
         Returns
         -------
@@ -195,45 +223,79 @@ class Session:
         EmdpError
             As :meth:`mean`.
         """
-        query = vector_mean(expressions, alpha=alpha, epsilon=epsilon, delta=delta, noise=noise, names=names)
-        return self.answer(query)
+        return self.answer(vector_mean(expressions, **options))
 
-    def answer(self, query: LinearQuery) -> Answer:
-        """Answer a frozen query, as made by :func:`emdp.mean` or :func:`emdp.vector_mean`.
+    def frequencies(self, cells: float | str, **options: Any) -> Answer:
+        """Release a histogram: smoothed over square cells of a pitch, or over the listed values of a column.
+
+        Parameters
+        ----------
+        cells : float or str
+            Pitch in the natural unit, or a column of listed values.
+        **options
+            ``alpha=`` or ``epsilon=``, ``delta=``, ``column=``, ``method=``, ``noise=``, ``by=``, ``where=``,
+            ``name=``: see :func:`emdp.frequencies`.
+
+        Returns
+        -------
+        Answer
+            One row a cell.
+
+        Guarantee
+        ---------
+        EMD 6, "Central d_EM frequency without shuffling".
+        """
+        return self.answer(frequencies(cells, **options))
+
+    def quantiles(self, expression: Any, qs: float | Iterable[float], **options: Any) -> Answer:
+        """Release quantiles of an expression, from one smoothed distribution function.
+
+        Parameters
+        ----------
+        expression : Expression
+            Function of one record.
+        qs : sequence of float
+            In (0, 1).
+        **options
+            ``alpha=`` or ``epsilon=``, ``delta=``, ``noise=``, ``by=``, ``where=``, ``step=``, ``name=``: see
+            :func:`emdp.quantiles`.
+
+        Returns
+        -------
+        Answer
+            One row a quantile.
+        """
+        return self.answer(quantiles(expression, qs, **options))
+
+    def answer(self, query: Query) -> Answer:
+        """Answer a frozen query, as made by :func:`emdp.mean` and its like.
 
         The order is fixed: the query is checked and priced from public numbers; the table's rules are validated if
         this data version was not; the ledger is charged on disk; only then is the statistic computed, noise drawn,
         and the answer made. A crash after the charge leaves the charge.
         """
-        self._check_switch()
-        plan = self._plan(query)
-        self._accounts.account(self._accounts.payer(plan.event)).charge(plan.event)
-        self._check_statement(tuple(column.expression for column in plan.columns))
-        check_engine()
-        version = self._validated_version()
-        description = {"query": _text(query), "data_version": version, "users": self._table.n}
-        entry = self._accounts.charge(plan.event, description)
-        return self._release(plan, query, entry)
+        if isinstance(query, str):
+            raise UsageError("query must be made by emdp.mean and its like, not a text; ask SQL with Session.sql.")
+        return self._run(self._planned(query))[0]
 
-    def preview(self, query: LinearQuery) -> Preview:
-        """Say what a query would cost and how far off it would be. No private value is touched, nothing is spent.
+    def preview(self, query: str | Query) -> Preview:
+        """Say what a request would cost and how far off it would be. No private value is touched, nothing is spent.
 
         Parameters
         ----------
-        query : Mean or VectorMean
-            As for :meth:`answer`.
+        query : str, or a query as for :meth:`answer`
+            SQL (one statement or several), or a query of Python.
 
         Returns
         -------
         Preview
         """
-        plan = self._plan(query)
-        account = self._accounts.account(self._accounts.payer(plan.event))
-        return Preview(
-            **_description(plan, query, self._table),
-            affordable=account.affordable(plan.event),
-            alpha=plan.guarantee.level,
-        )
+        statements = []
+        for planned in self._planned(query):
+            account = self._accounts.account(self._accounts.payer(planned.plan.event))
+            affordable = account.affordable(planned.plan.event)
+            statements.append(previewed(planned, self._table, affordable=affordable))
+        return Preview(tuple(statements))
 
     def spent(self, kind: type[Guarantee] | None = None) -> Guarantee:
         """Return what was spent of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
@@ -242,6 +304,10 @@ class Session:
     def remaining(self, kind: type[Guarantee] | None = None) -> Guarantee:
         """Return what is left of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
         return self._accounts.account(self._accounts.budget_of(kind)).remaining
+
+    def remaining_all(self) -> tuple[Guarantee, ...]:
+        """Return what is left of every budget of the session."""
+        return tuple(self._accounts.account(budget).remaining for budget in self._accounts.budgets)
 
     def history(self) -> pl.DataFrame:
         """Return the table's charges, one row an event.
@@ -252,18 +318,6 @@ class Session:
             Columns sequence, time, query, mechanism, alpha, delta, kind, hash.
         """
         return self._accounts.history()
-
-    def _plan(self, query: LinearQuery) -> LinearPlan:
-        if not isinstance(query, Mean | VectorMean):
-            raise UsageError(
-                f"query must be made by emdp.mean or emdp.vector_mean, not {type(query).__name__}; make one of these."
-            )
-        return plan_linear(query, space=self._table.space, users=self._table.n)
-
-    def _check_statement(self, expressions: tuple[Expression, ...]) -> None:
-        if expressions not in self._checked:
-            check_statement(self._table, expressions)
-            self._checked.add(expressions)
 
     def _check_switch(self) -> None:
         if is_seeded() != self._accounts.ledger.is_test:
@@ -281,47 +335,42 @@ class Session:
             self._accounts.remember_validated(key)
         return version
 
-    def _release(self, plan: LinearPlan, query: LinearQuery, entry: Entry) -> Answer:
-        expressions = [column.expression for column in plan.columns]
-        if plan.mechanism.is_exact:
-            # A constant is the same at every item, so the table need not be touched.
-            space = self._table.space
-            statistic = Statistic([Fraction(float(evaluate(e, space, space.neutral_item)[0])) for e in expressions])
-        else:
-            statistic = mean_of_user_means(self._table, expressions)
-        released = plan.mechanism.release(statistic.open())
-        exact = tuple(float(value) for value in statistic.open()) if is_seeded() else None
+    def _planned(self, request: str | Query) -> tuple[Planned, ...]:
+        self._check_switch()
+        return plan_request(request, self._names)
+
+    def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
+        plans = [one.plan for one in planned]
+        self._accounts.check_affordable(plan.event for plan in plans)
+        for plan in plans:
+            if not is_constant(plan):
+                check_aggregation(self._table, plan.aggregation)
+        check_engine()
+        version = self._validated_version()
+        shared = {"data_version": version, "users": self._table.n}
+        entries = self._accounts.charge_all([(one.plan.event, {"query": one.text, **shared}) for one in planned])
+        return tuple(self._release(one, entry) for one, entry in zip(planned, entries, strict=True))
+
+    def _release(self, planned: Planned, entry: Entry) -> Answer:
+        plan = planned.plan
+        statistics = constant_statistics(plan, self._table) if is_constant(plan) else self._aggregate(plan)
+        opened = [statistic.open() for statistic in statistics]
+        released = tuple(
+            plan.restored(mechanism.release(plan.prepared(values)))
+            for mechanism, values in zip(plan.mechanisms, opened, strict=True)
+        )
         return Answer(
-            **_description(plan, query, self._table),
-            values=tuple(float(value) for value in released),
+            **public_part(planned, self._table),
+            released=released,
             receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
-            _exact=exact,
+            _exact=tuple(plan.summed(values) for values in opened) if is_seeded() else None,
         )
 
-
-def _description(plan: LinearPlan, query: LinearQuery, table: Table) -> dict[str, Any]:
-    columns = tuple(
-        ColumnDescription(column.name, str(column.expression), column.lipschitz, column.low, column.high)
-        for column in plan.columns
-    )
-    return {
-        "query": _text(query),
-        "columns": columns,
-        "mechanism": plan.mechanism,
-        "guarantee": plan.guarantee,
-        "choice": plan.choice,
-        "users": table.n,
-        "assumptions": (*ASSUMPTIONS, f"a public user without records counts with {_neutral(table)}"),
-    }
+    def _aggregate(self, plan: Plan) -> tuple[Statistic, ...]:
+        return aggregate(self._table, plan.aggregation)
 
 
-def _neutral(table: Table) -> str:
-    columns = table.space.decode(table.space.neutral_item)
-    shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
-    return f"the neutral item, {', '.join(shown)}"
-
-
-def _text(query: LinearQuery) -> str:
-    if isinstance(query, Mean):
-        return f"mean({query.expression})"
-    return f"vector_mean({', '.join(map(str, query.expressions))})"
+def _check_text(text: object) -> str:
+    if not isinstance(text, str):
+        raise UsageError(f"text must be SQL, not {type(text).__name__}; pass a text, or a query to Session.answer.")
+    return text

@@ -67,7 +67,7 @@ def test_previews_work_without_the_data_where_the_catalog_has_the_types(place: P
     with pytest.raises(UsageError, match="names no file"):
         catalog(place).session()
     opened = catalog(place, GOOD + 'columns = { user_id = "BIGINT", x = "DOUBLE" }\n').session()
-    assert opened.preview(emdp.mean(emdp.col("x"), alpha=1)).affordable == 60
+    assert opened.preview(emdp.mean(emdp.col("x"), alpha=1)).statements[0].affordable == 60
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,138 @@ def test_previews_work_without_the_data_where_the_catalog_has_the_types(place: P
 def test_mistakes_are_named(place: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         catalog(place, GOOD.replace(old, new)).session()
+
+
+PUBLIC = (
+    GOOD
+    + """
+[public.stations]
+source = "data/stations.csv"
+[public.zones]
+source = "zones.parquet"
+"""
+)
+
+
+def test_public_tables_lie_beside_the_catalog_and_reach_names_and_sessions(place: Path) -> None:
+    (place / "data/stations.csv").write_text("stop,zone\nA,1\nB,\n")
+    pl.DataFrame({"zone": [1], "name": ["inner"]}).write_parquet(place / "zones.parquet")
+    (place / "data/users.csv").write_text("user_id,plan\n1,pro\n2,\n3,free\n")
+    found = catalog(place, PUBLIC)
+    public = found.public()
+    assert list(public) == ["stations", "zones"]
+    assert public["stations"].sort("stop").rows() == [("A", 1), ("B", None)]
+    names = found.names()
+    assert (names.table, names.users, names.user_columns) == ("visits", 3, ("plan",))
+    assert names.public["zones"].rows() == [(1, "inner")]
+    with found.session() as opened:
+        assert opened.table.users.frame is not None
+        assert opened.table.users.frame.sort("user_id").rows() == [("1", "pro"), ("2", None), ("3", "free")]
+    assert catalog(place).public() == {}
+
+
+def test_a_session_gets_the_public_tables(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "data/stations.csv").write_text("stop,zone\nA,1\n")
+    pl.DataFrame({"zone": [1]}).write_parquet(place / "zones.parquet")
+    passed = {}
+    monkeypatch.setattr("emdp.catalog.Session", lambda table, **options: passed.update(options))
+    catalog(place, PUBLIC).session()
+    assert {name: frame.rows() for name, frame in passed["public"].items()} == {"stations": [("A", 1)], "zones": [(1,)]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"zones.parquet"', '"nowhere.parquet"', "public table 'zones': source .* names no file"),
+        ('"zones.parquet"', "3", r"\[public.zones\] of .* has a 'source' that is not a path"),
+        ('"zones.parquet"', '""', r"\[public.zones\] of .* no usable text"),
+        ('source = "zones.parquet"', "", r"\[public.zones\] of .* lacks 'source'"),
+        ('source = "zones.parquet"', 'source = "zones.parquet"\nuser = "a"', r"\[public.zones\] .* unknown key 'user'"),
+        ('"zones.parquet"', '"data/../data/visits.parquet"', r"\[public.zones\] .* the source of a private table"),
+        ('"zones.parquet"', '"data"', r"\[public.zones\] .* the source of a private table"),
+        ("[public.zones]", "[public.Stations]", "'Stations', which is no name or taken"),
+        ("[public.zones]", "[public.VISITS]", "'VISITS', which is no name or taken"),
+        ('[public.stations]\nsource = "data/stations.csv"\n[public.zones]', "[public]", "a public table that is none"),
+    ],
+)
+def test_mistakes_of_public_tables_are_named(place: Path, old: str, new: str, message: str) -> None:
+    (place / "data/stations.csv").write_text("stop,zone\nA,1\n")
+    pl.DataFrame({"zone": [1]}).write_parquet(place / "zones.parquet")
+    assert old in PUBLIC
+    with pytest.raises(UsageError, match=message):
+        catalog(place, PUBLIC.replace(old, new)).names()
+
+
+def test_the_source_of_another_private_table_is_not_public_either(place: Path) -> None:
+    two = PUBLIC.replace('"zones.parquet"', '"data/second.parquet"').replace(
+        "[tables.visits]",
+        """[tables.second]
+source = "data/second.parquet"
+[tables.visits]""",
+    )
+    (place / "data/stations.csv").write_text("stop,zone\nA,1\n")
+    pl.DataFrame({"zone": [1]}).write_parquet(place / "data/second.parquet")
+    with pytest.raises(UsageError, match="the source of a private table"):
+        catalog(place, two).names("visits")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place_of_it"),
+    [
+        ('"user_id"', '"FILL IN: the column of people"', "'user' left blank; fill in the column of people"),
+        ('"data/users.csv"', '"FILL IN: how many"', "'users' left blank; fill in how many"),
+        ('"data/visits.parquet"', '"FILL IN"', "'source' left blank; fill in its value"),
+        ("low = 0", 'low = "FILL IN: least value."', "'space.low' left blank; fill in least value"),
+        ("low = 0", 'low = "  FILL IN least value"', "'space.low' left blank; fill in least value"),
+        ("low = 0", 'low = ["FILL IN a", 0]', r"'space.low\[0\]' left blank"),
+        ("alpha = 60.0", 'alpha = "FILL IN: the most"', "'budget.alpha' left blank; fill in the most"),
+        ("delta = 1e-8 }", 'delta = 0 }\nprotect = [{ fraction = "FILL IN: share" }]', r"'protect\[0\].fraction' left"),
+        ("budget = {", 'columns = { "FILL IN: user" = "BIGINT" }\nbudget = {', "'columns.FILL IN: user' left blank"),
+        ("budget = {", 'columns = { user_id = "FILL IN: type" }\nbudget = {', "'columns.user_id' left blank"),
+    ],
+)
+def test_a_blank_left_anywhere_fails_closed(place: Path, old: str, new: str, place_of_it: str) -> None:
+    assert old in GOOD
+    found = catalog(place, GOOD.replace(old, new))
+    for act in (found.table, found.budget, found.names, found.session):
+        with pytest.raises(UsageError, match=rf"\[tables.visits\] of .* has its {place_of_it}"):
+            act()
+    assert not (place / "city.ledger").exists()
+
+
+def test_blanks_of_public_tables_and_of_the_ledger_fail_closed(place: Path) -> None:
+    with pytest.raises(UsageError, match=r"\[public.zones\] of .* has its 'source' left blank; fill in the file"):
+        catalog(
+            place, PUBLIC.replace('"zones.parquet"', '"FILL IN: the file"').replace("data/stations", "data/users")
+        ).names()
+    with pytest.raises(UsageError, match="has its 'ledger' left blank; fill in a path"):
+        catalog(place, GOOD.replace('"city.ledger"', '"FILL IN: a path"'))
+
+
+def test_words_that_only_begin_like_a_blank_are_none(place: Path) -> None:
+    frame = pl.DataFrame({"FILL INDEX": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    frame.write_parquet(place / "data/visits.parquet")
+    text = GOOD.replace('"user_id"', '"FILL INDEX"').replace('"data/users.csv"', "3")
+    assert catalog(place, text).table().user == "FILL INDEX"
+
+
+def test_another_tables_blank_does_not_stop_a_finished_one(place: Path) -> None:
+    unfinished = GOOD.split("[tables.visits]")[1].replace('"user_id"', '"FILL IN: the column"')
+    found = catalog(place, f"{GOOD}[tables.second]{unfinished}")
+    assert found.table("visits").n == 3
+    with pytest.raises(UsageError, match=r"\[tables.second\] of .* has its 'user' left blank"):
+        found.table("second")
+
+
+def test_a_component_of_a_time_needs_nothing_in_the_catalog_but_its_name(place: Path) -> None:
+    times = pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 2), "12h", eager=True)
+    pl.DataFrame({"user_id": [1, 1, 2], "ts": times}).write_parquet(place / "data/visits.parquet")
+    space = '{ kind = "cycle", col = "time(ts)", period = 24 }'
+    text = GOOD.replace('{ kind = "interval", col = "x", low = 0, high = 10 }', space)
+    with emdp.testing.seeded(7), catalog(place, text).session() as opened:
+        answer = opened.mean(emdp.distance_to(0), alpha=1, name="hours")
+        # Users 1 (0 h and 12 h), 2 (0 h) and 3 (no record: 12 h).
+        assert dict(answer.exact) == {"hours": pytest.approx(6.0)}
 
 
 def test_a_missing_catalog_or_table(place: Path) -> None:

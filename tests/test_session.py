@@ -56,7 +56,7 @@ def test_the_charge_comes_before_the_statistic_and_stays(tmp_path: Path, monkeyp
         assert charges(tmp_path) == 1, "computed before it was charged"
         raise RuntimeError("crash between charge and answer")
 
-    monkeypatch.setattr("emdp.session.mean_of_user_means", explode)
+    monkeypatch.setattr("emdp.session.aggregate", explode)
     with pytest.raises(RuntimeError, match="crash"):
         opened.mean(emdp.col("x"), alpha=4)
     assert opened.remaining() == emdp.EmdDP(6.0)
@@ -65,7 +65,7 @@ def test_the_charge_comes_before_the_statistic_and_stays(tmp_path: Path, monkeyp
 def test_nothing_is_computed_or_charged_beyond_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = session(tmp_path)
     opened.mean(emdp.col("x"), alpha=7)
-    monkeypatch.setattr("emdp.session.mean_of_user_means", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("emdp.session.aggregate", lambda *_: pytest.fail("computed"))
     with pytest.raises(BudgetExceededError) as caught:
         opened.mean(emdp.col("x"), alpha=3.0000001)
     assert caught.value.exit_status == 3
@@ -77,9 +77,9 @@ def test_ten_tenths_fit_and_an_eleventh_does_not(tmp_path: Path) -> None:
     opened = session(tmp_path, emdp.EmdDP(1.0))
     query = emdp.mean(emdp.col("x"), alpha=0.1)
     for left in range(10, 0, -1):
-        assert opened.preview(query).affordable == left
+        assert opened.preview(query).statements[0].affordable == left
         opened.answer(query)
-    assert opened.preview(query).affordable == 0
+    assert opened.preview(query).statements[0].affordable == 0
     with pytest.raises(BudgetExceededError):
         opened.answer(query)
     assert opened.history().height == 10
@@ -176,8 +176,8 @@ def test_gaussian_noise_under_a_share_composes_by_squares(tmp_path: Path) -> Non
     query = emdp.vector_mean([emdp.col("x")] * 3, alpha=0.5, delta=1e-8, noise="gaussian")
     plain = emdp.Session(table(name="plain"), budget=budget, ledger=tmp_path / "t.ledger")
     shared = emdp.Session(table(name="shared"), budget=budget, ledger=tmp_path / "t.ledger", gaussian_share=1.0)
-    assert plain.preview(query).affordable == 8
-    assert shared.preview(query).affordable > 30
+    assert plain.preview(query).statements[0].affordable == 8
+    assert shared.preview(query).statements[0].affordable > 30
     plain.answer(query)
     assert plain.spent() == emdp.EmdDP(0.5, 1e-8)
     answer = shared.answer(query)
@@ -188,7 +188,7 @@ def test_gaussian_noise_under_a_share_composes_by_squares(tmp_path: Path) -> Non
 def test_a_constant_is_answered_exactly_without_touching_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emdp.session.mean_of_user_means", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("emdp.session.aggregate", lambda *_: pytest.fail("computed"))
     opened = session(tmp_path)
     answer = opened.mean(emdp.clamp(emdp.col("x"), 20, 30), alpha=4, name="x")
     assert answer.frame.row(0) == (20.0, 20.0, 20.0)
@@ -204,7 +204,7 @@ def test_refusals_charge_nothing(tmp_path: Path) -> None:
     for wrong in ({}, {"alpha": 1, "epsilon": 1}, {"alpha": -1}, {"alpha": 1, "delta": 1}, {"alpha": float("nan")}):
         with pytest.raises(UsageError):
             opened.mean(emdp.col("x"), **wrong)
-    with pytest.raises(UsageError, match=r"emdp\.mean or emdp\.vector_mean"):
+    with pytest.raises(UsageError, match=r"made by emdp\.mean"):
         opened.answer("SELECT 1")  # type: ignore[arg-type]
     assert charges(tmp_path) == 0
 
@@ -257,11 +257,12 @@ class TestSwitch:
         inside, together = 0, 0
         with emdp.testing.seeded(11):
             opened = emdp.Session(table(), budget=emdp.EmdDP(10.0), ledger=tmp_path / "t.ledger")
-            plan = opened._plan(query)
+            (planned,) = opened._planned(query)
+            (mechanism,) = planned.plan.mechanisms
             for _ in range(1000):
-                noise = [abs(float(value)) for value in plan.mechanism.release([0, 0, 0])]  # type: ignore[list-item]
-                inside += noise[0] <= plan.mechanism.interval_half_width(0.9)
-                together += max(noise) <= plan.mechanism.simultaneous_half_width(0.9)
+                noise = [abs(float(value)) for value in mechanism.release([0, 0, 0])]  # type: ignore[list-item]
+                inside += noise[0] <= mechanism.interval_half_width(0.9)
+                together += max(noise) <= mechanism.simultaneous_half_width(0.9)
         assert abs(inside - 900) < 6 * 9.5
         assert together > 900 - 6 * 9.5
 
@@ -285,7 +286,7 @@ import os, signal, sys, polars as pl, emdp, emdp.session
 frame = pl.DataFrame({"user": [1, 1, 2], "x": [1.0, 3.0, 5.0]})
 table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 10), users=4)
 session = emdp.Session(table, budget=emdp.EmdDP(2.0), ledger=sys.argv[1])
-emdp.session.mean_of_user_means = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+emdp.session.aggregate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 session.mean(emdp.col("x"), alpha=0.5)
 """
 

@@ -1,45 +1,24 @@
-"""What leaves a session: noisy numbers with the promise that holds for them, or a preview of both."""
+"""What leaves a session: noisy rows with the promise that holds for them."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from emdp.answers.description import DEFAULT_LEVEL, Description
 from emdp.checks import check_choice, check_unit_interval
 from emdp.errors import UsageError
+from emdp.expressions.columns import Released
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Guarantee
 
-__all__ = ["DEFAULT_LEVEL", "Answer", "ColumnDescription", "Preview", "Receipt"]
+__all__ = ["Answer", "Receipt"]
 
-DEFAULT_LEVEL = 0.95
-"""Coverage of the intervals that stand in ``Answer.frame``."""
+INTERVAL_ENDS = ("_low", "_high")
+"""What a frame appends to a column's name for the ends of its interval."""
 
-
-@dataclass(frozen=True)
-class ColumnDescription:
-    """What is public about one column of an answer.
-
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    expression : str
-        The expression, as text.
-    lipschitz : float
-        Its constant per unit of ``d_X`` (EMD 2).
-    low, high : float
-        Its range on the public domain.
-    unit : str or None
-        Its natural unit, where it has one.
-    """
-
-    name: str
-    expression: str
-    lipschitz: float
-    low: float
-    high: float
-    unit: str | None = None
+SHOWN = ("value", "low", "high")
+"""Columns of :meth:`Answer.interval` for a value and the ends of its interval."""
 
 
 @dataclass(frozen=True)
@@ -51,105 +30,29 @@ class Receipt:
     hash: str
 
 
-@dataclass(frozen=True)
-class _Description:
-    """What an answer and its preview have in common: everything but the data."""
-
-    query: str
-    columns: tuple[ColumnDescription, ...]
-    mechanism: AdditiveMechanism
-    guarantee: Guarantee
-    choice: str
-    users: int
-    assumptions: tuple[str, ...]
-
-    def _explain_lines(self) -> list[str]:
-        mechanism = self.mechanism
-        lines = [
-            f"query        {self.query}",
-            f"guarantee    {self.guarantee}",
-            f"mechanism    {self.choice}",
-            f"theorem      {mechanism.theorem}",
-            f"users        {self.users} (public); every user counts once, whatever the number of records",
-            f"sensitivity  {mechanism.sensitivity:.6g} per unit of d_em",
-            f"noise        scale {mechanism.scale:.6g}, on a grid of {float(mechanism.grid):.3g}",
-        ]
-        for column in self.columns:
-            lines.append(
-                f"column       {column.name} = mean of {column.expression}: lipschitz {column.lipschitz:.6g}, "
-                f"range [{column.low:.6g}, {column.high:.6g}]"
-            )
-        lines.extend(f"assumes      {text}" for text in self.assumptions)
-        lines.append(f"caveat       {slack_caveat(mechanism)}")
-        return lines
-
-
 @dataclass(frozen=True, repr=False)
-class Preview(_Description):
-    """What a query would cost and how far off it would be; no private value was touched for it.
-
-    Attributes
-    ----------
-    frame : polars.DataFrame
-        One row a column of the answer: query, expression, lipschitz, low, high, noise_scale, expected_error,
-        interval_95 (half-width), alpha, share (of the statement's alpha), affordable (how many such statements
-        the budget still covers).
-    """
-
-    affordable: int = 0
-    alpha: float = 0.0
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """The preview as a table; see the class."""
-        count = len(self.columns)
-        half_width = self.mechanism.interval_half_width(DEFAULT_LEVEL)
-        return pl.DataFrame(
-            {
-                "query": [column.name for column in self.columns],
-                "expression": [column.expression for column in self.columns],
-                "lipschitz": [column.lipschitz for column in self.columns],
-                "low": [column.low for column in self.columns],
-                "high": [column.high for column in self.columns],
-                "noise_scale": [self.mechanism.scale] * count,
-                "expected_error": [self.mechanism.expected_absolute_error] * count,
-                "interval_95": [half_width] * count,
-                "alpha": [self.alpha] * count,
-                # One vector release pays once for all its columns.
-                "share": [1.0] * count,
-                "affordable": [self.affordable] * count,
-            }
-        )
-
-    def explain(self) -> str:
-        """Return the whole derivation as text, a line a fact."""
-        return "\n".join([*self._explain_lines(), f"affordable   {self.affordable} such queries"])
-
-    def __repr__(self) -> str:
-        return self.explain()
-
-
-@dataclass(frozen=True, repr=False)
-class Answer(_Description):
+class Answer(Description):
     """A released answer; it cannot be built without the ledger entry that paid for it.
 
     Attributes
     ----------
     frame : polars.DataFrame
-        One row; for each column of the query its value, ``<name>_low`` and ``<name>_high`` (95 %).
+        One row a group, cell or quantile level, with its keys first; for each column of the query its value,
+        ``<name>_low`` and ``<name>_high`` (95 %).
     guarantee : Guarantee
         What holds for this release.
     noise : AdditiveMechanism
-        The law of the noise: its ``scale``, ``grid``, ``standard_deviation``.
+        The law of the noise: its ``scale``, ``grid``, ``standard_deviation``. Where groups of users have each their
+        own draw it is the first group's; ``mechanisms`` has all.
     spent : Guarantee
         What the release was charged.
-    exact : dict of str to float
-        The values before noise, under the test switch alone.
+    exact : dict of str to float, or to a list of float
+        The values before noise by column, under the test switch alone: a list where the answer has several rows.
     """
 
-    values: tuple[float, ...] = ()
+    released: Released = ()
     receipt: Receipt | None = None
-    _exact: tuple[float, ...] | None = field(default=None, repr=False)
+    _exact: Released | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.receipt is None:
@@ -158,18 +61,12 @@ class Answer(_Description):
     @property
     def frame(self) -> pl.DataFrame:
         """The answer as a table; see the class."""
-        half_width = self.mechanism.interval_half_width(DEFAULT_LEVEL)
-        data: dict[str, list[float]] = {}
-        for column, value in zip(self.columns, self.values, strict=True):
-            data[column.name] = [value]
-            data[f"{column.name}_low"] = [value - half_width]
-            data[f"{column.name}_high"] = [value + half_width]
-        return pl.DataFrame(data)
+        return self.finisher.frame(self.released, DEFAULT_LEVEL)
 
     @property
     def noise(self) -> AdditiveMechanism:
-        """The mechanism whose noise was added."""
-        return self.mechanism
+        """The mechanism whose noise was added; see the class."""
+        return self.mechanisms[0]
 
     @property
     def spent(self) -> Guarantee:
@@ -182,8 +79,8 @@ class Answer(_Description):
         return self._exact is None
 
     @property
-    def exact(self) -> dict[str, float]:
-        """The values before noise, which exist under the test switch alone.
+    def exact_frame(self) -> pl.DataFrame:
+        """The rows before noise, with their keys: under the test switch alone.
 
         Raises
         ------
@@ -192,13 +89,27 @@ class Answer(_Description):
         """
         if self._exact is None:
             raise UsageError("exact exists only for answers made inside emdp.testing.seeded; ask again inside it.")
-        return {column.name: value for column, value in zip(self.columns, self._exact, strict=True)}
+        return self.finisher.exact(self._exact)
+
+    @property
+    def exact(self) -> dict[str, Any]:
+        """The values before noise, which exist under the test switch alone; see the class.
+
+        Raises
+        ------
+        UsageError
+            For a private answer.
+        """
+        frame = self.exact_frame
+        columns = {column.name: frame.get_column(column.name).to_list() for column in self.columns}
+        has_keys = len(frame.columns) > len(columns)
+        return columns if has_keys else {name: values[0] for name, values in columns.items()}
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What a reader must know besides the guarantee."""
         switch = () if self.is_private else ("made under the test switch: NOT PRIVATE",)
-        return (*switch, slack_caveat(self.mechanism))
+        return (*switch, *self.notes, self.slack_caveat())
 
     def interval(self, level: float = DEFAULT_LEVEL, *, coverage: str = "each") -> pl.DataFrame:
         """Return intervals that contain the exact values with probability ``level``, from the noise's exact law.
@@ -208,12 +119,12 @@ class Answer(_Description):
         level : float
             Coverage in (0, 1).
         coverage : {"each", "all"}
-            Whether every column's interval has that coverage alone, or all of them together.
+            Whether every interval has that coverage alone, or all of them together.
 
         Returns
         -------
         polars.DataFrame
-            Columns query, value, low, high; one row a column of the answer.
+            The answer's keys if any, then query, value, low, high; one row a value of the answer.
 
         Raises
         ------
@@ -222,22 +133,26 @@ class Answer(_Description):
         """
         level = check_unit_interval("level", level)
         check_choice("coverage", coverage, ("each", "all"))
-        mechanism = self.mechanism
-        half_width = (
-            mechanism.interval_half_width(level) if coverage == "each" else mechanism.simultaneous_half_width(level)
-        )
-        return pl.DataFrame(
-            {
-                "query": [column.name for column in self.columns],
-                "value": list(self.values),
-                "low": [value - half_width for value in self.values],
-                "high": [value + half_width for value in self.values],
-            }
-        )
+        frame = self.finisher.frame(self.released, level, together=coverage == "all")
+        names = [column.name for column in self.columns]
+        taken = {name + end for name in names for end in ("", *INTERVAL_ENDS)}
+        keys = [name for name in frame.columns if name not in taken]
+        blocks = [
+            frame.select(
+                *keys,
+                pl.lit(name).alias("query"),
+                *(
+                    pl.col(name + end).cast(pl.Float64).alias(to)
+                    for end, to in zip(("", *INTERVAL_ENDS), SHOWN, strict=True)
+                ),
+            )
+            for name in names
+        ]
+        return pl.concat(blocks)
 
     def explain(self) -> str:
         """Return the whole derivation as text, a line a fact, with the ledger entry that paid."""
-        lines = self._explain_lines()
+        lines = self.explain_lines()
         if not self.is_private:
             lines.insert(0, "NOT PRIVATE  made under the test switch, with reproducible noise")
         if self.receipt is not None:
@@ -251,11 +166,3 @@ class Answer(_Description):
     def _repr_html_(self) -> Any:
         head = "" if self.is_private else "<p>NOT PRIVATE (test switch)</p>"
         return f"{head}{self.frame._repr_html_()}<p>{self.guarantee}</p>"
-
-
-def slack_caveat(mechanism: AdditiveMechanism) -> str:
-    """Say what rounding and floating-point sums cost (EMD 8.5), as one clause."""
-    return (
-        f"rounding to the grid and floating-point evaluation add at most {mechanism.slack_epsilon:.2g} to epsilon "
-        f"and {mechanism.slack_delta:.2g} to delta at any distance"
-    )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from emdp.cli import demo, distance, generate, ledger, mean
+from emdp.cli import demo, distance, generate, init, ledger, mean, sql
 
 __all__ = ["app"]
 
@@ -38,6 +38,10 @@ def options(
 
 
 app.command("demo")(demo.run)
+app.command("init")(init.run)
+app.command("check")(sql.check)
+app.command("preview")(sql.preview)
+app.command("query")(sql.query)
 app.command("mean")(mean.run)
 app.command("distance")(distance.run)
 app.add_typer(generate.app, name="generate", help="Write a realistic synthetic table.")

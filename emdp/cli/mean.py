@@ -26,6 +26,7 @@ from emdp.cli.options import (
     read_table,
     space_of,
 )
+from emdp.cli.sql import has_charges
 from emdp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,18 +90,9 @@ def _preview(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") ->
 
     with tempfile.TemporaryDirectory() as folder:
         # Looking ahead must not make a ledger, nor declare anything in it.
-        place = ledger if _has_charges(ledger, table.name) else os.path.join(folder, "preview.ledger")
+        place = ledger if has_charges(ledger, table.name) else os.path.join(folder, "preview.ledger")
         with Session(table, budget=budget, ledger=place) as session:
             print(session.preview(query).explain())
-
-
-def _has_charges(ledger: str, table: str) -> bool:
-    from emdp.ledger import read_ledger
-
-    if not os.path.lexists(ledger):
-        return False
-    with read_ledger(ledger) as opened:
-        return bool(opened.entries(table, "charge"))
 
 
 def _answer(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") -> None:

@@ -1,5 +1,6 @@
 """Query families: what to aggregate, how sensitive it is, and which mechanism answers it."""
 
-from emdp.estimators.linear import LinearColumn, LinearPlan, LinearQuery, plan_linear
+from emdp.estimators.dispatch import plan_query
+from emdp.estimators.plan import Plan
 
-__all__ = ["LinearColumn", "LinearPlan", "LinearQuery", "plan_linear"]
+__all__ = ["Plan", "plan_query"]

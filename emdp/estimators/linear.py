@@ -9,15 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import polars as pl
+
 from emdp.errors import InternalError
+from emdp.estimators.plan import Plan
 from emdp.expressions import Expression, Mean, VectorMean, analyse_vector
+from emdp.expressions.aggregation import Aggregation
+from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.fixed_point import fixed_point_error
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
-from emdp.privacy import EmdDP, Event, Guarantee, UserDP
+from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.privacy.rounding import quotient_up
 from emdp.spaces import Space
 
-__all__ = ["LinearColumn", "LinearPlan", "LinearQuery", "plan_linear"]
+__all__ = ["LinearQuery", "MeansRow", "plan_linear"]
 
 LinearQuery = Mean | VectorMean
 
@@ -31,56 +36,36 @@ ROUNDED_SPREAD = 1e-9
 
 
 @dataclass(frozen=True)
-class LinearColumn:
-    """One column of a linear query.
+class MeansRow:
+    """One row of released coordinates, each with an interval from the noise's law.
 
     Parameters
     ----------
-    name : str
-        Column of the answer.
-    expression : Expression
-        The function of one record.
-    lipschitz : float
-        Its constant per unit of ``d_X``.
-    low, high : float
-        Its range.
-    """
-
-    name: str
-    expression: Expression
-    lipschitz: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class LinearPlan:
-    """Everything about a linear query that is settled before the data is touched.
-
-    Parameters
-    ----------
-    columns : tuple of LinearColumn
-        What is computed.
+    names : tuple of str
+        Column of each coordinate.
     mechanism : AdditiveMechanism
-        The noise, for all columns together.
-    event : Event
-        What the ledger is charged.
-    choice : str
-        Why this noise.
+        Its noise.
     """
 
-    columns: tuple[LinearColumn, ...]
+    names: tuple[str, ...]
     mechanism: AdditiveMechanism
-    event: Event
-    choice: str
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What holds for the release."""
-        return self.event.guarantee
+    def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return one row: for each name the value and the ends of its interval."""
+        width = self.mechanism.simultaneous_half_width(level) if together else self.mechanism.interval_half_width(level)
+        data: dict[str, list[float]] = {}
+        for name, value in zip(self.names, map(float, released[0]), strict=True):
+            data[name] = [value]
+            data[f"{name}_low"] = [value - width]
+            data[f"{name}_high"] = [value + width]
+        return pl.DataFrame(data)
+
+    def exact(self, statistics: Released) -> pl.DataFrame:
+        """Return one row of exact values."""
+        return pl.DataFrame({name: [float(value)] for name, value in zip(self.names, statistics[0], strict=True)})
 
 
-def plan_linear(query: LinearQuery, *, space: Space, users: int) -> LinearPlan:
+def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
     """Return the plan of a linear query.
 
     Under ``alpha`` the sensitivity per unit of ``d_em`` is ``lipschitz/users`` for records of any number (EMD 2,
@@ -104,21 +89,11 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> LinearPlan:
 
     >>> from emdp.expressions import col, mean
     >>> from emdp.spaces import Interval
-    >>> plan_linear(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).mechanism.scale
+    >>> plan_linear(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).mechanisms[0].scale
     0.05
     """
     expressions, names, wanted = _entries(query)
     analysis = analyse_vector(expressions, space)
-    columns = tuple(
-        LinearColumn(name, expression, single.lipschitz_1, entry.low, entry.high)
-        for name, expression, entry, single in zip(
-            names,
-            expressions,
-            analysis.entries,
-            (analyse_vector([expression], space) for expression in expressions),
-            strict=True,
-        )
-    )
     kind: Guarantee = EmdDP(0.0) if query.alpha is not None else UserDP(0.0)
     if query.alpha is not None:
         level = query.alpha
@@ -139,10 +114,32 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> LinearPlan:
         change_2=quotient_up(change_2, users),
         statistic_error=quotient_up(error, users),
         magnitude=magnitude,
-        dimension=len(columns),
+        dimension=len(expressions),
     )
     mechanism, choice = _mechanism(wanted, needs)
-    return LinearPlan(columns, mechanism, mechanism.event(kind), choice)
+    singles = [analyse_vector([expression], space).lipschitz_1 for expression in expressions]
+    columns = tuple(
+        PlannedColumn(
+            name=name,
+            expression=str(expression),
+            lipschitz=single,
+            low=entry.low,
+            high=entry.high,
+            noise_scale=mechanism.scale,
+            expected_error=mechanism.expected_absolute_error,
+            interval_95=mechanism.interval_half_width(0.95),
+        )
+        for name, expression, entry, single in zip(names, expressions, analysis.entries, singles, strict=True)
+    )
+    return Plan(
+        aggregation=Aggregation(expressions),
+        scales=(1.0,) * len(expressions),
+        mechanisms=(mechanism,),
+        event=mechanism.event(kind),
+        columns=columns,
+        choice=choice,
+        finisher=MeansRow(names, mechanism),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from emdp.expressions.functions import (
     sqrt,
     tanh,
 )
+from emdp.expressions.histograms import Frequencies, Quantiles, frequencies, quantiles
 from emdp.expressions.nodes import Expression, lift, walk
 from emdp.expressions.queries import Mean, VectorMean, mean, vector_mean
 from emdp.expressions.vectors import VectorAnalysis, analyse_vector
@@ -28,7 +29,9 @@ from emdp.expressions.vectors import VectorAnalysis, analyse_vector
 __all__ = [
     "Analysis",
     "Expression",
+    "Frequencies",
     "Mean",
+    "Quantiles",
     "VectorAnalysis",
     "VectorMean",
     "analyse",
@@ -43,6 +46,7 @@ __all__ = [
     "evaluate",
     "exp",
     "final_lipschitz",
+    "frequencies",
     "leaves",
     "lift",
     "log",
@@ -51,6 +55,7 @@ __all__ = [
     "minimum",
     "offender",
     "power",
+    "quantiles",
     "ramp",
     "similarity",
     "sin",

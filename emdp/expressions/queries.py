@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from emdp.checks import check_choice, check_positive, check_unit_interval
 from emdp.errors import UsageError
+from emdp.expressions.narrowing import Where, check_by, check_where
 from emdp.expressions.nodes import Expression, lift
 
-__all__ = ["VECTOR_NOISE", "Mean", "VectorMean", "VectorNoise", "mean", "vector_mean"]
+__all__ = ["VECTOR_NOISE", "Mean", "VectorMean", "VectorNoise", "check_parameters", "mean", "vector_mean"]
 
 INTERVAL_ENDS = ("_low", "_high")
 """What an answer appends to a column's name for the ends of its interval."""
@@ -34,6 +35,11 @@ class Mean:
         In [0, 1).
     name : str, optional
         Column of the answer.
+    by : tuple of str
+        Columns to group by: categorical parts of the space (the mean among the records of each listed value) or
+        public user columns (disjoint groups of users).
+    where : Where, optional
+        Which records or users count; see :func:`emdp.expressions.narrowing.check_where` for what a caller may pass.
 
     Raises
     ------
@@ -46,10 +52,14 @@ class Mean:
     epsilon: float | None = None
     delta: float = 0.0
     name: str | None = None
+    by: tuple[str, ...] = ()
+    where: Where | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "expression", lift(self.expression))
-        _check_parameters(self)
+        object.__setattr__(self, "by", check_by(self.by))
+        object.__setattr__(self, "where", check_where(self.where))
+        check_parameters(self)
         if self.name is not None:
             _check_names((self.name,))
 
@@ -68,6 +78,8 @@ class VectorMean:
         Law of the noise; Gaussian noise needs ``delta > 0``.
     names : tuple of str, optional
         Columns of the answer, distinct, one an expression.
+    by, where
+        As in :class:`Mean`.
 
     Raises
     ------
@@ -81,14 +93,18 @@ class VectorMean:
     delta: float = 0.0
     noise: VectorNoise = "auto"
     names: tuple[str, ...] | None = None
+    by: tuple[str, ...] = ()
+    where: Where | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "by", check_by(self.by))
+        object.__setattr__(self, "where", check_where(self.where))
         if isinstance(self.expressions, Expression | str) or not isinstance(self.expressions, Iterable):
             raise UsageError("expressions must be a sequence of expressions; for a single one use emdp.mean.")
         object.__setattr__(self, "expressions", tuple(map(lift, self.expressions)))
         if not self.expressions:
             raise UsageError("expressions is empty; pass at least one expression.")
-        _check_parameters(self)
+        check_parameters(self)
         check_choice("noise", self.noise, VECTOR_NOISE)
         if self.noise == "gaussian" and self.delta == 0:
             raise UsageError("noise='gaussian' needs delta above 0, got 0; pass delta= or choose noise='k_norm'.")
@@ -110,6 +126,8 @@ def mean(
     epsilon: float | None = None,
     delta: float = 0.0,
     name: str | None = None,
+    by: str | Iterable[str] = (),
+    where: Any = None,
 ) -> Mean:
     """Return a :class:`Mean` query; see there for the parameters.
 
@@ -117,7 +135,7 @@ def mean(
     >>> mean(col("price"), alpha=1.0).expression
     price
     """
-    return Mean(lift(expression), alpha, epsilon, delta, name)
+    return Mean(lift(expression), alpha, epsilon, delta, name, by, where)  # type: ignore[arg-type]  # checked there
 
 
 def vector_mean(
@@ -128,6 +146,8 @@ def vector_mean(
     delta: float = 0.0,
     noise: VectorNoise = "auto",
     names: Iterable[str] | None = None,
+    by: str | Iterable[str] = (),
+    where: Any = None,
 ) -> VectorMean:
     """Return a :class:`VectorMean` query; see there for the parameters.
 
@@ -136,10 +156,11 @@ def vector_mean(
     ('x', 'y')
     """
     named = names if names is None or isinstance(names, str) else tuple(names)
-    return VectorMean(expressions, alpha, epsilon, delta, noise, named)  # type: ignore[arg-type]
+    return VectorMean(expressions, alpha, epsilon, delta, noise, named, by, where)  # type: ignore[arg-type]
 
 
-def _check_parameters(query: Mean | VectorMean) -> None:
+def check_parameters(query: Any) -> None:
+    """Check ``alpha``, ``epsilon`` and ``delta`` of a query while it is built, and make them floats."""
     if (query.alpha is None) == (query.epsilon is None):
         given = "both" if query.alpha is not None else "none"
         raise UsageError(

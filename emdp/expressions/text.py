@@ -7,6 +7,7 @@ from emdp.expressions import arithmetic, shaping, smooth
 from emdp.expressions.categories import Case, CategoryIs
 from emdp.expressions.jumps import INFIX, Jump
 from emdp.expressions.leaves import DistanceTo, Dot, Similarity
+from emdp.expressions.lookup import LabelValue
 from emdp.expressions.nodes import Column, Constant, Expression
 
 __all__ = ["to_text"]
@@ -47,6 +48,8 @@ def _text(node: Expression) -> tuple[str, int]:
         return _number(node.value), _SIGN if node.value < 0 else _ATOM
     if isinstance(node, Column):
         return (node.name if node.name.isidentifier() else f"col({node.name!r})"), _ATOM
+    if isinstance(node, LabelValue):
+        return node.text, _ATOM
     if isinstance(node, arithmetic.Binary):
         symbol, level = _INFIX[type(node)]
         return f"{_bound(node.left, level)} {symbol} {_bound(node.right, level + 1)}", level

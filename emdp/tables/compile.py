@@ -24,6 +24,7 @@ from emdp.spaces import Space, Words
 from emdp.spaces.base import Floats
 from emdp.tables import fragments as sql
 from emdp.tables.clean import clean_columns, first_facts, second_facts
+from emdp.tables.components import component_value
 from emdp.tables.formulas import leaf_formula, node_formula
 from emdp.tables.fragments import Sql
 from emdp.tables.table import Table
@@ -122,9 +123,9 @@ def item_rows(table: Table, parts: Sequence[int], *, flags: bool = False) -> exp
             columns[name_in_items(index, part.columns[0], part)] = label
             continue
         names = {name: f"raw_{index}_{position}" for position, name in enumerate(part.columns)}
-        columns.update((alias, _double(source.columns[name], table.schema[name])) for name, alias in names.items())
+        columns.update((alias, _double(source.columns[name], table.type_of(name))) for name, alias in names.items())
         continuous[index] = {name: sql.column(alias) for name, alias in names.items()}
-    rows = _select(columns, source.relation)
+    rows = sql.select(columns, source.relation)
     return _cleaned_rows(rows, list(columns), table.space, continuous, flags) if continuous else rows
 
 
@@ -165,7 +166,7 @@ def _cleaned_rows(
         final.update((name_in_items(index, name, part), value) for name, value in cleaned.items())
         if flags:
             final[f"valid_{index}"] = sql.call("COALESCE", own["valid"], exp.false())
-    return _select(final, rows.subquery("facts", copy=False))
+    return sql.select(final, rows.subquery("facts", copy=False))
 
 
 def _shared(facts: Mapping[str, Sql], columns: Mapping[str, Sql]) -> dict[str, Sql]:
@@ -183,21 +184,17 @@ def _with_facts(
     new = {f"fact_{index}_{name}": value for index, own in facts.items() for name, value in own.items()}
     if new:
         columns = {**{name: sql.column(name) for name in kept}, **new}
-        rows = _select(columns, rows.subquery("facts", copy=False))
+        rows = sql.select(columns, rows.subquery("facts", copy=False))
         kept += new
     return rows, {index: {name: sql.column(f"fact_{index}_{name}") for name in own} for index, own in facts.items()}
 
 
-def _select(columns: Mapping[str, Sql], relation: Sql) -> exp.Select:
-    named = [exp.alias_(value, name, quoted=True, copy=False) for name, value in columns.items()]
-    return exp.Select(expressions=named).from_(relation, copy=False)
-
-
 def _source_rows(table: Table) -> _SourceRows:
-    names = dict.fromkeys((table.user, *table.space.columns))
+    names = table.source_columns
     messages = [part for part in table.space.parts if isinstance(part, Words)]
     if not messages:
-        return _SourceRows(exp.to_table("source_rows"), {name: sql.column(name) for name in names}, exp.Null())
+        columns = {name: sql.column(name) for name in names}
+        return _SourceRows(exp.to_table("source_rows"), _with_components(table, columns), exp.Null())
     if len(messages) > 1:
         raise UsageError("space has two Words parts; words of two columns do not pair up, so keep one.")
     (part,) = messages
@@ -209,7 +206,15 @@ def _source_rows(table: Table) -> _SourceRows:
     kept = [exp.alias_(sql.column(name), alias, quoted=True) for name, alias in own.items()]
     rows = exp.select(*kept, exp.alias_(exp.Explode(this=words), TOKENS, quoted=True)).from_("source_rows")
     columns = {name: sql.column(alias) for name, alias in own.items()}
-    return _SourceRows(rows.subquery("words", copy=False), columns, sql.column(TOKENS))
+    return _SourceRows(rows.subquery("words", copy=False), _with_components(table, columns), sql.column(TOKENS))
+
+
+def _with_components(table: Table, columns: Mapping[str, Sql]) -> dict[str, Sql]:
+    made = {
+        name: component_value(component, columns[component.column].copy(), table.schema[component.column])
+        for name, component in table.components.items()
+    }
+    return {**columns, **made}
 
 
 def _double(column: Sql, kind: str) -> Sql:

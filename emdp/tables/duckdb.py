@@ -7,7 +7,7 @@ attached files are read-only. Text of DuckDB's errors never leaves this file, si
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -17,13 +17,25 @@ import polars as pl
 
 from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
 from emdp.expressions import Expression
+from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
+from emdp.tables.cells import CellStatement, cell_statement
+from emdp.tables.corners import coordinates
 from emdp.tables.linear import LinearStatement, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
 from emdp.tables.source import CLOSED, Source, quote_name, quote_text
 from emdp.tables.table import Table
 
-__all__ = ["check_engine", "check_rules", "check_statement", "fetch_bag", "fetch_public", "mean_of_user_means"]
+__all__ = [
+    "aggregate",
+    "check_aggregation",
+    "check_engine",
+    "check_rules",
+    "check_statement",
+    "fetch_bag",
+    "fetch_public",
+    "mean_of_user_means",
+]
 
 DIALECT = "duckdb"
 
@@ -34,6 +46,9 @@ MOST_STATEMENTS = 32
 """Compiled statements that are remembered of a table: they hold public facts alone."""
 
 _statements: MutableMapping[Table, dict[tuple[Expression, ...], tuple[LinearStatement, str]]] = WeakKeyDictionary()
+
+_cells: MutableMapping[Table, MutableMapping[Aggregation, tuple[CellStatement, str]]] = WeakKeyDictionary()
+"""By the aggregation itself: its statement is forgotten with it."""
 
 RULES = {
     "missing_users": "has rows without a user; give every row a user",
@@ -63,6 +78,23 @@ def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Stati
     return Statistic(_finish(statement, rows[0], table.n))
 
 
+def aggregate(table: Table, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    """Return what an aggregation asks for, exactly and in one scan: a statistic for each group of users.
+
+    Returns
+    -------
+    tuple of Statistic
+        Of ``aggregation.dimension`` coordinates each: value by value, the cells in order. Neither the order of rows
+        nor the number of threads changes them.
+    """
+    if aggregation.is_plain:
+        return (mean_of_user_means(table, aggregation.values),)
+    statement, text = _compiled_cells(table, aggregation)
+    with _connection(table.source, statement.lookups, table.users.keys) as connection:
+        rows = _run(connection, text)
+    return tuple(map(Statistic, coordinates(statement, aggregation, rows, table.n)))
+
+
 def check_engine() -> None:
     """Check what an answer needs besides the data: a place for temporary files."""
     shutil.rmtree(_spill_folder(), ignore_errors=True)
@@ -76,26 +108,26 @@ def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
     UsageError
         If the engine cannot compute the expressions at all.
     """
-    import duckdb
+    _try(table, lambda: _compiled(table, tuple(expressions)))
 
-    columns = {name: table.schema[name] for name in (table.user, *table.space.columns)}
-    with duckdb.connect(":memory:") as connection:
-        try:
-            statement, text = _compiled(table, tuple(expressions))
-            typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
-            connection.execute(f"CREATE TABLE source_rows ({typed})")
-            _register(connection, statement.lookups, table.users.keys)
-            connection.execute(text).fetchall()
-        except (duckdb.Error, RecursionError):
-            raise UsageError(
-                "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
-                "simplify the one, correct the other."
-            ) from None
+
+def check_aggregation(table: Table, aggregation: Aggregation) -> None:
+    """Run the statement of an aggregation on no rows, as :func:`check_statement` does.
+
+    Raises
+    ------
+    UsageError
+        If an axis does not fit the space, or the engine cannot compute the aggregation at all.
+    """
+    if aggregation.is_plain:
+        check_statement(table, aggregation.values)
+    else:
+        _try(table, lambda: _compiled_cells(table, aggregation))
 
 
 def check_rules(table: Table) -> None:
     """Check the declared rules against the records; see :meth:`Table.validate`."""
-    table.source.check_schema(table.schema, (table.user, *table.space.columns))
+    table.source.check_schema(table.schema, table.source_columns)
     query, lookups = rules_statement(table)
     with _connection(table.source, lookups, table.users.keys) as connection:
         row = _run(connection, query.sql(DIALECT, identify=True))[0]
@@ -120,6 +152,24 @@ def fetch_public(source: Source) -> pl.DataFrame:
         return _fetch_frame(connection, "SELECT * FROM source_rows")
 
 
+def _try(table: Table, compiled: Callable[[], tuple[LinearStatement | CellStatement, str]]) -> None:
+    import duckdb
+
+    columns = {name: table.schema[name] for name in table.source_columns}
+    with duckdb.connect(":memory:") as connection:
+        try:
+            statement, text = compiled()
+            typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
+            connection.execute(f"CREATE TABLE source_rows ({typed})")
+            _register(connection, statement.lookups, table.users.keys)
+            connection.execute(text).fetchall()
+        except (duckdb.Error, RecursionError):
+            raise UsageError(
+                "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
+                "simplify the one, correct the other."
+            ) from None
+
+
 def _compiled(table: Table, expressions: tuple[Expression, ...]) -> tuple[LinearStatement, str]:
     known = _statements.setdefault(table, {})
     found = known.get(expressions)
@@ -129,6 +179,15 @@ def _compiled(table: Table, expressions: tuple[Expression, ...]) -> tuple[Linear
         if len(known) >= MOST_STATEMENTS:
             known.clear()
         known[expressions] = found
+    return found
+
+
+def _compiled_cells(table: Table, aggregation: Aggregation) -> tuple[CellStatement, str]:
+    known = _cells.setdefault(table, WeakKeyDictionary())
+    found = known.get(aggregation)
+    if found is None:
+        statement = cell_statement(table, aggregation)
+        found = known[aggregation] = statement, statement.query.sql(DIALECT, identify=True)
     return found
 
 

@@ -1,7 +1,7 @@
 """Small builders of sqlglot trees, so that every name and literal of a statement is emitted, never pasted."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -19,18 +19,25 @@ __all__ = [
     "compare",
     "divide",
     "either",
+    "integer",
     "is_null",
     "multiply",
     "negate",
     "number",
     "remainder",
+    "select",
     "shift",
     "subtract",
     "text",
     "total",
 ]
 
-TYPE_NAMES = {"DOUBLE": exp.DataType.Type.DOUBLE, "BIGINT": exp.DataType.Type.BIGINT, "TEXT": exp.DataType.Type.TEXT}
+TYPE_NAMES = {
+    "DOUBLE": exp.DataType.Type.DOUBLE,
+    "BIGINT": exp.DataType.Type.BIGINT,
+    "HUGEINT": exp.DataType.Type.INT128,
+    "TEXT": exp.DataType.Type.TEXT,
+}
 
 Sql = exp.Expr
 
@@ -46,6 +53,16 @@ def number(value: float) -> Sql:
         raise InternalError("a statement was about to hold a number that is not finite.")
     digits = repr(abs(value))
     literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
+    return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
+
+
+def integer(value: int) -> Sql:
+    """Return a literal of a whole number.
+
+    >>> integer(3).sql("duckdb"), integer(-1).sql("duckdb")
+    ('3', '(-1)')
+    """
+    literal = exp.Literal.number(abs(value))
     return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
 
 
@@ -65,7 +82,7 @@ def call(name: str, *arguments: Sql) -> Sql:
 
 
 def cast(value: Sql, type_name: str, *, safe: bool = False) -> Sql:
-    """Return a cast to DOUBLE, BIGINT or TEXT; a ``safe`` one gives NULL where the text is no such value."""
+    """Return a cast to one of ``TYPE_NAMES``; a ``safe`` one gives NULL where the text is no such value."""
     kind = exp.DataType(this=TYPE_NAMES[type_name])
     return exp.TryCast(this=value, to=kind, safe=True) if safe else exp.Cast(this=value, to=kind)
 
@@ -169,3 +186,13 @@ def case(branches: Iterable[tuple[Sql, Sql]], default: Sql) -> Sql:
     """
     clauses = [exp.If(this=condition, true=value) for condition, value in branches]
     return exp.Case(ifs=clauses, default=default)
+
+
+def select(columns: Mapping[str, Sql], relation: Sql) -> exp.Select:
+    """Return ``SELECT`` of some named values ``FROM`` a relation.
+
+    >>> select({"y": column("x")}, exp.to_table("t")).sql("duckdb")
+    'SELECT "x" AS "y" FROM t'
+    """
+    named = [exp.alias_(value, name, quoted=True, copy=False) for name, value in columns.items()]
+    return exp.Select(expressions=named).from_(relation, copy=False)

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import polars as pl
+
 from emdp.errors import DataRuleError, UsageError
 from emdp.frames import to_polars
 from emdp.tables.files import expand_paths, files_fingerprint
@@ -36,6 +38,9 @@ __all__ = [
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 DUCKDB_SEPARATOR = "::"
+
+LARGEST_MILLISECONDS = 2**53
+"""Of a time from 1970, on either side; as microseconds it fits 64 bits (and lies 285,000 years away)."""
 
 CLOSED: Mapping[str, str] = MappingProxyType(
     {
@@ -295,7 +300,7 @@ def open_source(source: object) -> Source:
     """
     if isinstance(source, os.PathLike | str):
         return _open_path(os.fspath(source))
-    return FrameSource(to_polars("source", source).to_arrow())
+    return FrameSource(_loadable(to_polars("source", source)).to_arrow())
 
 
 def quote_name(name: str) -> str:
@@ -347,6 +352,17 @@ def _open_path(text: str) -> Source:
         f"source {text!r} is of no known kind; pass a .parquet or .csv file, a folder of Parquet files, "
         "FILE.duckdb::TABLE, or a frame."
     )
+
+
+def _loadable(frame: pl.DataFrame) -> pl.DataFrame:
+    # DuckDB reads zoned milliseconds as microseconds, and fails at times that do not fit; to it they are no times.
+    for name, kind in frame.schema.items():
+        if isinstance(kind, pl.Datetime) and kind.time_unit == "ms" and kind.time_zone:
+            series = frame.get_column(name)
+            fits = series.to_physical().is_between(-LARGEST_MILLISECONDS, LARGEST_MILLISECONDS)
+            kept = series.zip_with(fits.fill_null(value=False), pl.Series([None], dtype=kind))
+            frame = frame.with_columns(kept.dt.cast_time_unit("us").alias(name))
+    return frame
 
 
 def _default_name(text: str, stem: str) -> str:

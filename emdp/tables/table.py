@@ -1,20 +1,19 @@
 """A private table as its owner declares it: where its rows are, who its users are, what distance means in it."""
 
-import hashlib
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import polars as pl
 
 from emdp.checks import check_count
 from emdp.errors import UsageError
-from emdp.frames import to_polars
+from emdp.expressions.names import Names
+from emdp.frames import Component, find_component
 from emdp.spaces import Space, Words
-from emdp.tables.source import FrameSource, Source, open_source, type_name
+from emdp.tables.components import check_component, component_type
+from emdp.tables.public import UserList, is_same_source, make_user_list, read_public
+from emdp.tables.source import Source, open_source, type_name
 
 __all__ = ["Table", "UserList", "read"]
 
@@ -22,27 +21,6 @@ WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT"
 REAL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL")
 TEXT_TYPES = ("VARCHAR", "ENUM")
 USER_TYPES = (*WHOLE_TYPES, *TEXT_TYPES, "UUID")
-
-
-@dataclass(frozen=True, eq=False)
-class UserList:
-    """The public users of a table: how many there are and, where the owner listed them, who.
-
-    Parameters
-    ----------
-    count : int
-        ``n``, at least 1.
-    keys : polars.Series or None
-        Their keys as text, distinct; None where only the number is public.
-    """
-
-    count: int
-    keys: pl.Series | None = None
-
-    def digest(self) -> str:
-        """Return a hash of the list, or of the number where only that is public."""
-        keys = [] if self.keys is None else self.keys.sort().to_list()
-        return hashlib.sha256(json.dumps([self.count, keys]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +55,59 @@ class Table:
     def n(self) -> int:
         """The public number of users."""
         return self.users.count
+
+    @property
+    def components(self) -> Mapping[str, Component]:
+        """The space's columns that are components of times, such as ``hour(ts)``, and what they are made from."""
+        found = {name: find_component(name, self.schema) for name in self.space.columns}
+        return {name: component for name, component in found.items() if component is not None}
+
+    @property
+    def source_columns(self) -> tuple[str, ...]:
+        """The source's columns that are read, each once: the user, and what the space's columns are made from."""
+        made = self.components
+        names = (made[name].column if name in made else name for name in self.space.columns)
+        return tuple(dict.fromkeys((self.user, *names)))
+
+    def type_of(self, name: str) -> str:
+        """Return the DuckDB type of a column of the source or of the space."""
+        component = find_component(name, self.schema)
+        return self.schema[name] if component is None else component_type(component)
+
+    def names(self, public: Mapping[str, object] | None = None) -> Names:
+        """Return all that a statement may name: columns, users with their public columns, public tables.
+
+        Parameters
+        ----------
+        public : mapping of str to path or frame, optional
+            Public tables, by the name under which SQL may join them. They are read here.
+
+        Returns
+        -------
+        Names
+            Its ``user_frame`` is None where only the number of users is public.
+
+        Raises
+        ------
+        UsageError
+            If a name is taken, or a source is no table or is the private one.
+        """
+        if public is not None and not isinstance(public, Mapping):
+            raise UsageError("public must map names to paths or frames; pass {name: table, ...}.")
+        taken = {self.name.lower()}
+        tables = {}
+        for name, source in (public or {}).items():
+            # SQL does not tell small letters from capitals.
+            if not isinstance(name, str) or not name or name.lower() in taken:
+                raise UsageError(f"public has a table named {name!r}, which is no name or taken; name it otherwise.")
+            if is_same_source(self.source, source):
+                raise UsageError(f"public table {name!r} is the private table; leave it out, or pass a public one.")
+            taken.add(name.lower())
+            tables[name] = read_public(name, source)
+        frame = self.users.frame
+        if frame is None and self.users.keys is not None:
+            frame = pl.DataFrame({self.user: self.users.keys})
+        return Names(self.name, self.user, self.space, self.schema, self.n, frame, tables)
 
     def data_version(self) -> str:
         """Return a fingerprint of public metadata (files, sizes, times) that changes with the data."""
@@ -126,9 +157,20 @@ class Table:
                 f"user {user!r} has no record, and may be mistyped; pass the key of a user, or list the users."
             )
         if bag is not None:
-            return bag
+            return self._labelled(bag)
         neutral: pl.DataFrame = pl.DataFrame(self.space.decode(self.space.neutral_item), strict=False)
         return neutral.select(list(self.space.columns))
+
+    def _labelled(self, bag: pl.DataFrame) -> pl.DataFrame:
+        """Return a bag whose labels, which the engine gives as text, have the type of the listed values again."""
+        columns = []
+        for part in self.space.parts:
+            text = pl.col(part.columns[0])
+            if part.labels is not None and isinstance(part.labels[0], bool):
+                columns.append(text == "true")
+            elif part.labels is not None and isinstance(part.labels[0], int):
+                columns.append(text.cast(pl.Int64))
+        return bag.with_columns(columns)
 
 
 def read(
@@ -152,10 +194,13 @@ def read(
     user : str
         The column that says whose record a row is.
     space : Space
-        The item space; its columns must be in the source.
+        The item space; its columns must be in the source. One may also be a component of a column of timestamps or
+        dates, in UTC: ``hour(ts)``, ``minute``, ``day``, ``dow`` (0 is Sunday), ``isodow``, ``month``, ``quarter``,
+        ``year``, ``week`` (ISO), ``doy``, and with fractions ``epoch`` (seconds) and ``time`` (hours since midnight).
+        Where there is no time, and outside the years 1 to 9999, the item is invalid.
     users : int, sequence, path or frame
-        The public users: their number, a list of keys, or a table with one row a user. They do not come from the
-        private table: a user without records is still counted.
+        The public users: their number, a list of keys, or a table with one row a user, whose further columns are
+        public too. They do not come from the private table: a user without records is still counted.
     name : str, optional
         The table's name: by default the file's stem, the DuckDB table's name, or ``data``.
     records : int, optional
@@ -179,11 +224,11 @@ def read(
     """
     _check_arguments(user, space, name, columns)
     opened = open_source(source)
-    if _same_file(source, users):
+    if is_same_source(opened, users):
         raise UsageError("users must not be read off the private table; pass the public list, or its length.")
     schema = dict(columns) if columns is not None else opened.schema()
     for column in (user, *space.columns):
-        if column not in schema:
+        if column not in schema and (column == user or find_component(column, schema) is None):
             # What stands first in a file of text is a row of names only if its owner wrote one.
             remedy = (
                 "check its header row and its delimiter"
@@ -196,16 +241,11 @@ def read(
         name=name or opened.default_name,
         user=user,
         space=space,
-        users=_user_list(users, user),
+        users=make_user_list(users, user),
         source=opened,
         schema=schema,
         records=None if records is None else check_count("records", records),
     )
-
-
-def _same_file(source: object, users: object) -> bool:
-    paths = [os.fspath(place) for place in (source, users) if isinstance(place, str | os.PathLike)]
-    return len(paths) == 2 and os.path.realpath(paths[0]) == os.path.realpath(paths[1])
 
 
 def _check_arguments(user: object, space: object, name: object, columns: object) -> None:
@@ -227,12 +267,28 @@ def _check_types(schema: Mapping[str, str], user: str, space: Space, *, is_text:
         raise UsageError(f"user column {user!r} is {kind}; it must be of a whole-number or text type.")
     for part in space.parts:
         for column in part.columns:
+            component = find_component(column, schema)
+            if component is not None:
+                _check_component(component, column, part, None if is_text else schema[component.column])
+                continue
             kinds = _allowed_types(part)
             if not is_text and not _is_type(schema[column], kinds):
                 raise UsageError(
                     f"column {column!r} is {type_name(schema[column])}, but a space of kind {part.kind!r} needs "
                     f"{'numbers' if kinds is not TEXT_TYPES else 'text'}; convert the column or choose another space."
                 )
+
+
+def _check_component(component: Component, column: str, part: Space, kind: str | None) -> None:
+    if kind is not None:
+        check_component(component, kind)
+    if part.labels is None:
+        return
+    label = part.labels[0]
+    if not component.is_whole:
+        raise UsageError(f"column {column!r} has fractions, so no values of it can be listed; use an Interval.")
+    if isinstance(part, Words) or isinstance(label, bool) or not isinstance(label, int):
+        raise UsageError(f"column {column!r} is a whole number; list whole numbers as the values of its space.")
 
 
 def _allowed_types(part: Space) -> tuple[str, ...]:
@@ -245,67 +301,3 @@ def _allowed_types(part: Space) -> tuple[str, ...]:
 
 def _is_type(actual: str, allowed: tuple[str, ...]) -> bool:
     return type_name(actual) in allowed
-
-
-def _user_list(users: object, user: str) -> UserList:
-    if isinstance(users, bool):
-        raise UsageError("users must be a number, a list or a table of users, not a bool; pass one of these.")
-    if isinstance(users, Real):
-        return UserList(check_count("users", users))
-    if isinstance(users, set | frozenset):
-        users = sorted(users, key=str)
-    elif not isinstance(users, pl.Series | str | os.PathLike) and hasattr(users, "tolist"):
-        users = users.tolist()
-    keys = _user_keys(users, user)
-    if not len(keys):
-        raise UsageError("users is empty; list at least one user.")
-    if not (keys.dtype.is_integer() or keys.dtype in (pl.String, pl.Categorical)):
-        raise UsageError(f"users has keys of type {keys.dtype}; they must be whole numbers or text.")
-    keys = keys.cast(pl.String).rename("key")
-    if keys.null_count():
-        raise UsageError("users has an empty key; give every listed user a key.")
-    if keys.n_unique() != len(keys):
-        raise UsageError("users lists a key twice; list every user once.")
-    return UserList(len(keys), keys)
-
-
-def _user_keys(users: object, user: str) -> pl.Series:
-    if isinstance(users, str | os.PathLike):
-        if not os.path.exists(os.fspath(users).partition("::")[0]):
-            raise UsageError(
-                f"users must be a number, a list of keys, or a file or frame with one row a user, got {users!r}, "
-                "which is no file; pass one of these."
-            )
-        frame = _read_public(users)
-    elif isinstance(users, list | tuple):
-        if not all(isinstance(key, str) for key in users):
-            users = ["" if key is None else _user_key(key) for key in users]
-        frame = pl.DataFrame({user: [key or None for key in users]}, schema={user: pl.String})
-    elif isinstance(users, pl.Series):
-        frame = pl.DataFrame({user: users})
-    elif users is None:
-        raise UsageError("users must be a number, a list of keys, or a file or frame with one row a user; pass one.")
-    else:
-        frame = to_polars("users", users)
-    if user in frame.columns:
-        keys = frame.get_column(user)
-    elif len(frame.columns) == 1:
-        keys = frame.to_series(0)
-    else:
-        raise UsageError(f"users has no column {user!r}; name its key column like the table's.")
-    return keys
-
-
-def _user_key(key: object) -> str:
-    if isinstance(key, bool) or not isinstance(key, int):
-        raise UsageError(f"users has a key of type {type(key).__name__}; keys must be all whole numbers or all texts.")
-    return str(key)
-
-
-def _read_public(path: str | os.PathLike[str]) -> pl.DataFrame:
-    from emdp.tables.duckdb import fetch_public
-
-    source = open_source(path)
-    if isinstance(source, FrameSource):
-        raise UsageError("users must be a number, a list, a path or a frame; pass one of these.")
-    return fetch_public(source)

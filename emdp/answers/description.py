@@ -1,0 +1,100 @@
+"""What an answer and its preview have in common: everything but the data."""
+
+from dataclasses import dataclass
+
+from emdp.expressions.columns import Finisher, PlannedColumn
+from emdp.mechanisms import AdditiveMechanism
+from emdp.privacy import Guarantee
+
+__all__ = ["DEFAULT_LEVEL", "Description"]
+
+DEFAULT_LEVEL = 0.95
+"""Coverage of the intervals that stand in ``Answer.frame``."""
+
+FEW = 24
+"""Most groups of users whose noise is explained one by one."""
+
+
+@dataclass(frozen=True, repr=False)
+class Description:
+    """The public part of an answer.
+
+    Parameters
+    ----------
+    query : str
+        The query, as text.
+    columns : tuple of PlannedColumn
+        The columns that are answered.
+    mechanisms : tuple of AdditiveMechanism
+        The noise: one draw for each group of users.
+    guarantee : Guarantee
+        What holds for all of it.
+    choice : str
+        Why this noise.
+    users : int
+        The public number of users.
+    groups : tuple of int
+        The public number of users of each group; ``(users,)`` where they are not grouped.
+    assumptions : tuple of str
+        What is the data owner's to know.
+    notes : tuple of str
+        What a filter or group means, what was smoothed.
+    finisher : Finisher
+        What makes rows of released coordinates.
+    """
+
+    query: str
+    columns: tuple[PlannedColumn, ...]
+    mechanisms: tuple[AdditiveMechanism, ...]
+    guarantee: Guarantee
+    choice: str
+    users: int
+    groups: tuple[int, ...]
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    finisher: Finisher
+
+    def slack_caveat(self) -> str:
+        """Say what rounding and floating-point sums cost (EMD 8.5), as one clause."""
+        epsilon = max(mechanism.slack_epsilon for mechanism in self.mechanisms)
+        delta = max(mechanism.slack_delta for mechanism in self.mechanisms)
+        return (
+            f"rounding to the grid and floating-point evaluation add at most {epsilon:.2g} to epsilon "
+            f"and {delta:.2g} to delta at any distance"
+        )
+
+    def explain_lines(self) -> list[str]:
+        """Return the derivation, a line a fact."""
+        query, *more = self.query.splitlines() or [""]
+        lines = [
+            f"query        {query}",
+            *(f"             {line}" for line in more),
+            f"guarantee    {self.guarantee}",
+            f"mechanism    {self.choice}",
+            f"theorem      {self.mechanisms[0].theorem}",
+            f"users        {self.users} (public); every user counts once, whatever the number of records",
+            *self._noise_lines(),
+        ]
+        for column in self.columns:
+            lines.append(
+                f"column       {column.name} from {column.expression}: lipschitz {column.lipschitz:.6g}, "
+                f"range [{column.low:.6g}, {column.high:.6g}], noise scale {column.noise_scale:.6g}, "
+                f"share {column.share:.3g}{f' ({column.note})' if column.note else ''}"
+            )
+        lines.extend(f"note         {text}" for text in self.notes)
+        lines.extend(f"assumes      {text}" for text in self.assumptions)
+        lines.append(f"caveat       {self.slack_caveat()}")
+        return lines
+
+    def _noise_lines(self) -> list[str]:
+        unit = "d_em" if self.guarantee.level_name == "alpha" else "replaced user"
+        lines = []
+        for size, mechanism in list(zip(self.groups, self.mechanisms, strict=True))[:FEW]:
+            group = f"of a group of {size} users: " if len(self.groups) > 1 else ""
+            lines += [
+                f"sensitivity  {group}{mechanism.sensitivity:.6g} per {unit}",
+                f"noise        {group}scale {mechanism.scale:.6g}, on a grid of {float(mechanism.grid):.3g}",
+            ]
+        if len(self.groups) > FEW:
+            lines.append(f"noise        and {len(self.groups) - FEW} further groups of users, by the same rule")
+        return lines

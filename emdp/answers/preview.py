@@ -1,0 +1,93 @@
+"""What statements would cost and how far off their answers would be, from public numbers alone."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from emdp.answers.description import Description
+
+__all__ = ["Preview", "PreviewedStatement"]
+
+
+@dataclass(frozen=True, repr=False)
+class PreviewedStatement(Description):
+    """One statement of a preview.
+
+    Parameters
+    ----------
+    affordable : int or None
+        How many such statements the budget still covers; None where no budget was looked at.
+    """
+
+    affordable: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Preview:
+    """What one or several statements would cost and how far off they would be; no private value was touched.
+
+    Parameters
+    ----------
+    statements : tuple of PreviewedStatement
+        In order.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        One row a column of the answers: query, expression, lipschitz, low, high, noise_scale, expected_error,
+        interval_95 (half-width), alpha (of the statement), share (of the statement's alpha), affordable (how many
+        such statements the budget still covers). Statements follow one another; ``statements`` has them apart.
+    """
+
+    statements: tuple[PreviewedStatement, ...]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The preview as a table; see the class."""
+        rows = [
+            {
+                "query": column.name,
+                "expression": column.expression,
+                "lipschitz": column.lipschitz,
+                "low": column.low,
+                "high": column.high,
+                "noise_scale": column.noise_scale,
+                "expected_error": column.expected_error,
+                "interval_95": column.interval_95,
+                "alpha": statement.guarantee.level,
+                "share": column.share,
+                "affordable": statement.affordable,
+            }
+            for statement in self.statements
+            for column in statement.columns
+        ]
+        return pl.DataFrame(rows, schema=SCHEMA)
+
+    def explain(self) -> str:
+        """Return the whole derivation as text, a line a fact."""
+        blocks = []
+        for statement in self.statements:
+            lines = statement.explain_lines()
+            if statement.affordable is not None:
+                lines.append(f"affordable   {statement.affordable} such queries")
+            blocks.append("\n".join(lines))
+        return "\n\n".join(blocks)
+
+    def __repr__(self) -> str:
+        return self.explain()
+
+
+SCHEMA = {
+    "query": pl.String,
+    "expression": pl.String,
+    "lipschitz": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "noise_scale": pl.Float64,
+    "expected_error": pl.Float64,
+    "interval_95": pl.Float64,
+    "alpha": pl.Float64,
+    "share": pl.Float64,
+    "affordable": pl.Int64,
+}
+"""Columns of a preview's frame."""

@@ -1,0 +1,166 @@
+"""``emdp init``: a starter catalog from a file's public schema, with marked blanks for what only the owner knows."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emdp.errors import UsageError
+
+if TYPE_CHECKING:
+    from emdp.tables.source import Source
+
+__all__ = ["run", "starter_catalog"]
+
+BLANK = "FILL IN"
+"""How every blank begins; a catalog that still has one is refused."""
+
+LATITUDES = ("lat", "latitude")
+LONGITUDES = ("lon", "lng", "long", "longitude")
+USERS = ("user_id", "user", "userid", "uid", "person", "person_id", "customer_id", "member_id", "account_id", "nick")
+"""Names by which a user column is guessed."""
+
+NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+REALS = ("FLOAT", "DOUBLE", "DECIMAL")
+TEXTS = ("VARCHAR", "ENUM", "BOOLEAN")
+TIMES = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATETIME")
+
+
+def run(
+    source: Annotated[str, typer.Argument(help="Parquet or CSV file, folder, pattern, or FILE.duckdb::TABLE.")],
+    user: Annotated[str | None, typer.Option("--user", help="Column that says whose record a row is.")] = None,
+    users: Annotated[str | None, typer.Option("--users", help="Public users: their number, or a file of keys.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Table's name in SQL; default: the file's.")] = None,
+    out: Annotated[str, typer.Option("--out", help="Catalog to write.")] = "emdp.toml",
+    force: Annotated[bool, typer.Option("--force", help="Replace the catalog if it exists.")] = False,
+) -> None:
+    """Write a starter emdp.toml from names and types alone; what needs the data or the owner stays a marked blank."""
+    from emdp.tables.source import open_source
+
+    opened = open_source(source)
+    schema = opened.schema()
+    if user is not None and user not in schema:
+        raise UsageError(f"--user {user!r} is no column of the source; name one of {', '.join(map(repr, schema))}.")
+    place = Path(out)
+    if place.exists() and not force:
+        raise UsageError(f"--out {out!r} exists; pass another path, or --force to replace it.")
+    if user is None:
+        user = _guess(schema, USERS) or _asked("column that says whose record a row is")
+    if users is None:
+        users = _asked("number of public users, or a file with one row a user")
+    text = starter_catalog(_beside(source, place), opened, name=name, user=user, users=users)
+    try:
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--out {out!r} cannot be written ({error.strerror}); pass another path.") from None
+    blanks = text.count(f'"{BLANK}')
+    print(f"{out}: {blanks} blanks to fill in, then: emdp check -C {out} QUERY" if blanks else f"{out}: complete")
+
+
+def starter_catalog(path: str, source: "Source", *, name: str | None, user: str | None, users: str | None) -> str:
+    """Return the text of a catalog for one table.
+
+    Parameters
+    ----------
+    path : str
+        Source as the catalog names it.
+    source : Source
+        The source; its schema alone is looked at.
+    name, user, users : str, optional
+        What is known already; everything else becomes a blank that fails closed.
+    """
+    schema = source.schema()
+    label = name or source.default_name
+    lines = [
+        "# Written by `emdp init` from names and types alone: no record was looked at. Every FILL IN is refused until",
+        "# you replace it, from what is public, never from the records themselves.",
+        'ledger = "emdp.ledger"',
+        "",
+        f"[tables.{_key(label)}]",
+        f"source = {_text(path)}",
+        f"user   = {_text(user or f'{BLANK}: the column that says whose record a row is')}",
+        f"users  = {_users(users)}",
+        f"space  = {_space(schema, user)}",
+        *(f"# {line}" for line in _further(schema, user)),
+        f'budget = {{ alpha = "{BLANK}: the most that all answers may spend, per unit of d_em", delta = 0.0 }}',
+        "# or say in words what must stay hidden, and leave alpha to it:",
+        "# protect = [{ fraction = 0.0333, distance = 5.0, epsilon = 0.2 }]",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _space(schema: Mapping[str, str], user: str | None) -> str:
+    parts = []
+    lat, lon = _guess(schema, LATITUDES), _guess(schema, LONGITUDES)
+    if lat is not None and lon is not None:
+        box = f"{BLANK}: [south, west, north, east] in degrees"
+        parts.append(f'{{ kind = "geo", lat = {_text(lat)}, lon = {_text(lon)}, box = "{box}", unit = "km" }}')
+    for column, kind in schema.items():
+        if column in (user, lat, lon) or _kind(kind) not in REALS:
+            continue
+        parts.append(
+            f'{{ kind = "interval", col = {_text(column)}, low = "{BLANK}: least value", '
+            f'high = "{BLANK}: greatest value" }}'
+        )
+    if not parts:
+        return f'{{ kind = "{BLANK}: geo, interval, cycle, categories, words, ...; queries/README.md has examples" }}'
+    if len(parts) == 1:
+        return parts[0]
+    return f'{{ kind = "product", parts = [{", ".join(parts)}] }}'
+
+
+def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
+    """Return comments on columns that could be parts of the space too."""
+    lines = ['invalid values are an error; add on_invalid = "clamp" or "neutral" to a part for another rule']
+    for column, kind in schema.items():
+        if column == user:
+            continue
+        if _kind(kind) in TEXTS:
+            lines.append(f'{{ kind = "categories", col = {_text(column)}, values = ["..."] }} lists public values')
+        elif _kind(kind) in TIMES:
+            lines.append(f'{{ kind = "cycle", col = {_text(f"time({column})")}, period = 24 }} is the time of day')
+        elif _kind(kind) in NUMBERS:
+            lines.append(f'{{ kind = "interval", col = {_text(column)}, low = 0, high = 100 }} is a number')
+    return lines
+
+
+def _guess(schema: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    found = [column for column in schema if column.lower() in names]
+    return found[0] if len(found) == 1 else None
+
+
+def _asked(what: str) -> str | None:
+    """Return the owner's reply on a terminal; None elsewhere, or for an empty one."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    reply = typer.prompt(f"{what} (empty: later)", default="", show_default=False)
+    return str(reply).strip() or None
+
+
+def _users(users: str | None) -> str:
+    if users is None:
+        return _text(f"{BLANK}: their number, or a file with one row a user; not from the records")
+    return users if users.isdecimal() else _text(users)
+
+
+def _beside(source: str, catalog: Path) -> str:
+    path, separator, table = source.partition("::")
+    return os.path.relpath(path, catalog.resolve().parent) + separator + table
+
+
+def _kind(kind: str) -> str:
+    return kind.split("(", maxsplit=1)[0].strip().upper()
+
+
+def _text(value: str) -> str:
+    # A JSON string is a TOML basic string, but for one character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _text(name)

@@ -1,0 +1,121 @@
+"""Everything about a release that is settled before the data is touched."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+from emdp.expressions.aggregation import Aggregation
+from emdp.expressions.columns import Finisher, PlannedColumn, Released
+from emdp.mechanisms import AdditiveMechanism
+from emdp.privacy import Event, Guarantee, GuaranteeEvent
+from emdp.privacy.noise_events import GaussianEvent
+
+__all__ = ["Finisher", "Plan", "PlannedColumn", "Released", "parallel_event"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A priced release: one draw of noise for each group of users, one price for all.
+
+    Parameters
+    ----------
+    aggregation : Aggregation
+        What the engine computes.
+    scales : tuple of float
+        One a value of the aggregation: its coordinates are multiplied by it before noise and divided after, so that
+        one isotropic draw gives every column the share of the noise that it should have.
+    is_cumulative : bool
+        Whether coordinates are summed up along the last axis before noise (distribution functions).
+    mechanisms : tuple of AdditiveMechanism
+        One a group of users.
+    event : Event
+        What the ledger is charged: groups of users are disjoint, so they compose in parallel (EMD 7).
+    columns : tuple of PlannedColumn
+        The answer's columns.
+    choice : str
+        Why this noise, and how the budget is split, in one or two sentences.
+    finisher : Finisher
+        What makes rows of released coordinates.
+    notes : tuple of str
+        Further facts for the reader: what a filter or group means, what was centred, how cells are smoothed.
+    """
+
+    aggregation: Aggregation
+    scales: tuple[float, ...]
+    mechanisms: tuple[AdditiveMechanism, ...]
+    event: Event
+    columns: tuple[PlannedColumn, ...]
+    choice: str
+    finisher: Finisher
+    is_cumulative: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds for the release."""
+        return self.event.guarantee
+
+    def prepared(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return one group's coordinates as the mechanism takes them: summed up where cumulative, then scaled."""
+        return tuple(
+            value * scale for row, scale in zip(self._rows(statistic), self._fractions(), strict=True) for value in row
+        )
+
+    def summed(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return one group's exact coordinates in the units of what is released."""
+        return tuple(value for row in self._rows(statistic) for value in row)
+
+    def restored(self, released: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return one group's released coordinates in the statistic's own units."""
+        cells = self.aggregation.cells
+        scales = self._fractions()
+        return tuple(value / scales[position // cells] for position, value in enumerate(released))
+
+    def _fractions(self) -> tuple[Fraction, ...]:
+        return tuple(map(Fraction, self.scales))
+
+    def _rows(self, statistic: Sequence[Fraction]) -> list[tuple[Fraction, ...]]:
+        cells = self.aggregation.cells
+        rows = [tuple(statistic[start : start + cells]) for start in range(0, len(statistic), cells)]
+        if not self.is_cumulative:
+            return rows
+        last = self.aggregation.axes[-1].size
+        return [
+            tuple(value for start in range(0, cells, last) for value in accumulate(row[start : start + last]))
+            for row in rows
+        ]
+
+
+def parallel_event(mechanisms: Sequence[AdditiveMechanism], kind: Guarantee) -> Event:
+    """Return the event of one release for each of some disjoint groups of users: the largest, not the sum (EMD 7).
+
+    A neighbour changes one user, who is in one group, so the other groups' answers keep their law.
+
+    >>> from emdp.mechanisms import LaplaceMechanism
+    >>> from emdp.privacy import EmdDP
+    >>> groups = [LaplaceMechanism(sensitivity=1 / n, alpha=2.0) for n in (10, 1000)]
+    >>> parallel_event(groups, EmdDP(0.0)).guarantee.alpha
+    2.0
+    """
+    events = [mechanism.event(kind) for mechanism in mechanisms]
+    largest = max(events, key=lambda event: event.slack_epsilon)
+    level = max(event.guarantee.level for event in events)
+    delta = max(event.guarantee.delta for event in events)
+    if (
+        largest.guarantee.level == level
+        and largest.guarantee.delta == delta
+        and not _has_larger_gaussian(events, largest)
+    ):
+        return largest
+    return GuaranteeEvent(kind.at_level(level, delta), "parallel releases", largest.slack_epsilon)
+
+
+def _has_larger_gaussian(events: Sequence[Event], largest: Event) -> bool:
+    # A Gaussian event also states mu and slack_delta, which composition uses apart from the level.
+    if not isinstance(largest, GaussianEvent):
+        return any(isinstance(event, GaussianEvent) for event in events)
+    return any(
+        not isinstance(event, GaussianEvent) or event.mu > largest.mu or event.slack_delta > largest.slack_delta
+        for event in events
+    )

@@ -1,0 +1,47 @@
+"""Everything public that a statement may name: columns, users, public tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from emdp.spaces import Space
+
+__all__ = ["Names"]
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """The public names of one private table and of the public tables beside it; no record was looked at.
+
+    Parameters
+    ----------
+    table : str
+        Name of the private table.
+    user : str
+        Its user column.
+    space : Space
+        Item space of its records.
+    columns : mapping of str to str
+        All its columns with their DuckDB types.
+    users : int
+        Public number of users.
+    user_frame : polars.DataFrame or None
+        One row a listed user: the key as text in a column named as ``user``, then public user columns. None where
+        only the number of users is public.
+    public : mapping of str to polars.DataFrame
+        Public tables by name.
+    """
+
+    table: str
+    user: str
+    space: Space
+    columns: Mapping[str, str]
+    users: int
+    user_frame: pl.DataFrame | None = None
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """Public columns of the listed users, the key left out."""
+        return () if self.user_frame is None else tuple(self.user_frame.columns[1:])

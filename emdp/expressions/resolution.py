@@ -1,0 +1,139 @@
+"""Queries of Python with names in them, made into the resolved ones that SQL comes down to as well."""
+
+import polars as pl
+
+from emdp.errors import UsageError
+from emdp.expressions.aggregation import LabelAxis
+from emdp.expressions.analysis import analyse
+from emdp.expressions.histograms import Frequencies, Quantiles
+from emdp.expressions.names import Names
+from emdp.expressions.narrowing import Where
+from emdp.expressions.nodes import Expression
+from emdp.expressions.people import choose_people, group_labels
+from emdp.expressions.queries import Mean, VectorMean
+from emdp.expressions.select import FrequencyQuery, Grid, GroupColumn, Item, People, QuantileQuery, Select, Spending
+
+__all__ = ["Query", "Resolved", "check_factor", "resolve_query"]
+
+Query = Mean | VectorMean | Frequencies | Quantiles | Select | FrequencyQuery | QuantileQuery
+Resolved = Mean | VectorMean | Select | FrequencyQuery | QuantileQuery
+
+
+def resolve_query(query: Query, names: Names) -> Resolved:
+    """Return a query in which every name is looked up; plain means stay as they are.
+
+    Raises
+    ------
+    UsageError
+        If a column is unknown or does not fit, or a value is none of its public ones.
+    """
+    if isinstance(query, Select | FrequencyQuery | QuantileQuery):
+        return query
+    if isinstance(query, Mean | VectorMean) and not query.by and query.where is None:
+        return query
+    where = query.where or Where()
+    user_by = tuple(name for name in query.by if name in names.user_columns)
+    people = choose_people(names, _conditions(where, names), user_by)
+    groups = tuple(group_labels(names, name) for name in query.by if name not in names.user_columns)
+    if where.factor is not None:
+        check_factor(where.factor, names)
+    if isinstance(query, Frequencies | Quantiles):
+        return _distribution(query, names, people, groups, where.factor)
+    items = _items(query)
+    noise = query.noise if isinstance(query, VectorMean) else "auto"
+    return Select(
+        items,
+        Spending(query.alpha, query.epsilon, query.delta, noise),
+        groups,
+        people,
+        where.factor,
+        text=describe(query),
+    )
+
+
+def check_factor(factor: Expression, names: Names) -> None:
+    """Raise ``UsageError`` unless an expression is a weight: its range on the space lies in [0, 1]."""
+    analysis = analyse(factor, names.space)
+    if analysis.low < 0 or analysis.high > 1:
+        raise UsageError(
+            f"where must have values in [0, 1], but `{factor}` has the range [{analysis.low:.6g}, "
+            f"{analysis.high:.6g}]; pass a category, or a ramp of the expression."
+        )
+
+
+def describe(query: Query) -> str:
+    """Return a query as text, for the ledger and for explanations."""
+    if isinstance(query, Select | FrequencyQuery | QuantileQuery):
+        return query.text
+    if isinstance(query, Mean):
+        inner = f"mean({query.expression}"
+    elif isinstance(query, VectorMean):
+        inner = f"vector_mean({', '.join(map(str, query.expressions))}"
+    elif isinstance(query, Frequencies):
+        inner = f"frequencies({query.cells!r}"
+    else:
+        inner = f"quantiles({query.expression}, {list(query.levels)}"
+    if query.by:
+        inner += f", by={list(query.by)}"
+    if query.where is not None:
+        shown = [str(query.where.factor)] if query.where.factor is not None else []
+        inner += f", where={' and '.join([*shown, *(f'{name} in {values}' for name, values in query.where.users)])}"
+    return f"{inner})"
+
+
+def _conditions(where: Where, names: Names) -> pl.Series | None:
+    if not where.users:
+        return None
+    frame = names.user_frame
+    chosen: pl.Series | None = None
+    for column, values in where.users:
+        if frame is None or column not in names.user_columns:
+            listed = ", ".join(map(repr, names.user_columns)) or "none"
+            raise UsageError(
+                f"where names {column!r}, which is no public user column (there are: {listed}); pass users= as a "
+                "table with that column, or an expression for a column of the records."
+            )
+        try:
+            own = frame.get_column(column).is_in(list(values))
+        except pl.exceptions.PolarsError:
+            raise UsageError(
+                f"where has values for {column!r} of another type than the column; pass its own."
+            ) from None
+        chosen = own if chosen is None else chosen & own
+    return chosen
+
+
+def _items(query: Mean | VectorMean) -> tuple[Item, ...]:
+    if isinstance(query, Mean):
+        return (Item("avg", query.name or "mean", query.expression, text=str(query.expression)),)
+    names = query.names or tuple(f"mean_{number}" for number in range(1, len(query.expressions) + 1))
+    return tuple(
+        Item("avg", name, expression, text=str(expression))
+        for name, expression in zip(names, query.expressions, strict=True)
+    )
+
+
+def _distribution(
+    query: Frequencies | Quantiles,
+    names: Names,
+    people: People | None,
+    groups: tuple[GroupColumn, ...],
+    factor: Expression | None,
+) -> FrequencyQuery | QuantileQuery:
+    spending = Spending(query.alpha, query.epsilon, query.delta, query.noise)
+    if groups:
+        raise UsageError(f"by={groups[0].name!r} is no public user column; choose records by where= instead.")
+    if isinstance(query, Quantiles):
+        return QuantileQuery(
+            query.expression, query.levels, spending, people, factor, query.step, query.name, text=describe(query)
+        )
+    if factor is not None:
+        raise UsageError("where must name public user columns for frequencies; ask for means by category instead.")
+    cells = _cells(query, names)
+    return FrequencyQuery(cells, spending, people, query.name, text=describe(query))
+
+
+def _cells(query: Frequencies, names: Names) -> Grid | LabelAxis:
+    if isinstance(query.cells, str):
+        return group_labels(names, query.cells).axis
+    return Grid(query.cells, query.column)

@@ -1,0 +1,58 @@
+"""The public part of an answer, from a plan and its table; and statistics that are the same on every table."""
+
+from fractions import Fraction
+from typing import Any
+
+from emdp.answers import PreviewedStatement
+from emdp.estimators import Plan
+from emdp.expressions.cells import cell_values
+from emdp.statements import Planned
+from emdp.statistic import Statistic
+from emdp.tables import Table
+
+__all__ = ["constant_statistics", "is_constant", "previewed", "public_part"]
+
+ASSUMPTIONS = (
+    "the public list or number of users is right, and does not come from the private records",
+    "the item space (domain, metric, diameter) was fixed without looking at the private records",
+)
+
+
+def public_part(planned: Planned, table: Table) -> dict[str, Any]:
+    """Return the arguments of a ``Description``: what is said of an answer without looking at the data."""
+    plan = planned.plan
+    return {
+        "query": planned.text,
+        "columns": plan.columns,
+        "mechanisms": plan.mechanisms,
+        "guarantee": plan.guarantee,
+        "choice": plan.choice,
+        "users": table.n,
+        "groups": tuple(plan.aggregation.group_sizes(table.n)),
+        "assumptions": (*ASSUMPTIONS, f"a public user without records counts with {_neutral(table)}"),
+        "notes": plan.notes,
+        "finisher": plan.finisher,
+    }
+
+
+def previewed(planned: Planned, table: Table, *, affordable: int | None = None) -> PreviewedStatement:
+    """Return one statement of a preview."""
+    return PreviewedStatement(**public_part(planned, table), affordable=affordable)
+
+
+def is_constant(plan: Plan) -> bool:
+    """Whether no table could change the answer, so that none need be touched."""
+    return all(mechanism.is_exact for mechanism in plan.mechanisms)
+
+
+def constant_statistics(plan: Plan, table: Table) -> tuple[Statistic, ...]:
+    """Return the statistics of a plan whose answer is the same on every table: its values at the neutral item."""
+    values = cell_values(plan.aggregation, table.space, table.space.neutral_item)[0].tolist()
+    statistic = Statistic([Fraction(value) for value in values])
+    return (statistic,) * len(plan.mechanisms)
+
+
+def _neutral(table: Table) -> str:
+    columns = table.space.decode(table.space.neutral_item)
+    shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
+    return f"the neutral item, {', '.join(shown)}"

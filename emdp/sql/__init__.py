@@ -1,0 +1,8 @@
+"""SQL text to expressions: what a statement may say, and a named refusal for all it may not."""
+
+from emdp.sql.named import tables_named
+from emdp.sql.statement import Statement
+from emdp.sql.text import parse
+from emdp.sql.translate import Translated, translate
+
+__all__ = ["Statement", "Translated", "parse", "tables_named", "translate"]

@@ -1,0 +1,134 @@
+"""What a translation carries along: the statement, the public names, and which part of the text made which node."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from sqlglot import exp
+
+from emdp.errors import SqlError
+from emdp.expressions.names import Names
+from emdp.expressions.nodes import Expression
+from emdp.sql.statement import Statement
+
+__all__ = ["Context", "listed", "near", "one_by_name", "quoted", "unwrapped"]
+
+MOST_COMPARED = 2_000
+"""Most names that a misspelt one is compared with, so that a refusal stays fast beside a large vocabulary."""
+
+MOST_LISTED = 12
+"""Most names that a message lists."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """One statement under translation.
+
+    Parameters
+    ----------
+    statement : Statement
+        What was parsed.
+    names : Names
+        What it may name.
+    origins : dict
+        For a node of an expression, by identity, the node itself (kept, so that the identity stays its own) and the
+        part of the tree that made it.
+    """
+
+    statement: Statement
+    names: Names
+    origins: dict[int, tuple[Expression, exp.Expr]] = field(default_factory=dict)
+
+    @property
+    def is_user_level(self) -> bool:
+        """Whether the statement asks for the ordinary user-level guarantee."""
+        return self.statement.privacy == "USER_PRIVACY"
+
+    def refusal(self, node: exp.Expr | None, problem: str, *, remedy: str, code: str) -> SqlError:
+        """Return the error that refuses a part of the tree."""
+        return self.statement.refusal(node, problem, remedy=remedy, code=code)
+
+    def text(self, node: exp.Expr) -> str:
+        """Return a part of the tree as it was written, on one line."""
+        return " ".join(self.statement.text_of(node).split())
+
+    def made(self, expression: Expression, node: exp.Expr) -> Expression:
+        """Remember what part of the tree an expression comes from, and return the expression."""
+        self.origins.setdefault(id(expression), (expression, node))
+        return expression
+
+    def origin(self, expression: Expression) -> exp.Expr | None:
+        """Return the part of the tree that made a node, or None where several parts did together."""
+        found = self.origins.get(id(expression))
+        return None if found is None else found[1]
+
+    def written(self, expression: Expression) -> str:
+        """Return a node of an expression as the analyst wrote it."""
+        node = self.origin(expression)
+        return str(expression) if node is None else self.text(node)
+
+
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """Return what stands inside parentheses.
+
+    >>> unwrapped(exp.Paren(this=exp.Paren(this=exp.Null())))
+    Null()
+    """
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def near(name: str, choices: Iterable[object]) -> tuple[str, ...]:
+    """Return the choices that a misspelt name may have meant, the nearest first.
+
+    >>> near("categry", ["category", "price"])
+    ('category',)
+    """
+    by_lower: dict[str, str] = {}
+    for choice in choices:
+        text = str(choice)
+        by_lower.setdefault(text.lower(), text)
+    candidates = list(by_lower)
+    if len(candidates) > MOST_COMPARED:
+        start = name.lower()[:1]
+        candidates = [text for text in candidates if text[:1] == start and abs(len(text) - len(name)) <= 2]
+    found = difflib.get_close_matches(name.lower(), candidates[:MOST_COMPARED], n=3, cutoff=0.6)
+    return tuple(by_lower[text] for text in found)
+
+
+def one_by_name(name: str, choices: Iterable[str]) -> tuple[str, ...]:
+    """Return the choices that a name may mean: itself, or else those that differ from it in capitals alone.
+
+    >>> one_by_name("Lat", ["lat", "lon"]), one_by_name("a", ["A", "a"]), one_by_name("B", ["bB", "b"])
+    (('lat',), ('a',), ('b',))
+    """
+    listed_choices = tuple(choices)
+    if name in listed_choices:
+        return (name,)
+    return tuple(choice for choice in listed_choices if choice.lower() == name.lower())
+
+
+def listed(names: Iterable[object], *, nothing: str = "none") -> str:
+    """Return names as one text, cut where there are many.
+
+    >>> listed(["a", "b"]), listed([])
+    ('a, b', 'none')
+    """
+    texts = [str(name) for name in names]
+    shown = ", ".join(texts[:MOST_LISTED])
+    return f"{shown} and {len(texts) - MOST_LISTED} more" if len(texts) > MOST_LISTED else shown or nothing
+
+
+def quoted(value: object) -> str:
+    """Return a public value as a literal of SQL.
+
+    >>> quoted("it's"), quoted(3), quoted(True)
+    ("'it''s'", '3', 'TRUE')
+    """
+    if isinstance(value, bool):
+        return str(value).upper()
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

@@ -1,0 +1,172 @@
+"""``FREQUENCY``, ``QUANTILE`` and ``MEDIAN``: what they are of, and the columns of their answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from emdp.expressions.aggregation import LabelAxis
+from emdp.expressions.nodes import Expression
+from emdp.expressions.people import group_labels
+from emdp.expressions.select import Grid
+from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+from emdp.sql.aggregates import expression_of
+from emdp.sql.checking import checked
+from emdp.sql.columns import ItemColumn, LookupColumn
+from emdp.sql.context import listed, unwrapped
+from emdp.sql.points import chosen_part, named_part
+from emdp.sql.scalar import Scalars
+
+__all__ = ["Histogram", "Quantiles", "read_frequency", "read_quantiles"]
+
+GRIDDED = (Interval, Cycle, Geo, Vector)
+"""Kinds of parts that have cells of a pitch."""
+
+EXAMPLES: Mapping[str, str] = {"QUANTILE": "QUANTILE(e, 0.5, 0.9)", "MEDIAN": "MEDIAN(e)"}
+"""How quantiles are written."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """``FREQUENCY``.
+
+    Parameters
+    ----------
+    cells : Grid or LabelAxis
+        Its cells.
+    columns : tuple of str
+        Columns of the answer that say which cell.
+    """
+
+    cells: Grid | LabelAxis
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """``QUANTILE`` or ``MEDIAN``.
+
+    Parameters
+    ----------
+    expression : Expression
+        What it is of.
+    levels : tuple of float
+        In (0, 1), distinct.
+    """
+
+    expression: Expression
+    levels: tuple[float, ...]
+
+
+def read_frequency(scalars: Scalars, node: exp.Anonymous) -> Histogram:
+    """Return what a call of ``FREQUENCY`` asks for.
+
+    Raises
+    ------
+    SqlError
+        If its argument is neither a grid of a continuous part nor a categorical column.
+    """
+    context = scalars.context
+    if len(node.expressions) != 1:
+        raise context.refusal(
+            node,
+            f"FREQUENCY takes 1 argument, not {len(node.expressions)}",
+            remedy="write FREQUENCY(GRID(1.0)) or FREQUENCY(column)",
+            code="argument-count",
+        )
+    argument = unwrapped(node.expressions[0])
+    if isinstance(argument, exp.Anonymous) and argument.name.upper() == "GRID":
+        return _grid(scalars, argument)
+    column = scalars.scope.column(argument)
+    if isinstance(column, ItemColumn) and column.finite is not None:
+        return Histogram(group_labels(context.names, column.name).axis, (column.name,))
+    text = context.text(argument)
+    if isinstance(column, LookupColumn):
+        remedy = f"write SHARE() and GROUP BY {text}"
+    else:
+        remedy = f"write FREQUENCY(GRID({text if column else 'column'}, 1.0)), or RAMP and AVG for an expression"
+    raise context.refusal(
+        argument,
+        f"FREQUENCY counts the listed values of a categorical column, which `{text}` is not",
+        remedy=remedy,
+        code="frequency-column",
+    )
+
+
+def _grid(scalars: Scalars, node: exp.Anonymous) -> Histogram:
+    context = scalars.context
+    if not 1 <= len(node.expressions) <= 2:
+        raise context.refusal(
+            node,
+            f"GRID takes a pitch, and perhaps a column before it, not {len(node.expressions)} arguments",
+            remedy="write GRID(1.0) or GRID(POINT(lat, lon), 1.0)",
+            code="argument-count",
+        )
+    *named, last = node.expressions
+    part = named_part(scalars, named[0]) if named else None
+    if named and (part is None or not isinstance(part, GRIDDED)):
+        raise context.refusal(
+            named[0],
+            f"`{context.text(named[0])}` has no cells of a pitch",
+            remedy="name the columns of a continuous part, or write FREQUENCY(column) for a categorical one",
+            code="grid-part",
+        )
+    step = scalars.constant(last, "the pitch of GRID")
+    part = part or chosen_part(context, node, lambda own: isinstance(own, GRIDDED), "has cells of a pitch", _grid_form)
+    if not 0 < step <= part.domain_diameter:
+        raise context.refusal(
+            last,
+            f"the pitch of GRID is above 0 and at most {part.domain_diameter:.6g}, the largest distance in "
+            f"{listed(part.columns)}, got {step:g}",
+            remedy=f"write a pitch such as {part.domain_diameter / 30:.2g}",
+            code="grid-pitch",
+        )
+    return Histogram(Grid(step, part.columns[0] if len(context.names.space.parts) > 1 else None), part.columns)
+
+
+def _grid_form(part: Space) -> str:
+    if isinstance(part, Geo):
+        return f"GRID(POINT({', '.join(part.columns)}), 1.0)"
+    return (
+        f"GRID(VECTOR[{', '.join(part.columns)}], 1.0)" if isinstance(part, Vector) else f"GRID({part.columns[0]}, 1.0)"
+    )
+
+
+def read_quantiles(scalars: Scalars, node: exp.Anonymous) -> Quantiles:
+    """Return what a call of ``QUANTILE`` or ``MEDIAN`` asks for.
+
+    Raises
+    ------
+    SqlError
+        If a level is no constant in (0, 1), or the expression has no finite constant, or does not vary.
+    """
+    context, name = scalars.context, node.name.upper()
+    count = len(node.expressions)
+    if count != 1 if name == "MEDIAN" else count < 2:
+        raise context.refusal(
+            node,
+            f"{name} takes an expression{'' if name == 'MEDIAN' else ' and one level or more'}, not {count} "
+            f"argument{'' if count == 1 else 's'}",
+            remedy=f"write {EXAMPLES[name]}",
+            code="argument-count",
+        )
+    expression = expression_of(scalars, node.expressions[0])
+    if checked(context, expression, node.expressions[0]).spread == 0:
+        raise context.refusal(
+            node.expressions[0],
+            f"`{context.text(node.expressions[0])}` is the same for every item, and so are all its quantiles",
+            remedy="ask for an expression that varies",
+            code="constant-quantile",
+        )
+    levels: list[float] = []
+    for entry in node.expressions[1:]:
+        level = scalars.constant(entry, "a level of QUANTILE")
+        if not 0 < level < 1 or level in levels:
+            raise context.refusal(
+                entry,
+                f"a level is in (0, 1), got {level:g}" if level not in levels else f"the level {level:g} comes twice",
+                remedy="write levels such as 0.5, 0.9; the smallest and the largest value are those of one record",
+                code="quantile-level",
+            )
+        levels.append(level)
+    return Quantiles(expression, tuple(levels) or (0.5,))

@@ -1,0 +1,89 @@
+"""ORDER BY, LIMIT and OFFSET: post-processing of the answer, by its own columns."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from emdp.expressions.select import Order
+from emdp.sql.aggregates import Entry
+from emdp.sql.context import Context, listed, near, one_by_name, unwrapped
+
+__all__ = ["read_limit", "read_order"]
+
+
+def read_order(
+    context: Context, order: exp.Order | None, entries: Sequence[Entry], names: Sequence[str], columns: Sequence[str]
+) -> tuple[Order, ...]:
+    """Return the keys of ORDER BY.
+
+    Parameters
+    ----------
+    context : Context
+        The statement.
+    order : sqlglot.exp.Order or None
+        Its ORDER BY.
+    entries, names : sequence
+        Its select list, and the name of each entry in the answer.
+    columns : sequence of str
+        All columns of the answer.
+
+    Raises
+    ------
+    SqlError
+        If a key is no column of the answer.
+    """
+    if order is None:
+        return ()
+    return tuple(
+        Order(
+            _answer_column(context, unwrapped(key.this), entries, names, columns),
+            bool(key.args.get("desc")),
+            not key.args.get("nulls_first"),
+        )
+        for key in order.expressions
+    )
+
+
+def read_limit(context: Context, clause: exp.Expr | None) -> int | None:
+    """Return the number of LIMIT or OFFSET, or None where it is not there.
+
+    Raises
+    ------
+    SqlError
+        If it is no whole number of at least 0.
+    """
+    if clause is None:
+        return None
+    number = unwrapped(clause.expression) if isinstance(clause, exp.Limit | exp.Offset) else clause
+    is_whole = isinstance(number, exp.Literal) and not number.is_string and str(number.this).isdigit()
+    if not is_whole or len(str(number.this)) > 18:
+        raise context.refusal(
+            clause, "LIMIT and OFFSET take a whole number of rows", remedy="write LIMIT 10 or OFFSET 5", code="limit"
+        )
+    return int(number.this)
+
+
+def _answer_column(
+    context: Context, node: exp.Expr, entries: Sequence[Entry], names: Sequence[str], columns: Sequence[str]
+) -> str:
+    if isinstance(node, exp.Literal) and not node.is_string:
+        position = read_limit(context, node)
+        if position is not None and 1 <= position <= len(names):
+            return names[position - 1]
+        raise context.refusal(
+            node, f"the select list has {len(names)} entries, no {node.this}", remedy="name the column", code="position"
+        )
+    for entry, name in zip(entries, names, strict=True):
+        if entry.body == node:
+            return name
+    if isinstance(node, exp.Column):
+        found = one_by_name(node.name, columns)
+        if len(found) == 1:
+            return found[0]
+    alike = near(context.text(node), columns)
+    raise context.refusal(
+        node,
+        f"`{context.text(node)}` is no column of the answer, and order beyond the answer's would be read off records",
+        remedy=f"write {' or '.join(alike)}" if alike else f"order by one of {listed(columns)}",
+        code="order-column",
+    )

@@ -1,0 +1,118 @@
+"""Comparisons of continuous values, which jump: their refusal, with a slope to write instead."""
+
+from sqlglot import exp
+
+from emdp.errors import SqlError
+from emdp.expressions.nodes import Constant, Expression
+from emdp.spaces import Cycle
+from emdp.sql.checking import known_range, small_step
+from emdp.sql.columns import ItemColumn
+from emdp.sql.scope import Numbers
+
+__all__ = ["TURNED", "range_refusal", "threshold_refusal"]
+
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""What a comparison becomes when its sides change places."""
+
+
+def threshold_refusal(
+    numbers: Numbers, node: exp.Expr, symbol: str, sides: tuple[exp.Expr, exp.Expr], *, is_case: bool
+) -> SqlError:
+    """Return the refusal of ``a < b`` and the like, of which neither side is a categorical or public user column.
+
+    Parameters
+    ----------
+    numbers : Numbers
+        The translation of numeric expressions.
+    node : sqlglot.exp.Expr
+        The comparison.
+    symbol : str
+        Its sign.
+    sides : tuple of sqlglot.exp.Expr
+        What it compares.
+    is_case : bool
+        Whether it chooses a branch of CASE.
+    """
+    left, right = sides
+    context = numbers.context
+    if _cycle_of(numbers, left) is not None:
+        return _goes_round(
+            numbers, node, left, f"RAMP(DISTANCE({context.text(left)}, {context.text(right)}), 2, 1)", is_case
+        )
+    first, second = numbers.number(left), numbers.number(right)
+    if isinstance(first, Constant) and isinstance(second, Constant):
+        return context.refusal(
+            node,
+            "this compares two constants",
+            remedy="leave it out, or compare a column with a literal",
+            code="constant-condition",
+        )
+    if isinstance(first, Constant):
+        left, right, first, second = right, left, second, first
+        symbol = TURNED.get(symbol, symbol)
+    if isinstance(second, Constant):
+        return _jumps(numbers, node, _ramp(symbol, context.text(left), second.value, _step(numbers, first)), is_case)
+    return _jumps(numbers, node, _ramp(symbol, f"{context.text(left)} - ({context.text(right)})", 0.0, 1.0), is_case)
+
+
+def range_refusal(numbers: Numbers, node: exp.Between, *, is_case: bool) -> SqlError:
+    """Return the refusal of ``a BETWEEN b AND c`` of a continuous value; see :func:`threshold_refusal`."""
+    text = numbers.context.text(node.this)
+    cycle = _cycle_of(numbers, node.this)
+    expression = None if cycle is not None else numbers.number(node.this)
+    low, high = numbers.number(node.args["low"]), numbers.number(node.args["high"])
+    if not isinstance(low, Constant) or not isinstance(high, Constant):
+        return _jumps(numbers, node, f"RAMP({text}, a, b)", is_case)
+    if cycle is not None:
+        half, step = (high.value - low.value) / 2, small_step(cycle.period)
+        ramp = f"RAMP(DISTANCE({text}, {low.value + half:g}), {half + step:g}, {half:g})"
+        return _goes_round(numbers, node, node.this, ramp, is_case)
+    step = _step(numbers, expression)
+    ramps = _ramp(">=", text, low.value, step), _ramp("<=", text, high.value, step)
+    return _jumps(numbers, node, " * ".join(ramps), is_case)
+
+
+def _cycle_of(numbers: Numbers, node: exp.Expr) -> Cycle | None:
+    column = numbers.scope.column(node)
+    return column.part if isinstance(column, ItemColumn) and isinstance(column.part, Cycle) else None
+
+
+def _step(numbers: Numbers, expression: Expression | None) -> float:
+    reach = None if expression is None else known_range(numbers.context, expression)
+    return small_step(reach[1] - reach[0] if reach else 0.0)
+
+
+def _ramp(symbol: str, text: str, at: float, step: float) -> str:
+    if symbol in ("<", "<="):
+        return f"RAMP({text}, {at + step:.12g}, {at:.12g})"
+    if symbol in (">", ">="):
+        return f"RAMP({text}, {at - step:.12g}, {at:.12g})"
+    ramp = f"RAMP(ABS({text} - {at:.12g}), {step:.12g}, 0)"
+    return f"1 - {ramp}" if symbol == "<>" else ramp
+
+
+def _goes_round(numbers: Numbers, node: exp.Expr, operand: exp.Expr, ramp: str, is_case: bool) -> SqlError:
+    context = numbers.context
+    return context.refusal(
+        node,
+        f"`{context.text(node)}` jumps, and {context.text(operand)} goes round, so that it has no first and last value "
+        "either",
+        remedy=_slope(ramp, is_case),
+        code="comparison",
+    )
+
+
+def _jumps(numbers: Numbers, node: exp.Expr, ramp: str, is_case: bool) -> SqlError:
+    return numbers.context.refusal(
+        node,
+        f"`{numbers.context.text(node)}` jumps in a continuous value, so no noise could hide a small change of a "
+        "record near the jump",
+        remedy=_slope(ramp, is_case),
+        code="comparison",
+    )
+
+
+def _slope(ramp: str, is_case: bool) -> str:
+    if is_case:
+        return f"blend the branches by a slope in place of CASE, as in {ramp} * a + (1 - {ramp}) * b"
+    return f"write a slope in its place, such as {ramp}"

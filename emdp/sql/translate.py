@@ -1,0 +1,266 @@
+"""SQL text to resolved queries: every name looked up, every expression type-checked, nothing computed from records."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from emdp.errors import SqlError
+from emdp.expressions.names import Names
+from emdp.expressions.queries import VECTOR_NOISE, VectorNoise
+from emdp.expressions.select import FrequencyQuery, Item, Order, QuantileQuery, Select, Spending
+from emdp.sql.aggregates import DISTRIBUTIONS, Aggregate, Entry, read_entry, refused_kind
+from emdp.sql.conditions import Chosen, chosen, where_conditions
+from emdp.sql.context import Context
+from emdp.sql.distributions import read_frequency, read_quantiles
+from emdp.sql.grouping import Grouping, read_grouping
+from emdp.sql.ordering import read_limit, read_order
+from emdp.sql.scalar import Scalars
+from emdp.sql.sources import scope_of
+from emdp.sql.statement import Statement
+from emdp.sql.text import parse
+
+__all__ = ["Translated", "translate", "translate_statement"]
+
+ENDS = ("", "_low", "_high")
+"""What the answer appends to an item's name: its value, and the ends of its interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class Translated:
+    """A statement and what it comes down to.
+
+    Parameters
+    ----------
+    statement : Statement
+        As it was parsed.
+    query : Select, FrequencyQuery or QuantileQuery
+        Resolved and type-checked.
+    """
+
+    statement: Statement
+    query: Select | FrequencyQuery | QuantileQuery
+
+
+def translate(text: str, names: Names) -> tuple[Translated, ...]:
+    """Return the resolved queries of a text of statements, each type-checked.
+
+    Parameters
+    ----------
+    text : str
+        Statements, separated by semicolons.
+    names : Names
+        What they may name.
+
+    Raises
+    ------
+    SqlError
+        For the first part of the text that is no part of the language, has no finite Lipschitz constant, or would
+        publish something private: underlined, with the reason and what to write instead.
+
+    >>> from emdp.spaces import Interval
+    >>> names = Names("sales", "user", Interval("price", 0, 50), {"user": "VARCHAR", "price": "DOUBLE"}, 100)
+    >>> (one,) = translate("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(price / 10) AS tens FROM sales", names)
+    >>> one.query.items[0].name, one.query.items[0].expression
+    ('tens', price / 10)
+    """
+    return tuple(translate_statement(statement, names) for statement in parse(text))
+
+
+def translate_statement(statement: Statement, names: Names) -> Translated:
+    """Return the resolved query of one parsed statement; see :func:`translate`."""
+    context, tree = Context(statement, names), statement.tree
+    scope = scope_of(context, tree)
+    scalars = Scalars(context, scope)
+    where = tree.args.get("where")
+    own = where_conditions(scalars, where.this) if where is not None else ()
+    left = chosen(context, (*scope.filters, *own))
+    entries = [read_entry(scalars, node) for node in tree.expressions]
+    grouping = read_grouping(scalars, tree.args.get("group"), entries, left.users)
+    aggregates = [entry.aggregate for entry in entries if entry.aggregate is not None]
+    if not aggregates:
+        raise context.refusal(
+            None if not entries else entries[0].node,
+            "the select list has no aggregate",
+            remedy="add one, such as AVG(e) or SHARE()",
+            code="no-aggregate",
+        )
+    reader = _Reader(context, scalars, tree, entries, grouping, left)
+    for entry in entries:
+        if entry.aggregate is not None and entry.aggregate.function in DISTRIBUTIONS:
+            return Translated(statement, reader.distribution(entry, entry.aggregate))
+    return Translated(statement, reader.select(aggregates))
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """The last step: names and order of the answer's columns, and the query."""
+
+    context: Context
+    scalars: Scalars
+    tree: exp.Select
+    entries: Sequence[Entry]
+    grouping: Grouping
+    left: Chosen
+
+    @property
+    def spending(self) -> Spending:
+        options = {name: option.value for name, option in self.context.statement.options.items()}
+        noise: VectorNoise = next((law for law in VECTOR_NOISE if law == options.get("noise")), "auto")
+        alpha, epsilon = options.get("alpha"), options.get("epsilon")
+        return Spending(
+            alpha=None if alpha is None else float(alpha),
+            epsilon=None if epsilon is None else float(epsilon),
+            delta=float(options.get("delta", 0.0)),
+            noise=noise,
+        )
+
+    @property
+    def cap(self) -> int | None:
+        option = self.context.statement.options.get("max_records_per_user")
+        return None if option is None else int(option.value)
+
+    @property
+    def is_filtered(self) -> bool:
+        return self.left.factor is not None or bool(self.grouping.groups)
+
+    def select(self, aggregates: Sequence[Aggregate]) -> Select:
+        for aggregate in aggregates:
+            refusal = refused_kind(self.context, aggregate, has_cap=self.cap is not None, is_filtered=self.is_filtered)
+            if refusal is not None:
+                raise refusal
+        if self.cap is not None and all(aggregate.kind == "users" for aggregate in aggregates):
+            raise self._unused_cap("no record is counted")
+        names = self._names()
+        items = tuple(
+            Item(entry.aggregate.kind, name, entry.aggregate.expression, entry.aggregate.weight, self._text(entry))
+            for entry, name in zip(self.entries, names, strict=True)
+            if entry.aggregate is not None and entry.aggregate.kind is not None
+        )
+        columns = [*self.grouping.columns, *(f"{item.name}{end}" for item in items for end in ENDS)]
+        return Select(
+            items=items,
+            spending=self.spending,
+            groups=self.grouping.groups,
+            people=self.grouping.people,
+            where=self.left.factor,
+            cap=self.cap,
+            columns=self._columns(names),
+            order=self._order(names, columns),
+            limit=read_limit(self.context, self.tree.args.get("limit")),
+            offset=read_limit(self.context, self.tree.args.get("offset")) or 0,
+            text=self.context.statement.text,
+        )
+
+    def distribution(self, entry: Entry, aggregate: Aggregate) -> FrequencyQuery | QuantileQuery:
+        self._check_alone(entry, aggregate)
+        name = entry.alias or aggregate.function.lower()
+        keys = self.grouping.names
+        names = [name if other is entry else keys[place] for place, other in enumerate(self.entries)]
+        ends = [f"{name}{end}" for end in ENDS]
+        limit, offset = (read_limit(self.context, self.tree.args.get(clause)) for clause in ("limit", "offset"))
+        people, text = self.grouping.people, self.context.statement.text
+        if aggregate.function == "FREQUENCY":
+            histogram = read_frequency(self.scalars, aggregate.node)
+            columns = [*self.grouping.columns, *histogram.columns, *ends]
+            self._check_distinct([(name, entry)], histogram.columns)
+            order = self._order(names, columns)
+            return FrequencyQuery(histogram.cells, self.spending, people, name, order, limit, offset or 0, text)
+        quantiles = read_quantiles(self.scalars, aggregate.node)
+        columns = [*self.grouping.columns, "q", *ends]
+        self._check_distinct([(name, entry)], ("q",))
+        return QuantileQuery(
+            expression=quantiles.expression,
+            levels=quantiles.levels,
+            spending=self.spending,
+            people=people,
+            where=self.left.factor,
+            name=name,
+            order=self._order(names, columns),
+            limit=limit,
+            offset=offset or 0,
+            text=text,
+        )
+
+    def _check_alone(self, entry: Entry, aggregate: Aggregate) -> None:
+        function, context = aggregate.function, self.context
+        others = [other for other in self.entries if other.aggregate is not None and other is not entry]
+        if others:
+            raise context.refusal(
+                others[0].node,
+                f"{function} gives several rows, and stands alone in a select list but for groups of users",
+                remedy="write two statements, separated by a semicolon",
+                code="alone",
+            )
+        if self.grouping.groups:
+            raise context.refusal(
+                self.grouping.node,
+                f"{function} has no groups of records",
+                remedy="group by a public user column, or choose records by WHERE in one statement for each value"
+                if function != "FREQUENCY"
+                else "ask for SHARE() with GROUP BY, or group by a public user column",
+                code="distribution-groups",
+            )
+        if function == "FREQUENCY" and self.left.factor is not None:
+            raise context.refusal(
+                self.left.node,
+                "FREQUENCY counts all records of a user",
+                remedy="ask for SHARE() with this WHERE and GROUP BY, or leave the condition on records out",
+                code="frequency-where",
+            )
+        if self.cap is not None:
+            raise self._unused_cap(f"{function} weighs every user equally")
+
+    def _text(self, entry: Entry) -> str:
+        return self.context.statement.text_of(entry.body)
+
+    def _unused_cap(self, why: str) -> SqlError:
+        return self.context.refusal(
+            None,
+            f"max_records_per_user has no use here, for {why}",
+            remedy="leave max_records_per_user out",
+            code="cap-unused",
+        )
+
+    def _names(self) -> list[str]:
+        """Return the name of each entry of the select list: its alias, or a default that nothing else has."""
+        aliases = [entry.alias for entry in self.entries]
+        taken = {name.lower() for name in (*aliases, *self.grouping.columns) if name}
+        names: list[str] = []
+        for place, entry in enumerate(self.entries):
+            name = self.grouping.names.get(place) or entry.alias
+            if not name and entry.aggregate is not None:
+                base = entry.aggregate.function.lower()
+                name = next(
+                    candidate
+                    for number in range(1, len(self.entries) + len(taken) + 2)
+                    if (candidate := base if number == 1 else f"{base}_{number}") not in taken
+                )
+                taken.add(name)
+            names.append(name)
+        named = zip(self.entries, names, strict=True)
+        self._check_distinct([(name, entry) for entry, name in named if entry.aggregate is not None], ())
+        return names
+
+    def _check_distinct(self, items: Sequence[tuple[str, Entry]], cells: Sequence[str]) -> None:
+        """Refuse an item whose column, or an end of whose interval, another column of the answer is named."""
+        seen = {name.lower() for name in (*self.grouping.columns, *cells)}
+        for name, entry in items:
+            for column in (f"{name}{end}" for end in ENDS):
+                if column.lower() in seen:
+                    raise self.context.refusal(
+                        entry.node,
+                        f"the answer would have two columns {column}, for the interval of x is x_low and x_high",
+                        remedy="give this one another alias",
+                        code="duplicate-name",
+                    )
+                seen.add(column.lower())
+
+    def _columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the select list's order of columns where it names one to group by; groups it leaves out come first."""
+        if not self.grouping.names:
+            return ()
+        return (*(name for name in self.grouping.columns if name not in names), *names)
+
+    def _order(self, names: Sequence[str], columns: Sequence[str]) -> tuple[Order, ...]:
+        return read_order(self.context, self.tree.args.get("order"), self.entries, names, columns)

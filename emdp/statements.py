@@ -1,0 +1,74 @@
+"""From a request to its plan: SQL text or a query of Python, public names and public numbers alone."""
+
+from dataclasses import dataclass
+
+from emdp.errors import SqlError, UsageError
+from emdp.estimators import Plan, plan_query
+from emdp.expressions.names import Names
+from emdp.expressions.resolution import Query, describe, resolve_query
+from emdp.privacy import EmdDP, Guarantee, UserDP
+
+__all__ = ["Planned", "plan_request", "request_kind"]
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A request with its plan.
+
+    Parameters
+    ----------
+    text : str
+        The statement as written, or the query of Python as text.
+    plan : Plan
+        What it computes, and what it costs.
+    """
+
+    text: str
+    plan: Plan
+
+
+def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
+    """Check and price a request: one plan a statement.
+
+    Parameters
+    ----------
+    request : str or a query
+        SQL, several statements with ``;`` between them, or a frozen query such as ``emdp.mean(...)``.
+    names : Names
+        What is public.
+
+    Raises
+    ------
+    SqlError
+        If a statement is refused; the message underlines the part.
+    EmdpError
+        If a query of Python is refused.
+    """
+    if not isinstance(request, str):
+        plan = plan_query(resolve_query(request, names), space=names.space, users=names.users)
+        return (Planned(describe(request), plan),)
+    from emdp.sql import translate
+
+    planned = []
+    for translated in translate(request, names):
+        statement = translated.statement
+        try:
+            plan = plan_query(translated.query, space=names.space, users=names.users)
+        except UsageError as error:
+            # What only the numbers of a statement can tell, such as noise that does not fit.
+            problem, _, remedy = str(error).rstrip(".").rpartition("; ")
+            raise SqlError(
+                problem or "the statement cannot be answered as it stands",
+                remedy=remedy,
+                code="plan",
+                sql=statement.sql,
+                start=statement.header[0],
+                end=statement.header[1],
+            ) from None
+        planned.append(Planned(statement.text, plan))
+    return tuple(planned)
+
+
+def request_kind(plan: Plan) -> Guarantee:
+    """Return the kind of guarantee that a plan is stated in, with level 0."""
+    return UserDP(0.0) if isinstance(plan.guarantee, UserDP) else EmdDP(0.0)

@@ -1,0 +1,296 @@
+"""What an owner declares public beside a private table: its users with their columns, and tables to join.
+
+All of it is read whole, since nothing in it is private. Text of a CSV file is converted here where no value loses
+anything by it; a private table's text is never looked at for that.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+
+import polars as pl
+
+from emdp.checks import check_count
+from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
+from emdp.frames import to_polars
+from emdp.tables.source import (
+    DUCKDB_SEPARATOR,
+    CsvSource,
+    DuckDBSource,
+    ParquetSource,
+    Source,
+    open_source,
+)
+
+__all__ = ["UserList", "is_same_source", "make_user_list", "read_public", "typed_columns"]
+
+WHOLE_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
+NUMBER_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
+"""Texts that may become numbers: a leading zero or plus sign is that of a code, which a number would lose."""
+
+SAFE_DIGITS = 15
+"""Decimal digits that every double of ordinary size keeps; other texts are compared with what the double prints."""
+
+MAIN_SCHEMA = "main."
+"""DuckDB's own schema, in which a table without one is looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class UserList:
+    """The public users of a table: how many there are and, where the owner listed them, who.
+
+    Parameters
+    ----------
+    count : int
+        ``n``, at least 1.
+    keys : polars.Series or None
+        Their keys as text, distinct; None where only the number is public.
+    frame : polars.DataFrame or None
+        Where the list has further public columns: one row a user, first the key as text under the name of the
+        table's user column, then those columns in their own types. They may hold NULL.
+    """
+
+    count: int
+    keys: pl.Series | None = None
+    frame: pl.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        if self.frame is not None and (self.keys is None or not self.frame.to_series(0).equals(self.keys)):
+            raise InternalError("a list of users disagrees with its own columns.")
+
+    def digest(self) -> str:
+        """Return a hash of the list with its columns, or of the number where only that is public; rows may move."""
+        keys = [] if self.keys is None else self.keys.sort().to_list()
+        content: list[object] = [self.count, keys]
+        if self.frame is not None:
+            rows = self.frame.sort(self.frame.columns[0])
+            content.append([[series.name, str(series.dtype), _plain_values(series)] for series in rows.iter_columns()])
+        return hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()
+
+
+def make_user_list(users: object, user: str) -> UserList:
+    """Return the public users that a caller declared.
+
+    Parameters
+    ----------
+    users : int, sequence, path or frame
+        Their number, their keys, or a table with one row a user.
+    user : str
+        The table's user column.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, has no key column, or a key is missing, repeated or no whole number or text.
+
+    >>> listed = make_user_list({"who": [2, 1], "city": ["Rome", None]}, "who")
+    >>> listed.count, listed.frame.rows()
+    (2, [('2', 'Rome'), ('1', None)])
+    """
+    if isinstance(users, bool):
+        raise UsageError("users must be a number, a list or a table of users, not a bool; pass one of these.")
+    if isinstance(users, Real):
+        return UserList(check_count("users", users))
+    if isinstance(users, set | frozenset):
+        users = sorted(users, key=str)
+    elif not isinstance(users, pl.Series | str | os.PathLike) and hasattr(users, "tolist"):
+        users = users.tolist()
+    frame, name = _user_rows(users, user)
+    keys = frame.get_column(name)
+    if not len(keys):
+        raise UsageError("users is empty; list at least one user.")
+    if not (keys.dtype.is_integer() or keys.dtype in (pl.String, pl.Categorical)):
+        raise UsageError(f"users has keys of type {keys.dtype}; they must be whole numbers or text.")
+    keys = keys.cast(pl.String)
+    if keys.null_count():
+        raise UsageError("users has an empty key; give every listed user a key.")
+    if keys.n_unique() != len(keys):
+        raise UsageError("users lists a key twice; list every user once.")
+    others = frame.drop(name)
+    _check_columns("users", others)
+    own = others.insert_column(0, keys.rename(user)) if others.width else None
+    return UserList(len(keys), keys.rename("key"), own)
+
+
+def read_public(name: str, source: object) -> pl.DataFrame:
+    """Return a declared public table.
+
+    Parameters
+    ----------
+    name : str
+        Its name in SQL.
+    source : path or frame
+        As for :func:`emdp.read`. A column of a CSV file becomes Boolean, Int64 or Float64 where each of its values
+        is one and loses nothing; an empty value is NULL.
+
+    Returns
+    -------
+    polars.DataFrame
+
+    Raises
+    ------
+    UsageError
+        If the source is no table that can be read, or has a column of Python objects.
+    DataRuleError
+        If its file is damaged.
+
+    >>> read_public("stations", {"stop": ["A", "B"], "zone": [1, None]}).shape
+    (2, 2)
+    """
+    try:
+        if isinstance(source, str | os.PathLike):
+            opened = open_source(source)
+            frame = typed_columns(_fetch(opened)) if opened.is_text else _fetch(opened)
+        else:
+            frame = to_polars("source", source)
+    except (UsageError, DataRuleError) as error:
+        raise type(error)(f"public table {name!r}: {error}") from None
+    _check_columns(f"public table {name!r}", frame)
+    return frame
+
+
+def is_same_source(private: object, other: object) -> bool:
+    """Say whether two sources read a file, or a table of a DuckDB file, in common.
+
+    Links and other spellings of a path are seen through; a copy, and a view of a DuckDB file, are not.
+
+    Parameters
+    ----------
+    private, other : Source, path or anything else
+        What is neither a source nor a path shares no file.
+
+    >>> is_same_source("visits.csv", "./visits.csv"), is_same_source("visits.csv", 100)
+    (True, False)
+    """
+    return bool(_places(private) & _places(other))
+
+
+def typed_columns(frame: pl.DataFrame, *, keep: str | None = None) -> pl.DataFrame:
+    """Return the columns of a CSV file in the types that all their values have; an empty text is NULL.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The file's columns as text.
+    keep : str, optional
+        A column to leave as it is.
+
+    >>> frame = pl.DataFrame({"zone": ["1", ""], "code": ["007", "12"], "open": ["true", "False"], "lat": ["1", ".5"]})
+    >>> typed_columns(frame).rows()
+    [(1, '007', True, 1.0), (None, '12', False, 0.5)]
+    """
+    return frame.with_columns(_typed(series) for series in frame.iter_columns() if series.name != keep)
+
+
+def _fetch(source: Source) -> pl.DataFrame:
+    from emdp.tables.duckdb import fetch_public
+
+    frame = fetch_public(source)
+    # DuckDB hands times over in the time zone of this machine, which says nothing about the table.
+    zoned = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime) and kind.time_zone]
+    return frame.with_columns(pl.col(zoned).dt.convert_time_zone("UTC")) if zoned else frame
+
+
+def _places(source: object) -> set[str]:
+    if isinstance(source, str | os.PathLike):
+        try:
+            source = open_source(source)
+        except EmdpError:
+            return set()
+    if isinstance(source, DuckDBSource):
+        return {f"{_file(source.path)}{DUCKDB_SEPARATOR}{source.table.lower().removeprefix(MAIN_SCHEMA)}"}
+    if not isinstance(source, ParquetSource | CsvSource):
+        return set()
+    try:
+        return set(map(_file, source.paths()))
+    except UsageError:
+        return {_file(source.pattern)}
+
+
+def _file(path: str) -> str:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return f"{status.st_dev} {status.st_ino}"
+
+
+def _typed(series: pl.Series) -> pl.Series:
+    if series.dtype != pl.String:
+        return series
+    series = series.set(series == "", None)
+    present = series.drop_nulls().unique()
+    if not len(present):
+        return series
+    lowered = present.str.to_lowercase()
+    if lowered.is_in(["true", "false"]).all():
+        return (series.str.to_lowercase() == "true").alias(series.name)
+    if not present.str.contains(NUMBER_TEXT).all():
+        return series
+    if present.str.contains(WHOLE_TEXT).all():
+        fits = not present.cast(pl.Int64, strict=False).null_count()
+        return series.cast(pl.Int64) if fits else series
+    doubtful = present.filter(
+        (present.str.replace_all(r"[^0-9]", "").str.len_chars() > SAFE_DIGITS) | present.str.contains("[eE]")
+    )
+    return series if any(map(_loses, doubtful)) else series.cast(pl.Float64)
+
+
+def _loses(text: str) -> bool:
+    # Decimal's own conversion is exact, whatever the context's precision.
+    return Decimal(text) != Decimal(repr(float(text)))
+
+
+def _plain_values(series: pl.Series) -> list[object]:
+    # Of a time the number behind it, since Python's times end at microseconds.
+    if series.dtype.is_temporal():
+        return series.to_physical().to_list()
+    return (series.cast(pl.String) if isinstance(series.dtype, pl.Enum | pl.Categorical) else series).to_list()
+
+
+def _check_columns(name: str, frame: pl.DataFrame) -> None:
+    for column, kind in frame.schema.items():
+        if kind == pl.Object:
+            raise UsageError(f"{name} has a column {column!r} of Python objects; convert it to numbers or text.")
+
+
+def _user_rows(users: object, user: str) -> tuple[pl.DataFrame, str]:
+    """Return the rows of a list of users, and the name of their key column."""
+    frame: pl.DataFrame
+    if isinstance(users, str | os.PathLike):
+        frame = _user_file(users, user)
+    elif isinstance(users, list | tuple):
+        if not all(isinstance(key, str) for key in users):
+            users = ["" if key is None else _user_key(key) for key in users]
+        frame = pl.DataFrame({user: [key or None for key in users]}, schema={user: pl.String})
+    elif isinstance(users, pl.Series):
+        frame = pl.DataFrame({user: users})
+    elif users is None:
+        raise UsageError("users must be a number, a list of keys, or a file or frame with one row a user; pass one.")
+    else:
+        frame = to_polars("users", users)
+    if user in frame.columns:
+        return frame, user
+    if len(frame.columns) == 1:
+        return frame, frame.columns[0]
+    raise UsageError(f"users has no column {user!r}; name its key column like the table's.")
+
+
+def _user_key(key: object) -> str:
+    if isinstance(key, bool) or not isinstance(key, int):
+        raise UsageError(f"users has a key of type {type(key).__name__}; keys must be all whole numbers or all texts.")
+    return str(key)
+
+
+def _user_file(path: str | os.PathLike[str], user: str) -> pl.DataFrame:
+    if not os.path.exists(os.fspath(path).partition("::")[0]):
+        raise UsageError(
+            f"users must be a number, a list of keys, or a file or frame with one row a user, got {path!r}, "
+            "which is no file; pass one of these."
+        )
+    source = open_source(path)
+    frame = _fetch(source)
+    return typed_columns(frame, keep=user) if source.is_text and user in frame.columns else frame

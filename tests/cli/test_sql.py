@@ -1,0 +1,181 @@
+"""``emdp init``, ``check``, ``preview`` and ``query`` as a person runs them: output, files, exit status, underlines."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from emdp.cli import main
+
+CATALOG = """
+ledger = "city.ledger"
+[tables.visits]
+source = "visits.parquet"
+user = "user_id"
+users = "people.csv"
+space = { kind = "product", parts = [
+    { kind = "geo", lat = "lat", lon = "lon", box = [40.48, -74.26, 40.92, -73.70], unit = "km", on_invalid = "clamp" },
+    { kind = "categories", col = "category", values = ["bar", "cafe"] },
+] }
+budget = { alpha = 25.0 }
+[public.kinds]
+source = "kinds.csv"
+"""
+
+KM = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 10) AVG(DISTANCE(POINT(40.7484, -73.9857))) AS km FROM visits"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    columns = {"user_id": [1, 1, 2], "lat": [40.7, 40.8, 99.0], "lon": [-74.0, -73.9, -74.0]}
+    pl.DataFrame({**columns, "category": ["bar", "cafe", "bar"]}).write_parquet("visits.parquet")
+    pl.DataFrame({"user_id": [1, 2, 3], "plan": ["free", "pro", "pro"]}).write_csv("people.csv")
+    pl.DataFrame({"category": ["bar", "cafe"], "drinks": [1.0, 0.5]}).write_csv("kinds.csv")
+    Path("emdp.toml").write_text(CATALOG)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+def test_check_prints_the_constant_and_opens_no_ledger(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    status, out, err = run(capsys, "check", KM)
+    assert (status, err) == (0, "")
+    header, row = (line.split() for line in out.splitlines())
+    assert header[:3] == ["query", "expression", "lipschitz"]
+    assert row[0] == "km"
+    assert not (place / "city.ledger").exists()
+
+
+def test_preview_says_what_the_budget_allows_and_spends_nothing(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    status, out, _ = run(capsys, "preview", KM)
+    assert status == 0
+    header, row = (line.split() for line in out.splitlines())
+    assert header[-1] == "affordable"
+    assert row[-1] == "2"
+    assert not (place / "city.ledger").exists()
+    assert "theorem" in run(capsys, "preview", "--explain", KM)[1]
+
+
+def test_query_answers_until_the_budget_is_spent(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "query", KM)
+    assert status == 0
+    assert out.splitlines()[0].split() == ["km", "km_low", "km_high"]
+    assert "remaining alpha = 15.0" in err
+    assert run(capsys, "query", KM)[0] == 0
+    status, out, err = run(capsys, "query", KM)
+    assert (status, out) == (3, "")
+    assert "more than the budget has left" in err
+
+
+def test_a_file_and_standard_input_are_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("km.sql").write_text(f"-- how far from midtown\n{KM};\n")
+    assert run(capsys, "check", "km.sql")[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO(KM))
+    assert run(capsys, "check", "-")[0] == 0
+    status, _, err = run(capsys, "check", "absent.sql")
+    assert status == 2
+    assert "absent.sql" in err
+
+
+def test_a_batch_is_charged_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    both = f"{KM}; SELECT WITH EMD_PRIVACY OPTIONS (alpha = 10) AVG(lat) FROM visits"
+    assert run(capsys, "query", both)[0] == 0
+    history = run(capsys, "ledger", "history", "city.ledger")[1]
+    assert "Batch" in history
+    status, out, _ = run(capsys, "query", both)
+    assert (status, out) == (3, "")
+    assert run(capsys, "ledger", "history", "city.ledger")[1] == history
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_answers_go_into_files(capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    query = KM.replace("alpha = 10", "alpha = 1") + " GROUP BY category"
+    status, out, _ = run(capsys, "query", query, f"--{kind}", f"answer.{kind}")
+    assert (status, out) == (0, "")
+    if kind == "json":
+        stored = json.loads(Path("answer.json").read_text())
+        assert stored["spent"]["alpha"] == 1.0
+        rows = stored["rows"]
+    else:
+        rows = (pl.read_csv if kind == "csv" else pl.read_parquet)(f"answer.{kind}").to_dicts()
+    assert [row["category"] for row in rows] == ["bar", "cafe"]
+    assert set(rows[0]) == {"category", "km", "km_low", "km_high"}
+
+
+def test_a_batch_into_files_is_numbered(capsys: pytest.CaptureFixture[str]) -> None:
+    one = KM.replace("alpha = 10", "alpha = 1")
+    assert run(capsys, "query", f"{one};{one}", "--csv", "km.csv")[0] == 0
+    assert sorted(path.name for path in Path().glob("km*.csv")) == ["km-1.csv", "km-2.csv"]
+
+
+def test_what_cannot_be_written_is_found_before_anything_is_spent(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    status, _, err = run(capsys, "query", KM, "--csv", "absent/answer.csv")
+    assert status == 2
+    assert "cannot be written" in err
+    assert run(capsys, "query", KM, "--csv", "a.csv", "--json", "a.json")[0] == 2
+    assert run(capsys, "query", KM, "--parquet", "-")[0] == 2
+    assert not (place / "city.ledger").exists()
+
+
+def test_a_refusal_underlines_the_sql(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    text = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1)\n       AVG(FLOOR(lat)) FROM visits"
+    status, out, err = run(capsys, "query", text)
+    assert (status, out) == (2, "")
+    assert "RAMP" in err
+    lines = err.splitlines()
+    assert lines[-2].startswith("line 2 | ")
+    assert lines[-1].count("^") == len("FLOOR(lat)")
+    assert lines[-2][lines[-1].index("^") :].startswith("FLOOR(lat)")
+    assert not (place / "city.ledger").exists()
+
+
+def test_init_writes_a_catalog_whose_blanks_are_refused_until_filled(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    status, out, _ = run(capsys, "init", "visits.parquet", "--out", "new.toml")
+    assert status == 0
+    assert "blanks to fill in" in out
+    text = Path("new.toml").read_text()
+    assert 'user   = "user_id"' in text
+    assert "99" not in text
+    status, _, err = run(capsys, "check", KM, "-C", "new.toml")
+    assert status == 2
+    assert "left blank; fill in" in err
+    filled = text.replace('"FILL IN: [south, west, north, east] in degrees"', "[40.48, -74.26, 40.92, -73.70]")
+    filled = filled.replace('"FILL IN: their number, or a file with one row a user; not from the records"', "3")
+    filled = filled.replace('"FILL IN: the most that all answers may spend, per unit of d_em"', "30")
+    assert '"FILL IN' not in filled
+    Path("new.toml").write_text(filled)
+    assert run(capsys, "check", KM, "-C", "new.toml")[0] == 0
+    assert run(capsys, "init", "visits.parquet", "--out", "new.toml")[0] == 2
+    assert run(capsys, "init", "visits.parquet", "--out", "new.toml", "--force", "--users", "3")[0] == 0
+
+
+def test_public_tables_of_the_catalog_can_be_joined(capsys: pytest.CaptureFixture[str]) -> None:
+    query = (
+        "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 5) AVG(kinds.drinks) AS drinks FROM visits "
+        "JOIN kinds ON visits.category = kinds.category"
+    )
+    assert run(capsys, "query", query)[0] == 0
+
+
+def test_a_user_column_partitions_users(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "query", f"{KM} GROUP BY plan", "--json", "plans.json")
+    assert status == 0
+    assert [row["plan"] for row in json.loads(Path("plans.json").read_text())["rows"]] == ["free", "pro"]
+    assert "remaining alpha = 15.0" in err

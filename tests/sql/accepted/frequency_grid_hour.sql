@@ -1,0 +1,3 @@
+-- space: city
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)
+  FREQUENCY(GRID(EXTRACT(HOUR FROM ts), 1)) FROM visits

@@ -1,0 +1,4 @@
+-- code: concatenation
+-- underlined: category || city
+-- says: one by one
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits WHERE category || city = 'parkparis'

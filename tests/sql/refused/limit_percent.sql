@@ -1,0 +1,4 @@
+-- code: limit
+-- underlined: LIMIT 10%
+-- says: whole number
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits GROUP BY category LIMIT 10%

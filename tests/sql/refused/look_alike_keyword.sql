@@ -1,0 +1,4 @@
+-- code: look-alike
+-- underlined: ſelect
+-- says: plain letters
+ſelect AVG(price) FROM visits

@@ -1,0 +1,4 @@
+-- code: number
+-- underlined: 1e999
+-- says: range of a double
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price * 1e999) FROM visits

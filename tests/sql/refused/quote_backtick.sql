@@ -1,0 +1,4 @@
+-- code: quote
+-- underlined: `
+-- says: backtick
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(`price`) FROM visits

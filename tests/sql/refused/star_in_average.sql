@@ -1,0 +1,4 @@
+-- code: star
+-- underlined: AVG(*)
+-- says: only COUNT(*)
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(*) FROM visits

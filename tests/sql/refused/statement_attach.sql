@@ -1,0 +1,4 @@
+-- code: attach
+-- underlined: ATTACH
+-- says: ATTACH is refused
+ATTACH 'other.duckdb' AS other

@@ -1,0 +1,4 @@
+-- code: transaction
+-- underlined: BEGIN TRANSACTION
+-- says: BEGIN TRANSACTION is refused
+BEGIN TRANSACTION

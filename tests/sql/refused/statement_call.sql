@@ -1,0 +1,4 @@
+-- code: call
+-- underlined: CALL
+-- says: CALL is refused
+CALL pragma_version()

@@ -1,0 +1,4 @@
+-- code: checkpoint
+-- underlined: CHECKPOINT
+-- says: CHECKPOINT is refused
+CHECKPOINT

@@ -1,0 +1,4 @@
+-- code: transaction
+-- underlined: COMMIT
+-- says: COMMIT is refused
+COMMIT

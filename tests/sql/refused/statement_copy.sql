@@ -1,0 +1,4 @@
+-- code: copy
+-- underlined: COPY
+-- says: COPY is refused
+COPY visits TO 'out.csv'

@@ -1,0 +1,4 @@
+-- code: create
+-- underlined: CREATE PERSISTENT SECRET
+-- says: CREATE PERSISTENT SECRET is refused
+CREATE PERSISTENT SECRET s (TYPE s3)

@@ -1,0 +1,4 @@
+-- code: delete
+-- underlined: DELETE
+-- says: DELETE is refused
+DELETE FROM visits

@@ -1,0 +1,4 @@
+-- code: describe
+-- underlined: DESCRIBE
+-- says: DESCRIBE is refused
+DESCRIBE visits

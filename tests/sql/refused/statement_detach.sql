@@ -1,0 +1,4 @@
+-- code: attach
+-- underlined: DETACH
+-- says: DETACH is refused
+DETACH other

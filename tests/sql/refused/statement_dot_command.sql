@@ -1,0 +1,4 @@
+-- code: statement
+-- underlined: .
+-- says: begins no statement
+.shell ls

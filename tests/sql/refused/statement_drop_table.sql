@@ -1,0 +1,4 @@
+-- code: drop
+-- underlined: DROP TABLE
+-- says: DROP TABLE is refused
+DROP TABLE visits

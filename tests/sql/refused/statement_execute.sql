@@ -1,0 +1,4 @@
+-- code: prepare
+-- underlined: EXECUTE
+-- says: EXECUTE is refused
+EXECUTE q(1)

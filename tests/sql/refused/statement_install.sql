@@ -1,0 +1,4 @@
+-- code: install
+-- underlined: INSTALL
+-- says: INSTALL is refused
+INSTALL httpfs

@@ -1,0 +1,4 @@
+-- code: load
+-- underlined: LOAD
+-- says: LOAD is refused
+LOAD httpfs

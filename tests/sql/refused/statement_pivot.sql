@@ -1,0 +1,4 @@
+-- code: pivot
+-- underlined: PIVOT
+-- says: PIVOT is refused
+PIVOT visits ON category USING AVG(price)

@@ -1,0 +1,4 @@
+-- code: pragma
+-- underlined: PRAGMA
+-- says: PRAGMA is refused
+PRAGMA database_list

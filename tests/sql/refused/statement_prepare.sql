@@ -1,0 +1,4 @@
+-- code: prepare
+-- underlined: PREPARE
+-- says: PREPARE is refused
+PREPARE q AS SELECT 1

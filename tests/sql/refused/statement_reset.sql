@@ -1,0 +1,4 @@
+-- code: set
+-- underlined: RESET
+-- says: RESET is refused
+RESET threads

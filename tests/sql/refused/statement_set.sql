@@ -1,0 +1,4 @@
+-- code: set
+-- underlined: SET
+-- says: SET is refused
+SET threads = 1

@@ -1,0 +1,4 @@
+-- code: show
+-- underlined: SHOW
+-- says: SHOW is refused
+SHOW TABLES

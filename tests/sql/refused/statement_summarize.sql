@@ -1,0 +1,4 @@
+-- code: summarize
+-- underlined: SUMMARIZE
+-- says: SUMMARIZE is refused
+SUMMARIZE visits

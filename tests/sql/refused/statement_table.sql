@@ -1,0 +1,4 @@
+-- code: table
+-- underlined: TABLE
+-- says: TABLE is refused
+TABLE visits

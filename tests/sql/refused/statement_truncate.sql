@@ -1,0 +1,4 @@
+-- code: truncate
+-- underlined: TRUNCATE
+-- says: TRUNCATE is refused
+TRUNCATE visits

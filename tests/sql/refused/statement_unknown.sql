@@ -1,0 +1,4 @@
+-- code: statement
+-- underlined: MEAN
+-- says: begins no statement
+MEAN price OF visits

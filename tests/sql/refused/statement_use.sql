@@ -1,0 +1,4 @@
+-- code: use
+-- underlined: USE
+-- says: USE is refused
+USE other

@@ -1,0 +1,4 @@
+-- code: vacuum
+-- underlined: VACUUM
+-- says: VACUUM is refused
+VACUUM

@@ -1,0 +1,4 @@
+-- code: struct
+-- underlined: {'a': price}
+-- says: values themselves
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG({'a': price}) FROM visits

@@ -1,0 +1,4 @@
+-- code: frequency-column
+-- underlined: price
+-- says: FREQUENCY(GRID(price, 1.0))
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) FREQUENCY(price) FROM visits

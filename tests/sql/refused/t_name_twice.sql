@@ -1,0 +1,4 @@
+-- code: duplicate-name
+-- underlined: AVG(lat) AS x
+-- says: x_low
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) AS x, AVG(lat) AS x FROM visits

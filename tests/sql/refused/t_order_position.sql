@@ -1,0 +1,4 @@
+-- code: position
+-- underlined: 4
+-- says: 1 entries
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits ORDER BY 4

@@ -1,0 +1,4 @@
+-- code: comparison
+-- underlined: EXTRACT(HOUR FROM ts) BETWEEN 7 AND 9
+-- says: RAMP(DISTANCE(EXTRACT(HOUR FROM ts), 8), 2, 1)
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits WHERE EXTRACT(HOUR FROM ts) BETWEEN 7 AND 9

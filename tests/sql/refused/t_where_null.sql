@@ -1,0 +1,4 @@
+-- code: null
+-- underlined: NULL
+-- says: IS NULL
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits WHERE plan = NULL

@@ -1,0 +1,4 @@
+-- code: sample
+-- underlined: TABLESAMPLE RESERVOIR(20 ROWS) REPEATABLE (3)
+-- says: guarantee counts
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits TABLESAMPLE RESERVOIR(20 ROWS) REPEATABLE (3)

@@ -1,0 +1,4 @@
+-- code: sample
+-- underlined: USING SAMPLE 10 ROWS
+-- says: guarantee counts
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits USING SAMPLE 10 ROWS

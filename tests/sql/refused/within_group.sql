@@ -1,0 +1,4 @@
+-- code: within-group
+-- underlined: PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price)
+-- says: QUANTILE
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price) FROM visits
