@@ -74,6 +74,15 @@ def test_public_groups_of_users_have_their_own_number_and_one_price(tmp_path: Pa
     assert [mechanism.sensitivity for mechanism in answer.mechanisms] == pytest.approx([20 / 2, 20 / 2])
 
 
+def test_rows_are_sorted_by_what_the_frame_shows(tmp_path: Path) -> None:
+    with emdp.testing.seeded(3), opened(tmp_path) as session:
+        answer = session.sql(
+            f"{HEADER} kind, SHARE() AS s FROM visits GROUP BY kind ORDER BY s_low DESC, kind LIMIT 2 OFFSET 1"
+        )
+        assert len(answer.frame) == 2
+        assert answer.frame["s_low"].is_sorted(descending=True)
+
+
 def test_a_batch_is_one_charge_and_all_or_nothing(tmp_path: Path) -> None:
     text = f"{HEADER} AVG(x) AS a FROM visits; {HEADER} FREQUENCY(kind) FROM visits;"
     with opened(tmp_path) as session:

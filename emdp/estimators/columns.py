@@ -254,6 +254,11 @@ class Rows:
     cells: int
     names: tuple[str, ...]
 
+    @property
+    def sortable(self) -> tuple[str, ...]:
+        """All columns of the frame: keys, items, and the ends of the items' intervals."""
+        return (*self.names, *(f"{column.name}{end}" for column in self.columns for end in ("_low", "_high")))
+
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the answer with intervals; see :class:`emdp.expressions.columns.Finisher`.
 

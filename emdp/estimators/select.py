@@ -105,7 +105,7 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
         event=parallel_event(noise.mechanisms, kind),
         columns=_planned(needs, columns, values, places, shares, noise, query, sizes),
         choice=_choice(noise, needs, shares),
-        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.names),
+        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
         notes=_notes(query, needs, sizes),
     )
 

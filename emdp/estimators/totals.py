@@ -147,7 +147,7 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
         event=parallel_event(mechanisms, UserDP(0.0)),
         columns=tuple(preview.column(part, column) for part, column in zip(layout.parts, columns, strict=True)),
         choice=chosen.text,
-        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.names),
+        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
         notes=_notes(query, layout),
     )
 
