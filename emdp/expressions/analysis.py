@@ -25,6 +25,12 @@ __all__ = [
     "truncated_parts",
 ]
 
+REMEMBERED = "_leaf_bounds"
+"""Where a space keeps what was found of leaves, beside its fields as a cached property does."""
+
+MOST_REMEMBERED = 512
+"""Leaves that a space remembers; then it begins anew."""
+
 
 def analyse(expression: Expression, space: Space) -> Analysis:
     """Return the constants (one a part), range and rounding error of an expression, by structure (EMD 2).
@@ -177,7 +183,8 @@ class _Sweep:
         parts = held_parts(nodes, domain)
         for node in nodes:
             operands = tuple(self.known[id(operand)] for operand in node.operands)
-            analysis = _with_range(_finite(node, node.bounds_on(domain, operands)), scales)
+            bounds = node.bounds_on(domain, operands) if operands else _leaf_bounds(node, domain)
+            analysis = _with_range(_finite(node, bounds), scales)
             for part in parts:
                 if self._names(node, part, domain):
                     analysis = tightened(analysis, self._hold(node, part, domain))
@@ -199,6 +206,22 @@ class _Sweep:
             cases[position] = _finite(node, node.bounds_on(fixed, operands))
             self.held[id(node), part.index, position] = cases[position]
         return combined(part, cases)
+
+
+def _leaf_bounds(node: Expression, domain: Domain) -> Analysis:
+    """Return a leaf's bounds, remembered by the space: a distance to a word looks at every word of an embedding.
+
+    Nodes are told apart by identity, since equal labels such as 1 and true are none of one another.
+    """
+    known: dict[int, tuple[Expression, Analysis]] = vars(domain.space).setdefault(REMEMBERED, {})
+    found = known.get(id(node))
+    if found is not None and found[0] is node:
+        return found[1]
+    bounds = node.bounds_on(domain, ())
+    if len(known) >= MOST_REMEMBERED:
+        known.clear()
+    known[id(node)] = node, bounds
+    return bounds
 
 
 def _finite(node: Expression, analysis: Analysis) -> Analysis:

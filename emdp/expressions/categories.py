@@ -38,7 +38,7 @@ class Labelled(Leaf):
         UsageError
             If the part has no listed values or not this one, or several parts fit and ``column`` names none.
         """
-        return resolve_part(space, self._named_columns, self._positions, str(self))
+        return resolve_part(space, self._named_columns, self._positions, self)
 
     def locate_in(self, domain: Domain) -> Located[tuple[float, ...]]:
         """Return what :meth:`locate` does, asking the space only once for a domain."""

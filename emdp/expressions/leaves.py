@@ -62,7 +62,7 @@ class DistanceTo(Leaf):
 
     def locate(self, space: Space) -> Located[tuple[Floats, ...]]:
         """Return the part that the distance is of, with the encoded points."""
-        return resolve_part(space, self.column, self._encoded_points, str(self))
+        return resolve_part(space, self.column, self._encoded_points, self)
 
     def bounds_on(self, domain: Domain, operands: tuple[Analysis, ...]) -> Analysis:
         located = self.locate(domain.space)
@@ -116,7 +116,7 @@ class Dot(Leaf):
 
     def locate(self, space: Space) -> Located[Floats]:
         """Return the part that the inner product is in, with the vector as an array."""
-        return resolve_part(space, self.column, self._checked_vector, str(self))
+        return resolve_part(space, self.column, self._checked_vector, self)
 
     def bounds_on(self, domain: Domain, operands: tuple[Analysis, ...]) -> Analysis:
         located = self.locate(domain.space)
@@ -154,7 +154,7 @@ class Similarity(Leaf):
 
     def locate(self, space: Space) -> Located[Floats]:
         """Return the part that knows the label, with the label's vector."""
-        return resolve_part(space, self.column, self._vector, str(self))
+        return resolve_part(space, self.column, self._vector, self)
 
     def bounds_on(self, domain: Domain, operands: tuple[Analysis, ...]) -> Analysis:
         located = self.locate(domain.space)

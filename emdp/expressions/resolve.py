@@ -47,7 +47,7 @@ class Located(Generic[Found]):
 
 
 def resolve_part(
-    space: Space, column: tuple[str, ...] | None, fit: Callable[[Space], Found], leaf: str
+    space: Space, column: tuple[str, ...] | None, fit: Callable[[Space], Found], leaf: object
 ) -> Located[Found]:
     """Return the part that a leaf speaks of, with what ``fit`` made of it.
 
@@ -59,8 +59,8 @@ def resolve_part(
         Columns that name the part; None for the only part that fits.
     fit : callable
         Maps a part to what the leaf needs of it, or raises ``UsageError`` where the leaf means nothing there.
-    leaf : str
-        The leaf as text, for messages.
+    leaf : object
+        The leaf, whose text stands in messages: made for these alone, since it may be long.
 
     Raises
     ------

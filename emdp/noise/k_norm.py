@@ -35,7 +35,7 @@ import math
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -176,12 +176,7 @@ def k_norm_quantile(tail: float, scale: float, dimension: int) -> int:
     scale, d = check_noise_scale(scale), check_k_norm_dimension(dimension)
     if d == 1:
         return discrete_laplace_quantile(tail, scale)
-    target = _continuous_tail(tail, scale, d)
-    low, high = 0.0, _radius(target, d)  # |X_1| is at most the radius
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _marginal_tail(middle, d) > target else (low, middle)
-    return max(0, math.ceil(scale * high * (1.0 + 2.0**-50) - 0.5))
+    return _lattice_quantile(tail, scale, d)
 
 
 def k_norm_radius_quantile(tail: float, scale: float, dimension: int) -> int:
@@ -293,6 +288,16 @@ def _radius(tail: float, d: int) -> float:
     from scipy.special import gammainccinv
 
     return float(gammainccinv(d, tail))
+
+
+@lru_cache(maxsize=1024)
+def _lattice_quantile(tail: float, scale: float, d: int) -> int:
+    target = _continuous_tail(tail, scale, d)
+    low, high = 0.0, _radius(target, d)  # |X_1| is at most the radius
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _marginal_tail(middle, d) > target else (low, middle)
+    return max(0, math.ceil(scale * high * (1.0 + 2.0**-50) - 0.5))
 
 
 def _marginal_tail(x: float, d: int) -> float:

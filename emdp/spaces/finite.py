@@ -110,19 +110,29 @@ class FinitePart(Part):
         Constant ``diameter``/(smallest distance to another item); infinite where another item is at distance
         0, or cannot be told from one.
         """
-        own = self.encode_point(label)
-        row = self.natural_distances(self.all_items, own)[:, 0]
-        others = np.delete(row, self.code_of(label))
+        code = self.code_of(label)
+        if code not in self._indicators:
+            # Found once a value: it takes the distances to all others.
+            self._indicators[code] = self._indicator_of(code)
+        return self._indicators[code]
+
+    def label_values(self, items: Floats, label: Any) -> Floats:
+        """Return 1.0 where an encoded item is the listed value, else 0.0, shape (n,)."""
+        return np.asarray(items[:, 0] == self.code_of(label), dtype=np.float64)
+
+    @cached_property
+    def _indicators(self) -> dict[int, FunctionBounds]:
+        return {}
+
+    def _indicator_of(self, code: int) -> FunctionBounds:
+        row = self.natural_distances(self.all_items, np.array([[float(code)]]))[:, 0]
+        others = np.delete(row, code)
         if len(others) == 0:
             return FunctionBounds(1.0, 0.0, 1.0, 0.0)
         smallest = float(others.min())
         nearest = smallest - self._distance_error(smallest)
         lipschitz = quotient_up(self.diameter, nearest) if nearest > 0 else math.inf
         return FunctionBounds(lipschitz, 0.0, 1.0, 0.0)
-
-    def label_values(self, items: Floats, label: Any) -> Floats:
-        """Return 1.0 where an encoded item is the listed value, else 0.0, shape (n,)."""
-        return np.asarray(items[:, 0] == self.code_of(label), dtype=np.float64)
 
     def _distance_error(self, distance: float) -> float:
         """Bound on the error of a computed natural distance."""
