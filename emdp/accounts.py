@@ -16,7 +16,7 @@ import polars as pl
 from emdp.checks import check_unit_interval
 from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Account, Budget, Event, Guarantee, convert, event_from_json, price_batch
+from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, convert, event_from_json, price_batch
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["Accounts", "make_budgets", "space_digest"]
@@ -123,15 +123,15 @@ class Accounts:
         BudgetExceededError
             If a budget does not.
         """
-        accounts: dict[str, Account] = {}
         for budget, priced, _ in self._priced(list(events)):
-            kind = budget.guarantee.kind_name
-            accounts[kind] = (accounts.get(kind) or self.account(budget)).charge(priced)
+            self.account(budget).charge(priced)
 
     def charge_all(self, charges: Sequence[tuple[Event, Mapping[str, Any]]]) -> list[Entry]:
         """Charge events that were fixed together, each to the budget that pays it, durably, before this returns.
 
-        One entry for each budget and kind of event pays for all of these.
+        One entry pays for all that a budget pays. An entry is written only if every budget that is still to be
+        charged covers its events at that moment; so nothing is written if one does not, unless another process
+        spends between two entries, and then what is charged buys nothing.
 
         Parameters
         ----------
@@ -146,36 +146,33 @@ class Accounts:
         Raises
         ------
         BudgetExceededError
-            If a budget does not cover its events; nothing is written to that budget then.
+            If a budget does not cover its events.
         """
         entries: dict[int, Entry] = {}
-        for budget, priced, members in self._priced([event for event, _ in charges]):
+        priced = self._priced([event for event, _ in charges])
+        for place, (budget, event, members) in enumerate(priced):
             own = [charges[member][1] for member in members]
             payload = {
                 **own[0],
                 "query": ";\n".join(description["query"] for description in own),
-                "event": priced.to_json(),
+                "event": event.to_json(),
                 "budget": budget.guarantee.kind_name,
             }
-            admit = partial(self._admit, budget=budget, event=priced)
+            admit = partial(self._admit, due=[(payer, cost) for payer, cost, _ in priced[place:]])
             entry = self.ledger.append("charge", self.name, payload, admit=admit)
             entries.update(dict.fromkeys(members, entry))
         return [entries[position] for position in range(len(charges))]
 
     def _priced(self, events: Sequence[Event]) -> list[tuple[Budget, Event, list[int]]]:
-        """Return, for each budget that pays and each kind of its events, one event for all of them, and which they are.
-
-        Events of different kinds make no batch, so each kind is an entry of its own.
-        """
-        members: dict[tuple[str, str], list[int]] = {}
+        """Return, for each budget that pays, one event for all that it pays, and which these are."""
+        members: dict[str, list[int]] = {}
         payers = [self.payer(event) for event in events]
-        for position, (event, payer) in enumerate(zip(events, payers, strict=True)):
-            key = payer.guarantee.kind_name, event.guarantee.kind_name
-            members.setdefault(key, []).append(position)
+        for position, payer in enumerate(payers):
+            members.setdefault(payer.guarantee.kind_name, []).append(position)
         priced = []
         for own in members.values():
-            chosen = [events[position] for position in own]
-            priced.append((payers[own[0]], chosen[0] if len(own) == 1 else _batch(chosen), own))
+            payer, chosen = payers[own[0]], [events[position] for position in own]
+            priced.append((payer, chosen[0] if len(own) == 1 else _batch(_of_one_kind(chosen, payer)), own))
         return priced
 
     def is_validated(self, key: Mapping[str, Any]) -> bool:
@@ -221,18 +218,32 @@ class Accounts:
         with suppress(_AlreadyDeclaredError):
             self.ledger.append("budget", self.name, payload, admit=admit)
 
-    def _admit(self, entries: Sequence[Entry], *, budget: Budget, event: Event) -> None:
+    def _admit(self, entries: Sequence[Entry], *, due: Sequence[tuple[Budget, Event]]) -> None:
         declared = _declared(entries)
         if declared is None:
             raise LedgerError(f"the ledger holds no budget for table {self.name!r}; open the session again.")
         # The ledger may have been exchanged since the session was opened.
         _check_budgets(declared, self._declaration, self.name)
         _check_identity(declared, self._declaration, self.name)
-        self.account(budget, entries).charge(event)
+        for budget, event in due:
+            self.account(budget, entries).charge(event)
 
 
 class _AlreadyDeclaredError(Exception):
     """The ledger holds the same budget already; raised inside a transaction to leave it unchanged."""
+
+
+def _of_one_kind(events: Sequence[Event], payer: Budget) -> list[Event]:
+    """Return events of one kind as they are, and of several kinds all as what they cost their budget."""
+    kind = payer.guarantee.kind
+    if len({event.guarantee.kind for event in events}) == 1:
+        return list(events)
+    return [
+        event
+        if event.guarantee.kind == kind
+        else GuaranteeEvent(convert(event.guarantee, kind), f"{type(event).__name__}, converted", event.slack_epsilon)
+        for event in events
+    ]
 
 
 def _batch(events: Sequence[Event]) -> Event:

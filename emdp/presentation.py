@@ -32,6 +32,7 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
         "assumptions": (*ASSUMPTIONS, f"a public user without records counts with {_neutral(table)}"),
         "notes": plan.notes,
         "finisher": plan.finisher,
+        "cap": plan.aggregation.cap,
     }
 
 

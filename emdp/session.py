@@ -146,7 +146,8 @@ class Session:
     def sql_batch(self, text: str) -> tuple[Answer, ...]:
         """Answer several SQL statements, fixed in advance, for one price; ``;`` stands between them.
 
-        All are checked and priced before anything is computed, and charged together: either all are paid or none.
+        All are checked and priced before anything is computed, and charged together: either all are paid or none (with
+        two budgets there is an instant between the two charges; a crash then leaves the first, and no answer).
 
         Parameters
         ----------
@@ -156,7 +157,7 @@ class Session:
         Returns
         -------
         tuple of Answer
-            In order; each says what its own release guarantees, and all name the entry that paid for all of them.
+            In order; each says what its own release guarantees. Those that one budget pays name the same entry.
 
         Raises
         ------

@@ -1,5 +1,6 @@
 """What leaves a session: noisy rows with the promise that holds for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +38,8 @@ class Answer(Description):
     Attributes
     ----------
     frame : polars.DataFrame
-        One row a group, cell or quantile level, with its keys first; for each column of the query its value,
-        ``<name>_low`` and ``<name>_high`` (95 %).
+        One row a group, cell or quantile level, with its keys first unless the select list has them elsewhere; for
+        each column of the query its value, ``<name>_low`` and ``<name>_high`` (95 %).
     guarantee : Guarantee
         What holds for this release.
     noise : AdditiveMechanism
@@ -47,7 +48,8 @@ class Answer(Description):
     spent : Guarantee
         What the release was charged.
     exact : dict of str to float, or to a list of float
-        The values before noise by column, under the test switch alone: a list where the answer has several rows.
+        The values before noise by column, under the test switch alone: a list where the answer has several rows,
+        all of them in their natural order, whatever ORDER BY and LIMIT say.
     """
 
     released: Released = ()
@@ -124,7 +126,8 @@ class Answer(Description):
         Returns
         -------
         polars.DataFrame
-            The answer's keys if any, then query, value, low, high; one row a value of the answer.
+            The answer's keys if any, then query, value, low, high; one row a value of the answer, in the order and
+            with the rows of ``frame``. A key that is named like one of these four is called ``key_<name>`` here.
 
         Raises
         ------
@@ -136,18 +139,13 @@ class Answer(Description):
         frame = self.finisher.frame(self.released, level, together=coverage == "all")
         names = [column.name for column in self.columns]
         taken = {name + end for name in names for end in ("", *INTERVAL_ENDS)}
-        keys = [name for name in frame.columns if name not in taken]
-        blocks = [
-            frame.select(
-                *keys,
-                pl.lit(name).alias("query"),
-                *(
-                    pl.col(name + end).cast(pl.Float64).alias(to)
-                    for end, to in zip(("", *INTERVAL_ENDS), SHOWN, strict=True)
-                ),
-            )
-            for name in names
-        ]
+        keys = _apart([series for series in frame.get_columns() if series.name not in taken])
+        blocks = []
+        for name in names:
+            # By name, not by an expression: polars reads a star or a regular expression in one.
+            ends = [frame.get_column(name + end).cast(pl.Float64) for end in ("", *INTERVAL_ENDS)]
+            query = pl.Series("query", [name] * len(frame), dtype=pl.String)
+            blocks.append(pl.DataFrame([*keys, query, *map(pl.Series.alias, ends, SHOWN)]))
         return pl.concat(blocks)
 
     def explain(self) -> str:
@@ -166,3 +164,16 @@ class Answer(Description):
     def _repr_html_(self) -> Any:
         head = "" if self.is_private else "<p>NOT PRIVATE (test switch)</p>"
         return f"{head}{self.frame._repr_html_()}<p>{self.guarantee}</p>"
+
+
+def _apart(keys: Sequence[pl.Series]) -> list[pl.Series]:
+    """Return key columns under names that the columns of intervals do not have."""
+    taken = {key.name for key in keys} | {"query", *SHOWN}
+    found = []
+    for key in keys:
+        name = key.name
+        while name in ("query", *SHOWN) or (name != key.name and name in taken):
+            name = f"key_{name}"
+        taken.add(name)
+        found.append(key.alias(name))
+    return found

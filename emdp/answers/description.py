@@ -6,7 +6,7 @@ from emdp.expressions.columns import Finisher, PlannedColumn
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Guarantee
 
-__all__ = ["DEFAULT_LEVEL", "Description"]
+__all__ = ["DEFAULT_LEVEL", "Description", "on_one_line"]
 
 DEFAULT_LEVEL = 0.95
 """Coverage of the intervals that stand in ``Answer.frame``."""
@@ -41,6 +41,8 @@ class Description:
         What a filter or group means, what was smoothed.
     finisher : Finisher
         What makes rows of released coordinates.
+    cap : int or None
+        Largest total weight of one user's records; None where every user weighs the same.
     """
 
     query: str
@@ -53,6 +55,7 @@ class Description:
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
     finisher: Finisher
+    cap: int | None
 
     def slack_caveat(self) -> str:
         """Say what rounding and floating-point sums cost (EMD 8.5), as one clause."""
@@ -72,19 +75,26 @@ class Description:
             f"guarantee    {self.guarantee}",
             f"mechanism    {self.choice}",
             f"theorem      {self.mechanisms[0].theorem}",
-            f"users        {self.users} (public); every user counts once, whatever the number of records",
+            f"users        {self.users} (public); {self._weighing()}",
             *self._noise_lines(),
         ]
         for column in self.columns:
-            lines.append(
-                f"column       {column.name} from {column.expression}: lipschitz {column.lipschitz:.6g}, "
+            written = f" = {' '.join(column.written.split())}," if column.written not in ("", column.expression) else ""
+            fact = (
+                f"column       {column.name}{written} from {column.expression}: lipschitz {column.lipschitz:.6g}, "
                 f"range [{column.low:.6g}, {column.high:.6g}], noise scale {column.noise_scale:.6g}, "
                 f"share {column.share:.3g}{f' ({column.note})' if column.note else ''}"
             )
+            lines.append(on_one_line(fact))
         lines.extend(f"note         {text}" for text in self.notes)
         lines.extend(f"assumes      {text}" for text in self.assumptions)
         lines.append(f"caveat       {self.slack_caveat()}")
         return lines
+
+    def _weighing(self) -> str:
+        if self.cap is None:
+            return "every user counts once, whatever the number of records"
+        return f"every record counts, those of one user together as at most {self.cap}"
 
     def _noise_lines(self) -> list[str]:
         unit = "d_em" if self.guarantee.level_name == "alpha" else "replaced user"
@@ -98,3 +108,12 @@ class Description:
         if len(self.groups) > FEW:
             lines.append(f"noise        and {len(self.groups) - FEW} further groups of users, by the same rule")
         return lines
+
+
+def on_one_line(text: str) -> str:
+    """Return a text with what is not printable, such as the line breaks of a quoted name, as spaces.
+
+    >>> on_one_line("a\\nb")
+    'a b'
+    """
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from emdp.answers.description import Description
+from emdp.answers.description import Description, on_one_line
+from emdp.privacy.filter import UNLIMITED
 
 __all__ = ["Preview", "PreviewedStatement"]
 
@@ -34,9 +35,10 @@ class Preview:
     Attributes
     ----------
     frame : polars.DataFrame
-        One row a column of the answers: query, expression, lipschitz, low, high, noise_scale, expected_error,
-        interval_95 (half-width), alpha (of the statement), share (of the statement's alpha), affordable (how many
-        such statements the budget still covers). Statements follow one another; ``statements`` has them apart.
+        One row a column of the answers: query, expression (as it was written), lipschitz, low, high, noise_scale,
+        expected_error, interval_95 (half-width), alpha (of the statement), share (of the statement's alpha), affordable
+        (how many such statements the budget still covers, each by itself; 2^63 - 1 of those that cost nothing).
+        Statements follow one another; ``statements`` has them apart.
     """
 
     statements: tuple[PreviewedStatement, ...]
@@ -47,7 +49,7 @@ class Preview:
         rows = [
             {
                 "query": column.name,
-                "expression": column.expression,
+                "expression": on_one_line(" ".join(column.written.split()) or column.expression),
                 "lipschitz": column.lipschitz,
                 "low": column.low,
                 "high": column.high,
@@ -69,7 +71,8 @@ class Preview:
         for statement in self.statements:
             lines = statement.explain_lines()
             if statement.affordable is not None:
-                lines.append(f"affordable   {statement.affordable} such queries")
+                is_free = statement.affordable >= UNLIMITED
+                lines.append(f"affordable   {'any number of' if is_free else statement.affordable} such queries")
             blocks.append("\n".join(lines))
         return "\n\n".join(blocks)
 

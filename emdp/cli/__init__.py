@@ -1,9 +1,11 @@
 """The command line ``emdp``: one command a file; the only part of the package that prints or exits."""
 
+import io
 import os
+import signal
 import sys
 
-from emdp.errors import EmdpError
+from emdp.errors import EmdpError, UsageError
 
 __all__ = ["main"]
 
@@ -22,6 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         from emdp.cli.app import app
 
+        _prepare()
         try:
             app(args=arguments)
         finally:
@@ -41,3 +44,16 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print("emdp: interrupted; what was charged stays charged, nothing else was changed.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
+
+
+def _prepare() -> None:
+    """See to it that what is charged can be shown, and that Ctrl-C ends what waits for the keyboard."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed, so no answer could be shown; open it, or send it to a file.")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name that the terminal's encoding lacks must not cost an answer.
+            stream.reconfigure(errors="backslashreplace")
+    if hasattr(signal, "siginterrupt"):
+        # Polars' own handler restarts a read that Ctrl-C broke off, so that a prompt would go on waiting.
+        signal.siginterrupt(signal.SIGINT, True)

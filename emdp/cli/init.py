@@ -43,15 +43,16 @@ def run(
 
     opened = open_source(source)
     schema = opened.schema()
-    if user is not None and user not in schema:
-        raise UsageError(f"--user {user!r} is no column of the source; name one of {', '.join(map(repr, schema))}.")
+    _check_user(user, schema)
     place = Path(out)
     if place.exists() and not force:
         raise UsageError(f"--out {out!r} exists; pass another path, or --force to replace it.")
     if user is None:
         user = _guess(schema, USERS) or _asked("column that says whose record a row is")
+        _check_user(user, schema)
     if users is None:
         users = _asked("number of public users, or a file with one row a user")
+    _check_users(users)
     text = starter_catalog(_beside(source, place), opened, name=name, user=user, users=users)
     try:
         place.write_text(text, encoding="utf-8")
@@ -94,6 +95,22 @@ def starter_catalog(path: str, source: "Source", *, name: str | None, user: str 
     return "\n".join(lines)
 
 
+def _check_user(user: str | None, schema: Mapping[str, str]) -> None:
+    if user is not None and user not in schema:
+        raise UsageError(f"--user {user!r} is no column of the source; name one of {', '.join(map(repr, schema))}.")
+
+
+def _check_users(users: str | None) -> None:
+    """Refuse what looks like a number and is no count: a catalog would take it for a file."""
+    if users is None or users.isdecimal():
+        return
+    try:
+        float(users)
+    except ValueError:
+        return
+    raise UsageError(f"--users {users!r} is no whole number of users; write it in digits, or pass a file of keys.")
+
+
 def _space(schema: Mapping[str, str], user: str | None) -> str:
     parts = []
     lat, lon = _guess(schema, LATITUDES), _guess(schema, LONGITUDES)
@@ -108,10 +125,10 @@ def _space(schema: Mapping[str, str], user: str | None) -> str:
             f'high = "{BLANK}: greatest value" }}'
         )
     if not parts:
-        return f'{{ kind = "{BLANK}: geo, interval, cycle, categories, words, ...; queries/README.md has examples" }}'
+        return f'{{ kind = "{BLANK}: geo, interval, cycle, categories, words, ...; README.md lists them" }}'
     if len(parts) == 1:
         return parts[0]
-    return f'{{ kind = "product", parts = [{", ".join(parts)}] }}'
+    return "\n".join(['{ kind = "product", parts = [', *(f"    {part}," for part in parts), "] }"])
 
 
 def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
@@ -138,8 +155,11 @@ def _asked(what: str) -> str | None:
     """Return the owner's reply on a terminal; None elsewhere, or for an empty one."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    reply = typer.prompt(f"{what} (empty: later)", default="", show_default=False)
-    return str(reply).strip() or None
+    try:
+        return input(f"{what} (empty: later): ").strip() or None
+    except EOFError:
+        print()
+        return None
 
 
 def _users(users: str | None) -> str:

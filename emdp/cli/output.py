@@ -3,25 +3,30 @@
 import json
 import math
 import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from emdp.answers.description import on_one_line
 from emdp.errors import UsageError
+from emdp.privacy.filter import UNLIMITED
 
 if TYPE_CHECKING:
     import polars as pl
 
     from emdp.answers import Answer
 
-__all__ = ["Target", "choose_target", "frame_text", "write_answers"]
+__all__ = ["Target", "check_target", "choose_target", "frame_text", "preview_text", "terminal_width", "write_answers"]
 
 STANDARD_OUTPUT = "-"
 """What stands for standard output where a file is named."""
 
-WIDEST_CELL = 60
-"""Characters of a cell that are shown before it is cut."""
+WIDEST_CELL, NARROWEST_CELL = 60, 20
+"""Characters of a cell that are shown before it is cut; down to the second number where a terminal is narrow."""
 
 Target = tuple[str, str]
 """A format (csv, json or parquet) and a path."""
@@ -33,45 +38,82 @@ def choose_target(csv: str | None, json: str | None, parquet: str | None) -> Tar
     Raises
     ------
     UsageError
-        If several are given, or a file could not be written: found before anything is spent.
+        If several are given, or Parquet is to go to standard output.
     """
     given = [(kind, path) for kind, path in (("csv", csv), ("json", json), ("parquet", parquet)) if path is not None]
     if len(given) > 1:
         raise UsageError("only one of --csv, --json and --parquet may be given; pass one.")
     if not given:
         return None
-    kind, path = given[0]
-    if kind == "parquet" and path == STANDARD_OUTPUT:
+    if given[0] == ("parquet", STANDARD_OUTPUT):
         raise UsageError("--parquet needs a file, since Parquet is no text; pass its path.")
-    if path != STANDARD_OUTPUT:
-        folder = Path(path).resolve().parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
-            raise UsageError(f"--{kind} {path!r} cannot be written; pass a file in a folder that exists.")
-    return kind, path
+    return given[0]
+
+
+def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> None:
+    """Check that the files of some answers can be written: before anything is spent.
+
+    Parameters
+    ----------
+    target : Target or None
+        Where the caller wants them.
+    answers : int
+        How many there will be.
+    kept : iterable of str
+        Files, folders, patterns and databases that the catalog names: an answer replaces or joins none of them.
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be written, or shall not be.
+    """
+    if target is None or target[1] == STANDARD_OUTPUT:
+        return
+    sources = [os.path.realpath(source.partition("::")[0]) for source in kept]
+    for path in _files(target, answers):
+        place = Path(path)
+        folder = place.resolve().parent
+        is_free = folder.is_dir() and os.access(folder, os.W_OK) and not place.is_dir()
+        if not is_free or (place.exists() and not os.access(place, os.W_OK)):
+            raise UsageError(f"--{target[0]} {path!r} cannot be written; pass a file in a folder that exists.")
+        real = os.path.realpath(path)
+        if any(real == source or fnmatchcase(real, source) or Path(source) in Path(real).parents for source in sources):
+            raise UsageError(f"--{target[0]} {path!r} belongs to what the catalog names; pass another file.")
 
 
 def write_answers(answers: "Sequence[Answer]", target: Target | None) -> None:
     """Write answers to where the caller wants them: one table, file or list entry a statement."""
     if target is None:
         for number, answer in enumerate(answers):
-            print(("\n" if number else "") + frame_text(answer.frame))
+            print(("\n" if number else "") + frame_text(answer.frame, width=terminal_width()))
         return
     kind, path = target
     if kind == "json":
         entries = [_as_json(answer) for answer in answers]
-        text = json.dumps(entries[0] if len(entries) == 1 else entries, indent=2, ensure_ascii=False)
+        text = json.dumps(entries[0] if len(entries) == 1 else entries, indent=2, ensure_ascii=False, default=_plain)
         _write_text(path, text + "\n")
         return
-    for number, answer in enumerate(answers, start=1):
-        own = path if len(answers) == 1 else _numbered(path, number)
+    for own, answer in zip(_files(target, len(answers)), answers, strict=True):
         if kind == "parquet":
             answer.frame.write_parquet(own)
         else:
-            _write_text(own, answer.frame.write_csv())
+            _write_text(own, _as_csv(answer.frame))
 
 
-def frame_text(frame: "pl.DataFrame") -> str:
+def terminal_width() -> int | None:
+    """Return how many columns the terminal has; None where standard output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def frame_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
     """Return a frame as aligned columns of text: numbers with six digits, to the right.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Rows of an answer or a preview.
+    width : int, optional
+        Columns of the terminal: long texts are cut where that helps.
 
     >>> import polars as pl
     >>> print(frame_text(pl.DataFrame({"kind": ["cafe", None], "km": [1.25, float("inf")]})))
@@ -79,22 +121,60 @@ def frame_text(frame: "pl.DataFrame") -> str:
     cafe  1.25
     NULL   inf
     """
+    lines = _aligned(frame, WIDEST_CELL)
+    if width is not None and (excess := max(map(_width, lines)) - width) > 0:
+        texts = (_shown(value, WIDEST_CELL) for series in frame.get_columns() for value in series.to_list())
+        cut = _aligned(frame, max(NARROWEST_CELL, max(map(len, texts), default=0) - excess))
+        lines = lines if max(map(_width, cut)) > width else cut
+    return "\n".join(lines)
+
+
+def preview_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
+    """Return a preview as text: a table, or where that does not fit into the width a block for each of its rows.
+
+    >>> import polars as pl
+    >>> print(preview_text(pl.DataFrame({"query": ["km"], "lipschitz": [67.988], "share": [1.0]}), width=20))
+    query      km
+    lipschitz  67.988
+    share      1
+    """
+    text = frame_text(frame)
+    if width is None or max(map(_width, text.splitlines())) <= width:
+        return text
+    space = max(map(len, frame.columns))
+    blocks = (
+        "\n".join(f"{name.ljust(space)}  {_shown(value, WIDEST_CELL)}" for name, value in row.items())
+        for row in frame.iter_rows(named=True)
+    )
+    return "\n\n".join(blocks)
+
+
+def _aligned(frame: "pl.DataFrame", widest: int) -> list[str]:
     columns = []
     for series in frame.get_columns():
-        cells = [series.name, *map(_shown, series.to_list())]
-        width = max(map(len, cells))
+        cells = [on_one_line(series.name), *(_shown(value, widest) for value in series.to_list())]
+        width = max(map(_width, cells))
+        space = [" " * (width - _width(cell)) for cell in cells]
         is_number = series.dtype.is_numeric()
-        columns.append([cell.rjust(width) if is_number else cell.ljust(width) for cell in cells])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+        columns.append([gap + cell if is_number else cell + gap for gap, cell in zip(space, cells, strict=True)])
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, widest: int) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = "".join(character if character.isprintable() else " " for character in str(value))
-    return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 3] + "..."
+    if isinstance(value, int) and value >= UNLIMITED:
+        return "unlimited"
+    text = on_one_line(str(value))
+    return text if len(text) <= widest else text[: widest - 3] + "..."
+
+
+def _width(text: str) -> int:
+    """Return how many places of a terminal a text takes."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def _as_json(answer: "Answer") -> dict[str, Any]:
@@ -118,11 +198,33 @@ def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _numbered(path: str, number: int) -> str:
-    if path == STANDARD_OUTPUT:
-        return path
+def _as_csv(frame: "pl.DataFrame") -> str:
+    import polars as pl
+
+    # CSV has no form of its own for these.
+    texts = [
+        pl.Series(series.name, [None if value is None else _plain(value) for value in series], dtype=pl.String)
+        if series.dtype in (pl.Binary, pl.Duration)
+        else series
+        for series in frame.get_columns()
+    ]
+    return pl.DataFrame(texts).write_csv()
+
+
+def _plain(value: Any) -> str:
+    """Return a key that is no number, text or truth value, such as a date, as text."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+
+
+def _files(target: Target, answers: int) -> list[str]:
+    """Return the file of each answer: numbered where there are several, but for JSON, which holds all of them."""
+    kind, path = target
     place = Path(path)
-    return str(place.with_name(f"{place.stem}-{number}{place.suffix}"))
+    if path == STANDARD_OUTPUT or answers == 1 or kind == "json":
+        return [path] * (1 if kind == "json" else answers)
+    return [str(place.with_name(f"{place.stem}-{number}{place.suffix}")) for number in range(1, answers + 1)]
 
 
 def _write_text(path: str, text: str) -> None:

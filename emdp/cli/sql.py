@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.cli.options import TableOption
-from emdp.cli.output import choose_target, frame_text, write_answers
+from emdp.cli.output import check_target, choose_target, preview_text, terminal_width, write_answers
 from emdp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ QueryArgument = Annotated[str, typer.Argument(metavar="Q", help="SQL, or a file 
 CatalogPath = Annotated[str, typer.Option("-C", "--catalog", help="Catalog that has the table.")]
 DetailOption = Annotated[bool, typer.Option("--explain", help="Print the whole derivation, a line a fact.")]
 
-SUFFIXES = (".sql", ".txt")
-"""Endings by which an argument is taken for a file."""
+SUFFIXES, BEGINNINGS = (".sql", ".txt"), ("select", "with", "--", "/*")
+"""Endings by which an argument with spaces is taken for a file, and beginnings by which it is not."""
 
 CHECKED = ("query", "expression", "lipschitz", "low", "high", "noise_scale", "expected_error", "interval_95", "share")
 """Columns that need no budget: what a check prints."""
@@ -81,7 +81,7 @@ def query(
     text = _read_query(q)
     loaded, name = _table_of(text, catalog, table)
     # What is refused must not so much as make a ledger.
-    plan_request(text, loaded.names(name))
+    check_target(target, len(plan_request(text, loaded.names(name))), _kept(loaded))
     with loaded.session(name) as session:
         answers = session.sql_batch(text)
         write_answers(answers, target)
@@ -107,9 +107,17 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
         if len(preview.statements) > 1:
             print(f"{'' if number == 1 else chr(10)}statement {number}")
         frame = Preview((statement,)).frame
-        print(frame_text(frame if columns is None else frame.select(*columns)))
-        for note in (*(column.note for column in statement.columns if column.note), *statement.notes):
+        print(preview_text(frame if columns is None else frame.select(*columns), width=terminal_width()))
+        assumed: dict[str, list[str]] = {}
+        for column in statement.columns:
+            if column.note:
+                assumed.setdefault(column.note, []).append(column.name)
+        for note, named in assumed.items():
+            print(f"note: {', '.join(named)}: {note}", file=sys.stderr)
+        for note in statement.notes:
             print(f"note: {note}", file=sys.stderr)
+    if len(preview.statements) > 1 and columns is None:
+        print("note: affordable counts each statement by itself, not the batch", file=sys.stderr)
 
 
 def has_charges(ledger: str, table: str) -> bool:
@@ -124,17 +132,35 @@ def has_charges(ledger: str, table: str) -> bool:
 
 def _read_query(q: str) -> str:
     if q == "-":
-        return sys.stdin.read()
-    is_path = "\n" not in q and (q.lower().endswith(SUFFIXES) or Path(q).is_file())
-    if not is_path:
-        return q
+        if sys.stdin is None:
+            raise UsageError("Q is -, but standard input is closed; pass SQL or a file of it.")
+        # What is no text of the input's encoding stands as lone surrogates, which the parser refuses.
+        return sys.stdin.read().removeprefix("\ufeff")
+    if not _is_path(q):
+        return q.removeprefix("\ufeff")
     try:
         return Path(q).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise UsageError(
             f"Q names the file {q!r}, which cannot be read ({reason}); pass SQL or a file of it."
         ) from None
+
+
+def _kept(catalog: "Catalog") -> list[str]:
+    """Return the paths that a catalog names, and its own."""
+    entries = [*catalog.tables.values(), *catalog.public_tables.values()]
+    named = [entry.get(key) for entry in entries for key in ("source", "users")]
+    paths = [os.path.join(catalog.path.parent, path) for path in named if isinstance(path, str)]
+    return [str(catalog.path), catalog.ledger_path, *paths]
+
+
+def _is_path(q: str) -> bool:
+    """Say whether an argument names a file: one that exists, or what no statement looks like."""
+    if "\n" in q or not q.strip():
+        return False
+    is_named = q.lower().endswith(SUFFIXES) and not q.lstrip().lower().startswith(BEGINNINGS)
+    return is_named or not any(map(str.isspace, q)) or os.path.lexists(q)
 
 
 def _table_of(text: str, path: str, table: str | None) -> "tuple[Catalog, str]":

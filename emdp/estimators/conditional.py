@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from emdp.errors import UsageError
+from emdp.estimators.sizes import check_values
 from emdp.expressions.analysis import analyse, final_lipschitz
 from emdp.expressions.arithmetic import Multiply, Subtract
 from emdp.expressions.nodes import Constant, Expression
@@ -187,6 +188,7 @@ class _Spread:
     def of(cls, item: Item, space: Space) -> "_Spread":
         expression = _expression(item)
         known = analyse(expression, space)
+        check_values(known, str(expression))
         middle = 0.5 * known.low + 0.5 * known.high
         centred = expression if middle == 0 else Subtract(expression, Constant(middle))
         half = max(add_up(known.high, -middle), add_up(middle, -known.low))
@@ -197,6 +199,7 @@ class _Spread:
 def _plain(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
     place = values.place(ONE if item.kind == "share" else _expression(item))
     known = analyse(values.expressions[place], space)
+    check_values(known, str(values.expressions[place]))
     ends = (known.low, known.high)
     if query.groups:
         ends = (min(ends[0], 0.0), max(ends[1], 0.0))

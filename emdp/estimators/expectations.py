@@ -1,5 +1,13 @@
-"""What a preview says of each item: noise and errors from public numbers, for quotients under a stated assumption."""
+"""What a preview says of each item: noise and errors from public numbers, for quotients under a stated assumption.
 
+Errors are taken to first order in the noise. Every mean that is divided, squared or both is assumed a quarter of its
+public range above the middle of that range, and a variance at half of its largest; these are the places for which
+:mod:`emdp.estimators.conditional` weighs the noise, so that with ``m`` the middle, ``h`` half of the range and ``D``
+the share of the chosen records a quotient has the error ``(Z_N - (h/2) Z_D)/D`` and a variance the error ``(Z_B - h Z_A
+- (h^2/4) Z_D)/D`` (without ``Z_D`` and ``D = 1`` where nothing is divided).
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,8 +16,9 @@ from emdp.estimators.columns import Draw, OutputColumn
 from emdp.estimators.conditional import Needed
 from emdp.estimators.joint_noise import JointNoise
 from emdp.expressions.columns import PlannedColumn
+from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
 
-__all__ = ["PREVIEW_LEVEL", "WHERE_SHARE", "Outlook"]
+__all__ = ["PREVIEW_LEVEL", "WHERE_SHARE", "Outlook", "expected_absolute"]
 
 PREVIEW_LEVEL = 0.95
 """Coverage of the interval whose half-width a preview shows."""
@@ -17,13 +26,16 @@ PREVIEW_LEVEL = 0.95
 WHERE_SHARE = 0.5
 """Share of the records' weight that a filter is taken to choose in a preview, since nothing is known of it."""
 
+_APART = 1.0 + 2.0**-10
+# Scales that are nearer are moved apart by this factor, so that partial fractions keep their digits.
+
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """A statement before its data: one cell with typical values, under the noise of the smallest group of users.
+    """A statement before its data: one cell with assumed values, under the noise of the smallest group of users.
 
-    Every value is taken in the middle of its public range, the share of a condition to be the same in all groups of
-    records, and half of that where records are filtered too. A larger share has errors smaller in proportion.
+    The share of a condition is taken to be the same in all groups of records, and half of that where records are
+    filtered too. A larger share has errors smaller in proportion. The module says what is assumed of the means.
 
     Parameters
     ----------
@@ -31,15 +43,15 @@ class Outlook:
         The noise.
     places : mapping of int to int
         For each value that has noise its number among these.
-    typical : tuple of Fraction
-        For each of these the number that is assumed.
+    known : mapping of int to float
+        For each value that has none its number in the first cell.
     share : float
         The share that is assumed, in (0, 1].
     """
 
     noise: JointNoise
     places: Mapping[int, int]
-    typical: tuple[Fraction, ...]
+    known: Mapping[int, float]
     share: float
 
     def column(
@@ -63,21 +75,17 @@ class Outlook:
             Numbers of users of the groups.
         """
         low, high = self._range(need, sizes)
-        name = need.item.name
+        name, written = need.item.name, need.item.text
         if not column.is_noisy:
-            return PlannedColumn(name, text, lipschitz, low, high, 0.0, 0.0, 0.0, share=0.0)
-        widest = self.noise.widest
-        expected = column.estimates(Draw(self.typical, 1, widest), 0, PREVIEW_LEVEL)[0]
-        is_quotient = need.denominator is not None and need.denominator in self.places
-        share = self.share if is_quotient else 1.0
-        moved = [(self.places[value], weight) for value, weight in need.weights if value in self.places]
-        error = (
-            sum(weight / self.noise.scales[place] for place, weight in moved) * widest.expected_absolute_error / share
-        )
+            return PlannedColumn(name, text, lipschitz, low, high, 0.0, 0.0, 0.0, share=0.0, written=written)
+        widest, share = self.noise.widest, self._share(need)
+        expected = column.estimates(Draw(self._typical(need, share), 1, widest), 0, PREVIEW_LEVEL)[0]
+        divisor = share
         if need.item.kind == "stddev" and need.half > 0:
-            error /= 2.0 * float(expected.value or need.half)
-        if need.ranges and not column.is_linear:
-            error = min(error, high - low)
+            divisor *= 2.0 * math.sqrt(0.5) * need.half
+        scales = self.noise.scales
+        moved = [(self.places[value], weight) for value, weight in need.weights if value in self.places]
+        error = expected_absolute(widest, [weight / scales[place] for place, weight in moved]) / divisor
         leading = self.places.get(need.values[-1])
         return PlannedColumn(
             name,
@@ -85,12 +93,33 @@ class Outlook:
             lipschitz,
             low,
             high,
-            noise_scale=0.0 if leading is None else widest.scale / self.noise.scales[leading] / share,
-            expected_error=error,
+            noise_scale=0.0 if leading is None else widest.scale / scales[leading] / divisor,
+            expected_error=error if column.is_linear else min(error, high - low),
             interval_95=0.5 * (expected.high - expected.low),
             share=part,
-            note=self._note(need, is_quotient, expected.value is None, sizes),
+            note=self._note(need, column, expected.value is None, sizes),
+            written=written,
         )
+
+    def _share(self, need: Needed) -> float:
+        if need.denominator is None:
+            return 1.0
+        return self.share if need.denominator in self.places else self.known[need.denominator] or 1.0
+
+    def _typical(self, need: Needed, share: float) -> tuple[Fraction, ...]:
+        """Return the coordinates of one cell in which this item's means stand where the module says."""
+        typical = [Fraction(0)] * len(self.places)
+        wanted: tuple[float, ...] = ()
+        if need.item.kind == "avg":
+            wanted = (float(sum(need.centres)) + 0.5 * need.half,)
+        elif len(need.values) == 2:
+            wanted = (0.5 * need.half, 0.75 * need.half**2)
+        for value, centre, mean in zip(need.values, need.centres, wanted, strict=False):
+            if value in self.places:
+                typical[self.places[value]] = (Fraction(mean) - centre) * Fraction(share)
+        if need.denominator is not None and need.denominator in self.places:
+            typical[self.places[need.denominator]] = Fraction(share)
+        return tuple(typical)
 
     def _range(self, need: Needed, sizes: Sequence[int]) -> tuple[float, float]:
         if need.item.kind == "users":
@@ -98,14 +127,45 @@ class Outlook:
         low, high = need.ranges[-1]
         return (low, high) if need.item.kind != "stddev" else (0.0, need.half)
 
-    def _note(self, need: Needed, is_quotient: bool, is_null: bool, sizes: Sequence[int]) -> str:
+    def _note(self, need: Needed, column: OutputColumn, is_null: bool, sizes: Sequence[int]) -> str:
         notes = []
         if len(set(sizes)) > 1:
             notes.append(f"for the smallest group, of {min(sizes)} users")
-        if is_quotient:
+        if need.denominator is not None and need.denominator in self.places:
             notes.append(f"if the chosen records have a share of {self.share:.3g}")
             if is_null:
                 notes.append("which is within its own noise, so that the answer would be NULL")
+        if not column.is_linear:
+            notes.append("with a mean a quarter of the range from its middle")
         if need.item.kind in ("variance", "stddev"):
-            notes.append("at half of the largest variance")
-        return ", ".join(notes)
+            notes.append("and half of the largest variance")
+        return f"errors {', '.join(notes)}" if notes else ""
+
+
+def expected_absolute(mechanism: AdditiveMechanism, weights: Sequence[float]) -> float:
+    """Return the mean absolute value of a weighted sum of a mechanism's coordinates.
+
+    For Gaussian noise it is that of one coordinate times the 2-norm of the weights. For Laplace noise of different
+    scales ``a_i`` the characteristic function ``prod 1/(1 + a_i^2 t^2)`` is ``sum A_i/(1 + a_i^2 t^2)`` in partial
+    fractions, so it is ``sum A_i a_i``; scales within a thousandth of one another are moved apart by that. Coordinates
+    of other noise are taken one by one, where there are several an upper bound.
+
+    >>> from emdp.mechanisms import LaplaceMechanism
+    >>> noise = LaplaceMechanism(sensitivity=1.0, alpha=1.0, dimension=3)
+    >>> expected_absolute(noise, [2.0]), round(expected_absolute(noise, [1.0, 1.0]), 2)
+    (2.0, 1.5)
+    """
+    unit = mechanism.expected_absolute_error
+    sizes = sorted((abs(weight) for weight in weights if weight), reverse=True)
+    if isinstance(mechanism, GaussianMechanism):
+        return unit * math.hypot(*sizes)
+    if len(sizes) < 2 or mechanism.name != "Laplace":
+        return unit * math.fsum(sizes)
+    apart = [sizes[0]]
+    for size in sizes[1:]:
+        apart.append(min(size, apart[-1] / _APART))
+    terms = []
+    for place, own in enumerate(apart):
+        others = (own**2 / (own**2 - other**2) for number, other in enumerate(apart) if number != place)
+        terms.append(own * math.prod(others))
+    return unit * math.fsum(terms)

@@ -126,7 +126,8 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
         noise_scale=widest.scale,
         expected_error=widest.expected_absolute_error,
         interval_95=widest.interval_half_width(0.95),
-        note=f"in a group of {min(sizes)} users, the smallest" if len(set(sizes)) > 1 else "",
+        note=f"errors in a group of {min(sizes)} users, the smallest" if len(set(sizes)) > 1 else "",
+        written=query.written,
     )
     return Plan(
         aggregation=aggregation,

@@ -230,7 +230,7 @@ def joint_noise(
     best = found[0]
     made = {n: build(best.kind, best.scales, best.constant, n) for n in set(sizes) - {smallest}}
     made[smallest] = best.mechanism
-    return JointNoise(best.scales, tuple(made[n] for n in sizes), _text(found, sensitivity, wants))
+    return JointNoise(best.scales, tuple(made[n] for n in sizes), _text(found, sensitivity, wants, denominator))
 
 
 def _kinds(spending: Spending, dimension: int, is_linear: bool) -> list[type[AdditiveMechanism]]:
@@ -253,10 +253,10 @@ def _kinds(spending: Spending, dimension: int, is_linear: bool) -> list[type[Add
     return kinds
 
 
-def _text(found: Sequence[_Candidate], sensitivity: Sensitivity, wants: Sequence[Want]) -> str:
+def _text(found: Sequence[_Candidate], sensitivity: Sensitivity, wants: Sequence[Want], denominator: int | None) -> str:
     best, *others = found
     asked = ", as asked for" if sensitivity.spending.noise != "auto" else ""
-    text = f"{best.mechanism.name} noise{asked}{_against_separate(best, sensitivity, wants)}"
+    text = f"{best.mechanism.name} noise{asked}{_against_separate(best, sensitivity, wants, denominator)}"
     if others:
         against = " and ".join(
             f"{100 * other.error / best.error:.3g} % with {other.mechanism.name}" for other in others
@@ -268,13 +268,14 @@ def _text(found: Sequence[_Candidate], sensitivity: Sensitivity, wants: Sequence
     return f"{text}."
 
 
-def _against_separate(best: _Candidate, sensitivity: Sensitivity, wants: Sequence[Want]) -> str:
+def _against_separate(
+    best: _Candidate, sensitivity: Sensitivity, wants: Sequence[Want], denominator: int | None
+) -> str:
     """Say how one draw compares with separate ones."""
     numbers = len(best.scales)
     if numbers == 1 and len(wants) == 1:
         return ""
-    columns = f"{len(wants)} columns" if len(wants) > 1 else "numerator and denominator"
-    text = f", one draw for {columns}"
+    text = f", one draw for {_drawn(numbers, wants, denominator)}"
     if best.kind is not LaplaceMechanism:
         return f"{text}: errors are {100 * best.error:.3g} % of those of separate Laplace draws"
     apart = math.fsum(scale * own for scale, own in zip(best.scales, sensitivity.changes, strict=True))
@@ -283,3 +284,11 @@ def _against_separate(best: _Candidate, sensitivity: Sensitivity, wants: Sequenc
         return f"{text}, so errors are {100 * best.error:.3g} % of theirs"
     shared = "values shared between columns and " if len(wants) > 1 else ""
     return f"{text}; with {shared}the best scales errors are {100 * best.error:.3g} % of theirs"
+
+
+def _drawn(numbers: int, wants: Sequence[Want], denominator: int | None) -> str:
+    if len(wants) > 1:
+        return f"{len(wants)} columns"
+    if denominator is None:
+        return f"{numbers} means"
+    return "numerator and denominator" if numbers == 2 else f"{numbers - 1} numerators and their denominator"

@@ -128,6 +128,7 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
             noise_scale=mechanism.scale,
             expected_error=mechanism.expected_absolute_error,
             interval_95=mechanism.interval_half_width(0.95),
+            share=1 / len(expressions),
         )
         for name, expression, entry, single in zip(names, expressions, analysis.entries, singles, strict=True)
     )

@@ -72,7 +72,8 @@ class Variance:
         high = math.nextafter(square.high - math.nextafter(nearest, -math.inf), math.inf)
         low, high = (min(max(end, 0.0), self.highest) for end in (low, high))
         if self.is_root:
-            low, high = max(math.nextafter(math.sqrt(low), -math.inf), 0.0), math.nextafter(math.sqrt(high), math.inf)
+            low = max(math.nextafter(math.sqrt(low), -math.inf), 0.0)
+            high = math.nextafter(math.sqrt(high), math.inf) if high > 0 else 0.0
         return Estimate(self._value(shift.value, square.value), low, high)
 
     def _value(self, first: Fraction, second: Fraction) -> Fraction:

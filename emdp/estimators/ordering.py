@@ -11,14 +11,19 @@ from emdp.expressions.select import Order
 
 __all__ = ["Ordered", "ordered"]
 
+SHOWN_LEVEL = 0.95
+"""Coverage of the intervals of an answer's frame, by whose columns it is ordered."""
+
 
 @dataclass(frozen=True)
 class Ordered:
     """A finisher whose rows are sorted and cut after noise.
 
     Sorting looks at released numbers and public keys alone, so it costs nothing. Rows that are equal in every key
-    keep their natural order. Which rows a limit keeps depends on the noise: the intervals of the rows that are left
-    hold each with the level stated before that choice, all of them after it where they were asked for together.
+    keep their natural order. Order and choice are those of the answer's own frame at every level: a quotient may have
+    a value at one level and none at another, and intervals of any level must belong to the rows of the answer. Which
+    rows a limit keeps depends on the noise: the intervals of the rows that are left hold each with the level stated
+    before that choice, all of them after it where they were asked for together.
 
     Parameters
     ----------
@@ -41,13 +46,21 @@ class Ordered:
         """Return the finisher's rows, sorted and cut."""
         rows = self.finisher.frame(released, level, together=together)
         if self.order:
-            rows = rows.sort(
-                [key.column for key in self.order],
-                descending=[key.is_descending for key in self.order],
-                nulls_last=[key.nulls_last for key in self.order],
-                maintain_order=True,
-            )
+            is_shown = level == SHOWN_LEVEL and not together
+            rows = rows[self._sorted(rows if is_shown else self.finisher.frame(released, SHOWN_LEVEL))]
         return rows.slice(self.offset, self.limit)
+
+    def _sorted(self, rows: pl.DataFrame) -> pl.Series:
+        """Return the numbers of the rows in the order asked for."""
+        # Under plain names: polars reads a star or a regular expression in a name to sort by.
+        keys = {f"key{place}": rows.get_column(key.column) for place, key in enumerate(self.order)}
+        frame = pl.DataFrame(keys).with_row_index("row")
+        return frame.sort(
+            list(keys),
+            descending=[key.is_descending for key in self.order],
+            nulls_last=[key.nulls_last for key in self.order],
+            maintain_order=True,
+        ).get_column("row")
 
     def exact(self, statistics: Released) -> pl.DataFrame:
         """Return all rows in their natural order: the order of the answer is that of its noisy values."""

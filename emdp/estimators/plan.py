@@ -1,7 +1,7 @@
 """Everything about a release that is settled before the data is touched."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 
@@ -102,20 +102,12 @@ def parallel_event(mechanisms: Sequence[AdditiveMechanism], kind: Guarantee) -> 
     largest = max(events, key=lambda event: event.slack_epsilon)
     level = max(event.guarantee.level for event in events)
     delta = max(event.guarantee.delta for event in events)
-    if (
-        largest.guarantee.level == level
-        and largest.guarantee.delta == delta
-        and not _has_larger_gaussian(events, largest)
-    ):
-        return largest
+    if (largest.guarantee.level, largest.guarantee.delta) == (level, delta):
+        gaussian = [event for event in events if isinstance(event, GaussianEvent)]
+        if not gaussian:
+            return largest
+        if isinstance(largest, GaussianEvent) and len(gaussian) == len(events):
+            # Composition uses mu and slack_delta apart from the level; those of equal prices differ by roundings.
+            slack_delta = max(event.slack_delta for event in gaussian)
+            return replace(largest, mu=max(event.mu for event in gaussian), slack_delta=slack_delta)
     return GuaranteeEvent(kind.at_level(level, delta), "parallel releases", largest.slack_epsilon)
-
-
-def _has_larger_gaussian(events: Sequence[Event], largest: Event) -> bool:
-    # A Gaussian event also states mu and slack_delta, which composition uses apart from the level.
-    if not isinstance(largest, GaussianEvent):
-        return any(isinstance(event, GaussianEvent) for event in events)
-    return any(
-        not isinstance(event, GaussianEvent) or event.mu > largest.mu or event.slack_delta > largest.slack_delta
-        for event in events
-    )

@@ -310,6 +310,7 @@ def _column(
         expected_error=min(reach * widest.expected_absolute_error, width),
         interval_95=min(reach * widest.interval_half_width(0.95) + ramps.step, width),
         note=f"lipschitz and noise_scale are of the distribution function; errors for an even density{chosen}{group}",
+        written=query.written,
     )
 
 

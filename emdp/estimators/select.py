@@ -26,6 +26,7 @@ from emdp.estimators.moments import Variance
 from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan, parallel_event
 from emdp.estimators.scales import Want
+from emdp.estimators.sizes import check_change, check_level
 from emdp.estimators.totals import plan_totals
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.aggregation import Aggregation, Axis
@@ -89,6 +90,7 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
     if query.cap is not None:
         return plan_totals(query, space=space, users=users)
     _check_columns(query)
+    check_level(query.spending.level)
     listed, needs = needed_values(query, space)
     sizes = (users,) if query.people is None else query.people.groups.sizes
     values = _measured(listed, query, space, len(sizes))
@@ -164,6 +166,7 @@ def _measure(expression: Expression, unfiltered: Expression, query: Select, spac
     analysis = analyse(expression, space)
     if lipschitz > 0:
         change = lipschitz if query.spending.alpha is not None else aggregation_spread(single, (1.0,), space)[0]
+        check_change(change, str(expression))
         return _Value(expression, unfiltered, analysis, lipschitz, change, None)
     if analysis.spread > ROUNDED_SPREAD * (1 + analysis.magnitude) or (
         analysis.magnitude > 0 and _splits(query, space)
@@ -276,14 +279,8 @@ def _planned(
     sizes: Sequence[int],
 ) -> tuple[PlannedColumn, ...]:
     share = 1.0 / _cells(query) * (WHERE_SHARE if query.where is not None else 1.0)
-    below = {need.denominator for need in needs}
-    typical = tuple(
-        Fraction(share)
-        if number in below
-        else Fraction(0.5 * values[number].analysis.low + 0.5 * values[number].analysis.high)
-        for number in places
-    )
-    outlook = Outlook(noise, places, typical, share)
+    known = {number: float(value.known[0]) for number, value in enumerate(values) if value.known is not None}
+    outlook = Outlook(noise, places, known, share)
     planned = []
     for need, column, part in zip(needs, columns, shares, strict=True):
         if need.lipschitz is not None:

@@ -29,10 +29,12 @@ import polars as pl
 from emdp.checks import check_count
 from emdp.errors import NotLipschitzError, UsageError
 from emdp.estimators.columns import Coordinate, Draw, Estimate, Known, Mean, OutputColumn, Rows
+from emdp.estimators.expectations import expected_absolute
 from emdp.estimators.fieller import PairLaw
 from emdp.estimators.moments import Variance
 from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan, PlannedColumn, parallel_event
+from emdp.estimators.sizes import check_level
 from emdp.estimators.totals_noise import QUOTIENTS, Layout, Part, TotalsNoise, least_noise, root_mean_square
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.aggregation import Aggregation
@@ -174,6 +176,7 @@ def _check(query: Select) -> int:
         raise UsageError("max_records_per_user has no use where no record is counted; leave it out.")
     ends = [f"{item.name}{end}" for item in query.items for end in ("", "_low", "_high")]
     check_names([*_keys(query), *ends])
+    check_level(query.spending.epsilon)
     return check_count("cap", query.cap)
 
 
@@ -252,19 +255,22 @@ class _Preview:
         low, high = self._range(part)
         text = "1" if part.item.expression is None else str(part.item.expression)
         if not column.is_noisy:
-            return PlannedColumn(part.item.name, "public", 0.0, low, high, 0.0, 0.0, 0.0, 0.0)
+            return PlannedColumn(
+                part.item.name, "public", 0.0, low, high, 0.0, 0.0, 0.0, share=0.0, written=part.item.text
+            )
         is_quotient = part.item.kind in QUOTIENTS
         count = min(self.sizes) * self.cap * self.share
         typical = [Fraction(0)] * len(part.weights)
         if is_quotient:
-            # the mean a quarter of the range above its middle
+            # the mean a quarter of the range above its middle, a variance at half of its largest
             typical[-2], typical[-1] = Fraction(count * part.half / 2), Fraction(count)
+            typical[0] = Fraction(count * part.half**2 / 4) if len(typical) == 3 else typical[0]
         values = dict(zip((place for place, _ in part.weights), typical, strict=True))
         drawn = tuple(values.get(place, Fraction(0)) for place in range(len(self.chosen.scales)))
         expected = column.estimates(Draw(drawn, 1, self.mechanism), 0, 0.95)[0]
         divisor = count if is_quotient else 1.0
-        if part.item.kind == "stddev" and expected.value:
-            divisor *= 2.0 * float(expected.value)
+        if part.item.kind == "stddev" and part.half > 0:
+            divisor *= 2.0 * math.sqrt(0.5) * part.half
         scale = self.mechanism.scale / self.chosen.scales[part.weights[0][0]]
         error = self._error(part) / divisor
         return PlannedColumn(
@@ -279,16 +285,14 @@ class _Preview:
             expected_error=min(error, high - low) if is_quotient else error,
             interval_95=0.5 * (expected.high - expected.low),
             share=part.share,
-            note=self._note(count, expected.value is None) if is_quotient else "",
+            note=self._note(part, count, expected.value is None) if is_quotient else "",
+            written=part.item.text,
         )
 
     def _error(self, part: Part) -> float:
         """Return the expected absolute value of the noise that reaches the column, before division by a count."""
-        places = [place for place, _ in part.weights]
-        if len(places) == 2:
-            law = PairLaw.of(self.mechanism, *(self.chosen.scales[place] for place in places))
-            return law.expected_absolute(part.weights[1][1])
-        return self.mechanism.expected_absolute_error * root_mean_square(part.weights, self.chosen.scales)
+        weights = [weight / self.chosen.scales[place] for place, weight in part.weights]
+        return expected_absolute(self.mechanism, weights)
 
     def _range(self, part: Part) -> tuple[float, float]:
         most = float(max(self.sizes) * self.cap)
@@ -310,10 +314,13 @@ class _Preview:
         except NotLipschitzError:
             return math.inf
 
-    def _note(self, count: float, is_null: bool) -> str:
+    def _note(self, part: Part, count: float, is_null: bool) -> str:
         text = f"if {count:.6g} records are counted, with a mean a quarter of the range from its middle"
+        if part.item.kind != "avg":
+            text += ", and half of the largest variance"
         if len(self.sizes) > 1:
             text = f"for the smallest group, of {min(self.sizes)} users, {text}"
+        text = f"errors {text}"
         return f"{text}; so few are within the noise, so that the answer would be NULL" if is_null else text
 
 

@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from emdp.estimators.sizes import check_values
 from emdp.expressions.analysis import analyse
 from emdp.expressions.arithmetic import Subtract
 from emdp.expressions.bounds import Analysis
@@ -237,6 +238,7 @@ def _layout(query: Select, space: Space, cells: int, *, is_direct: bool) -> Layo
             parts.append(Part(item, share, ((0, 1.0),) if item.kind == "count" else ()))
             continue
         known = analyse(item.expression, space)
+        check_values(known, str(item.expression))
         middle = 0.5 * known.low + 0.5 * known.high
         half = max(add_up(known.high, -middle), add_up(middle, -known.low))
         width = max(2.0 * half, _NARROWEST * known.magnitude) or 1.0

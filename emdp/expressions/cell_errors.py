@@ -77,5 +77,8 @@ def aggregation_errors(aggregation: Aggregation, space: Space, *, is_cumulative:
 
 
 def _error(known: Analysis, places: float, units: float, records: float) -> float:
+    if known.computed_low == known.computed_high == known.magnitude == known.rounding == 0:
+        # Every integer that the engine makes of the value is 0.
+        return 0.0
     computed = mul_up(records, add_up(known.rounding, mul_up(known.magnitude, places)))
     return add_up(computed, math.ldexp(units, -fixed_point_exponent(known)))

@@ -37,6 +37,8 @@ class PlannedColumn:
         Share of the statement's alpha.
     note : str
         What the two errors assume, if they depend on the data.
+    written : str
+        The column as the analyst wrote it, in SQL; empty where the expression is what was written.
     """
 
     name: str
@@ -49,6 +51,7 @@ class PlannedColumn:
     interval_95: float
     share: float = 1.0
     note: str = ""
+    written: str = ""
 
 
 class Finisher(Protocol):

@@ -202,6 +202,8 @@ class FrequencyQuery:
         As in :class:`Select`.
     name : str
         Column of the frequencies.
+    written : str
+        The aggregate as the analyst wrote it, for previews.
     """
 
     cells: Grid | LabelAxis
@@ -212,6 +214,7 @@ class FrequencyQuery:
     limit: int | None = None
     offset: int = 0
     text: str = ""
+    written: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +234,8 @@ class QuantileQuery:
         numbers by default.
     name : str
         Column of the quantiles.
+    written : str
+        The aggregate as the analyst wrote it, for previews.
     """
 
     expression: Expression
@@ -244,3 +249,4 @@ class QuantileQuery:
     limit: int | None = None
     offset: int = 0
     text: str = ""
+    written: str = ""

@@ -82,10 +82,11 @@ def _refusal(context: Context, root: Expression, node: exp.Expr, error: NotLipsc
     if reach is None or "largest double" in error.reason:
         return _other(context, bad, blamed, error)
     low, high = reach
+    how = "goes below" if _is_root(bad) else "reaches" if low <= 0 <= high else "is so wide that rounding may reach"
     return context.refusal(
         blamed,
         f"`{text}` has no bounded slope, for its {name} `{context.written(operand)}` has the range "
-        f"[{low:.6g}, {high:.6g}], which {'goes below' if _is_root(bad) else 'reaches'} 0",
+        f"[{low:.6g}, {high:.6g}], which {how} 0",
         remedy=f"keep it away from 0, as in {_kept(context, bad, operand, low, high)}",
         code="unbounded-slope",
     )

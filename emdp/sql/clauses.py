@@ -13,6 +13,7 @@ from emdp.errors import SqlError
 from emdp.sql.reasons import ARGUMENTS, DISTINCT_ON, JOINS, NODES, SUBQUERY, UNPIVOT, Reason
 from emdp.sql.spans import is_located
 from emdp.sql.statement import Statement
+from emdp.sql.words import is_plain_name, is_reserved
 
 __all__ = ["check_clauses"]
 
@@ -166,6 +167,9 @@ def _check_call(statement: Statement, node: exp.Expr) -> None:
     if not isinstance(node.this, str):
         reason = Reason("quoted-function", "the name of a function stands without quotes", "remove the quotes")
         raise _refusal(statement, node, reason)
+    if not node.this.isascii():
+        problem, remedy = f"there is no function {node.this}", "write a function of the language, in plain letters"
+        raise _refusal(statement, node, Reason("unknown-function", problem, remedy))
     if node.this.upper() == "COLUMNS":
         reason = Reason("columns", "COLUMNS stands for columns that it does not name", "name the columns")
         raise _refusal(statement, node, reason)
@@ -239,7 +243,22 @@ def _check_ordered(statement: Statement, node: exp.Expr) -> None:
         raise _refusal(statement, node, Reason("order-by-all", problem, "name them"))
 
 
+def _check_name(statement: Statement, node: exp.Expr) -> None:
+    name, parent = node.name, node.parent
+    if node.args.get("quoted"):
+        return
+    if not is_plain_name(name):
+        problem, remedy = f"`{name}` is no name", "write letters, digits and _, or the name in double quotes"
+        raise _refusal(statement, node, Reason("name", problem, remedy))
+    # Of FROM t AS LEFT JOIN u, whose alias was forgotten, sqlglot makes an inner join.
+    if is_reserved(name) and isinstance(parent, exp.Table | exp.TableAlias):
+        problem = f"`{name}` is a word of SQL, and no name without quotes"
+        raise _refusal(statement, node, Reason("reserved-word", problem, f'write "{name}", or another name'))
+
+
 def _check_var(statement: Statement, node: exp.Expr) -> None:
+    if not node.name.isascii():
+        raise _unknown(statement, node)
     if not isinstance(node.parent, exp.Extract | exp.Ordered | exp.DataTypeParam | exp.DataType | exp.Limit):
         raise _unknown(statement, node)
 
@@ -254,6 +273,7 @@ def _check_type(statement: Statement, node: exp.Expr) -> None:
 
 _CHECKS: Mapping[type[exp.Expr], Callable[[Statement, exp.Expr], None]] = {
     exp.Select: _check_select,
+    exp.Identifier: _check_name,
     exp.Star: _check_star,
     exp.Anonymous: _check_call,
     exp.Distinct: _check_distinct,

@@ -220,7 +220,9 @@ class Comparisons:
             raise self.context.refusal(
                 literal.node,
                 f"{self.context.text(literal.node)} is none of the {len(values)} values of {column.name}",
-                remedy=f"write {' or '.join(map(quoted, alike))}" if alike else f"the values are {listed(values)}",
+                remedy=f"write {' or '.join(map(quoted, alike))}"
+                if alike
+                else f"the values are {listed(map(quoted, values))}",
                 code="unlisted-value",
             )
 

@@ -1,6 +1,7 @@
 """What a translation carries along: the statement, the public names, and which part of the text made which node."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -11,8 +12,9 @@ from emdp.errors import SqlError
 from emdp.expressions.names import Names
 from emdp.expressions.nodes import Expression
 from emdp.sql.statement import Statement
+from emdp.sql.words import is_plain_name
 
-__all__ = ["Context", "listed", "near", "one_by_name", "quoted", "unwrapped"]
+__all__ = ["Context", "identifier", "listed", "near", "one_by_name", "quoted", "unwrapped"]
 
 MOST_COMPARED = 2_000
 """Most names that a misspelt one is compared with, so that a refusal stays fast beside a large vocabulary."""
@@ -82,16 +84,15 @@ def unwrapped(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def near(name: str, choices: Iterable[object]) -> tuple[str, ...]:
+def near(name: str, choices: Iterable[Found]) -> tuple[Found, ...]:
     """Return the choices that a misspelt name may have meant, the nearest first.
 
     >>> near("categry", ["category", "price"])
     ('category',)
     """
-    by_lower: dict[str, str] = {}
+    by_lower: dict[str, Found] = {}
     for choice in choices:
-        text = str(choice)
-        by_lower.setdefault(text.lower(), text)
+        by_lower.setdefault(str(choice).lower(), choice)
     candidates = list(by_lower)
     if len(candidates) > MOST_COMPARED:
         start = name.lower()[:1]
@@ -121,6 +122,18 @@ def listed(names: Iterable[object], *, nothing: str = "none") -> str:
     texts = [str(name) for name in names]
     shown = ", ".join(texts[:MOST_LISTED])
     return f"{shown} and {len(texts) - MOST_LISTED} more" if len(texts) > MOST_LISTED else shown or nothing
+
+
+def identifier(name: str) -> str:
+    """Return a column's name as it is written in SQL, in quotes where it needs them.
+
+    >>> print(identifier("price"), identifier("hour(ts)"), identifier('a"b'))
+    price hour(ts) "a""b"
+    """
+    component = re.fullmatch(r"[a-z]+\((.*)\)", name, re.DOTALL)
+    if is_plain_name(name) or (component is not None and is_plain_name(component[1])):
+        return name
+    return '"' + name.replace('"', '""') + '"'
 
 
 def quoted(value: object) -> str:

@@ -13,7 +13,7 @@ from emdp.spaces import Cycle, Geo, Interval, Space, Vector
 from emdp.sql.aggregates import expression_of
 from emdp.sql.checking import checked
 from emdp.sql.columns import ItemColumn, LookupColumn
-from emdp.sql.context import listed, unwrapped
+from emdp.sql.context import identifier, listed, unwrapped
 from emdp.sql.points import chosen_part, named_part
 from emdp.sql.scalar import Scalars
 
@@ -125,11 +125,10 @@ def _grid(scalars: Scalars, node: exp.Anonymous) -> Histogram:
 
 
 def _grid_form(part: Space) -> str:
+    names = ", ".join(map(identifier, part.columns))
     if isinstance(part, Geo):
-        return f"GRID(POINT({', '.join(part.columns)}), 1.0)"
-    return (
-        f"GRID(VECTOR[{', '.join(part.columns)}], 1.0)" if isinstance(part, Vector) else f"GRID({part.columns[0]}, 1.0)"
-    )
+        return f"GRID(POINT({names}), 1.0)"
+    return f"GRID(VECTOR[{names}], 1.0)" if isinstance(part, Vector) else f"GRID({names}, 1.0)"
 
 
 def read_quantiles(scalars: Scalars, node: exp.Anonymous) -> Quantiles:

@@ -125,7 +125,15 @@ def power(numbers: Call, base: exp.Expr, exponent: exp.Expr) -> Expression:
             remedy=f"write a constant, or EXP(({text}) * LN({own})) for a base above 0",
             code="exponent",
         )
-    return smooth.Power(numbers.number(base), value.value)
+    made = numbers.number(base)
+    if isinstance(made, Constant) and made.value < 0 and not value.value.is_integer():
+        raise numbers.context.refusal(
+            base,
+            f"a number below 0 has no power {value.value:g}",
+            remedy="write a base of at least 0, or a whole exponent",
+            code="constant-value",
+        )
+    return smooth.Power(made, value.value)
 
 
 def _clamp(numbers: Call, node: exp.Anonymous) -> Expression:

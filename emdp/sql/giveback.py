@@ -54,6 +54,7 @@ _REMEDIES: Mapping[TokenType, str] = {
     TokenType.ISNULL: "write IS NULL",
     TokenType.NOTNULL: "write IS NOT NULL",
     TokenType.OFFSET: "write LIMIT first, then OFFSET",
+    TokenType.LIMIT: "write LIMIT first, then OFFSET",
     TokenType.PIPE_GT: "write the clauses in the order of SQL",
 }
 """What to do instead, by the first token that did not come back."""

@@ -69,6 +69,13 @@ def read_grouping(
         If something is no public group, or an entry of the select list is neither aggregated nor grouped by.
     """
     context = scalars.context
+    if group is not None and not group.expressions:
+        raise context.refusal(
+            group,
+            "GROUP BY is followed by no column",
+            remedy="name the columns to group by, or leave GROUP BY out",
+            code="group-nothing",
+        )
     keys: list[tuple[Key, exp.Expr]] = []
     for node in group.expressions if group is not None else ():
         key = _key(scalars, node, entries)

@@ -73,6 +73,9 @@ def read_header(text: str, tokens: Sequence[Token], main: int) -> Header:
     reader = _Reader(text, tokens, main + 1)
     _check_place(reader, main)
     word = reader.next()
+    if word.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        problem, remedy = "the name of a guarantee stands without quotes", f"write {EXAMPLES['EMD_PRIVACY']}"
+        raise reader.refusal(word, word, "unknown-privacy", problem, remedy)
     privacy = word.text.upper() if word.text.isascii() else ""
     if privacy not in OPTIONS:
         problem = f"there is no guarantee named `{word.text}`"

@@ -171,7 +171,7 @@ def _on_part(
     rows = _rows_of(context, join, frame.get_column(column), part, alias)
     missing = [label for label in part.labels if label not in rows]
     if not rows or (is_left and (missing or has_unlisted(part))):
-        raise _missing(context, join, alias, private.name, missing)
+        raise _missing(context, join, alias, part, missing)
     columns: dict[str, Resolved] = {
         name: private if name == column else LookupColumn(name, part, frame.schema[name], _loader(frame, rows, name))
         for name in frame.columns
@@ -275,11 +275,18 @@ def _several(context: Context, join: exp.Join, alias: str, twice: list[Any]) -> 
     )
 
 
-def _missing(context: Context, join: exp.Join, alias: str, private: str, missing: list[Any]) -> SqlError:
+def _missing(context: Context, join: exp.Join, alias: str, part: FinitePart, missing: list[Any]) -> SqlError:
+    if len(missing) == len(part.labels):
+        return context.refusal(
+            _condition(join),
+            f"{alias} has no row for any value of {part.columns[0]}",
+            remedy="join on the column that holds these values",
+            code="join-missing",
+        )
     what = f"the values {listed(missing)}" if missing else "the neutral item, which is none of the values"
     return context.refusal(
         _condition(join),
-        f"{alias} has no row for {what} of {private}, whose records would be left with NULL",
+        f"{alias} has no row for {what} of {part.columns[0]}, whose records would be left with NULL",
         remedy="complete the table, or write JOIN, which leaves those records out",
         code="join-missing",
     )

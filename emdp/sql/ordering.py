@@ -4,22 +4,27 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from emdp.errors import SqlError
 from emdp.expressions.select import Order
 from emdp.sql.aggregates import Entry
+from emdp.sql.columns import Resolved
 from emdp.sql.context import Context, listed, near, one_by_name, unwrapped
+from emdp.sql.scalar import Scalars
 
 __all__ = ["read_limit", "read_order"]
 
 
 def read_order(
-    context: Context, order: exp.Order | None, entries: Sequence[Entry], names: Sequence[str], columns: Sequence[str]
+    scalars: Scalars, order: exp.Order | None, entries: Sequence[Entry], names: Sequence[str], columns: Sequence[str]
 ) -> tuple[Order, ...]:
     """Return the keys of ORDER BY.
 
+    As in any SQL, a bare name is a column of the answer first, and a column of the tables only after that.
+
     Parameters
     ----------
-    context : Context
-        The statement.
+    scalars : Scalars
+        The statement's names.
     order : sqlglot.exp.Order or None
         Its ORDER BY.
     entries, names : sequence
@@ -36,7 +41,7 @@ def read_order(
         return ()
     return tuple(
         Order(
-            _answer_column(context, unwrapped(key.this), entries, names, columns),
+            _answer_column(scalars, unwrapped(key.this), entries, names, columns),
             bool(key.args.get("desc")),
             not key.args.get("nulls_first"),
         )
@@ -64,8 +69,9 @@ def read_limit(context: Context, clause: exp.Expr | None) -> int | None:
 
 
 def _answer_column(
-    context: Context, node: exp.Expr, entries: Sequence[Entry], names: Sequence[str], columns: Sequence[str]
+    scalars: Scalars, node: exp.Expr, entries: Sequence[Entry], names: Sequence[str], columns: Sequence[str]
 ) -> str:
+    context = scalars.context
     if isinstance(node, exp.Literal) and not node.is_string:
         position = read_limit(context, node)
         if position is not None and 1 <= position <= len(names):
@@ -73,15 +79,32 @@ def _answer_column(
         raise context.refusal(
             node, f"the select list has {len(names)} entries, no {node.this}", remedy="name the column", code="position"
         )
+    is_bare = isinstance(node, exp.Column) and not node.table
+    found = one_by_name(node.name, columns) if is_bare else ()
+    if len(found) == 1:
+        return found[0]
     for entry, name in zip(entries, names, strict=True):
-        if entry.body == node:
+        if entry.body == node or (entry.aggregate is None and _means_same(scalars, entry.body, node)):
             return name
-    if isinstance(node, exp.Column):
-        found = one_by_name(node.name, columns)
-        if len(found) == 1:
-            return found[0]
+    raise _no_column(context, node, columns)
+
+
+def _means_same(scalars: Scalars, body: exp.Expr, node: exp.Expr) -> bool:
+    meaning = _meaning(scalars, node)
+    return meaning is not None and _meaning(scalars, body) == meaning
+
+
+def _meaning(scalars: Scalars, node: exp.Expr) -> Resolved | None:
+    """Return what a column means, or None for whatever names none; that is refused as no column of the answer."""
+    try:
+        return scalars.scope.column(node)
+    except SqlError:
+        return None
+
+
+def _no_column(context: Context, node: exp.Expr, columns: Sequence[str]) -> SqlError:
     alike = near(context.text(node), columns)
-    raise context.refusal(
+    return context.refusal(
         node,
         f"`{context.text(node)}` is no column of the answer, and order beyond the answer's would be read off records",
         remedy=f"write {' or '.join(alike)}" if alike else f"order by one of {listed(columns)}",

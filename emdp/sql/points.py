@@ -12,7 +12,7 @@ from emdp.expressions.nodes import Expression
 from emdp.spaces import Cycle, Embedding, Geo, Interval, Space, Vector
 from emdp.spaces.finite import FinitePart
 from emdp.sql.columns import ItemColumn
-from emdp.sql.context import Context, listed, near, quoted, unwrapped
+from emdp.sql.context import Context, identifier, listed, near, quoted, unwrapped
 from emdp.sql.literals import read_literal
 from emdp.sql.scope import Numbers
 
@@ -122,7 +122,7 @@ def similarity(numbers: Constants, node: exp.Anonymous) -> Expression:
         node,
         lambda own: isinstance(own, Embedding) and _label_of(own, literal.value) is not None,
         "has vectors of words with this one among them",
-        lambda own: f"SIMILARITY({own.columns[0]}, {context.text(last)})",
+        lambda own: f"SIMILARITY({identifier(own.columns[0])}, {context.text(last)})",
     )
     if not isinstance(part, Embedding):
         raise context.refusal(
@@ -224,7 +224,7 @@ def _no_column(context: Context, node: exp.Expr, form: str) -> SqlError:
     return context.refusal(
         node,
         f"{context.text(node)} is no column of the item space",
-        remedy=f"name a column of it ({listed(context.names.space.columns)}), as in {form}",
+        remedy=f"name a column of it ({listed(map(identifier, context.names.space.columns))}), as in {form}",
         code="part-column",
     )
 
@@ -266,7 +266,7 @@ def _placed(context: Context, point: Point, part: Space) -> Any:
     try:
         part.encode_point(point.value)
     except UsageError as error:
-        swapped = isinstance(part, Geo) and -90 <= point.value[1] <= 90
+        swapped = isinstance(part, Geo) and abs(point.value[1]) <= 90 < abs(point.value[0]) <= 180
         raise context.refusal(
             point.node,
             str(error).split(";")[0].rstrip("."),
@@ -284,7 +284,9 @@ def _listed_label(context: Context, part: FinitePart, value: Any, node: exp.Expr
     raise context.refusal(
         node,
         f"{context.text(node)} is none of the {len(part.labels)} values of {part.columns[0]}",
-        remedy=f"write {' or '.join(map(quoted, alike))}" if alike else f"the values are {listed(part.labels)}",
+        remedy=f"write {' or '.join(map(quoted, alike))}"
+        if alike
+        else f"the values are {listed(map(quoted, part.labels))}",
         code="unlisted-value",
     )
 
@@ -311,9 +313,10 @@ def _kind(part: Space) -> str:
 
 
 def _names(part: Space) -> str:
+    names = ", ".join(map(identifier, part.columns))
     if isinstance(part, Geo):
-        return f"POINT({', '.join(part.columns)})"
-    return f"VECTOR[{', '.join(part.columns)}]" if isinstance(part, Vector) else part.columns[0]
+        return f"POINT({names})"
+    return f"VECTOR[{names}]" if isinstance(part, Vector) else names
 
 
 def _distance_form(part: Space) -> str:

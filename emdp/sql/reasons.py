@@ -157,7 +157,11 @@ NODES: Mapping[type[exp.Expr], Reason] = {
     exp.HavingMax: Reason(
         "having", "HAVING inside an aggregate depends on private values", "choose records with WHERE"
     ),
-    exp.Tuple: Reason("row", "rows of values are no part of the language", "compare the columns one by one, with AND"),
+    exp.Tuple: Reason(
+        "row",
+        "rows of values are no part of the language",
+        "name the columns one by one, with AND as in a = 1 AND b = 2, or as in GROUP BY a, b",
+    ),
     exp.Values: Reason("values", "a statement asks about a declared table", "give small public tables to the session"),
     exp.PositionalColumn: Reason("position", "columns have no numbers here", "name the column"),
     exp.Lock: Reason("lock", "nothing is changed that a lock could guard", "leave it out"),

@@ -15,7 +15,7 @@ from emdp.expressions.nodes import Column, Constant, Expression
 from emdp.spaces import Cycle
 from emdp.sql.cases import case
 from emdp.sql.columns import Computed, HiddenColumn, ItemColumn, LookupColumn, Resolved, UserColumn, UserKey
-from emdp.sql.context import Context, listed, unwrapped
+from emdp.sql.context import Context, identifier, listed, unwrapped
 from emdp.sql.functions import call, power
 from emdp.sql.literals import number_of
 from emdp.sql.scope import Scope
@@ -143,7 +143,8 @@ def _case(scalars: Scalars, node: exp.Expr) -> Expression:
 
 def _cast(scalars: Scalars, node: exp.Expr) -> Expression:
     inner = scalars.number(node.this)
-    if node.args["to"].this == exp.DType.DOUBLE and not node.args.get("format"):
+    to = node.args["to"]
+    if to.this == exp.DType.DOUBLE and not to.expressions and not node.args.get("format"):
         return inner
     raise scalars.context.refusal(
         node,
@@ -170,7 +171,7 @@ def _looked_up(scalars: Scalars, node: exp.Expr, column: LookupColumn) -> Expres
         raise scalars.context.refusal(
             node,
             f"{column.name} is NULL for some values of {column.part.column}, and NULL is no number",
-            remedy="fill it in the public table, or leave those values out by WHERE in a sub-query of it beforehand",
+            remedy="fill it in the public table, or write JOIN with one that leaves those rows out",
             code="lookup-null",
         )
     numbers = {label: float(value) for label, value in values.items()}
@@ -191,7 +192,8 @@ def _no_number(context: Context, node: exp.Expr, column: Resolved | None) -> Sql
     elif isinstance(column, HiddenColumn):
         problem, remedy, code = (
             f"{text} is not part of the item space, so nothing bounds how it may change",
-            f"use a column of it ({listed(context.names.space.columns)}), or have the owner declare this one",
+            f"use a column of it ({listed(map(identifier, context.names.space.columns))}), or have the owner declare "
+            "this one",
             "column-outside-space",
         )
     elif isinstance(column, UserColumn):

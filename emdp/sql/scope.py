@@ -9,7 +9,7 @@ from sqlglot import exp
 from emdp.expressions.names import Names
 from emdp.expressions.nodes import Expression
 from emdp.sql.columns import Condition, HiddenColumn, ItemColumn, Resolved, UserColumn, UserKey
-from emdp.sql.context import Context, listed, near, one_by_name, unwrapped
+from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
 
 __all__ = ["COMPONENTS", "Numbers", "Scope", "Source", "private_sources"]
 
@@ -133,7 +133,9 @@ class Scope:
         return self.context.refusal(
             node,
             f"there is no column {node.name}",
-            remedy=f"write {' or '.join(alike)}" if alike else f"the columns to use are {listed(usable)}",
+            remedy=f"write {' or '.join(map(identifier, alike))}"
+            if alike
+            else f"the columns to use are {listed(map(identifier, usable))}",
             code="unknown-column",
         )
 

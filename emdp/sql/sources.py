@@ -46,8 +46,15 @@ def scope_of(context: Context, select: exp.Select, outer: Mapping[str, Derived] 
     """
     tables = dict(outer or {})
     with_ = select.args.get("with_")
+    own: set[str] = set()
     for cte in () if with_ is None else with_.expressions:
-        tables[cte.alias.lower()] = _derived(context, cte.this, tables)
+        name = cte.alias.lower()
+        if name in own:
+            raise context.refusal(
+                cte, f"two sub-queries are named {cte.alias}", remedy="give one another name", code="duplicate-name"
+            )
+        own.add(name)
+        tables[name] = _derived(context, cte.this, tables)
     scope = _first(context, select.args["from_"].this, tables)
     for join in select.args.get("joins") or ():
         if isinstance(join.this, exp.Table) and join.this.name.lower() in tables:

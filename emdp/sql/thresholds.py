@@ -41,18 +41,17 @@ def threshold_refusal(
         )
     first, second = numbers.number(left), numbers.number(right)
     if isinstance(first, Constant) and isinstance(second, Constant):
-        return context.refusal(
-            node,
-            "this compares two constants",
-            remedy="leave it out, or compare a column with a literal",
-            code="constant-condition",
-        )
+        return _constant(numbers, node)
     if isinstance(first, Constant):
         left, right, first, second = right, left, second, first
         symbol = TURNED.get(symbol, symbol)
-    if isinstance(second, Constant):
-        return _jumps(numbers, node, _ramp(symbol, context.text(left), second.value, _step(numbers, first)), is_case)
-    return _jumps(numbers, node, _ramp(symbol, f"{context.text(left)} - ({context.text(right)})", 0.0, 1.0), is_case)
+    if not isinstance(second, Constant):
+        return _jumps(
+            numbers, node, _ramp(symbol, f"{context.text(left)} - ({context.text(right)})", 0.0, 1.0), is_case
+        )
+    if _is_beyond(numbers, first, second.value, second.value):
+        return _same_for_all(numbers, node, left, first)
+    return _jumps(numbers, node, _ramp(symbol, context.text(left), second.value, _step(numbers, first)), is_case)
 
 
 def range_refusal(numbers: Numbers, node: exp.Between, *, is_case: bool) -> SqlError:
@@ -63,10 +62,24 @@ def range_refusal(numbers: Numbers, node: exp.Between, *, is_case: bool) -> SqlE
     low, high = numbers.number(node.args["low"]), numbers.number(node.args["high"])
     if not isinstance(low, Constant) or not isinstance(high, Constant):
         return _jumps(numbers, node, f"RAMP({text}, a, b)", is_case)
+    if isinstance(expression, Constant):
+        return _constant(numbers, node)
     if cycle is not None:
-        half, step = (high.value - low.value) / 2, small_step(cycle.period)
-        ramp = f"RAMP(DISTANCE({text}, {low.value + half:g}), {half + step:g}, {half:g})"
-        return _goes_round(numbers, node, node.this, ramp, is_case)
+        # BETWEEN 22 AND 2 holds nowhere, and means the hours around midnight.
+        span = high.value - low.value if low.value <= high.value else (high.value - low.value) % cycle.period
+        centre, half, step = (low.value + span / 2) % cycle.period, span / 2, small_step(cycle.period)
+        return _goes_round(
+            numbers, node, node.this, f"RAMP(DISTANCE({text}, {centre:g}), {half + step:g}, {half:g})", is_case
+        )
+    if low.value > high.value:
+        return numbers.context.refusal(
+            node,
+            f"`{numbers.context.text(node)}` never holds, since the first bound is above the second",
+            remedy="write the lower bound first",
+            code="comparison",
+        )
+    if expression is not None and _is_beyond(numbers, expression, low.value, high.value):
+        return _same_for_all(numbers, node, node.this, expression)
     step = _step(numbers, expression)
     ramps = _ramp(">=", text, low.value, step), _ramp("<=", text, high.value, step)
     return _jumps(numbers, node, " * ".join(ramps), is_case)
@@ -80,6 +93,33 @@ def _cycle_of(numbers: Numbers, node: exp.Expr) -> Cycle | None:
 def _step(numbers: Numbers, expression: Expression | None) -> float:
     reach = None if expression is None else known_range(numbers.context, expression)
     return small_step(reach[1] - reach[0] if reach else 0.0)
+
+
+def _is_beyond(numbers: Numbers, expression: Expression, low: float, high: float) -> bool:
+    """Say whether an expression reaches no number between two."""
+    reach = known_range(numbers.context, expression)
+    return reach is not None and (high < reach[0] or reach[1] < low)
+
+
+def _same_for_all(numbers: Numbers, node: exp.Expr, operand: exp.Expr, expression: Expression) -> SqlError:
+    context = numbers.context
+    low, high = known_range(context, expression) or (0.0, 0.0)
+    return context.refusal(
+        node,
+        f"`{context.text(node)}` is the same for every item, since `{context.text(operand)}` has the range "
+        f"[{low:.6g}, {high:.6g}]",
+        remedy="compare with a number in that range, or leave the condition out",
+        code="comparison",
+    )
+
+
+def _constant(numbers: Numbers, node: exp.Expr) -> SqlError:
+    return numbers.context.refusal(
+        node,
+        "this compares constants",
+        remedy="leave it out, or compare a column with a literal",
+        code="constant-condition",
+    )
 
 
 def _ramp(symbol: str, text: str, at: float, step: float) -> str:

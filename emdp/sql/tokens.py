@@ -267,7 +267,8 @@ def _check_word(text: str, token: Token) -> None:
             remedy = "write \"..\" around a name, '..' around a string"
             raise _refusal(text, start, start + 1, "quote", problem, remedy)
         problem = f"the character U+{ord(character):04X} cannot stand in a word"
-        raise _refusal(text, start, start + 1, "character", problem, 'write the name in double quotes: ".."')
+        remedy = "write plain letters and signs, or a name that has it in double quotes"
+        raise _refusal(text, start, start + 1, "character", problem, remedy)
 
 
 def _check_number(text: str, token: Token) -> None:

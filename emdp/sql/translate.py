@@ -165,7 +165,17 @@ class _Reader:
             columns = [*self.grouping.columns, *histogram.columns, *ends]
             self._check_distinct([(name, entry)], histogram.columns)
             order = self._order(names, columns)
-            return FrequencyQuery(histogram.cells, self.spending, people, name, order, limit, offset or 0, text)
+            return FrequencyQuery(
+                cells=histogram.cells,
+                spending=self.spending,
+                people=people,
+                name=name,
+                order=order,
+                limit=limit,
+                offset=offset or 0,
+                text=text,
+                written=self._text(entry),
+            )
         quantiles = read_quantiles(self.scalars, aggregate.node)
         columns = [*self.grouping.columns, "q", *ends]
         self._check_distinct([(name, entry)], ("q",))
@@ -180,6 +190,7 @@ class _Reader:
             limit=limit,
             offset=offset or 0,
             text=text,
+            written=self._text(entry),
         )
 
     def _check_alone(self, entry: Entry, aggregate: Aggregate) -> None:
@@ -263,4 +274,4 @@ class _Reader:
         return (*(name for name in self.grouping.columns if name not in names), *names)
 
     def _order(self, names: Sequence[str], columns: Sequence[str]) -> tuple[Order, ...]:
-        return read_order(self.context, self.tree.args.get("order"), self.entries, names, columns)
+        return read_order(self.scalars, self.tree.args.get("order"), self.entries, names, columns)

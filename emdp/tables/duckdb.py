@@ -156,12 +156,13 @@ def _try(table: Table, compiled: Callable[[], tuple[LinearStatement | CellStatem
     import duckdb
 
     columns = {name: table.schema[name] for name in table.source_columns}
-    with duckdb.connect(":memory:") as connection:
+    with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
         try:
             statement, text = compiled()
             typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
             connection.execute(f"CREATE TABLE source_rows ({typed})")
             _register(connection, statement.lookups, table.users.keys)
+            _lock(connection)
             connection.execute(text).fetchall()
         except (duckdb.Error, RecursionError):
             raise UsageError(
@@ -221,12 +222,17 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
         paths = ", ".join(quote_text(path) for path in allowed)
         connection.execute(f"SET allowed_paths = [{paths}]")
         connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+        _lock(connection)
         yield connection
     finally:
         connection.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lock(connection: Any) -> None:
+    """Leave a connection what was allowed so far, and let nothing change that."""
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _spill_folder() -> str:

@@ -110,7 +110,7 @@ class ParquetSource(Source):
     def schema(self) -> dict[str, str]:
         import duckdb
 
-        with duckdb.connect(":memory:") as connection:
+        with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
             relation = f"read_parquet({_quote_list(self.paths()[:1])}, hive_partitioning = false)"
             try:
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
@@ -273,7 +273,7 @@ class FrameSource(Source):
     def schema(self) -> dict[str, str]:
         import duckdb
 
-        with duckdb.connect(":memory:") as connection:
+        with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
             self.attach(connection)
             rows = connection.execute("DESCRIBE SELECT * FROM source_rows").fetchall()
         return {row[0]: row[1] for row in rows}

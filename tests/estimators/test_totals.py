@@ -228,6 +228,10 @@ class TestConstants:
         assert plan.mechanisms[0].is_exact
         assert released(plan, [[Fraction(0)]]).row(0) == pytest.approx((0.0, 0.0, 0.0), abs=1e-300)
 
+    def test_sum_of_zero_leaves_its_neighbours_answerable(self) -> None:
+        plan = plan_totals(statement(Item("sum", "s", Constant(0.0)), AVG), space=Interval("x", 0, 1), users=10)
+        assert plan.mechanisms[0].slack_epsilon < 1e-9
+
 
 def released(plan: Any, statistics: list[list[Fraction]], seed: int = 3, together: bool = False) -> pl.DataFrame:
     with seeded(seed):
@@ -312,7 +316,7 @@ class TestRows:
         assert plan.aggregation.chosen is where
         assert plan.aggregation.cap == 10
         assert "weighed by the filter" in plan.notes[0]
-        assert plan.columns[1].note.startswith("if 10 records are counted")  # 4 users, 10 each, halved twice
+        assert plan.columns[1].note.startswith("errors if 10 records are counted")  # 4 users, 10 each, halved twice
 
     def test_a_preview_that_would_be_null_says_so(self) -> None:
         column = plan_totals(statement(AVG, epsilon=0.01), space=Interval("x", 0, 8), users=2).columns[0]

@@ -225,6 +225,13 @@ def test_known_answers() -> None:
     assert aggregation_errors(Aggregation((x,), (alone,)), unit) == (2 * ulp,)
 
 
+def test_what_is_always_0_is_computed_without_error() -> None:
+    tents = HatAxis(x, start=0, step=0.25, size=5)
+    zero, one_more = aggregation_errors(Aggregation((Constant(0.0), x), (tents,), cap=3), Interval("x", 0, 1))
+    assert zero == 0.0
+    assert one_more > 0
+
+
 def test_the_error_of_the_expression_on_an_axis_counts_over_its_step() -> None:
     unit = Interval("x", 0, 1)
     rough = ex.exp(x)

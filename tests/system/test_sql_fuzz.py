@@ -1,16 +1,15 @@
 """Fuzzing of SQL: whatever is asked, the answer is a sound plan or one refusal that gives nothing private away.
 
-Three sources of statements (``sql_grammar.py``): random trees of sqlglot, mutated files of tests/sql and queries, raw text.
-Every statement is planned; a share of them also runs in a session on a small table with marked private values. The seed
-of a run is drawn anew each time and stands beside a failure: set ``EMDP_FUZZ_SEED`` to it to see the same statements.
+Three sources of statements: random trees of sqlglot (``sql_grammar.py``), mutated files of tests/sql and queries, and
+raw text (``sql_mutants.py``). Every statement is planned; one in twenty also runs in a session on a small table with
+marked private values (``sql_worlds.py``), most of them such as are accepted. The seed of a run is drawn anew each time
+and stands beside a failure: set ``EMDP_FUZZ_SEED`` to it to see the same statements.
 """
 
-import importlib.util
 import math
 import os
 import random
 import re
-import sys
 import time
 import zlib
 from collections import Counter
@@ -19,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import duckdb
@@ -27,6 +25,9 @@ import hypothesis
 import numpy as np
 import polars as pl
 import pytest
+import sql_grammar as grammar
+import sql_mutants as mutants
+import sql_worlds as worlds
 import sqlglot
 from hypothesis import HealthCheck, given, settings
 from sqlglot.tokens import TokenType
@@ -41,24 +42,12 @@ from emdp.privacy import EmdDP, UserDP
 from emdp.sql import translate
 from emdp.statements import plan_request
 
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-grammar = _load("sql_grammar")
-
 FOREIGN = (
-    "Binder Error", "Parser Error", "Catalog Error", "Conversion Error", "Invalid Input Error", "Invalid Error", "IO Error",
-    "Out of Range Error", "Not implemented Error", "INTERNAL Error", "Constraint Error", "Permission Error", "Invalid Configuration",
-    "Serialization Error", "Type Error", "Out of Memory Error", "Candidate functions", "Candidate bindings", "LINE 1:", "_duckdb",
-    "Traceback", 'File "', "object at 0x", "NoneType", "sqlglot", "Expecting", "\x1b", "numpy", "polars", "hypothesis",
+    "Binder Error", "Parser Error", "Catalog Error", "Conversion Error", "Invalid Input Error", "Invalid Error",
+    "IO Error", "Out of Range Error", "Not implemented Error", "INTERNAL Error", "Constraint Error",
+    "Permission Error", "Invalid Configuration", "Serialization Error", "Type Error", "Out of Memory Error",
+    "Candidate functions", "Candidate bindings", "LINE 1:", "_duckdb", "Traceback", 'File "', "object at 0x",
+    "NoneType", "sqlglot", "Expecting", "\x1b", "numpy", "polars", "hypothesis",
 )  # fmt: skip
 """What errors of the engine, of sqlglot and of Python say, and a message of ours never does."""
 
@@ -95,7 +84,9 @@ def fuzz(source: Any, examples: int, check: Callable[[str, str], None]) -> None:
     seed = int(os.environ.get("EMDP_FUZZ_SEED", random.SystemRandom().randrange(2**32)))
 
     @hypothesis.seed(seed)
-    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True)
+    @settings(
+        max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
+    )
     @given(source)
     def run(case: tuple[str, str]) -> None:
         check(*case)
@@ -110,7 +101,7 @@ def fuzz(source: Any, examples: int, check: Callable[[str, str], None]) -> None:
 def leaks(message: str, text: str) -> list[str]:
     """Return what a message must not hold, but for what the analyst wrote."""
     low, own = message.lower(), text.lower()
-    return [word for word in (*FOREIGN, *grammar.MARKERS) if word.lower() in low and word.lower() not in own]
+    return [word for word in (*FOREIGN, *worlds.MARKERS) if word.lower() in low and word.lower() not in own]
 
 
 def check_refusal(error: BaseException, text: str) -> None:
@@ -200,7 +191,7 @@ def check_items(plan: Plan, query: object, world: Any, seed: int) -> None:
 
 def check_plan(name: str, text: str, seen: Seen) -> str:
     """Plan one statement, and check what comes of it; return how it went."""
-    world = grammar.WORLDS[name]
+    world = worlds.WORLDS[name]
     began = time.thread_time()
     try:
         planned = plan_request(text, world.names)
@@ -258,10 +249,10 @@ class Sessions:
     def of(self, name: str) -> emdp.Session:
         if name not in self.opened:
             self.opened[name] = emdp.Session(
-                grammar.WORLDS[name].declared,
+                worlds.WORLDS[name].declared,
                 budget=[EmdDP(BUDGET, 0.5), UserDP(BUDGET, 0.5)],
                 ledger=self.folder / f"{name}.ledger",
-                public=grammar.PUBLIC,
+                public=worlds.PUBLIC,
             )
         return self.opened[name]
 
@@ -302,7 +293,7 @@ def reference(plan: Plan, world: Any) -> pl.DataFrame:
 
 def check_answer(answer: Any, plan: Plan, name: str, text: str) -> None:
     """An answer gives no private value away, and before noise it is what plain numpy finds."""
-    world, exact = grammar.WORLDS[name], answer.exact_frame
+    world, exact = worlds.WORLDS[name], answer.exact_frame
     assert not leaks(f"{answer.explain()} {answer!r} {answer.frame}", text)
     for column in plan.columns:
         own = exact.get_column(column.name).drop_nulls().drop_nans()
@@ -324,7 +315,7 @@ def ask(name: str, text: str, sessions: Sessions, seen: Seen) -> None:
     plans: list[Plan] = []
     sessions.texts.clear()
     try:
-        plans = [one.plan for one in plan_request(text, grammar.WORLDS[name].names)]
+        plans = [one.plan for one in plan_request(text, worlds.WORLDS[name].names)]
         preview = session.preview(text)
         assert not leaks(f"{preview.explain()} {preview.frame}", text)
         asked = max(plan.guarantee.level for plan in plans)
@@ -342,7 +333,7 @@ def ask(name: str, text: str, sessions: Sessions, seen: Seen) -> None:
 
 
 def run(source: Any, examples: int, folder: Path) -> Seen:
-    """Plan so many statements, and ask about one in twenty of a session: most of them such as are accepted."""
+    """Plan so many statements, and ask about one in twenty of a session."""
     seen = Seen()
     with opened(folder) as sessions:
 
@@ -365,7 +356,7 @@ def check_trees(examples: int, folder: Path) -> None:
 
 
 def check_mutants(examples: int, folder: Path) -> None:
-    seen = run(grammar.mutants(), examples, folder)
+    seen = run(mutants.mutants(), examples, folder)
     assert seen.total >= examples
     assert seen.outcomes["accepted"] > examples / 25
     assert len(seen.outcomes) > 60
@@ -373,7 +364,7 @@ def check_mutants(examples: int, folder: Path) -> None:
 
 
 def check_raw(examples: int, folder: Path) -> None:
-    seen = run(grammar.raw(), examples, folder)
+    seen = run(mutants.raw(), examples, folder)
     assert seen.total >= examples
     assert seen.outcomes["accepted"] < examples / 10
 
@@ -382,13 +373,15 @@ MEAN = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(price) AS mean FROM visi
 
 
 def planned(text: str, name: str = "count") -> tuple[Plan, Any, Any]:
-    world = grammar.WORLDS[name]
+    world = worlds.WORLDS[name]
     (one,), (translated,) = plan_request(text, world.names), translate(text, world.names)
     return one.plan, translated.query, world
 
 
 def refusal(problem: str, **changed: Any) -> SqlError:
-    return SqlError(**{"problem": problem, "remedy": "write x", "code": "x", "sql": "SELECT x", "start": 0, "end": 6} | changed)
+    return SqlError(
+        **{"problem": problem, "remedy": "write x", "code": "x", "sql": "SELECT x", "start": 0, "end": 6} | changed
+    )
 
 
 def test_the_check_of_refusals_sees_what_it_is_for() -> None:

@@ -1,0 +1,282 @@
+"""Answers in files and on terminals: keys of every type, files that must stay, long and wide text, closed streams."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from emdp.cli import main
+from emdp.cli.output import check_target, frame_text, preview_text
+
+CATALOG = """
+ledger = "t.ledger"
+[tables.t]
+source = "t.parquet"
+user = "user"
+users = "people.parquet"
+space = { kind = "product", parts = [
+    { kind = "interval", col = "x", low = 0, high = 10 }, { kind = "categories", col = "kind", values = ["a", "b"] },
+] }
+budget = { alpha = 100.0 }
+[tables.folder]
+source = "parts"
+user = "user"
+users = 3
+space = { kind = "interval", col = "x", low = 0, high = 10 }
+budget = { alpha = 100.0 }
+[tables.pattern]
+source = "more/*.csv"
+user = "user"
+users = 3
+space = { kind = "interval", col = "x", low = 0, high = 10 }
+budget = { alpha = 100.0 }
+"""
+EMD = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1)"
+MEAN = f"{EMD} AVG(x) AS mean FROM t"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"user": [1, 2], "x": [1.0, 2.0], "kind": ["a", "b"]}).write_parquet("t.parquet")
+    keys = pl.DataFrame({"user": [1, 2, 3], "text": ["1.5", "2.5", "2.5"], "day": ["2020-01-01", None, "2021-01-01"]})
+    keys = keys.with_columns(
+        pl.col("day").str.to_date(),
+        pl.col("text").cast(pl.Decimal(scale=1)).alias("decimal"),
+        pl.col("text").str.encode("hex").str.decode("hex").alias("bytes"),
+        pl.lit(pl.Series([0, 10**9, 10**9])).cast(pl.Time).alias("clock"),
+    )
+    keys.with_columns(pl.col("day").cast(pl.Datetime).alias("time")).write_parquet("people.parquet")
+    for folder in ("parts", "more"):
+        Path(folder).mkdir()
+    Path("emdp.toml").write_text(CATALOG)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["day", "time", "decimal", "bytes", "clock"])
+def test_keys_of_every_type_are_written_after_they_were_paid(capsys: pytest.CaptureFixture[str], key: str) -> None:
+    query = f"{EMD} {key}, AVG(x) AS mean FROM t GROUP BY {key} ORDER BY mean DESC"
+    status, out, _ = run(capsys, "query", query, "--json", "-")
+    assert status == 0
+    rows = json.loads(out)["rows"]
+    shown = sorted((row[key] for row in rows if row[key] is not None), key=str)
+    assert (
+        shown
+        == {
+            "day": ["2020-01-01", "2021-01-01"],
+            "time": ["2020-01-01T00:00:00", "2021-01-01T00:00:00"],
+            "decimal": ["1.5", "2.5"],
+            "bytes": ["312e35", "322e35"],
+            "clock": ["00:00:00", "00:00:01"],
+        }[key]
+    )
+    status, out, _ = run(capsys, "query", query, "--csv", "-")
+    assert (status, len(out.splitlines())) == (0, len(rows) + 1)
+    assert run(capsys, "query", query, "--parquet", "keys.parquet")[0] == 0
+    assert pl.read_parquet("keys.parquet").height == len(rows)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["t.parquet", "people.parquet", "emdp.toml", "t.ledger", "./link.csv", "parts/new.csv", "more/new.csv"],
+)
+def test_an_answer_never_replaces_or_joins_what_the_catalog_names(
+    capsys: pytest.CaptureFixture[str], place: Path, path: str
+) -> None:
+    Path("link.csv").symlink_to("t.parquet")
+    before = {file: file.read_bytes() for file in place.rglob("*") if file.is_file()}
+    status, _, err = run(capsys, "query", MEAN, "--csv", path)
+    assert status == 2
+    assert "belongs to what the catalog names" in err
+    assert {file: file.read_bytes() for file in place.rglob("*") if file.is_file()} == before
+
+
+def test_every_file_of_a_batch_is_checked_before_it_is_paid(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    Path("out-2.csv").mkdir()
+    status, _, err = run(capsys, "query", f"{MEAN};{MEAN}", "--csv", "out.csv")
+    assert status == 2
+    assert "'out-2.csv' cannot be written" in err
+    assert not (place / "t.ledger").exists()
+    assert run(capsys, "query", MEAN, "--csv", "out.csv")[0] == 0
+    check_target(("json", "out-2.json"), 2, ["t.parquet"])
+
+
+def test_infinite_ends_and_null_in_files(capsys: pytest.CaptureFixture[str]) -> None:
+    query = f"{EMD} AVG(x) AS mean FROM t WHERE kind = 'a'"
+    for _ in range(40):
+        answer = json.loads(run(capsys, "query", query, "--json", "-")[1])
+        if answer["rows"] == [{"mean": None, "mean_low": None, "mean_high": None}]:
+            break
+    else:
+        pytest.fail("a share within its noise has always had a value")
+    assert any("NULL" in caveat for caveat in answer["caveats"])
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+
+def test_texts_are_aligned_by_what_a_terminal_shows() -> None:
+    frame = pl.DataFrame({"日本\n語": ["ab", "漢字", "e\u0301"], "n": [1, 20, 2**63 - 1]})
+    assert frame_text(frame).split("\n") == [
+        "日本 語          n",
+        "ab               1",
+        "漢字            20",
+        "e\u0301        unlimited",
+    ]
+
+
+def test_long_texts_are_cut_only_where_that_makes_a_table_fit() -> None:
+    frame = pl.DataFrame({"text": ["x" * 50], "n": [1.0]})
+    assert frame_text(frame, width=40).split("\n")[1] == f"{'x' * 34}...  1"
+    assert "x" * 50 in frame_text(frame, width=10)
+    assert "x" * 50 in frame_text(frame)
+
+
+def test_a_preview_that_is_too_wide_is_shown_a_fact_a_line() -> None:
+    frame = pl.DataFrame({"query": ["km", "n"], "lipschitz": [67.988, 0.0]})
+    assert preview_text(frame, width=80) == frame_text(frame)
+    assert preview_text(frame, width=10).split("\n\n") == [
+        "query      km\nlipschitz  67.988",
+        "query      n\nlipschitz  0",
+    ]
+
+
+# Q -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_statement_on_one_line_is_no_file_name(capsys: pytest.CaptureFixture[str]) -> None:
+    long = f"{EMD} " + ", ".join(f"AVG(x + {number}) AS mean_{number}" for number in range(30)) + " FROM t"
+    assert len(long) > 600
+    status, out, err = run(capsys, "check", long)
+    assert (status, err) == (0, "")
+    assert len(out.splitlines()) == 31
+
+
+@pytest.mark.parametrize(
+    ("q", "reason"),
+    [
+        ("queries/x", "No such file"),
+        ("t", "No such file"),
+        (".", "Is a directory"),
+        ("parts", "Is a directory"),
+        ("my query.sql", "No such file"),
+        ("t.parquet", "it is no UTF-8 text"),
+    ],
+)
+def test_what_looks_like_a_path_is_spoken_of_as_one(capsys: pytest.CaptureFixture[str], q: str, reason: str) -> None:
+    status, out, err = run(capsys, "check", q)
+    assert (status, out) == (2, "")
+    assert f"Q names the file {q!r}, which cannot be read ({reason}" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_mark_of_byte_order_is_passed_over_wherever_a_statement_comes_from(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("bom.sql").write_bytes(f"\ufeff{MEAN}".encode())
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"\ufeff{MEAN}"))
+    for q in ("bom.sql", "-", f"\ufeff{MEAN}"):
+        assert run(capsys, "check", q)[0] == 0
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input is closed" in run(capsys, "check", "-")[2]
+
+
+@pytest.mark.parametrize("q", ["", " ", "/* nothing */ ;;", "\n"])
+def test_no_statement_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str], q: str) -> None:
+    status, _, err = run(capsys, "check", q)
+    assert status == 2
+    assert err.startswith("emdp: there is no statement; write ")
+
+
+def test_notes_name_their_columns_once(capsys: pytest.CaptureFixture[str]) -> None:
+    query = f"{EMD} AVG(x) AS one, AVG(x * x) AS two FROM t WHERE kind = 'a'"
+    err = run(capsys, "check", query)[2]
+    assert "note: one, two: errors if the chosen records have a share of 0.5" in err
+    batch = run(capsys, "preview", f"{query}; {MEAN}")[2]
+    assert batch.endswith("note: affordable counts each statement by itself, not the batch\n")
+
+
+# init ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("users", ["-5", "1e5", "0.5", "nan"])
+def test_init_takes_no_odd_number_for_a_file(capsys: pytest.CaptureFixture[str], users: str) -> None:
+    status, _, err = run(capsys, "init", "t.parquet", "--users", users, "--out", "new.toml")
+    assert status == 2
+    assert "no whole number of users" in err
+    assert not Path("new.toml").exists()
+
+
+# Streams and terminals -----------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str, first: str = "") -> list[str]:
+    return [sys.executable, "-c", f"from emdp.cli import main; {first}; main()".replace("; ;", ";"), *arguments]
+
+
+def test_nothing_is_paid_where_no_answer_could_be_shown(place: Path) -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *command("query", MEAN)]
+    ended = subprocess.run(shell, capture_output=True, text=True, check=False, cwd=place, env=_environment())
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "emdp: standard output is closed, so no answer could be shown; open it, or send it to a file.\n"
+    )
+    assert not (place / "t.ledger").exists()
+
+
+def test_a_name_that_the_terminal_lacks_costs_no_answer(place: Path) -> None:
+    query = MEAN.replace("mean", "größe")
+    ended = subprocess.run(
+        command("query", query), capture_output=True, check=False, cwd=place, env=_environment(PYTHONIOENCODING="ascii")
+    )
+    assert ended.returncode == 0
+    assert rb"gr\xf6\xdfe_low" in ended.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is a thing of Unix")
+@pytest.mark.parametrize("arguments", [("init", "parts.csv", "--out", "new.toml"), ("check", "-")])
+def test_ctrl_c_ends_what_waits_for_the_keyboard(place: Path, arguments: tuple[str, ...]) -> None:
+    import pty
+
+    Path("parts.csv").write_text("a,b\n1,2\n")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(place)
+        os.execve(sys.executable, command(*arguments, first="print('ready', flush=True)"), _environment())
+    shown, deadline = b"", time.monotonic() + 60
+    while b"ready" not in shown:
+        shown += os.read(terminal, 10_000)
+    time.sleep(1.5)  # until it waits
+    os.write(terminal, b"\x03")
+    done = 0
+    while not done and time.monotonic() < deadline:
+        time.sleep(0.02)
+        done, code = os.waitpid(child, os.WNOHANG)
+    if not done:
+        os.kill(child, 9)
+        _, code = os.waitpid(child, 0)
+    status, shown = os.waitstatus_to_exitcode(code), shown + os.read(terminal, 10_000)
+    os.close(terminal)
+    assert status == 130, shown
+    assert b"emdp: interrupted" in shown
+    assert not Path("new.toml").exists()
+
+
+def _environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2]), **more}
