@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -18,8 +19,9 @@ from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, convert, event_from_json, price_batch
 from emdp.privacy.rounding import as_decimal, float_up
+from emdp.reservations import held_from
 
-__all__ = ["Accounts", "make_budgets", "space_digest"]
+__all__ = ["Accounts", "Tags", "make_budgets", "space_digest"]
 
 HISTORY = {
     "sequence": pl.Int64,
@@ -32,6 +34,26 @@ HISTORY = {
     "hash": pl.String,
 }
 """Columns of a history; ``alpha`` is the level of the event's own kind."""
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What a charge is for, besides its query: public words that the ledger keeps with it.
+
+    Parameters
+    ----------
+    period : str or None
+        Which part of the table.
+    report, entry : str or None
+        Which entry of which report asks.
+    reserve : str or None
+        Name of the set-aside budget that pays.
+    """
+
+    period: str | None = None
+    report: str | None = None
+    entry: str | None = None
+    reserve: str | None = None
 
 
 class Accounts:
@@ -115,7 +137,25 @@ class Accounts:
             self._known[kind] = (max(last, entries[-1].sequence), account)
         return account
 
-    def check_affordable(self, events: Iterable[Event]) -> None:
+    def available(
+        self, budget: Budget, entries: Sequence[Entry] | None = None, *, reserve: str | None = None
+    ) -> Account:
+        """Return a budget as somebody may draw on it: what is set aside for others counts as gone.
+
+        Parameters
+        ----------
+        budget : Budget
+            One of the table's.
+        entries : sequence of Entry, optional
+            The table's, just read.
+        reserve : str, optional
+            Name of the reservation that may be drawn on.
+        """
+        if entries is None:
+            entries = self.ledger.entries(self.name)
+        return self.account(budget, entries).replay(held_from(entries, budget, reserve))
+
+    def check_affordable(self, events: Iterable[Event], *, reserve: str | None = None) -> None:
         """Check that the budgets cover some events together, without charging them.
 
         Raises
@@ -124,9 +164,9 @@ class Accounts:
             If a budget does not.
         """
         for budget, priced, _ in self._priced(list(events)):
-            self.account(budget).charge(priced)
+            self.available(budget, reserve=reserve).charge(priced)
 
-    def charge_all(self, charges: Sequence[tuple[Event, Mapping[str, Any]]]) -> list[Entry]:
+    def charge_all(self, charges: Sequence[tuple[Event, Mapping[str, Any]]], tags: Tags | None = None) -> list[Entry]:
         """Charge events that were fixed together, each to the budget that pays it, durably, before this returns.
 
         One entry pays for all that a budget pays. An entry is written only if every budget that is still to be
@@ -136,7 +176,10 @@ class Accounts:
         Parameters
         ----------
         charges : sequence of (Event, mapping)
-            Events, each with its public description; the first one's ``query`` and so on, joined, are written.
+            Events, each with its public description: the first one's is written, with the ``query`` and ``question``
+            of all.
+        tags : Tags, optional
+            What the charges are for.
 
         Returns
         -------
@@ -153,12 +196,15 @@ class Accounts:
         for place, (budget, event, members) in enumerate(priced):
             own = [charges[member][1] for member in members]
             payload = {
-                **own[0],
+                **{key: value for key, value in own[0].items() if key != "question"},
+                **asdict(tags or Tags()),
                 "query": ";\n".join(description["query"] for description in own),
+                "questions": [description["question"] for description in own if "question" in description],
                 "event": event.to_json(),
                 "budget": budget.guarantee.kind_name,
             }
-            admit = partial(self._admit, due=[(payer, cost) for payer, cost, _ in priced[place:]])
+            due = [(payer, cost) for payer, cost, _ in priced[place:]]
+            admit = partial(self._admit, due=due, reserve=payload["reserve"])
             entry = self.ledger.append("charge", self.name, payload, admit=admit)
             entries.update(dict.fromkeys(members, entry))
         return [entries[position] for position in range(len(charges))]
@@ -218,7 +264,7 @@ class Accounts:
         with suppress(_AlreadyDeclaredError):
             self.ledger.append("budget", self.name, payload, admit=admit)
 
-    def _admit(self, entries: Sequence[Entry], *, due: Sequence[tuple[Budget, Event]]) -> None:
+    def _admit(self, entries: Sequence[Entry], *, due: Sequence[tuple[Budget, Event]], reserve: str | None) -> None:
         declared = _declared(entries)
         if declared is None:
             raise LedgerError(f"the ledger holds no budget for table {self.name!r}; open the session again.")
@@ -226,7 +272,7 @@ class Accounts:
         _check_budgets(declared, self._declaration, self.name)
         _check_identity(declared, self._declaration, self.name)
         for budget, event in due:
-            self.account(budget, entries).charge(event)
+            self.available(budget, entries, reserve=reserve).charge(event)
 
 
 class _AlreadyDeclaredError(Exception):

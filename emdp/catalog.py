@@ -1,13 +1,16 @@
 """The catalog ``emdp.toml``: which tables there are, what distance means in them, and where the ledger lies.
 
 Written by the owner (design.md, "Files"). Paths in it are relative to its own folder. A table may list its
-``columns`` with their types, so that previews work without the data.
+``columns`` with their types, so that previews work without the data. A ``source`` and the path of its ``users`` may
+hold ``{period}``, for which the name of a period is put: a public part of the data, such as a week's folder or view.
+A table's budget is for all its periods together.
 """
 
+import glob
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,23 +18,27 @@ from typing import Any
 
 import polars as pl
 
+from emdp.checks import check_period
 from emdp.errors import UsageError
 from emdp.expressions.names import Names
 from emdp.privacy import Change, EmdDP, Guarantee, UserDP, protect
 from emdp.session import Session, read
 from emdp.spaces import Space, from_json
 from emdp.tables import Table, read_public
-from emdp.tables.public import is_same_source
+from emdp.tables.public import MAIN_SCHEMA, is_same_source
+from emdp.tables.source import DEFAULT_WAIT, DUCKDB_SEPARATOR
 
 __all__ = ["Catalog", "load_catalog"]
 
 CATALOG_KEYS = {"ledger", "public", "tables"}
 TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "source": (str, "a path"),
+    "version": (str, 'a text in quotes, such as "2026-11-20"'),
+    "wait": ((int, float), "a number of seconds"),
     "user": (str, "the name of a column"),
     "users": ((int, str, list), "a number, a path or a list of keys"),
     "space": (dict, 'a table such as { kind = "interval", ... }'),
-    "budget": (dict, "a table such as { alpha = 60.0 }"),
+    "budget": ((dict, list), "a table such as { alpha = 60.0 }, or a list of two"),
     "protect": (list, "a list of tables"),
     "records": (int, "a whole number"),
     "columns": (dict, "a table of names and types"),
@@ -40,6 +47,9 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 PUBLIC_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {"source": (str, "a path")}
 BUDGET_KEYS = {"alpha", "epsilon", "delta"}
+
+PERIOD = "{period}"
+"""What the name of a period is put for."""
 
 BLANK = re.compile(r"\s*FILL IN\b[\s:]*(.*)", re.DOTALL)
 """What ``emdp init`` writes where the owner has to decide: the words, then what belongs there."""
@@ -66,48 +76,70 @@ class Catalog:
     tables: Mapping[str, Mapping[str, Any]]
     public_tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def table(self, name: str | None = None) -> Table:
+    def table(self, name: str | None = None, *, period: str | None = None) -> Table:
         """Return a table of the catalog: the only one where no name is given.
+
+        Parameters
+        ----------
+        name : str, optional
+            Which table.
+        period : str, optional
+            Fills ``{period}`` in its paths. Where there is none, a period only names what the data is of.
 
         Raises
         ------
         UsageError
-            If there is no such table, or a value of its entry is malformed.
+            If there is no such table, a value of its entry is malformed, or its paths need a period and none is given.
         """
         name = self._name(name)
         entry = self._entry(name)
-        users = entry["users"]
+        users, version = entry["users"], entry.get("version")
+        if period is not None:
+            check_period(period)
         if isinstance(users, str):
-            users = self._path(users)
+            if self._is_part_of(entry["source"], self._filled(name, users, period)):
+                raise self._error(
+                    name, "has users that are read off the table itself, or a period of it; name a public list"
+                )
+            users = self._path(self._filled(name, users, period))
+        if version is not None and PERIOD in entry["source"]:
+            # One version covers all periods, but each of them is validated by itself.
+            version = f"{version}/{period}"
         return read(
-            self._path(entry["source"]),
+            self._path(self._filled(name, entry["source"], period)),
             user=entry["user"],
             space=self._space(name),
             users=users,
             name=name,
             records=entry.get("records"),
             columns=entry.get("columns"),
+            version=version,
+            wait=entry.get("wait", DEFAULT_WAIT),
         )
 
-    def budget(self, name: str | None = None) -> Guarantee:
-        """Return the budget of a table; an ``alpha`` left out follows from its protections."""
+    def budget(self, name: str | None = None) -> Guarantee | tuple[Guarantee, ...]:
+        """Return what a session takes as its budget: a guarantee, or a tuple of one of each kind."""
+        budgets = self.budgets(name)
+        return budgets[0] if len(budgets) == 1 else budgets
+
+    def budgets(self, name: str | None = None) -> tuple[Guarantee, ...]:
+        """Return the budgets of a table, one or two; an ``alpha`` left out follows from its protections."""
         name = self._name(name)
-        entry = self._entry(name)
-        budget = dict(entry.get("budget", {}))
-        unknown = set(budget) - BUDGET_KEYS
-        if unknown:
-            raise self._error(name, f"budget has an unknown key {min(unknown)!r}; use alpha or epsilon, and delta")
-        if "alpha" in budget and "epsilon" in budget:
-            raise self._error(name, "budget has both alpha and epsilon; keep the one of the kind you mean")
-        changes = [self._change(name, change) for change in entry.get("protect", [])]
-        delta = budget.get("delta", 0.0)
-        if "epsilon" in budget:
-            return UserDP(budget["epsilon"], delta)
-        if "alpha" in budget:
-            return EmdDP(budget["alpha"], delta)
-        if not changes:
-            raise self._error(name, "needs budget = { alpha = ..., delta = ... } or protect = [...]; add one")
-        return EmdDP(protect(*changes, space=self._space(name)), delta)
+        listed = self._entry(name).get("budget", {})
+        if isinstance(listed, dict):
+            listed = [listed]
+        if not listed or not all(isinstance(budget, dict) for budget in listed):
+            raise self._error(name, "has a budget that is no table; write { alpha = 60.0 }, or a list of two such")
+        changes = self.protections(name)
+        budgets = tuple(self._budget(name, budget, changes) for budget in listed)
+        if len({type(budget) for budget in budgets}) < len(budgets):
+            raise self._error(name, "budget has a kind twice; keep one with alpha and one with epsilon at most")
+        return budgets
+
+    def protections(self, name: str | None = None) -> tuple[Change, ...]:
+        """Return the changes that a table declares as protected, in order; for pages in words."""
+        name = self._name(name)
+        return tuple(self._change(name, change) for change in self._entry(name).get("protect", []))
 
     def public(self) -> dict[str, pl.DataFrame]:
         """Return the public tables of the catalog, read whole.
@@ -121,19 +153,49 @@ class Catalog:
         private = [entry["source"] for entry in self.tables.values() if isinstance(entry.get("source"), str)]
         for name, entry in self.public_tables.items():
             self._check_entry("public", name, entry, PUBLIC_KEYS, needed=("source",))
-            source = self._path(entry["source"])
-            if any(is_same_source(self._path(path), source) for path in private):
-                raise self._error(name, "has the source of a private table; name a public file", section="public")
-            found[name] = read_public(name, source)
+            if "{" in entry["source"] or "}" in entry["source"]:
+                raise self._error(
+                    name, "has a brace in its path; periods are for private tables, so name one file", section="public"
+                )
+            if any(self._is_part_of(path, entry["source"]) for path in private):
+                raise self._error(
+                    name,
+                    "has the source of a private table, or of a period of it; name a public file",
+                    section="public",
+                )
+            found[name] = read_public(name, self._path(entry["source"]))
         return found
 
-    def names(self, name: str | None = None) -> Names:
+    def names(self, name: str | None = None, *, period: str | None = None) -> Names:
         """Return all that a statement on a table may name; see :meth:`emdp.tables.Table.names`."""
-        return self.table(name).names(self.public())
+        return self.table(name, period=period).names(self.public())
 
-    def session(self, name: str | None = None) -> Session:
-        """Return a session on a table with the catalog's public tables, budget and ledger."""
-        return Session(self.table(name), budget=self.budget(name), ledger=self.ledger_path, public=self.public())
+    def session(self, name: str | None = None, *, period: str | None = None) -> Session:
+        """Return a session on a table with the catalog's public tables, budget and ledger.
+
+        Parameters
+        ----------
+        name, period : str, optional
+            As for :meth:`table`; the period stands with every charge.
+        """
+        return Session(
+            self.table(name, period=period),
+            budget=self.budget(name),
+            ledger=self.ledger_path,
+            public=self.public(),
+            period=period,
+        )
+
+    def paths(self) -> tuple[str, ...]:
+        """Return what the catalog names on disk, itself and every period included: files, folders, patterns.
+
+        Those with ``{period}`` are patterns. Of a DuckDB file it is the file, without its table.
+        """
+        entries = [*self.tables.values(), *self.public_tables.values()]
+        named = [entry.get(key) for entry in entries for key in ("source", "users")]
+        texts = [text.replace(PERIOD, "*").partition(DUCKDB_SEPARATOR)[0] for text in named if isinstance(text, str)]
+        own = [str(self.path), *([] if self.ledger is None else [self.ledger])]
+        return (*own, *map(self._path, texts))
 
     @property
     def ledger_path(self) -> str:
@@ -195,6 +257,52 @@ class Catalog:
     def _space(self, name: str) -> Space:
         return from_json(_absolute_vectors(self._entry(name)["space"], self.path.parent))
 
+    def _budget(self, name: str, budget: Mapping[str, Any], changes: Sequence[Change]) -> Guarantee:
+        unknown = set(budget) - BUDGET_KEYS
+        if unknown:
+            raise self._error(name, f"budget has an unknown key {min(unknown)!r}; use alpha or epsilon, and delta")
+        if "alpha" in budget and "epsilon" in budget:
+            raise self._error(name, "budget has both alpha and epsilon; keep one, or write a list of two budgets")
+        delta = budget.get("delta", 0.0)
+        if "epsilon" in budget:
+            return UserDP(budget["epsilon"], delta)
+        if "alpha" in budget:
+            return EmdDP(budget["alpha"], delta)
+        if not changes:
+            raise self._error(name, "needs budget = { alpha = ..., delta = ... } or protect = [...]; add one")
+        return EmdDP(protect(*changes, space=self._space(name)), delta)
+
+    def _filled(self, name: str, text: str, period: str | None) -> str:
+        """Return a path with the period in it."""
+        rest = text.replace(PERIOD, "")
+        if "{" in rest or "}" in rest:
+            raise self._error(name, f"has a brace in the path {text!r} that is not part of {PERIOD}; correct it")
+        if rest == text:
+            return text
+        if period is None:
+            raise self._error(
+                name, f"has {PERIOD} in the path {text!r}, and no period is given; name one, such as 2026-W47"
+            )
+        if "." in period and PERIOD in text.partition(DUCKDB_SEPARATOR)[2]:
+            raise self._error(name, f"cannot take the period {period!r}, whose dot would part schema and table")
+        return text.replace(PERIOD, period)
+
+    def _is_part_of(self, private: str, source: str) -> bool:
+        """Say whether two paths of the catalog share a file or table, in any period of the first."""
+        other = self._path(source)
+        if PERIOD not in private:
+            return is_same_source(self._path(private), other)
+        file, separator, table = self._path(private).partition(DUCKDB_SEPARATOR)
+        if separator:
+            # Of all tables of the file it can only be the one that the other path names.
+            named = other.partition(DUCKDB_SEPARATOR)[2]
+            own, public = (text.lower().removeprefix(MAIN_SCHEMA) for text in (table, named))
+            if re.fullmatch(re.escape(own).replace(re.escape(PERIOD), "[^.]+"), public) is None:
+                return False
+            table = named
+        places = glob.glob(file.replace(PERIOD, "*"), recursive=True)
+        return any(is_same_source(f"{place}{separator}{table}", other) for place in places)
+
     def _change(self, name: str, change: Any) -> Change:
         wanted = {"fraction", "distance", "epsilon"}
         if not isinstance(change, dict) or set(change) - {"part"} != wanted:
@@ -240,6 +348,9 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
         raise UsageError(f"catalog {str(place)!r} has its {blank[0]!r} left blank; {blank[1]}.")
     if ledger is not None and (not isinstance(ledger, str) or not ledger or "\0" in ledger):
         raise UsageError(f'catalog {str(place)!r} has a ledger that is no path; write ledger = "city.ledger".')
+    if ledger is not None and ("{" in ledger or "}" in ledger):
+        # A ledger for each period would let each of them spend the whole budget.
+        raise UsageError(f"catalog {str(place)!r} has a ledger with a brace; one ledger is for all periods, name it.")
     if ledger is not None and "://" not in ledger:
         ledger = os.path.join(place.parent, ledger)
     return Catalog(place, ledger, tables, public)

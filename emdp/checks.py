@@ -1,12 +1,21 @@
 """Checks of arguments: each raises ``UsageError`` with a sentence that names the argument and the remedy."""
 
 import math
+import re
 from collections.abc import Collection
 from numbers import Real
 
 from emdp.errors import UsageError
 
-__all__ = ["check_choice", "check_count", "check_finite", "check_positive", "check_range", "check_unit_interval"]
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_finite",
+    "check_period",
+    "check_positive",
+    "check_range",
+    "check_unit_interval",
+]
 
 
 def check_finite(name: str, value: object) -> float:
@@ -89,3 +98,20 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise UsageError(f"{name} must be one of {listed}, got {value!r}; pass one of them.")
     return value
+
+
+PERIOD = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
+"""The name of a period: part of file names, so no slash, no blank, no leading dot."""
+
+
+def check_period(period: object) -> str:
+    """Return the name of a period, or raise ``UsageError``.
+
+    >>> check_period("2026-W47")
+    '2026-W47'
+    """
+    if not isinstance(period, str) or PERIOD.fullmatch(period) is None:
+        raise UsageError(
+            f"period must be a name of letters, digits, '_', '-' and '.', as 2026-W47, got {period!r}; pass one."
+        )
+    return period

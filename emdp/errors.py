@@ -4,6 +4,8 @@ Every message is one sentence that names the argument, what was wrong and the re
 of a private table. ``exit_status`` is what the command line exits with (design.md, "Command line").
 """
 
+from collections.abc import Iterable
+
 __all__ = [
     "BudgetExceededError",
     "DataRuleError",
@@ -13,6 +15,7 @@ __all__ = [
     "LedgerError",
     "NotLipschitzError",
     "RefusedError",
+    "ReportError",
     "SolverError",
     "SqlError",
     "UsageError",
@@ -27,6 +30,25 @@ class EmdpError(Exception):
 
 class UsageError(EmdpError, ValueError):
     """An argument is malformed, out of its range, or does not fit the other arguments."""
+
+
+class ReportError(UsageError):
+    """A report's definition has problems, all of which are named at once, a line each.
+
+    Parameters
+    ----------
+    problems : iterable
+        What is wrong: each with its file and line as text, ``places.toml:12: what is wrong; what to do.``
+
+    Attributes
+    ----------
+    problems : tuple
+        The same.
+    """
+
+    def __init__(self, problems: Iterable[object]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 class RefusedError(EmdpError):

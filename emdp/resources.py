@@ -49,7 +49,7 @@ def load_dataset_module(name: str) -> ModuleType:
     Parameters
     ----------
     name : str
-        ``"checkins"`` or ``"messages"``.
+        ``"checkins"``, ``"messages"`` or ``"ratings"``.
 
     Raises
     ------

@@ -1,30 +1,32 @@
 """Sessions: refuse, price, charge the ledger, and only then compute, draw and answer."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 import polars as pl
 
-from emdp.accounts import Accounts, make_budgets, space_digest
+from emdp.accounts import Accounts, Tags, make_budgets, space_digest
 from emdp.answers import Answer, Preview, Receipt
+from emdp.checks import check_period
 from emdp.errors import UsageError
-from emdp.estimators import Plan
-from emdp.expressions import frequencies, mean, quantiles, vector_mean
+from emdp.expressions.names import Names
 from emdp.expressions.resolution import Query
-from emdp.ledger import Entry, open_ledger
+from emdp.ledger import Entry, Ledger, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.presentation import constant_statistics, is_constant, previewed, public_part
 from emdp.privacy import Guarantee
+from emdp.questions import Questions
 from emdp.statements import Planned, plan_request
-from emdp.statistic import Statistic
 from emdp.tables import Table, aggregate, check_aggregation, check_engine, read
+from emdp.tables.base import type_name
 
 __all__ = ["Session", "read"]
 
 
-class Session:
+class Session(Questions):
     """Questions about one private table, paid from a budget that is kept in a ledger on disk.
 
     Parameters
@@ -42,6 +44,9 @@ class Session:
         their ``(alpha, delta)`` like all others.
     public : mapping of str to path or frame, optional
         Public tables by the name under which SQL may join them.
+    period : str, optional
+        Name of the public part of the table that is asked about, such as a week; kept with every charge. The budget is
+        for all periods together.
 
     Raises
     ------
@@ -76,11 +81,13 @@ class Session:
         ledger: str | os.PathLike[str],
         gaussian_share: float = 0.0,
         public: Mapping[str, object] | None = None,
+        period: str | None = None,
     ) -> None:
         if not isinstance(table, Table):
             raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
         self._table = table
         self._names = table.names(public)
+        self._tags = Tags(period=None if period is None else check_period(period))
         budgets = make_budgets(budget, gaussian_share)
         identity = {"space": space_digest(table.space.to_json()), "user": table.user}
         # Hashed once: a list of users or a table of vectors may be long, and neither changes.
@@ -88,7 +95,8 @@ class Session:
             "space": identity["space"],
             "users": table.users.digest(),
             "records": table.records,
-            "types": [table.schema[name] for name in table.source_columns],
+            # An ENUM's values may be private, so of a type only its name is kept.
+            "types": [type_name(table.schema[name]) for name in table.source_columns],
         }
         opened = open_ledger(ledger, test=is_seeded())
         try:
@@ -101,6 +109,31 @@ class Session:
     def table(self) -> Table:
         """The private table."""
         return self._table
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, as it is open."""
+        return self._accounts.ledger
+
+    @property
+    def names(self) -> Names:
+        """All that a statement may name; everything in it is public."""
+        return self._names
+
+    @property
+    def rules(self) -> Mapping[str, Any]:
+        """Digests of what the owner declared: space, users, records, types."""
+        return self._rules
+
+    @property
+    def promises(self) -> tuple[Guarantee, ...]:
+        """What each budget allows in all."""
+        return tuple(budget.guarantee for budget in self._accounts.budgets)
+
+    @property
+    def tags(self) -> Tags:
+        """What charges are for."""
+        return self._tags
 
     def __repr__(self) -> str:
         return f"Session(table={self._table.name!r}, ledger={self._accounts.ledger.path!r})"
@@ -171,103 +204,6 @@ class Session:
         """
         return self._run(self._planned(_check_text(text)))
 
-    def mean(self, expression: Any, **options: Any) -> Answer:
-        """Release the mean over users of the mean over each user's records of an expression.
-
-        Every user weighs the same, whatever the number of records; a user without records counts with the
-        space's neutral item.
-
-        Parameters
-        ----------
-        expression : Expression
-            Function of one record, such as ``emdp.distance_to((40.7, -74.0))``.
-        **options
-            ``alpha=`` (charged to an ``EmdDP`` budget, or to a ``UserDP`` one as epsilon) or ``epsilon=``
-            (user-level privacy, charged to a ``UserDP`` budget), exactly one of the two; ``delta=`` (above 0, Gaussian
-            noise may be chosen), ``name=`` (column of the answer), ``by=``, ``where=``: see :func:`emdp.mean`.
-
-        Returns
-        -------
-        Answer
-
-        Raises
-        ------
-        NotLipschitzError
-            If the expression has no finite Lipschitz constant.
-        BudgetExceededError
-            If the budget does not cover the release; nothing is charged then.
-        DataRuleError
-            If the records break a declared rule; nothing is charged then.
-
-        Guarantee
-        ---------
-        ``(alpha, delta)`` unbounded central d_EM-DP: EMD 2, theorem 4.1 and "Answer".
-        """
-        return self.answer(mean(expression, **options))
-
-    def vector_mean(self, expressions: Iterable[Any], **options: Any) -> Answer:
-        """Release several means with one draw of noise, for one price.
-
-        Parameters
-        ----------
-        expressions : sequence of Expression
-            Functions of one record.
-        **options
-            As for :meth:`mean`, for the whole vector; ``noise=`` and ``names=``: see :func:`emdp.vector_mean`.
-
-        Returns
-        -------
-        Answer
-
-        Raises
-        ------
-        EmdpError
-            As :meth:`mean`.
-        """
-        return self.answer(vector_mean(expressions, **options))
-
-    def frequencies(self, cells: float | str, **options: Any) -> Answer:
-        """Release a histogram: smoothed over square cells of a pitch, or over the listed values of a column.
-
-        Parameters
-        ----------
-        cells : float or str
-            Pitch in the natural unit, or a column of listed values.
-        **options
-            ``alpha=`` or ``epsilon=``, ``delta=``, ``column=``, ``method=``, ``noise=``, ``by=``, ``where=``,
-            ``name=``: see :func:`emdp.frequencies`.
-
-        Returns
-        -------
-        Answer
-            One row a cell.
-
-        Guarantee
-        ---------
-        EMD 6, "Central d_EM frequency without shuffling".
-        """
-        return self.answer(frequencies(cells, **options))
-
-    def quantiles(self, expression: Any, qs: float | Iterable[float], **options: Any) -> Answer:
-        """Release quantiles of an expression, from one smoothed distribution function.
-
-        Parameters
-        ----------
-        expression : Expression
-            Function of one record.
-        qs : sequence of float
-            In (0, 1).
-        **options
-            ``alpha=`` or ``epsilon=``, ``delta=``, ``noise=``, ``by=``, ``where=``, ``step=``, ``name=``: see
-            :func:`emdp.quantiles`.
-
-        Returns
-        -------
-        Answer
-            One row a quantile.
-        """
-        return self.answer(quantiles(expression, qs, **options))
-
     def answer(self, query: Query) -> Answer:
         """Answer a frozen query, as made by :func:`emdp.mean` and its like.
 
@@ -293,7 +229,7 @@ class Session:
         """
         statements = []
         for planned in self._planned(query):
-            account = self._accounts.account(self._accounts.payer(planned.plan.event))
+            account = self._accounts.available(self._accounts.payer(planned.plan.event))
             affordable = account.affordable(planned.plan.event)
             statements.append(previewed(planned, self._table, affordable=affordable))
         return Preview(tuple(statements))
@@ -302,13 +238,21 @@ class Session:
         """Return what was spent of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
         return self._accounts.account(self._accounts.budget_of(kind)).spent
 
-    def remaining(self, kind: type[Guarantee] | None = None) -> Guarantee:
-        """Return what is left of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
-        return self._accounts.account(self._accounts.budget_of(kind)).remaining
+    def remaining(self, kind: type[Guarantee] | None = None, *, reserve: str | None = None) -> Guarantee:
+        """Return what is left of a budget, without what is set aside for others.
+
+        Parameters
+        ----------
+        kind : {EmdDP, UserDP}, optional
+            Which budget; the first by default.
+        reserve : str, optional
+            Name of the reservation that may be drawn on.
+        """
+        return self._accounts.available(self._accounts.budget_of(kind), reserve=reserve).remaining
 
     def remaining_all(self) -> tuple[Guarantee, ...]:
         """Return what is left of every budget of the session."""
-        return tuple(self._accounts.account(budget).remaining for budget in self._accounts.budgets)
+        return tuple(self._accounts.available(budget).remaining for budget in self._accounts.budgets)
 
     def history(self) -> pl.DataFrame:
         """Return the table's charges, one row an event.
@@ -320,12 +264,53 @@ class Session:
         """
         return self._accounts.history()
 
+    def check_affordable(self, planned: Iterable[Planned], *, reserve: str | None = None) -> None:
+        """Check that the budgets cover some plans together, without charging them.
+
+        Parameters
+        ----------
+        planned : iterable of Planned
+            The plans.
+        reserve : str, optional
+            Name of the set-aside budget that pays.
+
+        Raises
+        ------
+        BudgetExceededError
+            If they do not.
+        """
+        self._accounts.check_affordable((one.plan.event for one in planned), reserve=reserve)
+
+    @contextmanager
+    def releasing(self, planned: Iterable[Planned]) -> Iterator["Releasing"]:
+        """Hold the table open, see that whatever could fail does so before a charge, and validate the data's version.
+
+        For what keeps answers (:mod:`emdp.store`); all else asks through the methods above.
+        """
+        self._check_switch()
+        with self._table.held():
+            for one in planned:
+                if not is_constant(one.plan):
+                    check_aggregation(self._table, one.plan.aggregation)
+            check_engine()
+            yield Releasing(self._table, self._accounts, self._validated_version())
+
     def _check_switch(self) -> None:
         if is_seeded() != self._accounts.ledger.is_test:
             raise UsageError(
                 "a session works on the side of the test switch on which it was opened; open another one, with "
                 "another ledger."
             )
+
+    def _planned(self, request: str | Query) -> tuple[Planned, ...]:
+        self._check_switch()
+        return plan_request(request, self._names)
+
+    def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
+        self._accounts.check_affordable(one.plan.event for one in planned)
+        with self.releasing(planned) as release:
+            entries = release.charge(planned, self._tags)
+            return tuple(release.answer(one, entry) for one, entry in zip(planned, entries, strict=True))
 
     def _validated_version(self) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
@@ -336,25 +321,41 @@ class Session:
             self._accounts.remember_validated(key)
         return version
 
-    def _planned(self, request: str | Query) -> tuple[Planned, ...]:
-        self._check_switch()
-        return plan_request(request, self._names)
 
-    def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
-        plans = [one.plan for one in planned]
-        self._accounts.check_affordable(plan.event for plan in plans)
-        for plan in plans:
-            if not is_constant(plan):
-                check_aggregation(self._table, plan.aggregation)
-        check_engine()
-        version = self._validated_version()
-        shared = {"data_version": version, "users": self._table.n}
-        entries = self._accounts.charge_all([(one.plan.event, {"query": one.text, **shared}) for one in planned])
-        return tuple(self._release(one, entry) for one, entry in zip(planned, entries, strict=True))
+class Releasing:
+    """Plans between the check that nothing will fail and their answers; made by :meth:`Session.releasing`.
 
-    def _release(self, planned: Planned, entry: Entry) -> Answer:
+    Parameters
+    ----------
+    table : Table
+        The private table, open for reading.
+    accounts : Accounts
+        Its budgets.
+    version : str
+        State of the data, whose declared rules hold.
+    """
+
+    def __init__(self, table: Table, accounts: Accounts, version: str) -> None:
+        self._table = table
+        self._accounts = accounts
+        self.version = version
+
+    def charge(self, planned: Sequence[Planned], tags: Tags, questions: Sequence[str] = ()) -> list[Entry]:
+        """Charge plans together; return for each the entry that paid. ``questions``: a digest for each, to be kept."""
+        shared = {"data_version": self.version, "users": self._table.n}
+        described: list[dict[str, Any]] = [{"query": one.text, **shared} for one in planned]
+        for own, question in zip(described, questions, strict=False):
+            own["question"] = question
+        return self._accounts.charge_all(
+            [(one.plan.event, own) for one, own in zip(planned, described, strict=True)], tags
+        )
+
+    def answer(self, planned: Planned, entry: Entry) -> Answer:
+        """Compute, draw noise once, and return the answer that an entry paid for."""
         plan = planned.plan
-        statistics = constant_statistics(plan, self._table) if is_constant(plan) else self._aggregate(plan)
+        statistics = (
+            constant_statistics(plan, self._table) if is_constant(plan) else aggregate(self._table, plan.aggregation)
+        )
         opened = [statistic.open() for statistic in statistics]
         released = tuple(
             plan.restored(mechanism.release(plan.prepared(values)))
@@ -366,9 +367,6 @@ class Session:
             receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
             _exact=tuple(plan.summed(values) for values in opened) if is_seeded() else None,
         )
-
-    def _aggregate(self, plan: Plan) -> tuple[Statistic, ...]:
-        return aggregate(self._table, plan.aggregation)
 
 
 def _check_text(text: object) -> str:

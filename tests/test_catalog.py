@@ -233,3 +233,53 @@ def test_a_missing_catalog_or_table(place: Path) -> None:
         catalog(place, two).table()
     with pytest.raises(UsageError, match="'third' is not in"):
         catalog(place, two).table("third")
+
+
+BUDGET = "budget = { alpha = 60.0, delta = 1e-8 }"
+
+
+@pytest.mark.parametrize(
+    ("written", "budgets"),
+    [
+        ("{ alpha = 60.0 }", (emdp.EmdDP(60.0),)),
+        ("[{ alpha = 60.0 }]", (emdp.EmdDP(60.0),)),
+        ("[{ alpha = 60.0, delta = 1e-8 }, { epsilon = 1.0 }]", (emdp.EmdDP(60.0, 1e-8), emdp.UserDP(1.0))),
+        ("[{ epsilon = 1 }, { delta = 1e-8 }]", (emdp.UserDP(1), emdp.EmdDP(4.0, 1e-8))),
+    ],
+)
+def test_one_budget_of_each_kind(place: Path, written: str, budgets: tuple[emdp.Guarantee, ...]) -> None:
+    words = "protect = [{ fraction = 0.1, distance = 5.0, epsilon = 0.2 }]"
+    found = catalog(place, GOOD.replace(BUDGET, f"budget = {written}\n{words}"))
+    assert found.budgets("visits") == budgets
+    assert found.budget() == (budgets[0] if len(budgets) == 1 else budgets)
+    with found.session() as opened:
+        assert opened.remaining_all() == budgets
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("[]", "budget that is no table"),
+        ("[60.0]", "budget that is no table"),
+        ("60.0", "'budget' that is not a table such as"),
+        ("[{ alpha = 1 }, { alpha = 2 }]", "budget has a kind twice"),
+        ("[{ alpha = 1 }, { delta = 1e-9 }]", "needs budget"),
+        ("[{ alpha = 1, epsilon = 2 }]", "has both alpha and epsilon"),
+        ("[{ alpha = 1 }, { epsilon = 1, gamma = 2 }]", "unknown key 'gamma'"),
+        ('[{ alpha = "FILL IN: most" }]', r"'budget\[0\].alpha' left blank"),
+    ],
+)
+def test_mistakes_in_budgets_are_named(place: Path, written: str, message: str) -> None:
+    found = catalog(place, GOOD.replace(BUDGET, f"budget = {written}"))
+    for act in (found.budget, found.budgets, found.session):
+        with pytest.raises(UsageError, match=message):
+            act()
+
+
+def test_the_declared_protections(place: Path) -> None:
+    words = "[{ fraction = 0.1, distance = 5.0, epsilon = 0.2 }, { fraction = 1, distance = 0.05, epsilon = 0.3 }]"
+    found = catalog(place, f"{GOOD}protect = {words}\n")
+    assert found.protections("visits") == (emdp.Change(0.1, 5.0, 0.2), emdp.Change(1, 0.05, 0.3))
+    assert catalog(place).protections() == ()
+    with pytest.raises(UsageError, match="has a protection that is not"):
+        catalog(place, f"{GOOD}protect = [{{ fraction = 1 }}]\n").protections()

@@ -31,17 +31,27 @@ ALLOWED: dict[str, set[str]] = {
     "estimators": {"errors", "checks", "expressions", *MATHEMATICS},
     "tables": {"errors", "checks", "frames", "statistic", "expressions", *MATHEMATICS},
     "sql": {"errors", "checks", "frames", "spaces", "expressions"},
-    "answers": {"errors", "checks", "frames", "expressions", *MATHEMATICS},
+    "pictures": {"errors", "checks", "expressions"},
+    "answers": {"errors", "checks", "frames", "expressions", "pictures", *MATHEMATICS},
     "ledger": {"errors", "checks", "noise", "privacy"},
-    "accounts": {"errors", "checks", "privacy", "ledger"},
+    "accounts": {"errors", "checks", "privacy", "ledger", "reservations"},
     "statements": {"errors", "privacy", "expressions", "estimators", "sql"},
     "presentation": {"errors", "statistic", "expressions", "estimators", "statements", "tables", "answers"},
+    "spending": {"errors", "checks", "privacy", "ledger"},
+    "reservations": {"errors", "checks", "privacy", "ledger", "spending"},
+    "questions": {"answers", "expressions"},
     "session": {
         "accounts", *GROUND, *MATHEMATICS, "expressions", "estimators", "tables", "answers", "ledger", "statements",
-        "presentation",
+        "presentation", "questions",
     },
+    "store": {"errors", "accounts", "answers", "ledger", "session", "sql", "statements"},
     "catalog": {*GROUND, *MATHEMATICS, "tables", "session", "expressions"},
+    "reports": {
+        "errors", "checks", "expressions", "spaces", "privacy", "accounts", "ledger", "answers", "pictures", "sql",
+        "statements", "session", "store", "catalog", "spending", "reservations",
+    },
     "cli": {
+        "pictures", "reports", "reservations", "spending", "store",
         *GROUND, *MATHEMATICS, "testing", "accounts", "expressions", "tables", "answers", "ledger", "session",
         "statements", "presentation", "sql", "catalog", "cli", "__init__",
     },
@@ -54,10 +64,16 @@ HEAVY_BY_LAYER = {
     "typer": {"cli"},
     "rich": {"cli"},
     "sqlite3": {"ledger"},
+    "altair": {"pictures"},
+    "vl_convert": {"pictures"},
+    "jinja2": {"reports"},
 }
 """Packages that only the named layers may import: no I/O in mathematics, no engine below the tables."""
 
-LAZY = ("pyspark", "ot", "dp_accounting", "scipy.stats", "opendp", "typer", "rich", "altair", "pandas", "sqlite3")
+LAZY = (
+    "pyspark", "ot", "dp_accounting", "scipy.stats", "opendp", "typer", "rich", "altair", "vl_convert", "jinja2",
+    "pandas", "sqlite3",
+)  # fmt: skip
 """Packages that ``import emdp`` must not load."""
 
 

@@ -101,8 +101,8 @@ def test_somebody_elses_folder_is_not_taken(tmp_path, monkeypatch):
 
 
 def test_a_module_that_is_not_there_is_named():
-    with pytest.raises(InternalError, match="no generator 'ratings'"):
-        resources.load_dataset_module("ratings")
+    with pytest.raises(InternalError, match="no generator 'prices'"):
+        resources.load_dataset_module("prices")
 
 
 def test_a_module_is_loaded_once():

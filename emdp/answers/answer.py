@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from emdp.answers.description import DEFAULT_LEVEL, Description
 from emdp.checks import check_choice, check_unit_interval
 from emdp.errors import UsageError
-from emdp.expressions.columns import Released
+from emdp.expressions.columns import PlannedColumn, Released
+from emdp.expressions.shape import Shape
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Guarantee
 
-__all__ = ["Answer", "Receipt"]
+if TYPE_CHECKING:
+    from emdp.pictures import Picture
+
+__all__ = ["Answer", "Receipt", "plot"]
 
 INTERVAL_ENDS = ("_low", "_high")
 """What a frame appends to a column's name for the ends of its interval."""
@@ -148,6 +152,26 @@ class Answer(Description):
             blocks.append(pl.DataFrame([*keys, query, *map(pl.Series.alias, ends, SHOWN)]))
         return pl.concat(blocks)
 
+    def plot(self, kind: str = "auto") -> "Picture":
+        """Return a picture of the answer, with its intervals.
+
+        Parameters
+        ----------
+        kind : {"auto", "bar", "map", "distribution"}
+            How it is drawn; must fit the answer.
+
+        Returns
+        -------
+        Picture
+            ``svg`` is the picture, ``text`` says in words what it shows; a notebook shows it as it is.
+
+        Raises
+        ------
+        UsageError
+            If the kind does not fit the answer, or no row has a value.
+        """
+        return plot(self.frame, self.columns, self.shape, kind=kind)
+
     def explain(self) -> str:
         """Return the whole derivation as text, a line a fact, with the ledger entry that paid."""
         lines = self.explain_lines()
@@ -163,7 +187,21 @@ class Answer(Description):
 
     def _repr_html_(self) -> Any:
         head = "" if self.is_private else "<p>NOT PRIVATE (test switch)</p>"
-        return f"{head}{self.frame._repr_html_()}<p>{self.guarantee}</p>"
+        try:
+            picture = self.plot().svg
+        except UsageError:
+            picture = ""
+        return f"{head}{picture}{self.frame._repr_html_()}<p>{self.guarantee}</p>"
+
+
+def plot(frame: pl.DataFrame, columns: Sequence[PlannedColumn], shape: Shape, *, kind: str) -> "Picture":
+    """Return a picture of an answer's rows; see :meth:`Answer.plot`."""
+    from emdp.pictures import draw
+
+    picture = draw(frame, columns, shape, kind=kind)
+    if picture is None:
+        raise UsageError("the answer has no value to draw: all rows are within their noise, or there are none.")
+    return picture
 
 
 def _apart(keys: Sequence[pl.Series]) -> list[pl.Series]:

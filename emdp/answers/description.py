@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from emdp.expressions.columns import Finisher, PlannedColumn
+from emdp.expressions.shape import Shape
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Guarantee
 
@@ -56,6 +57,11 @@ class Description:
     notes: tuple[str, ...]
     finisher: Finisher
     cap: int | None
+
+    @property
+    def shape(self) -> Shape:
+        """What the columns of the answer's frame are."""
+        return self.finisher.shape
 
     def slack_caveat(self) -> str:
         """Say what rounding and floating-point sums cost (EMD 8.5), as one clause."""

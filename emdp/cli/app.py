@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from emdp.cli import demo, distance, generate, init, ledger, mean, sql
+from emdp.cli import demo, distance, generate, init, ledger, mean, report, sql
 
 __all__ = ["app"]
 
@@ -42,7 +42,8 @@ app.command("init")(init.run)
 app.command("check")(sql.check)
 app.command("preview")(sql.preview)
 app.command("query")(sql.query)
+app.command("report")(report.run)
 app.command("mean")(mean.run)
 app.command("distance")(distance.run)
 app.add_typer(generate.app, name="generate", help="Write a realistic synthetic table.")
-app.add_typer(ledger.app, name="ledger", help="Show what was spent, and verify the chain of events.")
+app.add_typer(ledger.app, name="ledger", help="Show what was spent, set budget aside, and verify the chain of events.")

@@ -1,4 +1,4 @@
-"""``emdp generate``: writes a synthetic table of check-ins, or of messages with word vectors, of any size."""
+"""``emdp generate``: writes a synthetic table of check-ins, messages with word vectors, or ratings, of any size."""
 
 import sys
 import time
@@ -72,6 +72,26 @@ def messages(
         return module.write_messages(out, words, users=users, records=records, seed=seed, progress=progress)
 
     _run(write, records, [out, words])
+
+
+@app.command()
+def ratings(
+    users: Users,
+    records: Annotated[int, typer.Option("--records", "--ratings", help="Rows of the table, a rating each.")],
+    out: Out,
+    seed: Seed = 0,
+    items: Annotated[int | None, typer.Option(help="How many items are rated; default: 5000.")] = None,
+    force: Force = False,
+) -> None:
+    """Write ratings of items: tastes for genres, popular items, generous people, 0.2 % dirty rows."""
+    _refuse_existing(force, out=out)
+    module = load_dataset_module("ratings")
+    chosen = {} if items is None else {"items": items}
+
+    def write(progress: Callable[[int], None]) -> Any:
+        return module.write_ratings(out, users=users, records=records, seed=seed, progress=progress, **chosen)
+
+    _run(write, records, [out])
 
 
 def _refuse_existing(force: bool, **paths: Path) -> None:

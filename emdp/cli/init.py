@@ -26,7 +26,8 @@ USERS = ("user_id", "user", "userid", "uid", "person", "person_id", "customer_id
 
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 REALS = ("FLOAT", "DOUBLE", "DECIMAL")
-TEXTS = ("VARCHAR", "ENUM", "BOOLEAN")
+TEXTS = ("VARCHAR", "ENUM")
+TRUTHS = ("BOOLEAN",)
 TIMES = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATETIME")
 
 
@@ -139,6 +140,9 @@ def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
             continue
         if _kind(kind) in TEXTS:
             lines.append(f'{{ kind = "categories", col = {_text(column)}, values = ["..."] }} lists public values')
+        elif _kind(kind) in TRUTHS:
+            # What values a type has is public.
+            lines.append(f'{{ kind = "categories", col = {_text(column)}, values = [false, true] }} is true or false')
         elif _kind(kind) in TIMES:
             lines.append(f'{{ kind = "cycle", col = {_text(f"time({column})")}, period = 24 }} is the time of day')
         elif _kind(kind) in NUMBERS:

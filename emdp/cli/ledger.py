@@ -1,16 +1,22 @@
-"""``emdp ledger``: what was spent, the events one by one, and whether the chain of a ledger holds."""
+"""``emdp ledger``: what was spent, the events one by one, budget set aside, and whether the chain of a ledger holds."""
 
+import json
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.cli import spending
+from emdp.cli.spending import BudgetSpending, cost, printable
 from emdp.errors import LedgerError, UsageError
 
 if TYPE_CHECKING:
     from emdp.ledger import Entry, Ledger
-    from emdp.privacy import Account, Guarantee
+    from emdp.privacy import Guarantee
 
 __all__ = ["app"]
 
@@ -20,36 +26,41 @@ LONGEST_VALUE = 20
 PIPE_WIDTH = 160
 """Columns of a printed table where there is no terminal to ask for its width."""
 
-app = typer.Typer(help="Show what was spent, and verify the chain of events.", no_args_is_help=True)
+app = typer.Typer(help="Show what was spent, set budget aside, verify the chain of events.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The ledger's file.", show_default=False)]
 Head = Annotated[
     str | None,
     typer.Option(help="A head hash kept elsewhere: fails if the file is an older copy or another ledger."),
 ]
+Manifest = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A report's manifest: fails where it disagrees with the ledger or its files."),
+]
 
 
 @app.command()
-def show(file: File) -> None:
-    """Print the budgets of every table, what was spent of them and what remains."""
+def show(
+    file: File,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Write the burn-down of each budget.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Print the budgets of every table, what was spent of them by period and query, and what remains."""
     from emdp.ledger import read_ledger
 
     with read_ledger(file) as ledger:
         entries = ledger.entries()
-        accounts = [
-            (table, account)
-            for table in dict.fromkeys(entry.table for entry in entries if entry.table)
-            for account in _accounts([entry for entry in entries if entry.table == table])
-        ]
-        rows = [(table, *_account_row(account)) for table, account in accounts]
-        _print_title(ledger)
-        if rows:
-            _print_table(("table", "kind", "budget", "spent", "remaining", "charges"), rows)
-        else:
-            print("no budget was declared yet")
-        if len(accounts) > 1:
-            print(f"spent in all: {_user_total(account for _, account in accounts)}")
-        _print_head(entries[-1].sequence, entries[-1].hash)
+    found = spending.spending_of(entries)
+    if plot is not None:
+        _write_plots(found, plot, file)
+    if as_json:
+        head = {"path": ledger.path, "id": ledger.ledger_id, "test": ledger.is_test, "entries": entries[-1].sequence}
+        shown = {"ledger": {**head, "head": entries[-1].hash}, **spending.as_json(found)}
+        print(json.dumps(shown, indent=2))
+        return
+    _print_title(ledger)
+    _print_spending(found)
+    _print_head(entries[-1].sequence, entries[-1].hash)
 
 
 @app.command()
@@ -60,7 +71,7 @@ def history(file: File) -> None:
     with read_ledger(file) as ledger:
         entries = ledger.entries()
         rows = [
-            (str(entry.sequence), entry.time[:19] + "Z", entry.kind, entry.table, *_event_cells(entry))
+            (str(entry.sequence), entry.time[:19] + "Z", _event_name(entry), entry.table, *_event_cells(entry))
             for entry in entries
         ]
         _print_title(ledger)
@@ -69,82 +80,150 @@ def history(file: File) -> None:
 
 
 @app.command()
-def verify(file: File, head: Head = None) -> None:
+def reserve(
+    file: File,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's name.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What a report has as reserve.", show_default=False)],
+    alpha: Annotated[float | None, typer.Option(help="Level to set aside of an EmdDP budget.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Level to set aside of a UserDP budget.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Delta to set aside; default 0.")] = None,
+    release: Annotated[bool, typer.Option("--release", help="Give back what is left for NAME.")] = False,
+) -> None:
+    """Set part of a table's budget aside for a report, which then nobody else can spend."""
+    from emdp import reservations
+    from emdp.ledger import open_ledger, read_ledger
+    from emdp.privacy import guarantee_from_json
+
+    if release and any(number is not None for number in (alpha, epsilon, delta)):
+        raise UsageError("--release gives back all that is left; leave --alpha, --epsilon and --delta out.")
+    if not release and (alpha is None) == (epsilon is None):
+        raise UsageError("exactly one of --alpha and --epsilon must be given; pass that of the budget's kind.")
+    with read_ledger(file) as known:
+        is_test = known.is_test
+    # No noise is drawn for it, so that it may be on either side of the test switch.
+    with open_ledger(file, create=False, test=is_test) as ledger:
+        if release:
+            written = reservations.release(ledger, table, name)
+        else:
+            guarantee = _wanted(ledger, table, alpha, epsilon, delta or 0.0)
+            written = [reservations.reserve(ledger, table, name, guarantee)]
+        for entry in written:
+            print(f"{_event_name(entry)}: {cost(guarantee_from_json(entry.payload['guarantee']))}")
+        _print_head(written[-1].sequence, written[-1].hash)
+
+
+@app.command()
+def verify(file: File, head: Head = None, manifest: Manifest = None) -> None:
     """Walk the hash chain; print "ok", the number of entries and the head hash, to be kept elsewhere."""
     from emdp.ledger import read_ledger
 
     with read_ledger(file) as ledger:
         sequence, found = ledger.verify(head)
-        print("ok")
-        _print_head(sequence, found)
+        checked = [] if manifest is None else _checked_manifest(ledger, Path(manifest))
+    print("ok")
+    for line in checked:
+        print(line)
+    _print_head(sequence, found)
 
 
-def _accounts(entries: Sequence["Entry"]) -> list["Account"]:
-    """Return the accounts of one table, one a budget."""
-    from emdp.privacy import Account, Budget, event_from_json
+def _checked_manifest(ledger: "Ledger", path: Path) -> list[str]:
+    """Return what was checked of a manifest, or raise with all in which it disagrees."""
+    from emdp.reports.manifest import check_manifest
 
-    declared = [_field(entry, "budgets") for entry in entries if entry.kind == "budget"]
-    budgets = [Budget.from_json(budget) for budget in declared[-1]] if declared else []
-    names = {budget.guarantee.kind_name: position for position, budget in enumerate(budgets)}
-    charges: list[list[Any]] = [[] for _ in budgets]
-    for entry in entries:
-        if entry.kind == "charge":
-            charged = _field(entry, "budget")
-            position = names.get(charged, -1) if isinstance(charged, str) else charged
-            if not isinstance(position, int) or not 0 <= position < len(budgets):
-                raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {_COPY}")
-            charges[position].append(event_from_json(_field(entry, "event")))
-    return [Account.from_charges(budget, events) for budget, events in zip(budgets, charges, strict=True)]
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"--manifest {str(path)!r} cannot be read ({error.strerror}); pass a report's file.") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"--manifest {str(path)!r} holds no JSON; pass the file beside a report's page.") from None
+    problems = check_manifest(manifest, path.parent, ledger)
+    if problems:
+        listed = "".join(f"\n  {printable(problem)}" for problem in problems)
+        places = f"{len(problems)} place{'s' if len(problems) > 1 else ''}"
+        raise LedgerError(f"manifest {path} disagrees with ledger {ledger.path} in {places}:{listed}")
+    entries = manifest["entries"]
+    answers = [entry["answer"] for entry in entries if entry["answer"] is not None]
+    kept = sum(ledger.content(answer["content"]) is not None for answer in answers)
+    return [
+        f"manifest: {path}, up to entry {manifest['ledger']['sequence']} of the ledger",
+        f"checked: entries {len(entries)}, answers with their charges {len(answers)} (of which the text is still kept: "
+        f"{kept}), budgets {len(manifest['guarantees'])}, files {len(manifest['files'])}",
+        "not checked, since no ledger knows it: when and by which versions the page was made",
+    ]
 
 
-def _account_row(account: "Account") -> tuple[str, ...]:
-    remaining = _cost(account.remaining)
-    if account.budget.mu_cap:
-        remaining += f"; for Gaussian noise mu {account.gaussian_remaining:.6g}"
-    promise = account.budget.guarantee
-    return promise.kind_name, _cost(promise), _cost(account.spent), remaining, str(account.count)
+def _wanted(ledger: "Ledger", table: str, alpha: float | None, epsilon: float | None, delta: float) -> "Guarantee":
+    """Return what is to be set aside, in the kind of the table's budget that has such a level."""
+    from emdp.spending import budgets_of
+
+    option, level = ("alpha", alpha) if epsilon is None else ("epsilon", epsilon)
+    promises = [budget.guarantee for budget in budgets_of(ledger.entries(table))]
+    fitting = [promise for promise in promises if promise.level_name == option]
+    if not promises:
+        raise UsageError(f"table {table!r} has no budget in the ledger; pass the name of one that has.")
+    if len(fitting) != 1:
+        shown = " and ".join(promise.kind_name for promise in promises)
+        raise UsageError(
+            f"--{option} must fit one budget of table {table!r}, which has {shown}; pass the other option."
+        )
+    return fitting[0].at_level(0.0 if level is None else level, delta)
+
+
+def _write_plots(found: Sequence[BudgetSpending], path: str, ledger: str) -> None:
+    """Write a picture a budget: numbered files where there are several."""
+    from emdp.pictures import draw_spending
+
+    place = Path(path)
+    drawn = [
+        draw_spending(own.steps, own.promise.level, title=f"{own.table}: {own.promise.level_name}")
+        for own in found
+        if own.steps
+    ]
+    pictures = [picture for picture in drawn if picture is not None]
+    if not pictures:
+        raise UsageError("--plot has nothing to draw, since nothing was charged; leave it out.")
+    for number, picture in enumerate(pictures, start=1):
+        own = place if len(pictures) == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
+        if own.suffix.lower() != ".svg" or os.path.realpath(own) == os.path.realpath(ledger):
+            raise UsageError(f"--plot {path!r} must be a file of its own that ends in .svg; pass another name.")
+        try:
+            own.write_text(picture.svg, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--plot {str(own)!r} cannot be written ({error.strerror}); pass another file.") from None
+
+
+def _event_name(entry: "Entry") -> str:
+    if entry.kind == "reserve":
+        return "given back" if entry.payload.get("released") else "set aside"
+    return "stored answer" if entry.kind == "answer" else entry.kind
 
 
 def _event_cells(entry: "Entry") -> tuple[str, str]:
     """Say what an event did, and what it cost or allows."""
-    from emdp.privacy import Budget, event_from_json
+    from emdp.privacy import Budget, event_from_json, guarantee_from_json
+    from emdp.spending import field_of
 
     if entry.kind == "charge":
-        event = event_from_json(_field(entry, "event"))
+        event = event_from_json(field_of(entry, "event"))
         mechanism = type(event).__name__.removesuffix("Event")
-        return str(_field(entry, "query")), f"{mechanism}: {_cost(event.guarantee)}"
+        return _in_one_line(field_of(entry, "query")), f"{mechanism}: {cost(event.guarantee)}"
     if entry.kind == "budget":
-        promises = [Budget.from_json(budget).guarantee for budget in _field(entry, "budgets")]
-        return ", ".join(promise.kind_name for promise in promises), ", ".join(map(_cost, promises))
+        promises = [Budget.from_json(budget).guarantee for budget in field_of(entry, "budgets")]
+        return ", ".join(promise.kind_name for promise in promises), ", ".join(map(cost, promises))
+    if entry.kind == "reserve":
+        return f"for {field_of(entry, 'name')}", cost(guarantee_from_json(field_of(entry, "guarantee")))
+    if entry.kind == "answer":
+        return _in_one_line(field_of(entry, "query")), f"paid by entry {field_of(entry, 'charge')}"
     return "; ".join(f"{name} {_short(value)}" for name, value in entry.payload.items() if value is not None), ""
 
 
-def _user_total(accounts: Iterable["Account"]) -> str:
-    from emdp.privacy import total_as_user
-
-    try:
-        return str(total_as_user(accounts))
-    except UsageError:
-        return "no sum, since a bounded or discrete guarantee says nothing at the user level"
-
-
-def _cost(guarantee: "Guarantee") -> str:
-    return f"{guarantee.level_name} {guarantee.level:.10g}, delta {guarantee.delta:.10g}"
+def _in_one_line(query: object) -> str:
+    return " ".join(str(query).split())
 
 
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
-
-
-def _field(entry: "Entry", name: str) -> Any:
-    try:
-        return entry.payload[name]
-    except KeyError:
-        raise LedgerError(f"entry {entry.sequence} of the ledger lacks its {name!r}; {_COPY}") from None
-
-
-_COPY = "compare with a copy whose head hash was kept elsewhere."
 
 
 def _print_title(ledger: "Ledger") -> None:
@@ -158,6 +237,41 @@ def _print_head(sequence: int, found: str) -> None:
     print(f"head: {found}")
 
 
+def _print_spending(found: Sequence[BudgetSpending]) -> None:
+
+    if not found:
+        print("no budget was declared yet")
+        return
+    _print_table(spending.BUDGET_COLUMNS, spending.budget_rows(found))
+    if reserved := spending.reserved_rows(found):
+        _print_table(spending.RESERVED_COLUMNS, reserved)
+    if len(found) > 1:
+        total = spending.user_total(found)
+        print(
+            f"spent in all: {total or 'no sum, since a bounded or discrete guarantee says nothing at the user level'}"
+        )
+    if not any(own.steps for own in found):
+        return
+    _print_table(spending.SPENDING_COLUMNS, spending.spending_rows(found, _width()))
+    if any(own.account.budget.mu_cap for own in found):
+        print("Gaussian noise paid from its share of a budget costs less together than the sum of what is listed\n")
+    for own in found:
+        if own.steps:
+            print("\n".join(spending.bars(own, _width(), blocks=_has_blocks())), end="\n\n")
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def _has_blocks() -> bool:
+    try:
+        spending.EIGHTHS.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -169,5 +283,5 @@ def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(name, overflow="fold")
     for row in rows:
         # What the analyst typed is shown as it is: no markup is obeyed, no control character passes.
-        table.add_row(*(Text("".join(c if c.isprintable() else "�" for c in cell)) for cell in row))
-    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    Console(width=_width()).print(table)

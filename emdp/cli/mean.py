@@ -85,7 +85,7 @@ def run(
     _answer(declared, promise, place, query)
 
 
-def _preview(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") -> None:
+def _preview(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger: str, query: "Mean") -> None:
     from emdp.session import Session
 
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ def _preview(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") ->
             print(session.preview(query).explain())
 
 
-def _answer(table: "Table", budget: "Guarantee", ledger: str, query: "Mean") -> None:
+def _answer(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger: str, query: "Mean") -> None:
     from emdp.session import Session
 
     with Session(table, budget=budget, ledger=ledger) as session:
@@ -118,7 +118,7 @@ def _expression(distance_to: str | None, column: str | None, similarity: str | N
     return expressions.similarity(str(similarity))
 
 
-def _from_catalog(catalog: str, table: str | None) -> tuple["Table", "Guarantee", str]:
+def _from_catalog(catalog: str, table: str | None) -> tuple["Table", "Guarantee | tuple[Guarantee, ...]", str]:
     from emdp.catalog import load_catalog
 
     loaded = load_catalog(catalog)

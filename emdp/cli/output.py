@@ -19,8 +19,19 @@ if TYPE_CHECKING:
     import polars as pl
 
     from emdp.answers import Answer
+    from emdp.answers.stored import StoredAnswer
+    from emdp.pictures import Picture
 
-__all__ = ["Target", "check_target", "choose_target", "frame_text", "preview_text", "terminal_width", "write_answers"]
+__all__ = [
+    "Target",
+    "check_target",
+    "choose_target",
+    "frame_text",
+    "preview_text",
+    "terminal_width",
+    "write_answers",
+    "write_pictures",
+]
 
 STANDARD_OUTPUT = "-"
 """What stands for standard output where a file is named."""
@@ -81,7 +92,7 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> No
             raise UsageError(f"--{target[0]} {path!r} belongs to what the catalog names; pass another file.")
 
 
-def write_answers(answers: "Sequence[Answer]", target: Target | None) -> None:
+def write_answers(answers: "Sequence[Answer | StoredAnswer]", target: Target | None) -> None:
     """Write answers to where the caller wants them: one table, file or list entry a statement."""
     if target is None:
         for number, answer in enumerate(answers):
@@ -96,8 +107,17 @@ def write_answers(answers: "Sequence[Answer]", target: Target | None) -> None:
     for own, answer in zip(_files(target, len(answers)), answers, strict=True):
         if kind == "parquet":
             answer.frame.write_parquet(own)
+            _say_written(own)
         else:
             _write_text(own, _as_csv(answer.frame))
+
+
+def write_pictures(pictures: "Sequence[Picture]", path: str) -> None:
+    """Write the pictures of answers as SVG files, numbered where there are several."""
+    from emdp.pictures import picture_file
+
+    for own, picture in zip(_files(("svg", path), len(pictures)), pictures, strict=True):
+        _write_text(own, picture_file(picture))
 
 
 def terminal_width() -> int | None:
@@ -177,7 +197,7 @@ def _width(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
-def _as_json(answer: "Answer") -> dict[str, Any]:
+def _as_json(answer: "Answer | StoredAnswer") -> dict[str, Any]:
     receipt = answer.receipt
     return {
         "query": answer.query,
@@ -232,3 +252,9 @@ def _write_text(path: str, text: str) -> None:
         sys.stdout.write(text)
     else:
         Path(path).write_text(text, encoding="utf-8")
+        _say_written(path)
+
+
+def _say_written(path: str) -> None:
+    # Beside the answer, which may be on its way into a pipe.
+    print(f"wrote {path}", file=sys.stderr)

@@ -3,24 +3,39 @@
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emdp.cli.options import TableOption
-from emdp.cli.output import check_target, choose_target, preview_text, terminal_width, write_answers
+from emdp.cli.output import (
+    check_target,
+    choose_target,
+    preview_text,
+    terminal_width,
+    write_answers,
+    write_pictures,
+)
 from emdp.errors import UsageError
 
 if TYPE_CHECKING:
     from emdp.answers import Preview
     from emdp.catalog import Catalog
+    from emdp.session import Session
 
 __all__ = ["check", "preview", "query"]
 
 QueryArgument = Annotated[str, typer.Argument(metavar="Q", help="SQL, or a file with SQL; - reads standard input.")]
 CatalogPath = Annotated[str, typer.Option("-C", "--catalog", help="Catalog that has the table.")]
 DetailOption = Annotated[bool, typer.Option("--explain", help="Print the whole derivation, a line a fact.")]
+PeriodOption = Annotated[
+    str | None, typer.Option("--period", help="Part of the table, such as 2026-W47: {period} in the catalog's paths.")
+]
+
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Ask anew, and pay, though an answer is stored.")]
 
 SUFFIXES, BEGINNINGS = (".sql", ".txt"), ("select", "with", "--", "/*")
 """Endings by which an argument with spaces is taken for a file, and beginnings by which it is not."""
@@ -30,7 +45,11 @@ CHECKED = ("query", "expression", "lipschitz", "low", "high", "noise_scale", "ex
 
 
 def check(
-    q: QueryArgument, catalog: CatalogPath = "emdp.toml", table: TableOption = None, explain: DetailOption = False
+    q: QueryArgument,
+    catalog: CatalogPath = "emdp.toml",
+    table: TableOption = None,
+    period: PeriodOption = None,
+    explain: DetailOption = False,
 ) -> None:
     """Say of every column its Lipschitz constant, range and noise, or what is refused and why. Opens no ledger."""
     from emdp.answers import Preview
@@ -39,28 +58,41 @@ def check(
 
     text = _read_query(q)
     loaded, name = _table_of(text, catalog, table)
-    declared = loaded.table(name)
-    planned = plan_request(text, loaded.names(name))
+    declared = loaded.table(name, period=period)
+    planned = plan_request(text, loaded.names(name, period=period))
     shown = Preview(tuple(previewed(one, declared) for one in planned))
     _show(shown, CHECKED, explain=explain)
 
 
 def preview(
-    q: QueryArgument, catalog: CatalogPath = "emdp.toml", table: TableOption = None, explain: DetailOption = False
+    q: QueryArgument,
+    catalog: CatalogPath = "emdp.toml",
+    table: TableOption = None,
+    period: PeriodOption = None,
+    explain: DetailOption = False,
 ) -> None:
     """Say what a query would cost, how far off it would be, and how many more the budget allows. Spends nothing."""
-    from emdp.session import Session
-
     text = _read_query(q)
     loaded, name = _table_of(text, catalog, table)
-    place = loaded.ledger_path
+    with looking_ahead(loaded, name, period) as session:
+        shown = session.preview(text)
+    _show(shown, None, explain=explain)
+
+
+@contextmanager
+def looking_ahead(catalog: "Catalog", name: str, period: str | None) -> "Iterator[Session]":
+    """Open a session that makes no ledger, and declares nothing in one."""
+    from emdp.session import Session
+
+    place = catalog.ledger_path
     with tempfile.TemporaryDirectory() as folder:
-        # Looking ahead must not make a ledger, nor declare anything in it.
         if not has_charges(place, name):
             place = os.path.join(folder, "preview.ledger")
-        with Session(loaded.table(name), budget=loaded.budget(name), ledger=place, public=loaded.public()) as session:
-            shown = session.preview(text)
-    _show(shown, None, explain=explain)
+        table = catalog.table(name, period=period)
+        with Session(
+            table, budget=catalog.budget(name), ledger=place, public=catalog.public(), period=period
+        ) as session:
+            yield session
 
 
 def query(
@@ -72,25 +104,38 @@ def query(
     ] = None,
     json: Annotated[str | None, typer.Option("--json", help="Write answer, guarantee and receipt as JSON.")] = None,
     parquet: Annotated[str | None, typer.Option("--parquet", help="Write the answer to this Parquet file.")] = None,
+    plot: Annotated[str | None, typer.Option("--plot", help="Draw the answer into this SVG file.")] = None,
+    period: PeriodOption = None,
+    fresh: FreshOption = False,
     explain: DetailOption = False,
 ) -> None:
-    """Answer a query, and charge the ledger for it. Several statements with ; between them are one batch."""
+    """Answer a query, and charge the ledger for it: once, for a stored answer is given again for nothing.
+
+    Several statements with ; between them are one batch.
+    """
     from emdp.statements import plan_request
+    from emdp.store import Store
 
     target = choose_target(csv, json, parquet)
     text = _read_query(q)
     loaded, name = _table_of(text, catalog, table)
     # What is refused must not so much as make a ledger.
-    check_target(target, len(plan_request(text, loaded.names(name))), _kept(loaded))
-    with loaded.session(name) as session:
-        answers = session.sql_batch(text)
+    planned = plan_request(text, loaded.names(name, period=period))
+    check_target(target, len(planned), loaded.paths())
+    check_target(None if plot is None else ("svg", plot), len(planned), loaded.paths())
+    with loaded.session(name, period=period) as session:
+        kept = Store(session).ask(planned, fresh=fresh)
+        answers = [one.answer for one in kept]
         write_answers(answers, target)
-        for answer in answers:
+        if plot is not None:
+            write_pictures([answer.plot() for answer in answers], plot)
+        for one in kept:
             if explain:
-                print(answer.explain(), file=sys.stderr)
-            for note in answer.notes:
+                print(one.answer.explain(), file=sys.stderr)
+            for note in one.answer.notes:
                 print(f"note: {note}", file=sys.stderr)
-            print(f"spent {answer.spent}", file=sys.stderr)
+            spent = f"stored answer of {one.answer.time[:19]}Z, nothing spent: it cost" if one.is_reused else "spent"
+            print(f"{spent} {one.answer.spent}", file=sys.stderr)
         kinds = {type(answer.spent) for answer in answers}
         for budget in session.remaining_all():
             if len(kinds) > 1 or type(budget) in kinds or len(session.remaining_all()) == 1:
@@ -145,14 +190,6 @@ def _read_query(q: str) -> str:
         raise UsageError(
             f"Q names the file {q!r}, which cannot be read ({reason}); pass SQL or a file of it."
         ) from None
-
-
-def _kept(catalog: "Catalog") -> list[str]:
-    """Return the paths that a catalog names, and its own."""
-    entries = [*catalog.tables.values(), *catalog.public_tables.values()]
-    named = [entry.get(key) for entry in entries for key in ("source", "users")]
-    paths = [os.path.join(catalog.path.parent, path) for path in named if isinstance(path, str)]
-    return [str(catalog.path), catalog.ledger_path, *paths]
 
 
 def _is_path(q: str) -> bool:

@@ -14,6 +14,7 @@ import polars as pl
 
 from emdp.estimators.fieller import PairLaw, ratio_intervals
 from emdp.expressions.columns import Released
+from emdp.expressions.shape import Shape
 from emdp.mechanisms import AdditiveMechanism
 from emdp.mechanisms.base import independent_tail
 
@@ -258,6 +259,11 @@ class Rows:
     def sortable(self) -> tuple[str, ...]:
         """All columns of the frame: keys, items, and the ends of the items' intervals."""
         return (*self.names, *(f"{column.name}{end}" for column in self.columns for end in ("_low", "_high")))
+
+    @property
+    def shape(self) -> Shape:
+        """Items by group."""
+        return Shape("rows", keys=tuple(name for name, _ in self.keys))
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the answer with intervals; see :class:`emdp.expressions.columns.Finisher`.

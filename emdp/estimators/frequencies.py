@@ -20,6 +20,7 @@ from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.nodes import Constant
 from emdp.expressions.select import FrequencyQuery
+from emdp.expressions.shape import Shape
 from emdp.mechanisms import AdditiveMechanism
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
@@ -54,6 +55,11 @@ class FrequencyRows:
     def columns(self) -> tuple[str, ...]:
         """The answer's columns."""
         return (*self.keys.columns, *self.cells.columns, self.name, f"{self.name}_low", f"{self.name}_high")
+
+    @property
+    def shape(self) -> Shape:
+        """Cells of a grid, or listed values, by group of users."""
+        return self.cells.shape(self.keys.columns)
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the answer, intervals from the exact law of the noise; see :class:`Finisher`."""

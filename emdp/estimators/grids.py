@@ -26,6 +26,7 @@ from emdp.expressions.aggregation import Axis, HatAxis, LabelAxis
 from emdp.expressions.nodes import Column
 from emdp.expressions.resolve import part_of_columns
 from emdp.expressions.select import Grid
+from emdp.expressions.shape import Shape
 from emdp.privacy.rounding import as_decimal
 from emdp.spaces import Cycle, Geo, Interval, Space, Vector
 
@@ -52,17 +53,27 @@ class Cells:
         The cells in words.
     notes : tuple of str
         What smoothing does to a record.
+    is_map : bool
+        Whether the columns are a latitude and a longitude.
     """
 
     axes: tuple[Axis, ...]
     columns: tuple[str, ...]
     text: str
     notes: tuple[str, ...] = ()
+    is_map: bool = False
 
     @property
     def size(self) -> int:
         """Number of cells."""
         return math.prod(axis.size for axis in self.axes)
+
+    def shape(self, keys: tuple[str, ...]) -> Shape:
+        """Return how an answer with these cells and groups is laid out."""
+        steps = tuple(axis.step for axis in self.axes if isinstance(axis, HatAxis))
+        if len(steps) < len(self.axes):
+            return Shape("values", keys=keys, coordinates=self.columns)
+        return Shape("cells", keys=keys, coordinates=self.columns, steps=steps, is_map=self.is_map)
 
     def frame(self) -> pl.DataFrame:
         """Return one row a cell, in order: its centre, or its listed value (several as one text, with `` | ``)."""
@@ -114,7 +125,8 @@ def cells_of(cells: Grid | LabelAxis, space: Space, *, groups: int = 1) -> Cells
         )
     axes = _axes(part, step)
     _check_count(part, step, groups, axes)
-    return Cells(axes, part.columns, f"cells of GRID({step:g}) on {', '.join(part.columns)}", _notes(part, step, axes))
+    text = f"cells of GRID({step:g}) on {', '.join(part.columns)}"
+    return Cells(axes, part.columns, text, _notes(part, step, axes), is_map=isinstance(part, Geo))
 
 
 def _label_cells(axis: LabelAxis, space: Space, groups: int) -> Cells:

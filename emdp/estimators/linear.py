@@ -17,6 +17,7 @@ from emdp.expressions import Expression, Mean, VectorMean, analyse_vector
 from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.fixed_point import fixed_point_error
+from emdp.expressions.shape import Shape
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
 from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.privacy.rounding import quotient_up
@@ -49,6 +50,11 @@ class MeansRow:
 
     names: tuple[str, ...]
     mechanism: AdditiveMechanism
+
+    @property
+    def shape(self) -> Shape:
+        """One row without keys."""
+        return Shape("rows")
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return one row: for each name the value and the ends of its interval."""

@@ -8,6 +8,7 @@ import polars as pl
 from emdp.errors import UsageError
 from emdp.expressions.columns import Finisher, Released
 from emdp.expressions.select import Order
+from emdp.expressions.shape import Shape
 
 __all__ = ["Ordered", "ordered"]
 
@@ -41,6 +42,11 @@ class Ordered:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+
+    @property
+    def shape(self) -> Shape:
+        """That of the rows in their natural order."""
+        return self.finisher.shape
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the finisher's rows, sorted and cut."""

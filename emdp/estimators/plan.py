@@ -102,11 +102,12 @@ def parallel_event(mechanisms: Sequence[AdditiveMechanism], kind: Guarantee) -> 
     largest = max(events, key=lambda event: event.slack_epsilon)
     level = max(event.guarantee.level for event in events)
     delta = max(event.guarantee.delta for event in events)
-    if (largest.guarantee.level, largest.guarantee.delta) == (level, delta):
+    is_one_law = len({type(event) for event in events}) == 1
+    if is_one_law and (largest.guarantee.level, largest.guarantee.delta) == (level, delta):
         gaussian = [event for event in events if isinstance(event, GaussianEvent)]
         if not gaussian:
             return largest
-        if isinstance(largest, GaussianEvent) and len(gaussian) == len(events):
+        if isinstance(largest, GaussianEvent):
             # Composition uses mu and slack_delta apart from the level; those of equal prices differ by roundings.
             slack_delta = max(event.slack_delta for event in gaussian)
             return replace(largest, mu=max(event.mu for event in gaussian), slack_delta=slack_delta)

@@ -42,6 +42,7 @@ from emdp.expressions.analysis import analyse
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.nodes import Constant
 from emdp.expressions.select import QuantileQuery
+from emdp.expressions.shape import Shape
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy.rounding import as_decimal
 from emdp.spaces import Space
@@ -96,6 +97,11 @@ class QuantileRows:
     def columns(self) -> tuple[str, ...]:
         """The answer's columns."""
         return (*self.keys.columns, "q", self.name, f"{self.name}_low", f"{self.name}_high")
+
+    @property
+    def shape(self) -> Shape:
+        """Quantiles by group of users."""
+        return Shape("quantiles", keys=self.keys.columns, coordinates=("q",))
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the answer with its intervals; see :class:`emdp.expressions.columns.Finisher`.

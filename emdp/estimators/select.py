@@ -26,7 +26,7 @@ from emdp.estimators.moments import Variance
 from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan, parallel_event
 from emdp.estimators.scales import Want
-from emdp.estimators.sizes import check_change, check_level
+from emdp.estimators.sizes import check_change, check_level, check_weight
 from emdp.estimators.totals import plan_totals
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.aggregation import Aggregation, Axis
@@ -127,6 +127,8 @@ class _Value:
 def _check_columns(query: Select) -> None:
     if not query.items:
         raise UsageError("items is empty; ask for at least one aggregate.")
+    for item in query.items:
+        check_weight(item.weight)
     keys = [*(query.people.columns if query.people else ()), *(group.name for group in query.groups)]
     check_names([*keys, *(f"{item.name}{end}" for item in query.items for end in ("", "_low", "_high"))])
     names = [*keys, *(item.name for item in query.items)]

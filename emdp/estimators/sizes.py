@@ -8,7 +8,7 @@ overflows in its answer would fail after the charge.
 from emdp.errors import UsageError
 from emdp.expressions.bounds import Analysis
 
-__all__ = ["LARGEST", "SMALLEST", "check_change", "check_level", "check_values"]
+__all__ = ["LARGEST", "SMALLEST", "check_change", "check_level", "check_values", "check_weight"]
 
 SMALLEST, LARGEST = 1e-50, 1e50
 """Beyond any unit that something is measured in; even the square of one times the cube of another is a double."""
@@ -39,6 +39,15 @@ def check_level(level: float) -> None:
     """
     if not SMALLEST <= level <= LARGEST:
         raise UsageError(f"alpha or epsilon is {level:.3g}; pass a number {_range()}.")
+
+
+def check_weight(weight: float) -> None:
+    """Raise ``UsageError`` if a column's weight is too large or too small.
+
+    >>> check_weight(2.0)
+    """
+    if not SMALLEST <= weight <= LARGEST:
+        raise UsageError(f"a weight is {weight:.3g}; pass a number {_range()}.")
 
 
 def _range() -> str:

@@ -34,7 +34,7 @@ from emdp.estimators.fieller import PairLaw
 from emdp.estimators.moments import Variance
 from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan, PlannedColumn, parallel_event
-from emdp.estimators.sizes import check_level
+from emdp.estimators.sizes import check_level, check_weight
 from emdp.estimators.totals_noise import QUOTIENTS, Layout, Part, TotalsNoise, least_noise, root_mean_square
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.aggregation import Aggregation
@@ -162,6 +162,7 @@ def _check(query: Select) -> int:
     if query.spending.noise == "gaussian" and query.spending.delta == 0:
         raise UsageError("noise 'gaussian' needs a delta above 0, got 0; pass a delta or leave noise out.")
     for item in query.items:
+        check_weight(item.weight)
         if item.kind in ("part", "share"):
             raise UsageError(
                 f"{item.kind.upper()} is a mean over users and has no cap; write SUM or COUNT(*), or leave "

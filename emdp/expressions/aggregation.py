@@ -102,6 +102,8 @@ class UserGroups:
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1 or sum(self.sizes) != len(self.keys):
             raise UsageError("groups must each have at least one user; leave empty groups out.")
+        if self.groups.dtype != pl.Int64:
+            raise UsageError(f"groups must be numbers of type Int64, not {self.groups.dtype}; cast them.")
         counts = self.groups.value_counts().sort(self.groups.name)
         found = tuple(counts.get_column("count").to_list())
         numbers = counts.get_column(self.groups.name).to_list()

@@ -6,6 +6,8 @@ from typing import Protocol
 
 import polars as pl
 
+from emdp.expressions.shape import Shape
+
 __all__ = ["Finisher", "PlannedColumn", "Released"]
 
 Released = tuple[tuple[Fraction, ...], ...]
@@ -56,6 +58,10 @@ class PlannedColumn:
 
 class Finisher(Protocol):
     """How released coordinates become the rows of an answer: post-processing, of public numbers and noisy ones."""
+
+    @property
+    def shape(self) -> Shape:
+        """What the frame's columns are."""
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the answer: key columns if any, then ``name``, ``name_low``, ``name_high`` for every column.

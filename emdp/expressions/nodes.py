@@ -122,7 +122,7 @@ class Expression(ABC):
         return self.space
 
     def _key(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, entry.name) for entry in fields(self) if entry.compare)
+        return tuple(_told_apart(getattr(self, entry.name)) for entry in fields(self) if entry.compare)
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Expression):
@@ -353,3 +353,10 @@ def _one_space(left: Space | None, right: Space) -> Space:
             f"{', '.join(right.columns)}; bind the whole expression once."
         )
     return right if left is None else left
+
+
+def _told_apart(value: Any) -> Any:
+    # Python's True equals 1, but the two name values of different columns.
+    if isinstance(value, tuple):
+        return tuple(map(_told_apart, value))
+    return value if isinstance(value, Expression) else (type(value), value)

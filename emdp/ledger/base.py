@@ -6,7 +6,7 @@ other process can append.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +15,7 @@ from emdp.errors import LedgerError
 
 __all__ = ["KINDS", "Admit", "Entry", "Ledger"]
 
-KINDS = ("created", "budget", "validated", "charge")
+KINDS = ("created", "budget", "validated", "charge", "answer", "reserve")
 """The kinds of events that this version writes and reads; a ledger that holds another kind is refused."""
 
 
@@ -93,7 +93,15 @@ class Ledger(ABC):
         """The random name that the ledger got when it was created; a copy has the same."""
 
     @abstractmethod
-    def append(self, kind: str, table: str, payload: dict[str, Any], *, admit: Admit | None = None) -> Entry:
+    def append(
+        self,
+        kind: str,
+        table: str,
+        payload: dict[str, Any],
+        *,
+        admit: Admit | None = None,
+        content: str | None = None,
+    ) -> Entry:
         """Append one event, and return only after it is on the disk.
 
         No other process or thread can append between the call of ``admit`` and the end of this one, so what
@@ -110,6 +118,9 @@ class Ledger(ABC):
         admit : callable, optional
             Called with the entries of ``table`` so far; whatever it raises refuses the event and reaches the
             caller, and nothing is written. It must be quick, and must not append.
+        content : str, optional
+            A text to keep beside the chain; its SHA-256 joins the payload as ``content``. The chain holds the digest
+            for ever, the text until :meth:`forget`.
 
         Returns
         -------
@@ -138,6 +149,26 @@ class Ledger(ABC):
         """
 
     @abstractmethod
+    def content(self, digest: str) -> str | None:
+        """Return the text that was kept under a digest; None if it was never kept, or forgotten since.
+
+        Raises
+        ------
+        LedgerError
+            If the text is not the one that the digest is of.
+        """
+
+    @abstractmethod
+    def forget(self, digests: Iterable[str]) -> int:
+        """Delete the texts kept under some digests, and return how many there were; the chain stays as it is.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is damaged or cannot be written.
+        """
+
+    @abstractmethod
     def head(self) -> tuple[int, str]:
         """Return the sequence and the hash of the last entry: the hash to keep elsewhere, for
         :meth:`verify`."""
@@ -155,7 +186,7 @@ class Ledger(ABC):
         Raises
         ------
         LedgerError
-            If the chain is broken or lacks ``head``.
+            If the chain is broken or lacks ``head``, or a kept text is not the one that its digest is of.
         UsageError
             If ``head`` is not a SHA-256 in hexadecimal.
         """

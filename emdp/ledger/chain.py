@@ -18,6 +18,7 @@ __all__ = [
     "Link",
     "canonical_json",
     "check_links",
+    "content_digest",
     "entry_of",
     "is_hash",
     "next_link",
@@ -133,6 +134,15 @@ def entry_of(link: Link) -> Entry:
     if not isinstance(payload, dict):
         raise LedgerError(f"ledger entry {link.sequence} holds no JSON object; {REMEDY}")
     return Entry(link.sequence, link.time, link.kind, link.table, payload, link.previous_hash, link.hash)
+
+
+def content_digest(text: str) -> str:
+    """Return the digest under which a text is kept beside the chain.
+
+    >>> content_digest("")[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def is_hash(text: str) -> bool:

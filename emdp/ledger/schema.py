@@ -3,6 +3,7 @@ these.
 
 ``event`` holds the chain, ``head`` one row with the sequence and hash of its last entry. Triggers refuse
 every change but an append, so that neither a slip in emdp nor a stray SQL statement can take a charge back.
+``content``, made when the first is kept, holds texts under their digests; they may be deleted, not changed.
 The triggers stop slips, not somebody who drops them: for that there is the chain.
 """
 
@@ -10,7 +11,20 @@ import sqlite3
 
 from emdp.errors import LedgerError
 
-__all__ = ["APPEND", "MOVE_HEAD", "SELECT_LINKS", "SIDE_FILES", "check_schema", "create_schema", "prepare"]
+__all__ = [
+    "APPEND",
+    "FORGET",
+    "KEEP",
+    "MOVE_HEAD",
+    "SELECT_CONTENT",
+    "SELECT_LINKS",
+    "SIDE_FILES",
+    "check_schema",
+    "create_content",
+    "create_schema",
+    "has_content",
+    "prepare",
+]
 
 APPLICATION_ID = 0x656D6470
 """SQLite's mark of whose file it is: "emdp" in ASCII."""
@@ -24,6 +38,9 @@ SIDE_FILES = ("-wal", "-journal")
 SELECT_LINKS = 'SELECT sequence, time, kind, "table", payload, previous_hash, hash FROM event'
 APPEND = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"
 MOVE_HEAD = "UPDATE head SET sequence = ?, hash = ?"
+SELECT_CONTENT = "SELECT digest, text FROM content"
+KEEP = "INSERT OR IGNORE INTO content VALUES (?, ?)"
+FORGET = "DELETE FROM content WHERE digest = ?"
 
 _COLUMNS = (
     'sequence INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "table" TEXT NOT NULL, '
@@ -52,6 +69,26 @@ _OBJECTS = {
     "head_insert": (f"CREATE TRIGGER head_insert BEFORE INSERT ON head WHEN EXISTS (SELECT 1 FROM head) {_REFUSE}"),
 }
 
+_CONTENT = {
+    "content": "CREATE TABLE content (digest TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
+    "content_update": (
+        "CREATE TRIGGER content_update BEFORE UPDATE ON content BEGIN SELECT RAISE(ABORT, 'a text is kept as it was'); "
+        "END"
+    ),
+}
+
+
+def create_content(connection: sqlite3.Connection) -> None:
+    """Make the table of texts unless it is there, inside the caller's transaction."""
+    if not has_content(connection):
+        for statement in _CONTENT.values():
+            connection.execute(statement)
+
+
+def has_content(connection: sqlite3.Connection) -> bool:
+    """Say whether any text was ever kept."""
+    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'content'").fetchall())
+
 
 def create_schema(connection: sqlite3.Connection, first_previous_hash: str) -> None:
     """Write marks, tables, triggers and the head before the first entry, inside the caller's transaction.
@@ -77,6 +114,7 @@ def prepare(connection: sqlite3.Connection, *, query_only: bool = False) -> None
         "fullfsync = ON",
         "checkpoint_fullfsync = ON",
         "trusted_schema = OFF",
+        "secure_delete = ON",
     ):
         connection.execute(f"PRAGMA {pragma}")
     if _pragma(connection, "synchronous") != 2:
@@ -98,7 +136,7 @@ def check_schema(connection: sqlite3.Connection, path: str, *, immutable: bool =
     # A flipped byte of the header can turn the journal mode, and the entries still in the log would vanish.
     mode = _pragma(connection, "journal_mode")
     found = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'"))
-    if mode != ("delete" if immutable else "wal") or found != _OBJECTS:
+    if mode != ("delete" if immutable else "wal") or found not in (_OBJECTS, _OBJECTS | _CONTENT):
         raise LedgerError(
             f"ledger {path} lacks its tables, triggers or write-ahead log, or has others; put back the last good copy."
         )

@@ -15,7 +15,7 @@ give a container its folder rather than the file alone.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -24,10 +24,21 @@ from typing import Any
 from emdp.checks import check_choice
 from emdp.errors import LedgerError, UsageError
 from emdp.ledger.base import KINDS, Admit, Entry, Ledger
-from emdp.ledger.chain import REMEDY, Link, canonical_json, check_links, entry_of, is_hash, next_link
+from emdp.ledger.chain import REMEDY, Link, canonical_json, check_links, content_digest, entry_of, is_hash, next_link
 from emdp.ledger.faults import ledger_error
 from emdp.ledger.place import check_place, is_immutable, is_writable, now
-from emdp.ledger.schema import APPEND, MOVE_HEAD, SELECT_LINKS, check_schema, prepare
+from emdp.ledger.schema import (
+    APPEND,
+    FORGET,
+    KEEP,
+    MOVE_HEAD,
+    SELECT_CONTENT,
+    SELECT_LINKS,
+    check_schema,
+    create_content,
+    has_content,
+    prepare,
+)
 
 __all__ = ["BUSY_SECONDS", "SqliteLedger"]
 
@@ -86,7 +97,17 @@ class SqliteLedger(Ledger):
     def ledger_id(self) -> str:
         return str(self._first.payload.get("ledger_id", ""))
 
-    def append(self, kind: str, table: str, payload: dict[str, Any], *, admit: Admit | None = None) -> Entry:
+    def append(
+        self,
+        kind: str,
+        table: str,
+        payload: dict[str, Any],
+        *,
+        admit: Admit | None = None,
+        content: str | None = None,
+    ) -> Entry:
+        if content is not None:
+            payload = {**payload, "content": content_digest(content)}
         text = self._check_arguments(kind, table, payload)
         with self._alone():
             with self._connected() as connection:
@@ -97,6 +118,9 @@ class SqliteLedger(Ledger):
                 link = next_link(self._links[-1], now(), kind, table, text)
                 connection.execute(APPEND, link)
                 connection.execute(MOVE_HEAD, (link.sequence, link.hash))
+                if content is not None:
+                    create_content(connection)
+                    connection.execute(KEEP, (payload["content"], content))
                 failure = _commit(connection)
             if failure is not None:
                 raise self._unfinished(link) from failure
@@ -109,6 +133,27 @@ class SqliteLedger(Ledger):
         return tuple(
             entry_of(link) for link in self._current() if table in {None, link.table} and kind in {None, link.kind}
         )
+
+    def content(self, digest: str) -> str | None:
+        with self._reading() as connection:
+            if not has_content(connection):
+                return None
+            found = connection.execute(f"{SELECT_CONTENT} WHERE digest = ?", (digest,)).fetchall()
+        return self._checked_text(*found[0]) if found else None
+
+    def forget(self, digests: Iterable[str]) -> int:
+        if not self._writable:
+            raise UsageError(f"ledger {self._path} is open for reading only; forget through open_ledger.")
+        with self._alone(), self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            self._check_new(connection)
+            gone = 0
+            for digest in digests if has_content(connection) else ():
+                gone += connection.execute(FORGET, (digest,)).rowcount
+            failure = _commit(connection)
+        if failure is not None:
+            raise LedgerError(f"ledger {self._path} could not delete texts; make room on the disk, then try again.")
+        return gone
 
     def head(self) -> tuple[int, str]:
         last = self._current()[-1]
@@ -130,6 +175,7 @@ class SqliteLedger(Ledger):
                 self._links = known
                 raise
             links = tuple(self._links)
+            self._check_texts(connection)
         if head is not None and all(link.hash != head for link in links):
             raise LedgerError(
                 f"no entry of ledger {self._path} has the head hash {head}: "
@@ -241,6 +287,20 @@ class SqliteLedger(Ledger):
         if written:
             return LedgerError(f"{problem}, yet holds it; it is charged, so check the disk before asking again.")
         return LedgerError(f"{problem}; nothing was charged, so make room on the disk and ask again.")
+
+    def _check_texts(self, connection: sqlite3.Connection) -> None:
+        if not has_content(connection):
+            return
+        known = {entry_of(link).payload.get("content") for link in self._links if link.kind == "answer"}
+        for digest, text in connection.execute(SELECT_CONTENT):
+            self._checked_text(digest, text)
+            if digest not in known:
+                raise LedgerError(f"ledger {self._path} keeps a text that no entry names; {REMEDY}")
+
+    def _checked_text(self, digest: object, text: object) -> str:
+        if not isinstance(text, str) or content_digest(text) != digest:
+            raise LedgerError(f"ledger {self._path} keeps a text that is not the one its entry names; {REMEDY}")
+        return text
 
     def _exchanged(self) -> LedgerError:
         return LedgerError(

@@ -167,7 +167,7 @@ class Account:
         if self._covers(replace(plain, slack=Fraction(0))):
             raise BudgetExceededError(
                 f"slack_epsilon = {slack} is more than the {self.remaining_slack} left for rounding; "
-                "take a finer grid, or declare a budget with a larger slack_limit."
+                f"ask for less {name}, take a finer grid, or declare a budget with a larger slack_limit."
             )
         reserve_left = f" and mu = {self.gaussian_remaining} for Gaussian noise" if self.budget.mu_cap else ""
         raise BudgetExceededError(

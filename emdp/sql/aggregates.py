@@ -11,7 +11,7 @@ from emdp.expressions.select import ItemKind
 from emdp.sql.checking import checked
 from emdp.sql.columns import UserKey
 from emdp.sql.context import Context, near, unwrapped
-from emdp.sql.functions import FUNCTIONS
+from emdp.sql.functions import FUNCTIONS, first_argument
 from emdp.sql.scalar import Scalars
 from emdp.sql.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
 
@@ -35,8 +35,8 @@ FORMS: Mapping[str, str] = {"SHARE": "SHARE()", "MEDIAN": "MEDIAN(e)", "WEIGHT":
 """How aggregates are written that are not ``NAME(e)``."""
 
 REFUSED_AGGREGATES = (
-    "quantile-function", "extreme", "one-record", "all-records", "sample-variance", "two-columns", "sum-variant",
-    "logic-aggregate", "moment", "user-mean", "window-function",
+    "mean", "quantile-function", "extreme", "one-record", "all-records", "sample-variance", "two-columns",
+    "sum-variant", "logic-aggregate", "moment", "user-mean", "window-function",
 )  # fmt: skip
 """Codes of refusals of aggregates."""
 
@@ -167,7 +167,8 @@ def _aggregate(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregat
     context = scalars.context
     if name not in AGGREGATES or name == "WEIGHT":
         refused = UNSUPPORTED[name]
-        raise context.refusal(node, f"{name} {refused.problem}", remedy=refused.remedy, code=refused.code)
+        remedy = refused.remedy_for(first_argument(context, node))
+        raise context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)
     if name in DISTRIBUTIONS:
         return Aggregate(name, None, None, weight, node)
     if name == "COUNT":

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import polars as pl
 from sqlglot import exp
 
-from emdp.errors import InternalError, UsageError
+from emdp.errors import InternalError, SqlError, UsageError
 from emdp.spaces.finite import FinitePart
 from emdp.sql.columns import (
     Condition,
@@ -23,7 +23,7 @@ from emdp.sql.columns import (
     UserCondition,
     Values,
 )
-from emdp.sql.context import Context, listed, near, quoted
+from emdp.sql.context import Context, identifier, listed, near, one_by_name, quoted, unwrapped
 from emdp.sql.literals import Literal, read_literal
 from emdp.sql.scope import Numbers
 from emdp.sql.thresholds import TURNED, range_refusal, threshold_refusal
@@ -157,7 +157,7 @@ class Comparisons:
             raise self.context.refusal(
                 tests[0][1].node,
                 f"{column.name} holds truth values, which have no order",
-                remedy=f"write {column.name} = TRUE or {column.name} = FALSE",
+                remedy=f"write {identifier(column.name)} = TRUE or {identifier(column.name)} = FALSE",
                 code="truth-order",
             )
         pairs = [(test, _plain(literal.value)) for test, literal in tests]
@@ -175,12 +175,7 @@ class Comparisons:
     def _literal(self, column: Discrete, node: exp.Expr) -> Literal:
         literal = read_literal(self.context, node)
         if literal is None:
-            raise self.context.refusal(
-                node,
-                f"`{self.context.text(node)}` is no literal",
-                remedy=f"compare {column.name} with a literal, such as {self._example(column)}",
-                code="literal-needed",
-            )
+            raise self._no_literal(column, node)
         kind = self._kind(column)
         if literal.kind != kind:
             raise self.context.refusal(
@@ -191,6 +186,17 @@ class Comparisons:
                 code="implicit-cast",
             )
         return literal
+
+    def _no_literal(self, column: Discrete, node: exp.Expr) -> SqlError:
+        remedy = f"compare {identifier(column.name)} with a literal, such as {self._example(column)}"
+        inner = unwrapped(node)
+        if isinstance(inner, exp.Column) and not inner.table and self._kind(column) == "text":
+            values = _values(column)
+            if alike := one_by_name(inner.name, values)[:1] or near(inner.name, values):
+                remedy = f"write {' or '.join(map(quoted, alike))}, since a text stands in single quotes"
+        return self.context.refusal(
+            node, f"`{self.context.text(node)}` is no literal", remedy=remedy, code="literal-needed"
+        )
 
     def _kind(self, column: Discrete) -> str:
         dtype = _dtype(column)

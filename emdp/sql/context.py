@@ -1,7 +1,6 @@
 """What a translation carries along: the statement, the public names, and which part of the text made which node."""
 
 import difflib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -12,7 +11,7 @@ from emdp.errors import SqlError
 from emdp.expressions.names import Names
 from emdp.expressions.nodes import Expression
 from emdp.sql.statement import Statement
-from emdp.sql.words import is_plain_name
+from emdp.sql.words import is_plain_name, is_reserved
 
 __all__ = ["Context", "identifier", "listed", "near", "one_by_name", "quoted", "unwrapped"]
 
@@ -127,11 +126,10 @@ def listed(names: Iterable[object], *, nothing: str = "none") -> str:
 def identifier(name: str) -> str:
     """Return a column's name as it is written in SQL, in quotes where it needs them.
 
-    >>> print(identifier("price"), identifier("hour(ts)"), identifier('a"b'))
-    price hour(ts) "a""b"
+    >>> print(identifier("price"), identifier("time(ts)"), identifier("end"), identifier('a"b'))
+    price "time(ts)" "end" "a""b"
     """
-    component = re.fullmatch(r"[a-z]+\((.*)\)", name, re.DOTALL)
-    if is_plain_name(name) or (component is not None and is_plain_name(component[1])):
+    if is_plain_name(name) and not is_reserved(name):
         return name
     return '"' + name.replace('"', '""') + '"'
 

@@ -5,22 +5,21 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.errors import SqlError, UsageError
 from emdp.expressions.aggregation import LabelAxis
 from emdp.expressions.nodes import Expression
 from emdp.expressions.people import group_labels
 from emdp.expressions.select import Grid
-from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+from emdp.spaces import Space
 from emdp.sql.aggregates import expression_of
 from emdp.sql.checking import checked
-from emdp.sql.columns import ItemColumn, LookupColumn
-from emdp.sql.context import identifier, listed, unwrapped
+from emdp.sql.columns import ItemColumn, LookupColumn, Resolved, UserColumn
+from emdp.sql.context import Context, listed, unwrapped
+from emdp.sql.forms import GRIDDED, call_form, few_values_remedy, grid_form
 from emdp.sql.points import chosen_part, named_part
 from emdp.sql.scalar import Scalars
 
 __all__ = ["Histogram", "Quantiles", "read_frequency", "read_quantiles"]
-
-GRIDDED = (Interval, Cycle, Geo, Vector)
-"""Kinds of parts that have cells of a pitch."""
 
 EXAMPLES: Mapping[str, str] = {"QUANTILE": "QUANTILE(e, 0.5, 0.9)", "MEDIAN": "MEDIAN(e)"}
 """How quantiles are written."""
@@ -68,10 +67,11 @@ def read_frequency(scalars: Scalars, node: exp.Anonymous) -> Histogram:
     """
     context = scalars.context
     if len(node.expressions) != 1:
+        form = call_form("GRID", context.names.space.parts)
         raise context.refusal(
             node,
             f"FREQUENCY takes 1 argument, not {len(node.expressions)}",
-            remedy="write FREQUENCY(GRID(1.0)) or FREQUENCY(column)",
+            remedy=f"write {form} or FREQUENCY(column)" if form else "write FREQUENCY(column)",
             code="argument-count",
         )
     argument = unwrapped(node.expressions[0])
@@ -79,14 +79,37 @@ def read_frequency(scalars: Scalars, node: exp.Anonymous) -> Histogram:
         return _grid(scalars, argument)
     column = scalars.scope.column(argument)
     if isinstance(column, ItemColumn) and column.finite is not None:
-        return Histogram(group_labels(context.names, column.name).axis, (column.name,))
-    text = context.text(argument)
+        return Histogram(_values(context, argument, column), (column.name,))
+    raise _no_values(scalars, argument, column)
+
+
+def _values(context: Context, node: exp.Expr, column: ItemColumn) -> LabelAxis:
+    """Return one cell a listed value, or refuse a list that is too long."""
+    try:
+        return group_labels(context.names, column.name).axis
+    except UsageError as error:
+        raise context.refusal(
+            node,
+            str(error).rstrip(".").split(";")[0].replace("groups", "rows"),
+            remedy=few_values_remedy(column.part),
+            code="groups",
+        ) from None
+
+
+def _no_values(scalars: Scalars, node: exp.Expr, column: Resolved | None) -> SqlError:
+    """Return the refusal of ``FREQUENCY`` of what lists no values."""
+    context, text = scalars.context, scalars.context.text(node)
     if isinstance(column, LookupColumn):
         remedy = f"write SHARE() and GROUP BY {text}"
+    elif isinstance(column, UserColumn):
+        remedy = f"GROUP BY {text} instead"
+    elif isinstance(column, ItemColumn):
+        remedy = f"write FREQUENCY({grid_form(column.part)})"
     else:
-        remedy = f"write FREQUENCY(GRID({text if column else 'column'}, 1.0)), or RAMP and AVG for an expression"
-    raise context.refusal(
-        argument,
+        scalars.number(node)
+        remedy = f"write QUANTILE({text}, 0.5, 0.9), or FREQUENCY of a column or a GRID"
+    return context.refusal(
+        node,
         f"FREQUENCY counts the listed values of a categorical column, which `{text}` is not",
         remedy=remedy,
         code="frequency-column",
@@ -99,7 +122,7 @@ def _grid(scalars: Scalars, node: exp.Anonymous) -> Histogram:
         raise context.refusal(
             node,
             f"GRID takes a pitch, and perhaps a column before it, not {len(node.expressions)} arguments",
-            remedy="write GRID(1.0) or GRID(POINT(lat, lon), 1.0)",
+            remedy=_gridded(context, node, None),
             code="argument-count",
         )
     *named, last = node.expressions
@@ -108,11 +131,11 @@ def _grid(scalars: Scalars, node: exp.Anonymous) -> Histogram:
         raise context.refusal(
             named[0],
             f"`{context.text(named[0])}` has no cells of a pitch",
-            remedy="name the columns of a continuous part, or write FREQUENCY(column) for a categorical one",
+            remedy=_gridded(context, named[0], part),
             code="grid-part",
         )
     step = scalars.constant(last, "the pitch of GRID")
-    part = part or chosen_part(context, node, lambda own: isinstance(own, GRIDDED), "has cells of a pitch", _grid_form)
+    part = part or chosen_part(context, node, lambda own: isinstance(own, GRIDDED), "has cells of a pitch", grid_form)
     if not 0 < step <= part.domain_diameter:
         raise context.refusal(
             last,
@@ -124,11 +147,12 @@ def _grid(scalars: Scalars, node: exp.Anonymous) -> Histogram:
     return Histogram(Grid(step, part.columns[0] if len(context.names.space.parts) > 1 else None), part.columns)
 
 
-def _grid_form(part: Space) -> str:
-    names = ", ".join(map(identifier, part.columns))
-    if isinstance(part, Geo):
-        return f"GRID(POINT({names}), 1.0)"
-    return f"GRID(VECTOR[{names}], 1.0)" if isinstance(part, Vector) else f"GRID({names}, 1.0)"
+def _gridded(context: Context, node: exp.Expr, part: Space | None) -> str:
+    """Return what to write for what has no grid: the values of a categorical part, or a grid of another one."""
+    if part is not None:
+        return f"write FREQUENCY({context.text(node)})"
+    forms = [grid_form(own) for own in context.names.space.parts if isinstance(own, GRIDDED)]
+    return f"write {' or '.join(forms)}" if forms else "write FREQUENCY(column)"
 
 
 def read_quantiles(scalars: Scalars, node: exp.Anonymous) -> Quantiles:

@@ -7,14 +7,16 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from emdp.errors import SqlError
 from emdp.expressions import shaping, smooth
 from emdp.expressions.nodes import Constant, Expression
 from emdp.sql.context import Context, listed, near
+from emdp.sql.forms import call_form
 from emdp.sql.points import distance, dot, similarity
 from emdp.sql.scope import Numbers
 from emdp.sql.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
 
-__all__ = ["FUNCTIONS", "Call", "Function", "call"]
+__all__ = ["FUNCTIONS", "Call", "Function", "call", "first_argument", "misplaced"]
 
 MANY = 1_000
 """Arguments that functions of any number of arguments take."""
@@ -63,10 +65,28 @@ def call(numbers: Call, node: exp.Anonymous) -> Expression:
         raise numbers.context.refusal(
             node,
             f"{name} takes {_count(function)}, not {len(node.expressions)}",
-            remedy=f"write {function.form}",
+            remedy=f"write {call_form(name, numbers.context.names.space.parts) or function.form}",
             code="argument-count",
         )
     return function.build(numbers, node)
+
+
+def misplaced(context: Context, node: exp.Expr, name: str) -> SqlError:
+    """Return the refusal of a point, vector or grid where a number should stand."""
+    form = call_form(name, context.names.space.parts)
+    return context.refusal(
+        node,
+        f"{name} is no number",
+        remedy="write it inside a function" + (f", as in {form}" if form else ""),
+        code="misplaced",
+    )
+
+
+def first_argument(context: Context, node: exp.Anonymous) -> str | None:
+    """Return what was written as the first argument of a call, None where there is none or it is no expression."""
+    if not node.expressions or isinstance(node.expressions[0], exp.Star | exp.Distinct):
+        return None
+    return context.text(node.expressions[0])
 
 
 def _count(function: Function) -> str:
@@ -86,12 +106,13 @@ def _unknown(context: Context, node: exp.Anonymous, name: str) -> Exception:
             code="nested-aggregate",
         )
     if name in SHAPES:
-        return context.refusal(
-            node, f"{name} is no number", remedy=f"write it inside a function, as in {SHAPES[name]}", code="misplaced"
-        )
+        return misplaced(context, node, name)
     if name in UNSUPPORTED:
         refused = UNSUPPORTED[name]
-        return context.refusal(node, f"{name} {refused.problem}", remedy=refused.remedy, code=refused.code)
+        remedy = refused.remedy_for(first_argument(context, node))
+        if refused.code == "distance-function":
+            remedy += f", as in {call_form('DISTANCE', context.names.space.parts)}"
+        return context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)
     alike = near(name, FUNCTIONS)
     return context.refusal(
         node,

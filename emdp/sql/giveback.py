@@ -55,6 +55,9 @@ _REMEDIES: Mapping[TokenType, str] = {
     TokenType.NOTNULL: "write IS NOT NULL",
     TokenType.OFFSET: "write LIMIT first, then OFFSET",
     TokenType.LIMIT: "write LIMIT first, then OFFSET",
+    TokenType.ORDER_BY: "write ORDER BY before LIMIT",
+    TokenType.WHERE: "write the clauses in the order WHERE, GROUP BY, ORDER BY, LIMIT",
+    TokenType.GROUP_BY: "write the clauses in the order WHERE, GROUP BY, ORDER BY, LIMIT",
     TokenType.PIPE_GT: "write the clauses in the order of SQL",
 }
 """What to do instead, by the first token that did not come back."""

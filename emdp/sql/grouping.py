@@ -12,6 +12,7 @@ from emdp.expressions.select import GroupColumn, People
 from emdp.sql.aggregates import Entry
 from emdp.sql.columns import HiddenColumn, ItemColumn, LookupColumn, Resolved, UserColumn, UserKey
 from emdp.sql.context import Context, one_by_name, unwrapped
+from emdp.sql.forms import few_values_remedy, grid_form
 from emdp.sql.ordering import read_limit
 from emdp.sql.scalar import Scalars
 
@@ -170,9 +171,10 @@ def _no_group(context: Context, node: exp.Expr, meaning: Resolved) -> SqlError:
             "column-outside-space",
         )
     else:
+        form = grid_form(meaning.part) if isinstance(meaning, ItemColumn) else "1.0"
         problem, remedy, code = (
             f"{text} is continuous, and has no public list of values to group by",
-            "write FREQUENCY(GRID(column, 1.0)), or group by a categorical column",
+            f"write FREQUENCY({form}), or group by a categorical column",
             "group-continuous",
         )
     return context.refusal(node, problem, remedy=remedy, code=code)
@@ -217,12 +219,15 @@ def _names(scalars: Scalars, keys: Sequence[tuple[Key, exp.Expr]], entries: Sequ
 
 
 def _check_names(context: Context, names: Sequence[str], keys: Sequence[tuple[Key, exp.Expr]]) -> None:
-    taken = {context.names.user.lower()}
+    taken: set[str] = set()
     for name, (_, node) in zip(names, keys, strict=True):
-        if name.lower() in taken:
+        is_user = name.lower() == context.names.user.lower()
+        if is_user or name.lower() in taken:
             raise context.refusal(
                 node,
-                f"the answer would have two columns {name}, or one named as the user column",
+                f"{name} is the name of the user column, which no column of an answer may have"
+                if is_user
+                else f"the answer would be grouped by two columns {name}",
                 remedy=f"give it an alias, as in SELECT {context.text(node)} AS other, ..",
                 code="duplicate-name",
             )
@@ -245,7 +250,7 @@ def _group(context: Context, key: Key, node: exp.Expr, name: str) -> GroupColumn
         raise context.refusal(
             node,
             str(error).rstrip(".").split(";")[0],
-            remedy="group by a column of fewer, single values",
+            remedy="group by a column of single values" if isinstance(key, UserColumn) else few_values_remedy(key.part),
             code="groups",
         ) from None
 

@@ -26,7 +26,7 @@ from emdp.sql.columns import (
     Values,
     has_unlisted,
 )
-from emdp.sql.context import Context, listed, near, one_by_name, unwrapped
+from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
 from emdp.sql.scope import Scope, Source
 
 __all__ = ["joined", "public_table"]
@@ -75,7 +75,7 @@ def public_table(context: Context, node: exp.Expr) -> tuple[str, pl.DataFrame]:
         raise context.refusal(
             node,
             "only a declared public table can be joined",
-            remedy=f"name one of the public tables: {listed(names.public)}",
+            remedy=f"name one of the public tables: {listed(map(identifier, names.public))}",
             code="join-table",
         )
     found = one_by_name(node.name, names.public)
@@ -92,7 +92,9 @@ def public_table(context: Context, node: exp.Expr) -> tuple[str, pl.DataFrame]:
     raise context.refusal(
         node,
         f"{node.name} is no public table",
-        remedy=f"write {' or '.join(alike)}" if alike else f"the public tables are: {listed(names.public)}",
+        remedy=f"write {' or '.join(map(identifier, alike))}"
+        if alike
+        else f"the public tables are: {listed(map(identifier, names.public))}",
         code="unknown-table",
     )
 
@@ -140,7 +142,7 @@ def _public_column(context: Context, node: exp.Expr, name: str, frame: pl.DataFr
     raise context.refusal(
         node,
         f"the public table has {'no' if not found else 'several'} column{'' if not found else 's'} {name}",
-        remedy=f"its columns are {listed(frame.columns)}",
+        remedy=f"its columns are {listed(map(identifier, frame.columns))}",
         code="unknown-column",
     )
 
@@ -152,7 +154,7 @@ def _condition(join: exp.Join) -> exp.Expr:
 
 def _keys(context: Context) -> str:
     finite = [part.columns[0] for part in context.names.space.parts if isinstance(part, FinitePart)]
-    return listed([context.names.user, *finite])
+    return listed(map(identifier, [context.names.user, *finite]))
 
 
 Joining = tuple[str, pl.DataFrame, str]

@@ -1,10 +1,20 @@
-"""Which tables a text names, before anything is known of them."""
+"""What a text says before anything is known of the tables: which it names, and its words."""
 
 from sqlglot import exp
 
+from emdp.sql.dialect import tokenise
 from emdp.sql.text import parse
 
-__all__ = ["tables_named"]
+__all__ = ["spelled", "tables_named"]
+
+
+def spelled(text: str) -> str:
+    """Return a text's words and signs with one space between them: without comments, whatever its layout.
+
+    >>> spelled("SELECT  1 -- one")
+    'SELECT 1'
+    """
+    return " ".join(text[token.start : token.end + 1] for token in tokenise(text))
 
 
 def tables_named(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from emdp.errors import SqlError
 from emdp.expressions.select import Order
 from emdp.sql.aggregates import Entry
 from emdp.sql.columns import Resolved
-from emdp.sql.context import Context, listed, near, one_by_name, unwrapped
+from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
 from emdp.sql.scalar import Scalars
 
 __all__ = ["read_limit", "read_order"]
@@ -107,6 +107,8 @@ def _no_column(context: Context, node: exp.Expr, columns: Sequence[str]) -> SqlE
     return context.refusal(
         node,
         f"`{context.text(node)}` is no column of the answer, and order beyond the answer's would be read off records",
-        remedy=f"write {' or '.join(alike)}" if alike else f"order by one of {listed(columns)}",
+        remedy=f"write {' or '.join(map(identifier, alike))}"
+        if alike
+        else f"order by one of {listed(map(identifier, columns))}",
         code="order-column",
     )

@@ -1,6 +1,6 @@
 """``DISTANCE``, ``DOT`` and ``SIMILARITY``: which part of the space they speak of, and to what public point."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,10 +13,11 @@ from emdp.spaces import Cycle, Embedding, Geo, Interval, Space, Vector
 from emdp.spaces.finite import FinitePart
 from emdp.sql.columns import ItemColumn
 from emdp.sql.context import Context, identifier, listed, near, quoted, unwrapped
+from emdp.sql.forms import call_form, column_form, dimension_of, distance_form, dot_form, example_point, similarity_form
 from emdp.sql.literals import read_literal
 from emdp.sql.scope import Numbers
 
-__all__ = ["chosen_part", "distance", "dot", "example_point", "named_part", "similarity", "vector_entries"]
+__all__ = ["chosen_part", "distance", "dot", "named_part", "similarity", "vector_entries"]
 
 
 class Constants(Numbers, Protocol):
@@ -58,8 +59,17 @@ class Point:
 def distance(numbers: Constants, node: exp.Anonymous) -> Expression:
     """Return the distance to the nearest of some points: ``DISTANCE([column,] point, ...)``."""
     part = named_part(numbers, node.expressions[0])
-    points = [_point(numbers, entry) for entry in node.expressions[0 if part is None else 1 :]]
     context = numbers.context
+    points = []
+    for entry in node.expressions[0 if part is None else 1 :]:
+        if part is not None and isinstance(numbers.scope.column(entry), ItemColumn):
+            raise context.refusal(
+                entry,
+                "DISTANCE takes the columns of one part first, and only points after them",
+                remedy=f"write {distance_form(part)}",
+                code="point-columns",
+            )
+        points.append(_point(numbers, entry))
     if not points:
         raise context.refusal(
             node,
@@ -67,12 +77,14 @@ def distance(numbers: Constants, node: exp.Anonymous) -> Expression:
             remedy=f"write DISTANCE({context.text(node.expressions[0])}, {example_point(part) if part else 'point'})",
             code="point-needed",
         )
+    if part is None or isinstance(part, Geo | Vector):
+        _check_named(context, node, points, part)
     if part is None:
         lists = [own for own in context.names.space.parts if isinstance(own, FinitePart)]
         if points[0].kind == "label" and len(lists) == 1:
             part = lists[0]
         else:
-            part = chosen_part(context, node, points[0].fits, "takes such points", _distance_form)
+            part = chosen_part(context, node, points[0].fits, "takes such points", distance_form)
     return DistanceTo(tuple(_placed(context, point, part) for point in points), _columns(context, part))
 
 
@@ -82,21 +94,27 @@ def dot(numbers: Constants, node: exp.Anonymous) -> Expression:
     *named, last = node.expressions
     part = named_part(numbers, named[0]) if named else None
     if named and part is None:
-        raise _no_column(context, named[0], "DOT(VECTOR[x, y], VECTOR[1, 2])")
+        raise _no_column(context, named[0], dot_form, lambda own: dimension_of(own) > 0)
     entries = vector_entries(last)
     if entries is None:
         raise context.refusal(
-            last, "DOT takes a constant vector last", remedy="write DOT(VECTOR[1, 2])", code="vector-needed"
+            last, "DOT takes a constant vector last", remedy=_instead(context, "DOT", part), code="vector-needed"
         )
     vector = tuple(numbers.constant(entry, "an entry of VECTOR") for entry in entries)
-    part = part or chosen_part(context, node, lambda own: _dimension(own) == len(vector), "has such vectors", _dot_form)
-    if _dimension(part) != len(vector):
-        dimension = _dimension(part)
+    part = part or chosen_part(
+        context,
+        node,
+        lambda own: dimension_of(own) == len(vector),
+        "has such vectors",
+        lambda own: f"DOT({column_form(own)}, {context.text(last)})",
+    )
+    if dimension_of(part) != len(vector):
+        dimension = dimension_of(part)
         has = f"has {dimension} numbers a vector" if dimension else "has no vectors"
         raise context.refusal(
             last,
             f"{part.columns[0]} {has}, this one has {len(vector)}",
-            remedy="write one number for each" if dimension else "use DISTANCE, or a part with vectors",
+            remedy=_instead(context, "DOT", part if dimension else None),
             code="vector-length",
         )
     return Dot(vector, _columns(context, part))
@@ -106,15 +124,18 @@ def similarity(numbers: Constants, node: exp.Anonymous) -> Expression:
     """Return the inner product with a label's vector: ``SIMILARITY([column,] 'word')``."""
     context = numbers.context
     *named, last = node.expressions
+    embeddings = [own for own in context.names.space.parts if isinstance(own, Embedding)]
     part = named_part(numbers, named[0]) if named else None
     if named and part is None:
-        raise _no_column(context, named[0], "SIMILARITY(word, 'linux')")
+        raise _no_column(context, named[0], similarity_form, lambda own: isinstance(own, Embedding))
     literal = read_literal(context, last)
     if literal is None or literal.kind not in ("text", "number"):
         raise context.refusal(
-            last, "SIMILARITY takes a word, as a literal", remedy="write SIMILARITY('linux')", code="label-needed"
+            last,
+            "SIMILARITY takes a word, as a literal",
+            remedy=_instead(context, "SIMILARITY", part),
+            code="label-needed",
         )
-    embeddings = [own for own in context.names.space.parts if isinstance(own, Embedding)]
     if part is None and len(embeddings) == 1:
         part = embeddings[0]
     part = part or chosen_part(
@@ -172,7 +193,7 @@ def named_part(numbers: Numbers, node: exp.Expr) -> Space | None:
     raise numbers.context.refusal(
         node,
         f"{numbers.context.text(node)} is neither a point of numbers nor all columns of a part, in its order",
-        remedy=f"write {_names(parts[0])}",
+        remedy=f"write {column_form(parts[0])}",
         code="point-columns",
     )
 
@@ -185,29 +206,20 @@ def chosen_part(
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
+        columns = listed(identifier(part.columns[0]) for part in fitting)
         raise context.refusal(
             node,
-            f"{listed(part.columns[0] for part in fitting)} belong to parts of the space that this fits alike",
+            f"{columns} belong to parts of the space that this fits alike",
             remedy=f"name the column first, as in {' or '.join(map(form, fitting))}",
             code="several-parts",
         )
-    parts = listed(f"{_kind(part)} ({listed(part.columns)})" for part in context.names.space.parts)
+    parts = listed(f"{_kind(part)} ({listed(map(identifier, part.columns))})" for part in context.names.space.parts)
     raise context.refusal(
         node,
         f"no part of the space {what}",
         remedy=f"use what the space has, {parts}",
         code="no-part",
     )
-
-
-def example_point(part: Space) -> str:
-    """Return a point of a part as it is written in SQL, its neutral item for instance."""
-    if isinstance(part, FinitePart):
-        return quoted(part.labels[0])
-    numbers = ", ".join(f"{value:.6g}" for value in part.neutral_item[0])
-    if isinstance(part, Geo):
-        return f"POINT({numbers})"
-    return f"VECTOR[{numbers}]" if isinstance(part, Vector) else numbers
 
 
 def _is_call(node: exp.Expr, name: str) -> bool:
@@ -217,16 +229,74 @@ def _is_call(node: exp.Expr, name: str) -> bool:
 def _item_part(context: Context, node: exp.Expr, column: object) -> Space:
     if isinstance(column, ItemColumn):
         return column.part
-    raise _no_column(context, node, "DISTANCE(POINT(lat, lon), POINT(40.7, -74.0))")
+    raise _no_column(context, node, distance_form, lambda part: True)
 
 
-def _no_column(context: Context, node: exp.Expr, form: str) -> SqlError:
+def _no_column(
+    context: Context, node: exp.Expr, form: Callable[[Space], str], fits: Callable[[Space], bool]
+) -> SqlError:
+    """Return the refusal of what names no part, with the form of a part that would, a component of it if there is."""
+    text, space = context.text(node), context.names.space
+    fitting = sorted(filter(fits, space.parts), key=lambda part: f"({text})" not in part.columns[0])
     return context.refusal(
         node,
-        f"{context.text(node)} is no column of the item space",
-        remedy=f"name a column of it ({listed(map(identifier, context.names.space.columns))}), as in {form}",
+        f"{text} is no column of the item space",
+        remedy=f"name a column of it ({listed(map(identifier, space.columns))})"
+        + (f", as in {form(fitting[0])}" if fitting else ""),
         code="part-column",
     )
+
+
+def _check_named(context: Context, node: exp.Anonymous, points: Sequence[Point], part: Space | None) -> None:
+    """Refuse bare numbers that name no column in a space of several parts, or that should make a place or a vector.
+
+    Two numbers are a place to a reader, and two hours to a cycle: only the column says which.
+    """
+    parts = context.names.space.parts if part is None else (part,)
+    is_meant = len(parts) == 1 and not isinstance(parts[0], Geo | Vector)
+    if is_meant or any(point.kind != "number" for point in points):
+        return
+    text = ", ".join(context.text(point.node) for point in points)
+    forms = [form for own in parts if (form := _reading(context, own, points, text))]
+    fitting = [form for form, fits in forms if fits] or [form for form, _ in forms]
+    raise context.refusal(
+        node,
+        f"{text} {'does' if len(points) == 1 else 'do'} not say which column of the space is meant"
+        if len(parts) > 1
+        else f"{text} is no point of {listed(map(identifier, parts[0].columns))}",
+        remedy=f"write {' or '.join(fitting)}" if fitting else f"write {distance_form(parts[0])}",
+        code="point-without-column" if len(parts) > 1 else "point-kind",
+    )
+
+
+def _reading(context: Context, part: Space, points: Sequence[Point], text: str) -> tuple[str, bool] | None:
+    """Return how numbers are written as points of a part, and whether they are such points; None for other labels."""
+    if isinstance(part, FinitePart):
+        fits = all(_label_of(part, point.value) is not None for point in points)
+        return (f"DISTANCE({column_form(part)}, {text})", True) if fits else None
+    if not isinstance(part, Geo | Vector):
+        fits = all(_is_in(part, point) for point in points)
+        return f"DISTANCE({column_form(part)}, {text if fits else example_point(part)})", fits
+    kind, made = ("place", f"POINT({text})") if isinstance(part, Geo) else ("vector", f"VECTOR[{text}]")
+    fits = _is_in(part, Point(kind, tuple(point.value for point in points), points[0].node))
+    others = [own for own in context.names.space.parts if own is not part and isinstance(own, type(part))]
+    column = f"{column_form(part)}, " if others else ""
+    return f"DISTANCE({column}{made if fits else example_point(part)}) for a {kind}", fits
+
+
+def _is_in(part: Space, point: Point) -> bool:
+    """Say whether a part has a point: an interval those of its range, a cycle those before it closes."""
+    if not point.fits(part):
+        return False
+    if isinstance(part, Interval):
+        return bool(part.low <= point.value <= part.high)
+    if isinstance(part, Cycle):
+        return bool(0 <= point.value < part.period)
+    try:
+        part.encode_point(point.value)
+    except UsageError:
+        return False
+    return True
 
 
 def _point(numbers: Constants, node: exp.Expr) -> Point:
@@ -259,10 +329,12 @@ def _placed(context: Context, point: Point, part: Space) -> Any:
     if not point.fits(part):
         raise context.refusal(
             point.node,
-            f"{context.text(point.node)} is no point of {listed(part.columns)}",
+            f"{context.text(point.node)} is no point of {listed(map(identifier, part.columns))}",
             remedy=f"write one such as {example_point(part)}",
             code="point-kind",
         )
+    if isinstance(part, Interval | Cycle) and not _is_in(part, point):
+        raise _outside(context, point, part)
     try:
         part.encode_point(point.value)
     except UsageError as error:
@@ -274,6 +346,18 @@ def _placed(context: Context, point: Point, part: Space) -> Any:
             code="point-value",
         ) from None
     return point.value
+
+
+def _outside(context: Context, point: Point, part: Interval | Cycle) -> SqlError:
+    low, high = (0.0, part.period) if isinstance(part, Cycle) else (part.low, part.high)
+    end = f"{high:.12g})" if isinstance(part, Cycle) else f"{high:.12g}]"
+    inside = point.value % part.period if isinstance(part, Cycle) else min(max(point.value, low), high)
+    return context.refusal(
+        point.node,
+        f"{context.text(point.node)} is outside [{low:.12g}, {end}, the values of {identifier(part.column)}",
+        remedy=f"write a number in there, such as {inside:.12g}",
+        code="point-outside",
+    )
 
 
 def _listed_label(context: Context, part: FinitePart, value: Any, node: exp.Expr) -> Any:
@@ -302,26 +386,10 @@ def _columns(context: Context, part: Space) -> tuple[str, ...] | None:
     return None if len(context.names.space.parts) == 1 else part.columns
 
 
-def _dimension(part: Space) -> int:
-    if isinstance(part, Embedding):
-        return part.dimension
-    return len(part.columns) if isinstance(part, Vector) else 0
-
-
 def _kind(part: Space) -> str:
     return type(part).__name__
 
 
-def _names(part: Space) -> str:
-    names = ", ".join(map(identifier, part.columns))
-    if isinstance(part, Geo):
-        return f"POINT({names})"
-    return f"VECTOR[{names}]" if isinstance(part, Vector) else names
-
-
-def _distance_form(part: Space) -> str:
-    return f"DISTANCE({_names(part)}, {example_point(part)})"
-
-
-def _dot_form(part: Space) -> str:
-    return f"DOT({_names(part)}, VECTOR[...])"
+def _instead(context: Context, function: str, part: Space | None) -> str:
+    form = call_form(function, (part,) if part else context.names.space.parts)
+    return f"write {form}" if form else f"use DISTANCE, since no part of the space is for {function}"

@@ -152,7 +152,7 @@ NODES: Mapping[type[exp.Expr], Reason] = {
         "filter", "FILTER chooses records inside one aggregate", "write WHERE, or CASE WHEN .. THEN .. ELSE 0 END"
     ),
     exp.WithinGroup: Reason(
-        "within-group", "aggregates over an order are no part of the language", "write QUANTILE(expression, 0.5)"
+        "within-group", "aggregates over an order are no part of the language", "write QUANTILE(e, 0.5)"
     ),
     exp.HavingMax: Reason(
         "having", "HAVING inside an aggregate depends on private values", "choose records with WHERE"

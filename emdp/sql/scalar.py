@@ -15,8 +15,8 @@ from emdp.expressions.nodes import Column, Constant, Expression
 from emdp.spaces import Cycle
 from emdp.sql.cases import case
 from emdp.sql.columns import Computed, HiddenColumn, ItemColumn, LookupColumn, Resolved, UserColumn, UserKey
-from emdp.sql.context import Context, identifier, listed, unwrapped
-from emdp.sql.functions import call, power
+from emdp.sql.context import Context, identifier, listed, quoted, unwrapped
+from emdp.sql.functions import call, misplaced, power
 from emdp.sql.literals import number_of
 from emdp.sql.scope import Scope
 
@@ -209,9 +209,11 @@ def _no_number(context: Context, node: exp.Expr, column: Resolved | None) -> Sql
             "cycle-as-number",
         )
     else:
+        example = quoted(column.finite.labels[0]) if isinstance(column, ItemColumn) and column.finite else ".."
+        distance = f", or DISTANCE({text}, {example}) where its values have distances" if example != ".." else ""
         problem, remedy, code = (
             f"{text} lists values, it is no number",
-            f"write CASE {text} WHEN .. THEN .. ELSE .. END, or DISTANCE({text}, ..) where its values have distances",
+            f"write CASE {text} WHEN {example} THEN 1 ELSE 0 END{distance}",
             "category-as-number",
         )
     return context.refusal(node, problem, remedy=remedy, code=code)
@@ -224,6 +226,10 @@ def _null(scalars: Scalars, node: exp.Expr) -> Expression:
         remedy="write a number; invalid values of the records are replaced by the space's on_invalid rule",
         code="null-value",
     )
+
+
+def _vector(scalars: Scalars, node: exp.Expr) -> Expression:
+    raise misplaced(scalars.context, node, "VECTOR")
 
 
 def _condition(scalars: Scalars, node: exp.Expr) -> Expression:
@@ -259,11 +265,6 @@ _texts = _refused(
     "patterns of texts are no numbers",
     "list the values of a categorical column, as in CASE column WHEN 'a' THEN 1",
 )
-_nested = _refused(
-    "misplaced",
-    "VECTOR[..] is no number",
-    "write it inside a function, as in DOT(VECTOR[1, 2]) or DISTANCE(VECTOR[1, 2])",
-)
 
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between, exp.Is, exp.And, exp.Or, exp.Not)
 
@@ -286,6 +287,6 @@ _BUILDERS: Mapping[type[exp.Expr], Callable[[Scalars, exp.Expr], Expression]] = 
     exp.ILike: _texts,
     **dict.fromkeys((exp.IntDiv, exp.Mod), _jump),
     **dict.fromkeys((*_COMPARED, exp.Boolean, exp.NullSafeEQ, exp.NullSafeNEQ), _condition),
-    exp.DataType: _nested,
+    exp.DataType: _vector,
 }
 """How each kind of a part of the tree is translated; what is not listed is refused."""

@@ -1,15 +1,16 @@
 """Names of columns: what each means under a FROM clause, and the refusals of those that mean nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import polars as pl
 from sqlglot import exp
 
 from emdp.expressions.names import Names
 from emdp.expressions.nodes import Expression
 from emdp.sql.columns import Condition, HiddenColumn, ItemColumn, Resolved, UserColumn, UserKey
-from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
+from emdp.sql.context import Context, identifier, listed, near, one_by_name, quoted, unwrapped
 
 __all__ = ["COMPONENTS", "Numbers", "Scope", "Source", "private_sources"]
 
@@ -25,6 +26,7 @@ COMPONENTS: Mapping[str, str] = {
     "week": 'Interval("week({})", 1, 53)',
     "doy": 'Interval("doy({})", 1, 366)',
     "epoch": 'Interval("epoch({})", 1.7e9, 1.8e9)',
+    "time": 'Cycle("time({})", 24)',
 }
 """Components of a timestamp that a space may declare, each with how it would be declared."""
 
@@ -128,16 +130,17 @@ class Scope:
                 code="clock",
             )
         reachable = {name: meaning for source in self._sources_of(node) for name, meaning in source.columns.items()}
-        usable = [name for name, meaning in reachable.items() if not isinstance(meaning, HiddenColumn | UserKey)]
-        alike = near(node.name, usable) or near(node.name, reachable)
-        return self.context.refusal(
-            node,
-            f"there is no column {node.name}",
-            remedy=f"write {' or '.join(map(identifier, alike))}"
-            if alike
-            else f"the columns to use are {listed(map(identifier, usable))}",
-            code="unknown-column",
-        )
+        # The user column may be counted and joined on; elsewhere it means nothing.
+        left_out = HiddenColumn if node.find_ancestor(exp.Distinct, exp.Join) else HiddenColumn | UserKey
+        usable = [name for name, meaning in reachable.items() if not isinstance(meaning, left_out)]
+        value = _spelt_value(node.name, [reachable[name] for name in usable]) if _is_compared(node) else None
+        if value is not None:
+            remedy = f"write {quoted(value)}, since a text stands in single quotes"
+        elif alike := near(node.name, usable):
+            remedy = f"write {' or '.join(map(identifier, alike))}"
+        else:
+            remedy = f"the columns to use are {listed(map(identifier, usable))}"
+        return self.context.refusal(node, f"there is no column {node.name}", remedy=remedy, code="unknown-column")
 
     def _component(self, node: exp.Expr, unit: str, operand: exp.Expr) -> Resolved:
         component = unit.lower()
@@ -159,13 +162,33 @@ class Scope:
         space = self.context.names.space
         for name in one_by_name(f"{component}({inner.name})", space.columns):
             return item_column(self.context.names, name)
+        others = [identifier(name) for name in space.columns if name.lower().endswith(f"({inner.name.lower()})")]
         raise self.context.refusal(
             node,
             f"the item space has no component {component}({inner.name}), so nothing bounds it",
-            remedy=f"have the table's owner declare it as a part of the space, such as "
+            remedy=(f"use {' or '.join(others)}, or " if others else "")
+            + f"have the table's owner declare it as a part of the space, such as "
             f"{COMPONENTS[component].format(inner.name)}",
             code="extract",
         )
+
+
+def _is_compared(node: exp.Column) -> bool:
+    """Say whether a literal could stand in the place of a name."""
+    parent = node.parent
+    takes_values = isinstance(parent, exp.Anonymous) and parent.name.upper() in ("DISTANCE", "SIMILARITY")
+    return takes_values or isinstance(parent, exp.Predicate | exp.If)
+
+
+def _spelt_value(name: str, columns: Iterable[Resolved]) -> str | None:
+    """Return the public text among the values of some columns that a name spells, which lacks its quotes."""
+    texts: dict[str, None] = {}
+    for column in columns:
+        if isinstance(column, ItemColumn) and column.finite is not None:
+            texts |= dict.fromkeys(label for label in column.finite.labels if isinstance(label, str))
+        elif isinstance(column, UserColumn) and column.values.dtype == pl.String:
+            texts |= dict.fromkeys(column.values.drop_nulls())
+    return next(iter(one_by_name(name, texts)), None)
 
 
 class Numbers(Protocol):

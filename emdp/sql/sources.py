@@ -10,7 +10,7 @@ from emdp.sql.aggregates import is_aggregate
 from emdp.sql.checking import checked
 from emdp.sql.columns import Computed, Condition, Resolved
 from emdp.sql.conditions import where_conditions
-from emdp.sql.context import Context, near, one_by_name, unwrapped
+from emdp.sql.context import Context, identifier, near, one_by_name, unwrapped
 from emdp.sql.joins import joined
 from emdp.sql.scalar import Scalars
 from emdp.sql.scope import Scope, Source, private_sources
@@ -87,7 +87,7 @@ def _unknown_table(context: Context, node: exp.Expr, tables: Mapping[str, Derive
         return context.refusal(
             node,
             f"{node.name} is a public table, and an answer is about the private one",
-            remedy=f"write FROM {names.table} JOIN {node.name} USING (..)",
+            remedy=f"write FROM {identifier(names.table)} JOIN {identifier(node.name)} USING (..)",
             code="public-table",
         )
     known = [names.table, *tables, *names.public]
@@ -95,7 +95,9 @@ def _unknown_table(context: Context, node: exp.Expr, tables: Mapping[str, Derive
     return context.refusal(
         node,
         f"there is no table {node.name}",
-        remedy=f"write {' or '.join(alike)}" if alike else f"the private table is {names.table}",
+        remedy=f"write {' or '.join(map(identifier, alike))}"
+        if alike
+        else f"the private table is {identifier(names.table)}",
         code="unknown-table",
     )
 

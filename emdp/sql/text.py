@@ -1,6 +1,7 @@
 """SQL text to statements: tokens, one statement after the other, its header, its tree, and what clauses it has."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import cast
 
 from sqlglot import exp
@@ -18,6 +19,12 @@ from emdp.sql.tokens import read_tokens
 from emdp.sql.verbs import find_select
 
 __all__ = ["parse"]
+
+CLAUSES = ("FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "OFFSET", "JOIN", "USING", "HAVING", "SELECT")
+"""Words that begin a clause."""
+
+LIKENESS = 0.74
+"""How much of a misspelt word must be right: FORM for FROM is 0.75."""
 
 MAX_DEPTH = 120
 """Most levels of a tree, so that whatever walks it by recursion has room on Python's stack."""
@@ -128,13 +135,27 @@ def _too_deep(text: str, tokens: Sequence[Token]) -> SqlError:
     return SqlError(problem, remedy=remedy, code="nesting", sql=text, start=start, end=end)
 
 
+def _misspelt(tokens: Sequence[Token], found: Token) -> tuple[Token, str] | None:
+    """Return the word of SQL that a token was meant to be, or the one before it, which was taken for an alias."""
+    place = next((index for index, token in enumerate(tokens) if token.start == found.start), 0)
+    for token in (tokens[place], *tokens[max(place - 1, 0) : place]):
+        if token.token_type != TokenType.VAR:
+            continue
+        if alike := get_close_matches(token.text.upper(), CLAUSES, n=1, cutoff=LIKENESS):
+            return token, alike[0]
+    return None
+
+
 def _misplaced(text: str, tokens: Sequence[Token], token: Token | None) -> SqlError:
     last = tokens[-1]
     if token is None:
         problem = "the statement ends before it is complete, or is written in another SQL"
         remedy = "check the end of the statement, and its commas and parentheses"
         return SqlError(problem, remedy=remedy, code="syntax", sql=text, start=last.start, end=last.end + 1)
+    remedy = "check the commas, parentheses and quotes before it; a name that is a word of SQL needs double quotes"
+    if meant := _misspelt(tokens, token):
+        token, word = meant
+        remedy = f"write {word}"
     start, end = token.start, token.end + 1
     problem = f"`{' '.join(text[start:end].split())[:40]}` does not fit here"
-    remedy = "check the commas, parentheses and quotes before it; a name that is a word of SQL needs double quotes"
     return SqlError(problem, remedy=remedy, code="syntax", sql=text, start=start, end=end)

@@ -35,10 +35,10 @@ def threshold_refusal(
     """
     left, right = sides
     context = numbers.context
-    if _cycle_of(numbers, left) is not None:
-        return _goes_round(
-            numbers, node, left, f"RAMP(DISTANCE({context.text(left)}, {context.text(right)}), 2, 1)", is_case
-        )
+    if (cycle := _cycle_of(numbers, left)) is not None:
+        at = numbers.number(right)
+        point = f"{at.value % cycle.period:.12g}" if isinstance(at, Constant) else f"{cycle.period / 3:g}"
+        return _goes_round(numbers, node, left, f"RAMP(DISTANCE({context.text(left)}, {point}), 2, 1)", is_case)
     first, second = numbers.number(left), numbers.number(right)
     if isinstance(first, Constant) and isinstance(second, Constant):
         return _constant(numbers, node)

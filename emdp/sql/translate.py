@@ -1,6 +1,6 @@
 """SQL text to resolved queries: every name looked up, every expression type-checked, nothing computed from records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -92,6 +92,12 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
     return Translated(statement, reader.select(aggregates))
 
 
+def _columns_of(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the columns that an aggregate has in the answer, each with what it is of the aggregate."""
+    for end, what in zip(ENDS, ("is the name of", "is the lower end of", "is the upper end of"), strict=True):
+        yield f"{name}{end}", what
+
+
 @dataclass(frozen=True, eq=False)
 class _Reader:
     """The last step: names and order of the answer's columns, and the query."""
@@ -163,7 +169,8 @@ class _Reader:
         if aggregate.function == "FREQUENCY":
             histogram = read_frequency(self.scalars, aggregate.node)
             columns = [*self.grouping.columns, *histogram.columns, *ends]
-            self._check_distinct([(name, entry)], histogram.columns)
+            cells = {column: f"FREQUENCY says in {column} what a row counts" for column in histogram.columns}
+            self._check_distinct([(name, entry)], cells)
             order = self._order(names, columns)
             return FrequencyQuery(
                 cells=histogram.cells,
@@ -178,7 +185,7 @@ class _Reader:
             )
         quantiles = read_quantiles(self.scalars, aggregate.node)
         columns = [*self.grouping.columns, "q", *ends]
-        self._check_distinct([(name, entry)], ("q",))
+        self._check_distinct([(name, entry)], {"q": f"{aggregate.function} gives the level of each row as q"})
         return QuantileQuery(
             expression=quantiles.expression,
             levels=quantiles.levels,
@@ -250,22 +257,32 @@ class _Reader:
                 taken.add(name)
             names.append(name)
         named = zip(self.entries, names, strict=True)
-        self._check_distinct([(name, entry) for entry, name in named if entry.aggregate is not None], ())
+        self._check_distinct([(name, entry) for entry, name in named if entry.aggregate is not None], {})
         return names
 
-    def _check_distinct(self, items: Sequence[tuple[str, Entry]], cells: Sequence[str]) -> None:
-        """Refuse an item whose column, or an end of whose interval, another column of the answer is named."""
-        seen = {name.lower() for name in (*self.grouping.columns, *cells)}
+    def _check_distinct(self, items: Sequence[tuple[str, Entry]], cells: Mapping[str, str]) -> None:
+        """Refuse an item whose column, or an end of whose interval, another column of the answer is named.
+
+        Parameters
+        ----------
+        items : sequence of (str, Entry)
+            Names and entries of the select list.
+        cells : mapping of str to str
+            Further columns of the answer, each with why it is there.
+        """
+        seen = {name.lower(): f"the answer is grouped by {name}" for name in self.grouping.columns}
+        seen |= {name.lower(): why for name, why in cells.items()}
         for name, entry in items:
-            for column in (f"{name}{end}" for end in ENDS):
-                if column.lower() in seen:
+            for column, what in _columns_of(name):
+                if why := seen.get(column.lower()):
                     raise self.context.refusal(
                         entry.node,
-                        f"the answer would have two columns {column}, for the interval of x is x_low and x_high",
+                        f"the answer would have two columns {column}: {why}, and {column} {what} this one too",
                         remedy="give this one another alias",
                         code="duplicate-name",
                     )
-                seen.add(column.lower())
+            for column, what in _columns_of(name):
+                seen[column.lower()] = f"{column} {what} `{self.context.text(entry.node)}`"
 
     def _columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the select list's order of columns where it names one to group by; groups it leaves out come first."""

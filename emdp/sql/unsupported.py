@@ -1,5 +1,6 @@
 """Functions of DuckDB that this language refuses by name: why, and what to write instead."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,12 +18,22 @@ class Unsupported:
     problem : str
         What is wrong, to stand after the function's name.
     remedy : str
-        What to write instead.
+        What to write instead; ``e`` stands for the first argument.
     """
 
     code: str
     problem: str
     remedy: str
+
+    def remedy_for(self, argument: str | None) -> str:
+        """Return the remedy with the argument that was written in the place of a lone ``e``.
+
+        >>> UNSUPPORTED["MEAN"].remedy_for("lat"), UNSUPPORTED["MIN"].remedy_for("lat")
+        ('write AVG(lat)', 'write QUANTILE(lat, 0.05, 0.95)')
+        """
+        if argument is None or re.search(r"(?<![(])\be\b|\be\b(?![,)])", self.remedy):
+            return self.remedy
+        return re.sub(r"\be\b", lambda _: argument, self.remedy)
 
 
 AGGREGATES = (
@@ -31,12 +42,8 @@ AGGREGATES = (
 )  # fmt: skip
 """Aggregates of the language, and ``WEIGHT`` around one."""
 
-SHAPES: Mapping[str, str] = {
-    "POINT": "DISTANCE(POINT(40.7, -74.0))",
-    "VECTOR": "DOT(VECTOR[1, 2])",
-    "GRID": "FREQUENCY(GRID(1.0))",
-}
-"""Words that are no function of a record by themselves, each with an example."""
+SHAPES = ("POINT", "VECTOR", "GRID")
+"""Words that are no function of a record by themselves."""
 
 _JUMP = Unsupported(
     "jump-function",
@@ -94,7 +101,7 @@ _WINDOW = Unsupported(
 _DISTANCE = Unsupported(
     "distance-function",
     "is not how distances are written here",
-    "write DISTANCE(POINT(lat, lon), POINT(40.7, -74.0)), DISTANCE(VECTOR[x, y], VECTOR[1, 2]) or DOT(VECTOR[1, 2])",
+    "write DISTANCE, DOT or SIMILARITY of the space",
 )
 _QUANTILE = Unsupported(
     "quantile-function", "is not how quantiles are written here", "write QUANTILE(e, 0.5, 0.9) or MEDIAN(e)"
@@ -106,7 +113,7 @@ _ONE_RECORD = Unsupported(
     "one-record", "gives out the value of one record", "write an aggregate of all, such as AVG(e) or QUANTILE(e, 0.5)"
 )
 _ALL_RECORDS = Unsupported(
-    "all-records", "gives out the values of all records", "write FREQUENCY(column) or FREQUENCY(GRID(1.0))"
+    "all-records", "gives out the values of all records", "write FREQUENCY(column), or FREQUENCY of a GRID"
 )
 _SAMPLE = Unsupported(
     "sample-variance",
@@ -119,6 +126,7 @@ _PAIRS = Unsupported(
     "ask for AVG(x * y), AVG(x), AVG(y) and their squares, and compute it from them",
 )
 _SUM = Unsupported("sum-variant", "is not how sums are written here", "write SUM(e) or AVG(e)")
+_MEAN = Unsupported("mean", "is not how means are written here", "write AVG(e)")
 _LOGIC = Unsupported(
     "logic-aggregate", "counts conditions", "write SHARE() with the condition in WHERE, or AVG of a CASE"
 )
@@ -221,7 +229,8 @@ _REFUSED: tuple[tuple[Unsupported, str], ...] = (
         REGR_SXY REGR_SYY
         """,
     ),
-    (_SUM, "FSUM KAHAN_SUM SUMKAHAN SUM_NO_OVERFLOW FAVG MEAN WEIGHTED_AVG"),
+    (_SUM, "FSUM KAHAN_SUM SUMKAHAN SUM_NO_OVERFLOW WEIGHTED_AVG"),
+    (_MEAN, "MEAN AVERAGE FAVG"),
     (_LOGIC, "COUNT_IF COUNTIF COUNT_STAR BOOL_AND BOOL_OR BIT_AND BIT_OR BIT_XOR"),
     (_MOMENT, "KURTOSIS KURTOSIS_POP SKEWNESS PRODUCT GEOMEAN GEOMETRIC_MEAN"),
     (_GONE, "ASIN ACOS ATAN ATAN2 ASINH ACOSH ATANH COT"),

@@ -19,11 +19,11 @@ from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
 from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
+from emdp.tables.base import CLOSED, Source, lock, quote_list, quote_name, quote_text
 from emdp.tables.cells import CellStatement, cell_statement
 from emdp.tables.corners import coordinates
 from emdp.tables.linear import LinearStatement, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
-from emdp.tables.source import CLOSED, Source, quote_name, quote_text
 from emdp.tables.table import Table
 
 __all__ = [
@@ -162,7 +162,7 @@ def _try(table: Table, compiled: Callable[[], tuple[LinearStatement | CellStatem
             typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
             connection.execute(f"CREATE TABLE source_rows ({typed})")
             _register(connection, statement.lookups, table.users.keys)
-            _lock(connection)
+            lock(connection)
             connection.execute(text).fetchall()
         except (duckdb.Error, RecursionError):
             raise UsageError(
@@ -219,20 +219,13 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
     try:
         allowed = source.attach(connection)
         _register(connection, lookups, users)
-        paths = ", ".join(quote_text(path) for path in allowed)
-        connection.execute(f"SET allowed_paths = [{paths}]")
+        connection.execute(f"SET allowed_paths = {quote_list(allowed)}")
         connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
-        _lock(connection)
+        lock(connection)
         yield connection
     finally:
         connection.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _lock(connection: Any) -> None:
-    """Leave a connection what was allowed so far, and let nothing change that."""
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
 
 
 def _spill_folder() -> str:

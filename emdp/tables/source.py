@@ -9,21 +9,32 @@ import glob
 import gzip
 import os
 import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import polars as pl
 
 from emdp.errors import DataRuleError, UsageError
 from emdp.frames import to_polars
-from emdp.tables.files import expand_paths, files_fingerprint
+from emdp.tables.base import (
+    CLOSED,
+    DUCKDB_SEPARATOR,
+    Source,
+    create_view,
+    quote_list,
+    quote_name,
+    quote_text,
+    type_name,
+)
+from emdp.tables.duckdb_source import DEFAULT_WAIT, DuckDBSource
+from emdp.tables.files import expand_paths, files_fingerprint, folder_keys
 
 __all__ = [
     "CLOSED",
+    "DEFAULT_WAIT",
+    "DUCKDB_SEPARATOR",
     "CsvSource",
     "DuckDBSource",
     "FrameSource",
@@ -37,68 +48,17 @@ __all__ = [
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
-DUCKDB_SEPARATOR = "::"
 
 LARGEST_MILLISECONDS = 2**53
 """Of a time from 1970, on either side; as microseconds it fits 64 bits (and lies 285,000 years away)."""
 
-CLOSED: Mapping[str, str] = MappingProxyType(
-    {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
-        "python_enable_replacements": "false",
-    }
-)
-"""Settings of every connection: nothing is loaded, and no Python variable can be reached."""
-
-
-class Source(ABC):
-    """A place that rows can be read from, again and again.
-
-    Attributes
-    ----------
-    default_name : str
-        The table's name in SQL where the caller gives none.
-    is_text : bool
-        Whether every column is text, whatever the space makes of it.
-    """
-
-    default_name: str
-    is_text: ClassVar[bool] = False
-
-    @abstractmethod
-    def schema(self) -> dict[str, str]:
-        """Return column names and DuckDB types, in order."""
-
-    def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
-        """Check that all files have the declared columns, of the declared types.
-
-        Raises
-        ------
-        DataRuleError
-            Naming the first column that differs.
-        """
-        actual = self.schema()
-        for column in columns:
-            if actual.get(column) != declared[column]:
-                raise DataRuleError(
-                    f"source has no column {column!r} of type {type_name(declared[column])}; correct the declared "
-                    "columns, or the file."
-                )
-
-    @abstractmethod
-    def fingerprint(self) -> str:
-        """Return a data version: a hash of public metadata that changes when the data may have changed."""
-
-    @abstractmethod
-    def attach(self, connection: Any) -> list[str]:
-        """Make the rows the view ``source_rows`` of a DuckDB connection; return the files it must still open."""
-
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Parquet files: one path, a folder, or a pattern such as ``visits/*.parquet``."""
+    """Parquet files: one path, a folder with all below it, or a pattern such as ``visits/*/*.parquet``.
+
+    Their columns are what stands in the files; ``week=2026-W47`` in a folder's name makes none.
+    """
 
     pattern: str
     default_name: str
@@ -111,7 +71,7 @@ class ParquetSource(Source):
         import duckdb
 
         with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
-            relation = f"read_parquet({_quote_list(self.paths()[:1])}, hive_partitioning = false)"
+            relation = f"read_parquet({quote_list(self.paths()[:1])}, hive_partitioning = false)"
             try:
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
             except duckdb.Error:
@@ -137,12 +97,15 @@ class ParquetSource(Source):
                         "same columns and types."
                     )
 
+    def folder_columns(self) -> tuple[str, ...]:
+        return _folder_columns(self.paths)
+
     def fingerprint(self) -> str:
         return files_fingerprint(self.paths())
 
     def attach(self, connection: Any) -> list[str]:
         paths = self.paths()
-        _create_view(connection, f"read_parquet({_quote_list(paths)}, hive_partitioning = false)")
+        create_view(connection, f"read_parquet({quote_list(paths)}, hive_partitioning = false)")
         return paths
 
 
@@ -170,6 +133,9 @@ class CsvSource(Source):
                 f"source {self.pattern!r} has files with different header rows; write all with the same columns."
             )
 
+    def folder_columns(self) -> tuple[str, ...]:
+        return _folder_columns(self.paths)
+
     def fingerprint(self) -> str:
         return files_fingerprint(self.paths())
 
@@ -181,9 +147,9 @@ class CsvSource(Source):
         # is an error; a comparison between the two (no text of a CSV file is chr(0)) keeps the cast, and its NULL,
         # where it was written.
         texts = ", ".join(f"NULLIF({quote_name(name)}, chr(0)) AS {quote_name(name)}" for name in names)
-        _create_view(
+        create_view(
             connection,
-            f"read_csv({_quote_list(paths)}, auto_detect = false, header = true, delim = "
+            f"read_csv({quote_list(paths)}, auto_detect = false, header = true, delim = "
             f"{quote_text(self._delimiter())}, quote = '\"', escape = '\"', columns = {{{columns}}})",
             columns=texts,
         )
@@ -204,62 +170,6 @@ class CsvSource(Source):
 
     def _delimiter(self) -> str:
         return "\t" if ".tsv" in os.path.basename(self.pattern) else ","
-
-
-@dataclass(frozen=True)
-class DuckDBSource(Source):
-    """A table or view of a DuckDB file, written ``"city.duckdb::visits"`` or ``"city.duckdb::schema.visits"``."""
-
-    path: str
-    table: str
-    default_name: str
-
-    def schema(self) -> dict[str, str]:
-        import duckdb
-
-        with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
-            self._attach_file(connection)
-            try:
-                rows = connection.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
-            except duckdb.CatalogException:
-                raise UsageError(f"source {self.path!r} has no table {self.table!r}; name one it has.") from None
-            except duckdb.Error:
-                raise DataRuleError(
-                    f"table {self.table!r} of source {self.path!r} cannot be read; repair the view or the file."
-                ) from None
-        return {row[0]: row[1] for row in rows}
-
-    def fingerprint(self) -> str:
-        # A write that has not reached the file yet stands in the write-ahead log beside it.
-        return files_fingerprint([self.path, f"{self.path}.wal"], f"{DUCKDB_SEPARATOR}{self.table}")
-
-    def attach(self, connection: Any) -> list[str]:
-        # A collation would merge users or labels that differ: texts are compared as they are.
-        columns = [
-            f"{quote_name(name)} COLLATE C AS {quote_name(name)}" if kind == "VARCHAR" else quote_name(name)
-            for name, kind in self.schema().items()
-        ]
-        self._attach_file(connection)
-        _create_view(connection, self._relation(), columns=", ".join(columns))
-        return [self.path, f"{self.path}.wal"]
-
-    def _attach_file(self, connection: Any) -> None:
-        import duckdb
-
-        if not os.path.isfile(self.path):
-            raise UsageError(f"source {self.path!r} does not exist; pass the path of a DuckDB file.")
-        try:
-            connection.execute(f"ATTACH {quote_text(self.path)} AS source_file (READ_ONLY)")
-            # A view of the file names its tables as seen from inside the file.
-            connection.execute("USE source_file")
-        except duckdb.Error:
-            raise DataRuleError(
-                f"source {self.path!r} cannot be opened, perhaps because another process holds it for writing; "
-                "wait until it is released, or check that it is a DuckDB file."
-            ) from None
-
-    def _relation(self) -> str:
-        return ".".join(quote_name(part) for part in ["source_file", *self.table.split(".")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,12 +193,19 @@ class FrameSource(Source):
 
     def attach(self, connection: Any) -> list[str]:
         connection.register("source_frame", self.table)
-        _create_view(connection, "source_frame")
+        create_view(connection, "source_frame")
         return []
 
 
-def open_source(source: object) -> Source:
+def open_source(source: object, *, wait: float = DEFAULT_WAIT) -> Source:
     """Return the source that a caller named: a path, a pattern, ``"file.duckdb::table"``, or a frame.
+
+    Parameters
+    ----------
+    source : path or frame
+        As for :func:`emdp.read`.
+    wait : float
+        Seconds to wait for a DuckDB file that another process has open for writing.
 
     Raises
     ------
@@ -299,38 +216,11 @@ def open_source(source: object) -> Source:
     {'user': 'BIGINT', 'x': 'DOUBLE'}
     """
     if isinstance(source, os.PathLike | str):
-        return _open_path(os.fspath(source))
+        return _open_path(os.fspath(source), wait)
     return FrameSource(_loadable(to_polars("source", source)).to_arrow())
 
 
-def quote_name(name: str) -> str:
-    """Return an SQL identifier in double quotes.
-
-    >>> quote_name('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def type_name(kind: str) -> str:
-    """Return a DuckDB type without its parameters, which may list private values.
-
-    >>> type_name("DECIMAL(10,2)"), type_name("ENUM('a', 'b')")
-    ('DECIMAL', 'ENUM')
-    """
-    return kind.split("(", maxsplit=1)[0].strip().upper()
-
-
-def quote_text(text: str) -> str:
-    """Return an SQL string literal; DuckDB's plain literals know no escapes but the doubled quote.
-
-    >>> quote_text("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _open_path(text: str) -> Source:
+def _open_path(text: str, wait: float) -> Source:
     if "://" in text:
         raise UsageError(
             f"source {text!r} is a remote address; records must not travel, so copy the file here and pass its path."
@@ -339,13 +229,12 @@ def _open_path(text: str) -> Source:
     if separator:
         if not path or not table:
             raise UsageError(f"source {text!r} must be FILE.duckdb::TABLE; name both the file and the table.")
-        return DuckDBSource(os.path.abspath(path), table, default_name=table.split(".")[-1])
+        return DuckDBSource(os.path.abspath(path), table, default_name=table.split(".")[-1], wait=wait)
     lowered = text.lower()
-    name = Path(text.rstrip("/")).name.split(".")[0]
     if lowered.endswith(CSV_SUFFIXES):
-        return CsvSource(os.path.abspath(text), _default_name(text, name))
+        return CsvSource(os.path.abspath(text), _default_name(text))
     if lowered.endswith(PARQUET_SUFFIXES) or os.path.isdir(text):
-        return ParquetSource(os.path.abspath(text), _default_name(text, name))
+        return ParquetSource(os.path.abspath(text), _default_name(text))
     if not Path(text).suffix and not os.path.exists(text):
         raise UsageError(f"source {text!r} does not exist; check the path.")
     raise UsageError(
@@ -365,25 +254,22 @@ def _loadable(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _default_name(text: str, stem: str) -> str:
-    if glob.has_magic(stem):
-        return Path(text).parent.name or "data"
-    return stem
+def _default_name(text: str) -> str:
+    """Return the stem of the file, or the name of the folder above patterns and folders such as week=2026-W47."""
+    path = Path(text)
+    stem = path.name.split(".")[0]
+    if not glob.has_magic(path.name) and "=" not in stem:
+        return stem
+    above = (folder.name for folder in path.parents)
+    return next((name for name in above if name and not glob.has_magic(name) and "=" not in name), "data")
 
 
-def _create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
-    import duckdb
-
+def _folder_columns(paths: Callable[[], list[str]]) -> tuple[str, ...]:
     try:
-        connection.execute(f"CREATE TEMP VIEW source_rows AS SELECT {columns} FROM {relation}")
-    except duckdb.Error:
-        raise DataRuleError(
-            "source cannot be read as what its name says it is; check that the file is whole and of that format."
-        ) from None
-
-
-def _quote_list(paths: list[str]) -> str:
-    return "[" + ", ".join(quote_text(path) for path in paths) + "]"
+        return folder_keys(paths())
+    except UsageError:
+        # The data may not be at hand, where the owner declared its columns.
+        return ()
 
 
 def _unreadable(pattern: str, kind: str) -> DataRuleError:

@@ -1,17 +1,19 @@
 """A private table as its owner declares it: where its rows are, who its users are, what distance means in it."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
-from emdp.checks import check_count
+from emdp.checks import check_count, check_finite
 from emdp.errors import UsageError
 from emdp.expressions.names import Names
 from emdp.frames import Component, find_component
 from emdp.spaces import Space, Words
 from emdp.tables.components import check_component, component_type
+from emdp.tables.duckdb_source import DEFAULT_WAIT
 from emdp.tables.public import UserList, is_same_source, make_user_list, read_public
 from emdp.tables.source import Source, open_source, type_name
 
@@ -20,6 +22,9 @@ __all__ = ["Table", "UserList", "read"]
 WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 REAL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL")
 TEXT_TYPES = ("VARCHAR", "ENUM")
+LONGEST_VERSION = 200
+"""Characters of a declared data version, which every charge repeats."""
+
 USER_TYPES = (*WHOLE_TYPES, *TEXT_TYPES, "UUID")
 
 
@@ -41,6 +46,8 @@ class Table:
         The public number of records that every user has, where declared.
     schema : mapping of str to str
         Column names and DuckDB types.
+    version : str or None
+        The declared data version, where there is one.
     """
 
     name: str
@@ -50,6 +57,7 @@ class Table:
     source: Source = field(repr=False)
     schema: Mapping[str, str] = field(repr=False)
     records: int | None = None
+    version: str | None = None
 
     @property
     def n(self) -> int:
@@ -110,8 +118,28 @@ class Table:
         return Names(self.name, self.user, self.space, self.schema, self.n, frame, tables)
 
     def data_version(self) -> str:
-        """Return a fingerprint of public metadata (files, sizes, times) that changes with the data."""
-        return self.source.fingerprint()
+        """Return what changes with the data: ``declared:`` and the declared version, or a fingerprint.
+
+        A fingerprint is a hash of public metadata (files, sizes, times); that of a frame is new in every process.
+        """
+        return self.source.fingerprint() if self.version is None else f"declared:{self.version}"
+
+    def held(self) -> AbstractContextManager[None]:
+        """Return a context in which no other process can begin to write the source, as far as it knows of writers.
+
+        A session is in it from before the look at the data version until the noise is drawn, so that what was
+        validated and charged can be read. A DuckDB file is held open for reading: it is waited for as
+        :func:`emdp.read` says, other readers come and go, and writers get DuckDB's own refusal until the end. For
+        other sources it does nothing.
+
+        Raises
+        ------
+        SourceBusyError
+            If another process has the DuckDB file open for writing for longer than ``wait``, or this process has.
+        DataRuleError
+            If the file is damaged, or no DuckDB file.
+        """
+        return self.source.held()
 
     def validate(self) -> None:
         """Check every declared rule against the records: users, ``records``, ``on_invalid="error"``.
@@ -182,6 +210,8 @@ def read(
     name: str | None = None,
     records: int | None = None,
     columns: Mapping[str, str] | None = None,
+    version: str | None = None,
+    wait: float = DEFAULT_WAIT,
 ) -> Table:
     """Declare a private table. Only its public schema is looked at, never a record.
 
@@ -190,7 +220,9 @@ def read(
     source : path or frame
         A Parquet or CSV file, a folder or pattern of Parquet files, ``"file.duckdb::table"``, or a frame with the
         Arrow C stream interface, which must not be changed in place afterwards. Remote addresses are refused. Every
-        row is one record (in a ``Words`` space, every word is), exact duplicates included.
+        row is one record (in a ``Words`` space, every word is), exact duplicates included. In place of a table a
+        view of tables of the same DuckDB file may stand, each row made from rows of its own user and from nothing
+        that changes by itself; one that reads other files is refused.
     user : str
         The column that says whose record a row is.
     space : Space
@@ -207,6 +239,12 @@ def read(
         Declares that every user has exactly so many records.
     columns : mapping of str to str, optional
         Column names and DuckDB types, for a source whose data is not at hand: nothing is opened then.
+    version : str, optional
+        Declares which state of the data this is, in place of the fingerprint: for files that are rewritten without
+        a change, and for frames. The rules are validated once for a version and never again, and stored answers are
+        taken for those of their version: the owner promises another text whenever the source or its rows change.
+    wait : float
+        Seconds to wait for a DuckDB file that another process has open for writing; 0 tries once.
 
     Returns
     -------
@@ -216,6 +254,8 @@ def read(
     ------
     UsageError
         If an argument is malformed, a column is missing, or its type does not fit the space.
+    SourceBusyError
+        If a DuckDB file is not released within ``wait``.
 
     >>> from emdp.spaces import Interval
     >>> table = read({"user": [1, 1, 2], "x": [0.1, 0.4, 0.9]}, user="user", space=Interval("x", 0, 1), users=3)
@@ -223,19 +263,16 @@ def read(
     ('data', 3)
     """
     _check_arguments(user, space, name, columns)
-    opened = open_source(source)
+    _check_version(version)
+    if check_finite("wait", wait) < 0:
+        raise UsageError(f"wait must be at least 0 seconds, got {wait}; pass 0 to try once.")
+    opened = open_source(source, wait=float(wait))
     if is_same_source(opened, users):
         raise UsageError("users must not be read off the private table; pass the public list, or its length.")
     schema = dict(columns) if columns is not None else opened.schema()
     for column in (user, *space.columns):
         if column not in schema and (column == user or find_component(column, schema) is None):
-            # What stands first in a file of text is a row of names only if its owner wrote one.
-            remedy = (
-                "check its header row and its delimiter"
-                if opened.is_text
-                else f"name one of {', '.join(map(repr, schema))}"
-            )
-            raise UsageError(f"source has no column {column!r}; {remedy}.")
+            raise UsageError(f"source has no column {column!r}; {_column_remedy(column, opened, schema)}.")
     _check_types(schema, user, space, is_text=opened.is_text)
     return Table(
         name=name or opened.default_name,
@@ -245,7 +282,17 @@ def read(
         source=opened,
         schema=schema,
         records=None if records is None else check_count("records", records),
+        version=version,
     )
+
+
+def _column_remedy(column: str, source: Source, schema: Mapping[str, str]) -> str:
+    if column in source.folder_columns():
+        return "it stands in the names of folders alone; write it into the files, or name one folder as the source"
+    # What stands first in a file of text is a row of names only if its owner wrote one.
+    if source.is_text:
+        return "check its header row and its delimiter"
+    return f"name one of {', '.join(map(repr, schema))}"
 
 
 def _check_arguments(user: object, space: object, name: object, columns: object) -> None:
@@ -259,6 +306,15 @@ def _check_arguments(user: object, space: object, name: object, columns: object)
         isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
     ):
         raise UsageError("columns must map column names to DuckDB types; pass {name: type, ...}.")
+
+
+def _check_version(version: object) -> None:
+    if version is None:
+        return
+    if not isinstance(version, str) or not 0 < len(version) <= LONGEST_VERSION or not version.isprintable():
+        raise UsageError(
+            f"version must be a printable text of at most {LONGEST_VERSION} characters; pass one such as '2026-11-20'."
+        )
 
 
 def _check_types(schema: Mapping[str, str], user: str, space: Space, *, is_text: bool) -> None:

@@ -117,10 +117,38 @@ def test_every_file_of_a_batch_is_checked_before_it_is_paid(capsys: pytest.Captu
     check_target(("json", "out-2.json"), 2, ["t.parquet"])
 
 
+def test_an_answer_too_exact_for_its_rounding_says_to_ask_for_less(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    (place / "emdp.toml").write_text(CATALOG.replace("alpha = 100.0", "alpha = 1e15"))
+    status, _, err = run(capsys, "query", f"{EMD.replace('= 1', '= 1e14')} AVG(EXP(x)) FROM t")
+    assert status == 3
+    assert "left for rounding; ask for less alpha, take" in err
+    assert run(capsys, "query", f"{EMD.replace('= 1', '= 1e3')} AVG(EXP(x)) FROM t")[0] == 0
+
+
+def test_every_file_that_is_written_is_named_beside_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    def written(*arguments: str) -> list[str]:
+        status, out, err = run(capsys, "query", *arguments)
+        assert (status, out) == (0, "")
+        return [line for line in err.splitlines() if line.startswith("wrote ")]
+
+    batch = f"{MEAN};{EMD} AVG(x) AS other FROM t"
+    for kind in ("csv", "parquet"):
+        assert written(batch, f"--{kind}", f"bt.{kind}") == [f"wrote bt-1.{kind}", f"wrote bt-2.{kind}"]
+        assert not Path(f"bt.{kind}").exists()
+        assert Path(f"bt-2.{kind}").exists()
+        assert written(MEAN, f"--{kind}", f"one.{kind}") == [f"wrote one.{kind}"]
+    assert written(batch, "--json", "bt.json") == ["wrote bt.json"]
+    status, out, err = run(capsys, "query", MEAN, "--csv", "-")
+    assert (status, out.splitlines()[0]) == (0, "mean,mean_low,mean_high")
+    assert "wrote" not in err
+
+
 def test_infinite_ends_and_null_in_files(capsys: pytest.CaptureFixture[str]) -> None:
     query = f"{EMD} AVG(x) AS mean FROM t WHERE kind = 'a'"
     for _ in range(40):
-        answer = json.loads(run(capsys, "query", query, "--json", "-")[1])
+        answer = json.loads(run(capsys, "query", query, "--fresh", "--json", "-")[1])
         if answer["rows"] == [{"mean": None, "mean_low": None, "mean_high": None}]:
             break
     else:

@@ -72,8 +72,15 @@ def test_query_answers_until_the_budget_is_spent(capsys: pytest.CaptureFixture[s
     assert status == 0
     assert out.splitlines()[0].split() == ["km", "km_low", "km_high"]
     assert "remaining alpha = 15.0" in err
-    assert run(capsys, "query", KM)[0] == 0
-    status, out, err = run(capsys, "query", KM)
+    again = run(capsys, "query", KM)
+    assert again[:2] == (0, out)
+    assert "nothing spent" in again[2]
+    assert "remaining alpha = 15.0" in again[2]
+    fresh = run(capsys, "query", KM, "--fresh")
+    assert fresh[0] == 0
+    assert fresh[1] != out
+    assert run(capsys, "query", KM)[:2] == fresh[:2]
+    status, out, err = run(capsys, "query", KM, "--fresh")
     assert (status, out) == (3, "")
     assert "more than the budget has left" in err
 
@@ -95,9 +102,18 @@ def test_a_batch_is_charged_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "query", both)[0] == 0
     history = run(capsys, "ledger", "history", "city.ledger")[1]
     assert "Batch" in history
-    status, out, _ = run(capsys, "query", both)
+    status, out, _ = run(capsys, "query", both, "--fresh")
     assert (status, out) == (3, "")
     assert run(capsys, "ledger", "history", "city.ledger")[1] == history
+
+
+def test_of_a_batch_only_what_is_not_stored_is_paid(capsys: pytest.CaptureFixture[str]) -> None:
+    other = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 4) AVG(lat) FROM visits"
+    first = run(capsys, "query", KM)[1]
+    status, out, err = run(capsys, "query", f"{KM};{other};{other}")
+    assert (status, out.startswith(first)) == (0, True)
+    assert "remaining alpha = 11.0" in err
+    assert err.count("nothing spent") == 1
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])

@@ -19,7 +19,7 @@ def test_entry_is_frozen_hashable_and_comparable():
         entry.kind = "budget"
 
 
-@pytest.mark.parametrize("kind", ["answer", "reserve", "Charge", ""])
+@pytest.mark.parametrize("kind", ["grant", "refund", "Charge", ""])
 def test_entry_of_an_unknown_kind_is_refused(kind):
     assert kind not in KINDS
     with pytest.raises(LedgerError, match="newer emdp"):

@@ -124,7 +124,7 @@ def test_admit_may_read_but_not_append(ledger):
     ("kind", "table", "payload", "word"),
     [
         ("created", "visits", {}, "kind"),
-        ("answer", "visits", {}, "kind"),
+        ("grant", "visits", {}, "kind"),
         (None, "visits", {}, "kind"),
         ("charge", "", {}, "table"),
         ("charge", None, {}, "table"),
@@ -141,7 +141,7 @@ def test_malformed_arguments_are_misuse(ledger, kind, table, payload, word):
 
 def test_closed_and_reading_ledgers_append_nothing(ledger, path):
     with pytest.raises(UsageError, match="kind"):
-        ledger.entries(kind="answer")
+        ledger.entries(kind="grant")
     reader = read_ledger(path)
     with pytest.raises(UsageError, match="reading only"):
         reader.append("charge", "visits", {})
@@ -279,7 +279,7 @@ def test_last_entries_removed_with_the_head_are_an_older_copy(ledger, path):
 
 
 def test_a_kind_of_a_newer_version_is_refused(ledger, path):
-    last = sqlite_module.next_link(ledger._links[-1], "2030", "answer", "visits", "{}")
+    last = sqlite_module.next_link(ledger._links[-1], "2030", "grant", "visits", "{}")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", last)
         connection.execute("UPDATE head SET sequence = 2, hash = ?", (last.hash,))

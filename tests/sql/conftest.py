@@ -75,6 +75,7 @@ def _spaces() -> dict[str, Space]:
         "city": Product(
             _place(), Categories("category", KINDS), Interval("price", 0, 100, unit="dollars"), Cycle("hour(ts)", 24)
         ),
+        "fq": Product(_place(), Categories("category", KINDS), Cycle("time(ts)", 24)),
         "plain": _place(),
         "shops": Product(_place(), Categories("category", KINDS)),
         "pair": Product(Interval("x", 0, 3), Interval("y", 0, 2)),

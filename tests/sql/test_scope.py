@@ -12,7 +12,7 @@ from emdp.errors import SqlError
 from emdp.expressions import evaluate
 from emdp.expressions.names import Names
 from emdp.expressions.select import Item, Select
-from emdp.spaces import Categories, Clusters, Embedding, Interval, Product
+from emdp.spaces import Categories, Clusters, Cycle, Embedding, Interval, Product
 from emdp.sql import translate
 
 HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)"
@@ -88,6 +88,10 @@ def test_components_of_timestamps_are_columns_of_the_space(names: Names) -> None
     expected = ex.distance_to(8, column="hour(ts)")
     for text in ("EXTRACT(HOUR FROM ts)", "EXTRACT(hour FROM visits.TS)", "hour(ts)", '"hour(ts)"', '"HOUR(TS)"'):
         assert item(f"AVG(DISTANCE({text}, 8)) FROM visits", names).expression == expected
+    of_day = toy(Cycle("time(ts)", 24), Interval("x", 0, 1), columns={"user": "VARCHAR", "ts": "TIMESTAMP"})
+    expected = ex.distance_to(8, column="time(ts)")
+    for text in ("EXTRACT(TIME FROM ts)", "time(ts)", "Time(t.ts)", '"time(ts)"'):
+        assert item(f"AVG(DISTANCE({text}, 8)) FROM t", of_day).expression == expected
     error = refusal("AVG(minute(ts)) FROM visits", names)
     assert (error.code, error.sql[error.start : error.end]) == ("extract", "minute(ts)")
     assert 'Cycle("minute(ts)", 60)' in error.remedy

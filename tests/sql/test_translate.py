@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ import emdp.expressions as ex
 from emdp.errors import SqlError
 from emdp.expressions.names import Names
 from emdp.expressions.select import FrequencyQuery, Grid, Order, QuantileQuery, Select, Spending
-from emdp.spaces import Interval
+from emdp.spaces import Embedding, Interval
 from emdp.sql import Translated, translate
 
 EMD = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)"
@@ -192,6 +193,22 @@ def test_frequencies(names: Names, spaces: dict[str, Names]) -> None:
     assert isinstance(query, FrequencyQuery)
     assert query.people is not None
     assert (query.people.values, query.people.groups.sizes) == ((("york",),), (2,))
+
+
+def test_a_list_of_values_that_is_too_long_is_refused_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emdp.expressions.people.MOST_GROUPS", 100)
+    words = [f"w{number}" for number in range(101)]
+    space = Embedding("word", {"word": words, "x": [float(at) for at in range(101)]}, neutral="w0")
+    kinds = pl.DataFrame({"word": words, "kind": [*["a", "b"] * 50, "a"]})
+    names = Names("t", "u", space, {}, 10, None, {"kinds": kinds})
+    for text in ("FREQUENCY(word) FROM t", "AVG(SIMILARITY('w1')) FROM t GROUP BY word"):
+        error = refusal(text, names)
+        assert (error.code, error.sql[error.start : error.end]) == ("groups", "word")
+        assert "JOIN a public table that puts its values into fewer groups" in error.remedy
+        assert "AVG(SIMILARITY(word, 'w0'))" in error.remedy
+    # both ways out are ways out
+    assert select("AVG(SIMILARITY(word, 'w0')) FROM t", names).items
+    assert select("kind, SHARE() FROM t JOIN kinds USING (word) GROUP BY kind", names).groups
 
 
 def test_quantiles(names: Names) -> None:

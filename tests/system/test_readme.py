@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ def run(arguments: list[str], folder: Path) -> str:
 
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(README.parent / "queries", tmp_path / "queries")
     names: dict[str, object] = {}
     ran = []
     for kind, text in blocks():
@@ -40,7 +42,8 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             assert "95 % interval" in out
         ran.append(kind)
     assert ran.count("python") == 7
-    assert ran.count("sh") == 1
+    assert ran.count("sh") == 2
+    assert (tmp_path / "places" / "index.html").is_file()
     assert ran.count("toml") == 1
 
 

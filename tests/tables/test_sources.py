@@ -52,6 +52,9 @@ def test_default_names(tmp_path: Path) -> None:
     assert open_source(tmp_path / "visits.2026.parquet").default_name == "visits"
     assert open_source(f"{tmp_path}/*.parquet").default_name == tmp_path.name
     assert open_source(FRAME).default_name == "data"
+    (tmp_path / "week=2026-W47").mkdir()
+    for below in ("*/*.parquet", "**/*.parquet", "week=*/part-?.parquet", "week=2026-W47/*.parquet", "week=2026-W47/"):
+        assert open_source(f"{tmp_path}/{below}").default_name == tmp_path.name
 
 
 @pytest.mark.parametrize(
@@ -178,6 +181,89 @@ def test_data_version_follows_the_files_and_needs_no_record(tmp_path: Path) -> N
     assert table.data_version() != before
 
 
+def test_a_declared_version_takes_the_fingerprints_place(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", FRAME):
+        table = read(source, user="user", space=SPACE, users=3, version="2026-11-20")
+        assert table.data_version() == "declared:2026-11-20"
+        FRAME[1:].write_parquet(tmp_path / "t.parquet")
+        assert table.data_version() == "declared:2026-11-20"
+    assert read(FRAME, user="user", space=SPACE, users=3).data_version().startswith("frame:")
+
+
+@pytest.mark.parametrize("version", ["", "a\nb", 20261120, "x" * 201])
+def test_versions_that_are_none(version: str) -> None:
+    with pytest.raises(UsageError, match="version must be a printable text of at most 200"):
+        read(FRAME, user="user", space=SPACE, users=3, version=version)
+
+
+def test_the_rules_are_validated_once_for_a_declared_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    validated = []
+    monkeypatch.setattr(Table, "validate", lambda table: validated.append(table.version))
+    for version in ("one", "one", "two", None, None):
+        table = read(FRAME, user="user", space=SPACE, users=3, version=version)
+        with emdp.Session(table, budget=emdp.EmdDP(10), ledger=tmp_path / "x.ledger") as session:
+            session.mean(emdp.col("x"), alpha=1)
+            session.mean(emdp.col("x"), alpha=1)
+    assert validated == ["one", "two", None, None]
+
+
+def partitioned(folder: Path) -> Path:
+    """Write a table as DuckDB does, by week and day: the values of both stand in the folders' names alone."""
+    visits = FRAME.with_columns(week=pl.Series(["2026-W46", "2026-W46", "2026-W47", "2026-W47"]), day=1)
+    with duckdb.connect() as connection:
+        connection.register("visits", visits.to_arrow())
+        connection.execute(f"COPY visits TO '{folder}/visits' (FORMAT parquet, PARTITION_BY (week, day))")
+    return folder / "visits"
+
+
+def test_partitioned_folders(tmp_path: Path) -> None:
+    folder = partitioned(tmp_path)
+    assert (folder / "week=2026-W47/day=1/data_0.parquet").is_file()
+    for whole in (folder, f"{folder}/*/*/*.parquet", f"{folder}/**/*.parquet"):
+        assert value(whole) == pytest.approx(7 / 3)
+        assert list(read(whole, user="user", space=SPACE, users=3).schema) == ["user", "x", "text"]
+    for one in (folder / "week=2026-W47", f"{folder}/week=2026-W47/*/*.parquet"):
+        # Users 2 (4.0) and 3 (2.0), and one without records (2.5).
+        assert value(one) == pytest.approx(8.5 / 3)
+
+
+def test_columns_of_folder_names_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    folder = partitioned(tmp_path)
+    for name in ("week", "day"):
+        with pytest.raises(UsageError, match=f"no column '{name}'; it stands in the names of folders alone; write it"):
+            read(folder, user="user", space=emdp.Categories(name, ["2026-W46", "2026-W47"]), users=3)
+    with pytest.raises(UsageError, match="no column 'month'; name one of 'user', 'x', 'text'"):
+        read(folder, user="user", space=emdp.Interval("month", 1, 12), users=3)
+    (tmp_path / "texts/who=a").mkdir(parents=True)
+    FRAME.write_csv(tmp_path / "texts/who=a/t.csv")
+    with pytest.raises(UsageError, match="no column 'who'; it stands in the names of folders alone"):
+        read(f"{tmp_path}/texts/*/*.csv", user="who", space=SPACE, users=3)
+    with pytest.raises(UsageError, match="no column 'week'; name one"):
+        read("/nowhere/week=1/*.parquet", user="week", space=SPACE, users=3, columns={"user": "BIGINT", "x": "DOUBLE"})
+
+
+def test_a_column_of_the_files_wins_over_the_folders_name(tmp_path: Path) -> None:
+    (tmp_path / "t/x=5").mkdir(parents=True)
+    FRAME.write_parquet(tmp_path / "t/x=5/a.parquet")
+    for source in (tmp_path / "t", f"{tmp_path}/t/*/*.parquet"):
+        assert value(source) == pytest.approx(7 / 3)
+
+
+@pytest.mark.parametrize("name", ["_temporary/0/part-0.parquet", "week=1/.part-0.parquet", "._a.parquet"])
+def test_a_folder_with_unfinished_files_is_refused(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "_kept" / "visits"
+    (folder / "week=1").mkdir(parents=True)
+    FRAME.write_parquet(folder / "week=1/a.parquet")
+    (folder / "_SUCCESS").write_bytes(b"")
+    assert value(folder) == pytest.approx(7 / 3)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    FRAME.write_parquet(folder / name)
+    with pytest.raises(UsageError, match="begins with _ or a dot"):
+        read(folder, user="user", space=SPACE, users=3)
+    assert value(f"{folder}/week=1/a*.parquet") == pytest.approx(7 / 3)
+
+
 def test_declared_columns_open_nothing() -> None:
     columns = {"user": "BIGINT", "x": "DOUBLE"}
     table = read("/nowhere/t.parquet", user="user", space=SPACE, users=3, columns=columns)
@@ -203,8 +289,8 @@ def test_a_statement_reaches_nothing_but_the_declared_files(tmp_path: Path) -> N
                 connection.execute(forbidden)
 
 
-def test_a_duckdb_file_that_is_being_written_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "busy.duckdb"
+def test_a_file_that_is_no_duckdb_file_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "broken.duckdb"
     path.write_bytes(b"not a database at all, but there")
     with pytest.raises(DataRuleError, match="cannot be opened"):
         read(f"{path}::visits", user="user", space=SPACE, users=3)

@@ -1,4 +1,4 @@
--- code: several-parts
+-- code: point-without-column
 -- underlined: DISTANCE(3)
--- says: DISTANCE(price, 50) or DISTANCE(hour(ts), 12)
+-- says: write DISTANCE(price, 3) or DISTANCE("hour(ts)", 3)
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(DISTANCE(3)) FROM visits

@@ -1,4 +1,4 @@
 -- code: one-record
 -- underlined: FIRST(price)
--- says: AVG(e)
+-- says: AVG(price)
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) FIRST(price) FROM visits

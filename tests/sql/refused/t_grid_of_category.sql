@@ -1,4 +1,4 @@
 -- code: grid-part
 -- underlined: category
--- says: FREQUENCY(column)
+-- says: FREQUENCY(category)
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) FREQUENCY(GRID(category, 1)) FROM visits

@@ -1,4 +1,4 @@
--- code: sum-variant
+-- code: mean
 -- underlined: MEAN(price)
--- says: AVG(e)
+-- says: write AVG(price)
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) MEAN(price) FROM visits

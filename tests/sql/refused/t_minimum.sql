@@ -1,4 +1,4 @@
 -- code: extreme
 -- underlined: MIN(price)
--- says: QUANTILE(e, 0.05, 0.95)
+-- says: QUANTILE(price, 0.05, 0.95)
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) MIN(price) FROM visits

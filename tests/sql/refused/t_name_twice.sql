@@ -1,4 +1,4 @@
 -- code: duplicate-name
 -- underlined: AVG(lat) AS x
--- says: x_low
+-- says: x is the name of `AVG(price) AS x`
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) AS x, AVG(lat) AS x FROM visits

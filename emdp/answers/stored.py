@@ -1,0 +1,172 @@
+"""A released answer as it lies in a ledger: rows, promise and derivation, for whoever asks the same again."""
+
+import base64
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from emdp.answers.answer import Answer, Receipt, plot
+from emdp.errors import LedgerError
+from emdp.expressions.columns import PlannedColumn
+from emdp.expressions.shape import Shape
+from emdp.privacy import Guarantee
+from emdp.privacy.guarantees import guarantee_from_json
+
+if TYPE_CHECKING:
+    from emdp.pictures import Picture
+
+__all__ = ["StoredAnswer"]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredAnswer:
+    """A released answer; all of it is post-processing of what was paid for, so showing it again costs nothing.
+
+    Parameters
+    ----------
+    query : str
+        The statement, with its header.
+    frame : polars.DataFrame
+        As :attr:`Answer.frame`: keys, values and the ends of their 95 % intervals.
+    shape : Shape
+        What the frame's columns are.
+    columns : tuple of PlannedColumn
+        What is public about each.
+    guarantee : Guarantee
+        What holds for the release.
+    choice : str
+        Why this noise, and how the budget is split.
+    notes, assumptions, caveats : tuple of str
+        As in :class:`Answer`.
+    explanation : str
+        The whole derivation as text.
+    is_private : bool
+        False for answers made under the test switch.
+    period, data_version : str or None, str
+        Which part of the table it is about, and which state of that.
+    receipt : Receipt
+        The ledger entry that paid.
+    time : str
+        When it was stored, UTC, ISO 8601; empty before.
+    """
+
+    query: str
+    frame: pl.DataFrame
+    shape: Shape
+    columns: tuple[PlannedColumn, ...]
+    guarantee: Guarantee
+    choice: str
+    notes: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    caveats: tuple[str, ...]
+    explanation: str
+    is_private: bool
+    period: str | None
+    data_version: str
+    receipt: Receipt
+    time: str = ""
+
+    @classmethod
+    def of(cls, answer: Answer, *, period: str | None, data_version: str, receipt: Receipt) -> "StoredAnswer":
+        """Return an answer as it is stored."""
+        return cls(
+            query=answer.query,
+            frame=answer.frame,
+            shape=answer.shape,
+            columns=answer.columns,
+            guarantee=answer.guarantee,
+            choice=answer.choice,
+            caveats=answer.caveats,
+            notes=answer.notes,
+            assumptions=answer.assumptions,
+            explanation=answer.explain(),
+            is_private=answer.is_private,
+            period=period,
+            data_version=data_version,
+            receipt=receipt,
+        )
+
+    @property
+    def spent(self) -> Guarantee:
+        """What the release was charged."""
+        return self.guarantee
+
+    def explain(self) -> str:
+        """Return the whole derivation as text."""
+        return self.explanation
+
+    def plot(self, kind: str = "auto") -> "Picture":
+        """Return a picture of it; see :meth:`Answer.plot`."""
+        return plot(self.frame, self.columns, self.shape, kind=kind)
+
+    def to_text(self) -> str:
+        """Return it as JSON text; the frame as an Arrow stream in base 64, so that every type and bit stays."""
+        stream = io.BytesIO()
+        self.frame.write_ipc_stream(stream)
+        return json.dumps(
+            {
+                "query": self.query,
+                "frame": base64.b64encode(stream.getvalue()).decode("ascii"),
+                "shape": asdict(self.shape),
+                "columns": [asdict(column) for column in self.columns],
+                "guarantee": self.guarantee.to_json(),
+                "choice": self.choice,
+                "caveats": self.caveats,
+                "notes": self.notes,
+                "assumptions": self.assumptions,
+                "explanation": self.explanation,
+                "is_private": self.is_private,
+            },
+            sort_keys=True,
+        )
+
+    @classmethod
+    def from_text(cls, text: str, payload: Mapping[str, Any], receipt: Receipt, time: str) -> "StoredAnswer":
+        """Return what :meth:`to_text` wrote.
+
+        Parameters
+        ----------
+        text : str
+            The stored text.
+        payload : mapping
+            Of the ledger entry that stored it.
+        receipt : Receipt
+            The entry that paid.
+        time : str
+            When it was stored.
+
+        Raises
+        ------
+        LedgerError
+            If the text is no stored answer.
+        """
+        try:
+            made = json.loads(text)
+            shape: dict[str, Any] = {
+                name: tuple(own) if isinstance(own, list) else own for name, own in made["shape"].items()
+            }
+            return cls(
+                query=made["query"],
+                frame=pl.read_ipc_stream(io.BytesIO(base64.b64decode(made["frame"]))),
+                shape=Shape(**shape),
+                columns=tuple(PlannedColumn(**column) for column in made["columns"]),
+                guarantee=guarantee_from_json(made["guarantee"]),
+                choice=made["choice"],
+                caveats=tuple(made["caveats"]),
+                notes=tuple(made["notes"]),
+                assumptions=tuple(made["assumptions"]),
+                explanation=made["explanation"],
+                is_private=made["is_private"],
+                period=payload["period"],
+                data_version=payload["data_version"],
+                receipt=receipt,
+                time=time,
+            )
+        except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+            raise LedgerError(
+                "a stored answer cannot be read; it may be of a newer emdp, so install that, or ask with --fresh."
+            ) from error

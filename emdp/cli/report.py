@@ -1,0 +1,151 @@
+"""``emdp report``: a page from a definition, each entry paid once."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emdp.cli.output import preview_text, terminal_width
+from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
+from emdp.errors import UsageError
+
+if TYPE_CHECKING:
+    from emdp.catalog import Catalog
+    from emdp.reports.checking import CheckedReport
+    from emdp.reports.outcome import ReportRun
+
+__all__ = ["run"]
+
+Definition = Annotated[str, typer.Argument(metavar="FILE.toml", help="The report's definition.", show_default=False)]
+WaitOption = Annotated[float, typer.Option("--wait", min=0.0, help="Seconds to wait for another run on the ledger.")]
+
+
+def run(
+    definition: Definition,
+    catalog: Annotated[
+        str | None, typer.Option("-C", "--catalog", help="Another catalog than the definition's.")
+    ] = None,
+    out: Annotated[str | None, typer.Option("--out", help="Folder of the page; default: name and period.")] = None,
+    period: PeriodOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print costs and expected errors; spend nothing.")] = False,
+    fresh: FreshOption = False,
+    wait: WaitOption = 10.0,
+) -> None:
+    """Answer all entries of a report, and write its page, tables and manifest.
+
+    What is stored already costs nothing; a run that was interrupted goes on where it was.
+    """
+    from emdp.catalog import load_catalog
+    from emdp.reports.checking import check_report
+    from emdp.reports.definition import load_report
+
+    report = load_report(definition, catalog=catalog, period=period)
+    loaded = load_catalog(report.catalog)
+    checked = check_report(report, loaded)
+    if dry_run:
+        _show_costs(checked, loaded, fresh=fresh)
+        return
+    folder = Path(out if out is not None else _folder_name(checked))
+    _check_folder(folder)
+    _make(checked, loaded, folder, fresh=fresh, wait=wait)
+
+
+def _make(checked: "CheckedReport", catalog: "Catalog", folder: Path, *, fresh: bool, wait: float) -> None:
+    from emdp.reports.export import write_report
+    from emdp.reports.run import run_report
+
+    # What draws takes a second to load, which the engine's work can hide.
+    threading.Thread(target=_warm, daemon=True).start()
+    with _progress() as progress:
+        found = run_report(checked, catalog, fresh=fresh, wait=wait, progress=progress)
+        progress(len(found.outcomes), len(found.outcomes), "writing the page")
+        write_report(found, folder)
+    print(folder / "index.html")
+    _tell(found)
+    failed = next((outcome.status for outcome in found.outcomes if outcome.answer is None), 0)
+    if failed:
+        raise typer.Exit(failed)
+
+
+def _warm() -> None:
+    from emdp.pictures import warm
+
+    # What is wrong with it shows, with its message, when the page is drawn.
+    with suppress(Exception):
+        warm()
+
+
+def _tell(found: "ReportRun") -> None:
+    """Say on standard error what was paid, what was stored, and what failed."""
+    reused = sum(outcome.is_reused for outcome in found.outcomes)
+    paid = sum(outcome.answer is not None for outcome in found.outcomes) - reused
+    print(f"{paid} entries paid, {reused} stored answers used", file=sys.stderr)
+    for outcome in found.outcomes:
+        if outcome.answer is None:
+            print(f"failed: {outcome.entry.title}: {outcome.error}", file=sys.stderr)
+    for budget in found.budgets:
+        print(f"remaining {budget.remaining}", file=sys.stderr)
+
+
+def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:
+    """Print what a run would cost; opens the ledger for reading, and touches no private value."""
+    from emdp.answers import Preview
+    from emdp.presentation import previewed
+    from emdp.reports.run import stores_of
+
+    with looking_ahead(catalog, checked.table, checked.report.period) as session:
+        stores = stores_of(session, checked)
+        for store, entry in zip(stores, checked.entries, strict=True):
+            is_paid = store.is_paid(entry.planned, fresh=fresh)
+            state = "stored, costs nothing" if is_paid else f"costs {entry.planned.plan.guarantee}"
+            print(f"{entry.entry.title}: {state}")
+            shown = Preview((previewed(entry.planned, session.table),)).frame
+            print(
+                preview_text(
+                    shown.select("query", "noise_scale", "expected_error", "interval_95"), width=terminal_width()
+                )
+            )
+            print()
+        for budget in session.remaining_all():
+            print(f"remaining {budget}")
+        if checked.budget is not None:
+            print(f"budget of the report in a period {checked.budget}")
+
+
+def _folder_name(checked: "CheckedReport") -> str:
+    report = checked.report
+    return "-".join(part for part in (report.path.stem, report.period) if part)
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--out {str(folder)!r} is no folder; pass a folder, or a name that is free.")
+    if not folder.resolve().parent.is_dir():
+        raise UsageError(f"--out {str(folder)!r} lies in a folder that does not exist; make that first.")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int, str], None]]:
+    """Show a bar with the running entry on a terminal, and a line an entry elsewhere."""
+    if not sys.stderr.isatty():
+
+        def tell(done: int, total: int, title: str) -> None:
+            print(f"[{min(done + 1, total)}/{total}] {title}", file=sys.stderr)
+
+        yield tell
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(done: int, total: int, title: str) -> None:
+            bar.update(task, completed=done, total=total, description=escape(title))
+
+        yield show

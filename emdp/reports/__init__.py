@@ -1,0 +1,1 @@
+"""Batch reports: definitions, runs, pages."""

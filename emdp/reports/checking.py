@@ -1,0 +1,356 @@
+"""A report checked as a whole before anything runs: every query planned, every level settled, every problem named.
+
+Reads the catalog, schemas and public tables; neither the ledger nor a private value.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from emdp.catalog import Catalog
+from emdp.checks import check_period
+from emdp.errors import EmdpError, RefusedError, ReportError, SqlError, UsageError, underlined
+from emdp.expressions.names import Names
+from emdp.privacy import Guarantee, convert, converts_to
+from emdp.privacy.rounding import as_decimal, float_up
+from emdp.reports.definition import Entry, Problem, Report
+from emdp.reports.levels import divide_rest, smallest_level
+from emdp.sql import stated_level, tables_named, with_level
+from emdp.statements import Planned, plan_request
+
+__all__ = ["CheckedEntry", "CheckedReport", "check_report"]
+
+PROBE = 1.0
+"""Level with which a statement is read whose own is not settled yet."""
+
+
+REFUSALS = (RefusedError, UsageError)
+"""What is wrong with a definition or its catalog; other errors, such as those of public data, are not of its making."""
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedEntry:
+    """An entry that can be asked.
+
+    Parameters
+    ----------
+    entry : Entry
+        What the definition says.
+    text : str
+        The statement with its level.
+    planned : Planned
+        Its plan.
+    """
+
+    entry: Entry
+    text: str
+    planned: Planned
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedReport:
+    """A report that can be run.
+
+    Parameters
+    ----------
+    report : Report
+        The definition, with the period that it is run for.
+    table : str
+        The private table.
+    entries : tuple of CheckedEntry
+        In the definition's order.
+    budget : Guarantee or None
+        What they may spend in one period; their plans' guarantees, converted to its kind, sum up to at most this.
+    """
+
+    report: Report
+    table: str
+    entries: tuple[CheckedEntry, ...]
+    budget: Guarantee | None
+
+
+def check_report(report: Report, catalog: Catalog, *, period: str | None = None) -> CheckedReport:
+    """Check a report against its catalog, and settle every entry's level.
+
+    An entry keeps the level that its header states. One with a ``target_error`` gets the smallest level, rounded up to
+    three digits, at which no column's expected error is above it. What these leave of the budget is split among the
+    others by their weights.
+
+    Parameters
+    ----------
+    report : Report
+        From :func:`emdp.reports.definition.load_report`.
+    catalog : Catalog
+        Where its table is declared.
+    period : str, optional
+        Takes the place of the report's own.
+
+    Raises
+    ------
+    ReportError
+        With every problem at once, by line.
+    """
+    if period is not None:
+        report = replace(report, period=check_period(period))
+    checker = _Checker(report, catalog)
+    checked = checker.run()
+    if checked is None or checker.problems:
+        by_line: list[Problem] = sorted(checker.problems, key=lambda problem: problem.line)
+        raise ReportError(by_line)
+    return checked
+
+
+@dataclass(eq=False)
+class _Draft:
+    """An entry on its way: its level as soon as it is known, and a text that has one in any case."""
+
+    entry: Entry
+    level: float | None
+    is_stated: bool
+    text: str
+    planned: Planned | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the level depends on what the others leave."""
+        return not self.is_stated and self.entry.target_error is None
+
+
+@dataclass(frozen=True, eq=False)
+class _World:
+    """What entries are checked against: a table, all names, and the budgets that pay, the report's or the table's."""
+
+    table: str
+    names: Names
+    budgets: tuple[Guarantee, ...]
+    owner: str
+
+    def payer(self, guarantee: Guarantee) -> Guarantee:
+        """Return the budget that pays for a release: that of its own kind, or else one that it converts to.
+
+        Raises
+        ------
+        UsageError
+            If there is none.
+        """
+        own = [budget for budget in self.budgets if type(budget) is type(guarantee)]
+        chosen = next((budget for budget in (*own, *self.budgets) if converts_to(guarantee, budget)), self.budgets[0])
+        convert(guarantee, chosen.kind)
+        return chosen
+
+
+class _Checker:
+    """Goes through a report and notes all that is wrong."""
+
+    def __init__(self, report: Report, catalog: Catalog) -> None:
+        self.report = report
+        self.catalog = catalog
+        self.problems: list[Problem] = []
+
+    def wrong(self, line: int, text: str) -> None:
+        self.problems.append(self.report.problem(line, f"{' '.join(text.split()).rstrip('.')}."))
+
+    def refused(self, entry: Entry, error: EmdpError) -> None:
+        """Note a statement's refusal, with the line of the definition where it begins."""
+        if not isinstance(error, SqlError):
+            self.wrong(entry.line_of("file" if entry.file else "query"), str(error))
+            return
+        said = str(error).removesuffix(f"\n{underlined(error.sql, error.start, error.end)}")
+        number = error.sql.count("\n", 0, error.start)
+        if entry.query_lines:
+            self.wrong(entry.query_lines[min(number, len(entry.query_lines) - 1)], said)
+        else:
+            where = f"line {number + 1} of {entry.file}: " if entry.file else ""
+            self.wrong(entry.line_of("file" if entry.file else "query"), f"{where}{said}")
+
+    def run(self) -> CheckedReport | None:
+        drafts = [draft for entry in self.report.entries if (draft := self.draft(entry)) is not None]
+        world = self.world(drafts)
+        if world is None:
+            return None
+        for draft in drafts:
+            self.settle(draft, world)
+        self.share(drafts, world)
+        for draft in drafts:
+            if draft.is_open:
+                self.plan(draft, world)
+            if draft.planned is not None:
+                self.check_picture(draft.entry, draft.planned)
+        self.check_sum(drafts, world)
+        entries = [CheckedEntry(own.entry, own.text, own.planned) for own in drafts if own.planned is not None]
+        return CheckedReport(self.report, world.table, tuple(entries), self.report.budget)
+
+    def draft(self, entry: Entry) -> _Draft | None:
+        """Read an entry's header; note whether its level can be settled."""
+        try:
+            level = stated_level(entry.query)
+            text = entry.query if level is not None else with_level(entry.query, PROBE)
+            tables_named(text)
+        except REFUSALS as error:
+            self.refused(entry, error)
+            return None
+        if level is not None:
+            for key in ("weight", "target_error"):
+                if getattr(entry, key) is not None:
+                    problem = f"{key} has no use, for the header of the query states the level; leave one of them out"
+                    self.wrong(entry.line_of(key), problem)
+        elif self.report.budget is None and entry.target_error is None:
+            self.wrong(
+                entry.line_of("query"),
+                "the query states no level and the report has no budget to share; write alpha (epsilon) into the "
+                "query's OPTIONS, or add target_error = ... or the report's budget = { alpha = ... }",
+            )
+        return _Draft(entry, level, level is not None, text)
+
+    def world(self, drafts: Sequence[_Draft]) -> _World | None:
+        """Return what the catalog declares, or note why it is of no use."""
+        table = self.table(drafts)
+        if table is None:
+            return None
+        try:
+            names = self.catalog.names(table, period=self.report.period)
+            whole = _World(table, names, self.catalog.budgets(table), f"table {table}")
+        except REFUSALS as error:
+            self.wrong(self.report.line_of("catalog"), str(error))
+            return None
+        own = self.report.budget
+        if own is None:
+            return whole
+        try:
+            payer = whole.payer(own)
+        except UsageError:
+            named = " or ".join(budget.level_name for budget in whole.budgets)
+            problem = f"the report's budget is in {own.level_name}, and that of table {table} in {named}"
+            self.wrong(self.report.line_of("budget"), f"{problem}; state the report's budget in the table's kind")
+        else:
+            if not _covers(payer, as_decimal(own.level), as_decimal(own.delta)):
+                problem = f"the report's budget, {own}, is more than that of table {table}, {payer}; lower it"
+                self.wrong(self.report.line_of("budget"), problem)
+        return replace(whole, budgets=(own,), owner="the report")
+
+    def table(self, drafts: Sequence[_Draft]) -> str | None:
+        tables = self.catalog.tables
+        if self.report.table is not None:
+            if self.report.table in tables:
+                return self.report.table
+            problem = f"table {self.report.table!r} is not in {self.catalog.path}, which has {', '.join(tables)}"
+            self.wrong(self.report.line_of("table"), f"{problem}; name one of them")
+            return None
+        named = {name.lower() for draft in drafts for name in tables_named(draft.text)}
+        own = [name for name in tables if name.lower() in named]
+        if len(own) == 1 or (not own and len(tables) == 1):
+            return own[0] if own else next(iter(tables))
+        if own:
+            problem = f"the queries name {len(own)} private tables, {', '.join(own)}; write a report for each of them"
+            self.wrong(self.report.line_of("catalog"), problem)
+        elif drafts:
+            problem = f"no query names a table of {self.catalog.path}, which has {', '.join(tables)}; name one"
+            self.wrong(self.report.line_of("catalog"), f"{problem} after FROM")
+        return None
+
+    def settle(self, draft: _Draft, world: _World) -> None:
+        """Find the level of an entry that does not wait for the others'."""
+        target = draft.entry.target_error
+        if draft.is_stated:
+            self.plan(draft, world)
+        elif target is not None and self.plan(draft, world) and draft.planned is not None:
+            budget = world.payer(draft.planned.plan.guarantee)
+            draft.planned = None
+            draft.level = smallest_level(lambda level: self.error_at(draft, level, world), target, budget.level)
+            if draft.level is None:
+                least = self.error_at(draft, budget.level, world)
+                said = f"is {least:.3g} even with" if math.isfinite(least) else "is not finite with"
+                self.wrong(
+                    draft.entry.line_of("target_error"),
+                    f"target_error = {target:g} is out of reach, for the largest expected error {said} all of the "
+                    f"{budget.level_name} = {budget.level:g} of {world.owner}; raise one of them",
+                )
+                return
+            draft.text = with_level(draft.entry.query, draft.level)
+            self.plan(draft, world)
+
+    def error_at(self, draft: _Draft, level: float, world: _World) -> float:
+        """Return the largest expected error of a statement's columns at a level."""
+        try:
+            (planned,) = plan_request(with_level(draft.entry.query, level), world.names)
+        except REFUSALS:
+            return math.inf
+        errors = [column.expected_error for column in planned.plan.columns]
+        return max((math.inf if math.isnan(error) else error for error in errors), default=0.0)
+
+    def share(self, drafts: Sequence[_Draft], world: _World) -> None:
+        """Split what is left of the report's budget among the entries that say nothing, or only a weight."""
+        own = self.report.budget
+        others = [draft for draft in drafts if draft.is_open]
+        if own is None or not others:
+            return
+        taken = [_price(draft, own)[0] for draft in drafts if draft.level is not None]
+        weights = [1.0 if draft.entry.weight is None else draft.entry.weight for draft in others]
+        levels = divide_rest(own.level, [float_up(price) for price in taken], weights)
+        if levels is None:
+            self.wrong(
+                self.report.line_of("budget"),
+                f"the report's budget has {own.level_name} = {own.level:g}, of which the entries with a level or a "
+                f"target_error take {float(sum(taken)):g} and leave nothing for the other {len(others)}; raise it",
+            )
+            return
+        for draft, level in zip(others, levels, strict=True):
+            draft.level = level
+            draft.text = with_level(draft.entry.query, level)
+
+    def plan(self, draft: _Draft, world: _World) -> bool:
+        """Plan a statement as it stands; say whether that went well, and note why not."""
+        try:
+            (planned,) = plan_request(draft.text, world.names)
+        except REFUSALS as error:
+            self.refused(draft.entry, error)
+            return False
+        try:
+            world.payer(planned.plan.guarantee)
+        except UsageError:
+            kind, names = planned.plan.guarantee.kind_name, " or ".join(own.level_name for own in world.budgets)
+            problem = f"the query's guarantee, {kind}, cannot be charged to the {names} of {world.owner}"
+            self.wrong(draft.entry.line_of("query"), f"{problem}; write a header and a budget of one kind")
+            draft.level = None
+            return False
+        draft.planned = planned
+        return True
+
+    def check_picture(self, entry: Entry, planned: Planned) -> None:
+        from emdp.pictures import fitting_kinds
+
+        fitting = fitting_kinds(planned.plan.finisher.shape)
+        if entry.picture not in fitting:
+            problem = f'picture = "{entry.picture}" does not fit the answer; choose one of {", ".join(fitting)}'
+            self.wrong(entry.line_of("picture"), problem)
+
+    def check_sum(self, drafts: Sequence[_Draft], world: _World) -> None:
+        for budget in world.budgets:
+            prices = [
+                _price(draft, budget)
+                for draft in drafts
+                if draft.level is not None
+                and (draft.planned is None or world.payer(draft.planned.plan.guarantee) is budget)
+            ]
+            level = sum((price[0] for price in prices), Fraction(0))
+            delta = sum((price[1] for price in prices), Fraction(0))
+            if not _covers(budget, level, delta):
+                self.wrong(
+                    self.report.line_of("budget"),
+                    f"the entries cost {budget.level_name} = {float_up(level)} and delta = {float_up(delta)} together, "
+                    f"more than {world.owner} has, {budget.level_name} = {budget.level} and delta = {budget.delta}; "
+                    "raise it, or ask for less",
+                )
+
+
+def _price(draft: _Draft, budget: Guarantee) -> tuple[Fraction, Fraction]:
+    """Return what an entry costs, as decimals; its stated level where it could not be planned."""
+    if draft.planned is None:
+        return as_decimal(draft.level or 0.0), as_decimal(0.0)
+    price = convert(draft.planned.plan.guarantee, budget.kind)
+    return as_decimal(price.level), as_decimal(price.delta)
+
+
+def _covers(budget: Guarantee, level: Fraction, delta: Fraction) -> bool:
+    return level <= as_decimal(budget.level) and delta <= as_decimal(budget.delta)

@@ -1,0 +1,146 @@
+"""What a report leaves in its folder: the page, every table as CSV and Parquet, and the manifest."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from emdp.errors import UsageError
+from emdp.reports.manifest import FORMAT
+from emdp.reports.outcome import EntryOutcome, ReportRun
+from emdp.reports.page import page
+
+__all__ = ["INDEX", "MANIFEST", "write_report"]
+
+INDEX, MANIFEST = "index.html", "manifest.json"
+"""Names of the page and of the manifest."""
+
+LONGEST_SLUG = 40
+"""Letters of an entry's title in the names of its files."""
+
+
+def write_report(run: ReportRun, folder: Path) -> tuple[Path, ...]:
+    """Write the page, tables and manifest of a run.
+
+    Parameters
+    ----------
+    run : ReportRun
+        The run.
+    folder : Path
+        Made if it is absent. Files of the same names are replaced, each as a whole; others are left alone.
+
+    Returns
+    -------
+    tuple of Path
+        What was written: the page, the tables in order, and last the manifest, which has the digests of the others.
+
+    Raises
+    ------
+    UsageError
+        If the folder cannot be made or written to.
+    """
+    names = [_names(place, outcome, len(run.outcomes)) for place, outcome in enumerate(run.outcomes, 1)]
+    contents = {INDEX: page(run, names).encode("utf-8")}
+    for outcome, own in zip(run.outcomes, names, strict=True):
+        if outcome.answer is not None:
+            contents |= zip(own, _tables(outcome.answer.frame), strict=True)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    told = json.dumps(_manifest(run, names, digests), ensure_ascii=False, indent=2, allow_nan=False)
+    contents[MANIFEST] = f"{told}\n".encode()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return tuple(_write(folder / name, content) for name, content in contents.items())
+    except OSError as error:
+        raise UsageError(
+            f"folder {str(folder)!r} cannot be written to ({error.strerror}); pass a folder that can."
+        ) from None
+
+
+def _names(place: int, outcome: EntryOutcome, total: int) -> tuple[str, ...]:
+    if outcome.answer is None:
+        return ()
+    stem = f"{place:0{max(2, len(str(total)))}}-{_slug(outcome.entry.title)}"
+    return f"{stem}.csv", f"{stem}.parquet"
+
+
+def _slug(title: str) -> str:
+    """Return the letters and digits of a title, which is all that a name of a file gets of it.
+
+    >>> _slug("Café & ../../bars"), _slug("場所")
+    ('cafe-bars', 'entry')
+    """
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_SLUG].rstrip("-") or "entry"
+
+
+def _tables(frame: pl.DataFrame) -> tuple[bytes, bytes]:
+    text, packed = io.BytesIO(), io.BytesIO()
+    frame.write_csv(text)
+    frame.write_parquet(packed)
+    return text.getvalue(), packed.getvalue()
+
+
+def _manifest(run: ReportRun, names: Sequence[Sequence[str]], digests: Mapping[str, str]) -> dict[str, Any]:
+    """Return what :func:`emdp.reports.manifest.check_manifest` checks against the ledger."""
+    sequence, head = run.head
+    return {
+        "format": FORMAT,
+        "made": run.made,
+        "versions": dict(run.versions),
+        "report": {
+            "title": run.report.title,
+            "definition": run.definition,
+            "sha256": hashlib.sha256(run.definition.encode("utf-8", "surrogatepass")).hexdigest(),
+        },
+        "table": run.table,
+        "period": run.period,
+        "data_version": run.data_version,
+        "users": run.users,
+        "guarantees": [
+            {
+                "kind": state.promise.kind_name,
+                "promise": state.promise.to_json(),
+                "spent": state.spent.to_json(),
+                "remaining": state.remaining.to_json(),
+            }
+            for state in run.budgets
+        ],
+        "ledger": {"id": run.ledger_id, "sequence": sequence, "head": head},
+        "entries": [_entry(outcome, own) for outcome, own in zip(run.outcomes, names, strict=True)],
+        "files": dict(digests),
+    }
+
+
+def _entry(outcome: EntryOutcome, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "title": outcome.entry.title,
+        "query": outcome.text,
+        "reused": outcome.is_reused,
+        "error": None if outcome.answer is not None else outcome.error,
+        "charge": None if outcome.charge is None else dict(outcome.charge),
+        "answer": None if outcome.stored is None else dict(outcome.stored),
+        "files": list(names),
+    }
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Write a file so that its name holds the old content or the new one, whatever interrupts."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    unfinished.unlink(missing_ok=True)
+    try:
+        # "x": a link that somebody put there is not followed.
+        with unfinished.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path

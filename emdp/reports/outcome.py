@@ -1,0 +1,117 @@
+"""What a run of a report left: for every entry an answer or a reason, and what the ledger says of the budget."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from emdp.answers.stored import StoredAnswer
+from emdp.privacy import Guarantee
+from emdp.reports.definition import Entry, Report
+
+__all__ = ["BudgetState", "EntryOutcome", "ReportRun"]
+
+
+@dataclass(frozen=True, eq=False)
+class EntryOutcome:
+    """One entry of a report after a run.
+
+    Parameters
+    ----------
+    entry : Entry
+        What the definition says.
+    text : str
+        The statement as it was asked, with its level.
+    answer : StoredAnswer or None
+        What was released; None where the entry failed.
+    is_reused : bool
+        Whether the answer was stored before this run, which then paid nothing for it.
+    error : str
+        Why there is no answer, in one sentence; empty where there is one.
+    earlier : tuple of StoredAnswer
+        Answers to the same entry for other periods, by period, oldest first: for lines over periods.
+    charge : mapping or None
+        The ledger entry that paid: its ``sequence``, ``hash`` and ``event``.
+    stored : mapping or None
+        The ledger entry that keeps the answer: its ``sequence``, ``hash`` and ``content``.
+    status : int
+        What the command line exits with if this entry fails first.
+    """
+
+    entry: Entry
+    text: str
+    answer: StoredAnswer | None
+    is_reused: bool = False
+    error: str = ""
+    earlier: tuple[StoredAnswer, ...] = ()
+    charge: Mapping[str, Any] | None = None
+    stored: Mapping[str, Any] | None = None
+    status: int = 0
+
+
+@dataclass(frozen=True)
+class BudgetState:
+    """One budget of the table.
+
+    Parameters
+    ----------
+    promise, spent, remaining : Guarantee
+        All of one kind; ``remaining`` is what this report may still spend.
+    steps : tuple of (str, float)
+        What was left of its level after each period or day, oldest first (:func:`emdp.spending.burn_down`).
+    """
+
+    promise: Guarantee
+    spent: Guarantee
+    remaining: Guarantee
+    steps: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ReportRun:
+    """A report after a run: all that its page, files and manifest show.
+
+    Parameters
+    ----------
+    report : Report
+        The definition.
+    definition : str
+        Its text.
+    table, period : str, str or None
+        What it is about.
+    data_version : str
+        State of the data.
+    users : int
+        Public number of users.
+    outcomes : tuple of EntryOutcome
+        One an entry, in order.
+    spent : tuple of Guarantee
+        What this report's entries cost in this period, by kind of budget; stored answers count with what they cost.
+    budgets : tuple of BudgetState
+        The table's budgets.
+    protections : tuple of str
+        Plain sentences of what is protected.
+    ledger_id, head : str, (int, str)
+        The ledger, and its last entry: sequence and hash.
+    versions : mapping of str to str
+        Of emdp, Python, DuckDB, opendp, Polars.
+    made : str
+        When the page was made, UTC, ISO 8601.
+    is_private : bool
+        False under the test switch.
+    """
+
+    report: Report
+    definition: str
+    table: str
+    period: str | None
+    data_version: str
+    users: int
+    outcomes: tuple[EntryOutcome, ...]
+    spent: tuple[Guarantee, ...]
+    budgets: tuple[BudgetState, ...]
+    protections: tuple[str, ...]
+    ledger_id: str
+    head: tuple[int, str]
+    versions: Mapping[str, str]
+    made: str
+    is_private: bool = True

@@ -1,0 +1,274 @@
+"""Running a report: one run at a time, each entry paid once, whatever interrupts it.
+
+An entry is charged, released, stored, and only then shown. A run that was killed leaves stored answers, which the next
+run takes as they are, and at most one charge without an answer, which the next run completes: it holds the lock under
+which that charge was made, so the process that made it is gone, and nobody saw what it had drawn.
+"""
+
+import platform
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from emdp.accounts import Tags
+from emdp.answers.stored import StoredAnswer
+from emdp.catalog import Catalog
+from emdp.errors import BudgetExceededError, EmdpError, LedgerError, UsageError
+from emdp.ledger import Ledger
+from emdp.privacy import Guarantee, convert, event_from_json
+from emdp.privacy.rounding import as_decimal, float_up
+from emdp.reports.checking import CheckedEntry, CheckedReport
+from emdp.reports.lock import run_lock
+from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
+from emdp.reports.words import protection_sentences
+from emdp.reservations import outstanding
+from emdp.session import Session
+from emdp.spending import budgets_of, burn_down, charges_of
+from emdp.store import Store, kept_answer
+
+__all__ = ["Progress", "forget_old", "period_spending", "run_report", "stores_of"]
+
+Progress = Callable[[int, int, str], None]
+"""Told before each entry: how many are done, how many there are, the entry's title."""
+
+VERSIONED = ("emdp", "duckdb", "opendp", "polars", "numpy")
+"""Packages whose versions a manifest states."""
+
+
+def run_report(
+    checked: CheckedReport,
+    catalog: Catalog,
+    *,
+    fresh: bool = False,
+    wait: float = 10.0,
+    progress: Progress | None = None,
+) -> ReportRun:
+    """Answer the entries of a checked report, those with stored answers for nothing.
+
+    Parameters
+    ----------
+    checked : CheckedReport
+        The report, with every statement planned.
+    catalog : Catalog
+        Where its table is declared.
+    fresh : bool
+        Whether stored answers are left aside, and every entry is paid anew.
+    wait : float
+        Seconds to wait for another run on the same ledger.
+    progress : callable, optional
+        Told what is running.
+
+    Returns
+    -------
+    ReportRun
+        With an outcome for each entry: one that fails fails alone.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the report's budget for the period, or the table's, does not cover what is not stored yet. Nothing is
+        charged then.
+    UsageError
+        If another run holds the ledger for longer than ``wait``.
+    LedgerError
+        If the ledger is damaged.
+
+    Guarantee
+    ---------
+    All charges of the report in its period cost at most its budget, by sums of level and delta (EMD 7); each answer has
+    the guarantee that stands with it.
+    """
+    report = checked.report
+    with run_lock(catalog.ledger_path, wait=wait), catalog.session(checked.table, period=report.period) as session:
+        forget_old(session.ledger, checked)
+        stores = stores_of(session, checked)
+        _check_reach(checked, session, stores, fresh=fresh)
+        outcomes = []
+        for place, (store, entry) in enumerate(zip(stores, checked.entries, strict=True)):
+            if progress is not None:
+                progress(place, len(stores), entry.entry.title)
+            outcomes.append(_outcome(session, checked, store, entry, fresh=fresh))
+        return _run_of(checked, catalog, session, tuple(outcomes))
+
+
+def stores_of(session: Session, checked: CheckedReport) -> list[Store]:
+    """Return for each entry what finds its stored answer, or the charge of a run that was killed."""
+    report = checked.report
+    return [
+        Store(session, tags=Tags(report.period, report.title, entry.entry.title, report.reserve), resumes=True)
+        for entry in checked.entries
+    ]
+
+
+def _outcome(
+    session: Session, checked: CheckedReport, store: Store, entry: CheckedEntry, *, fresh: bool
+) -> EntryOutcome:
+    try:
+        (kept,) = store.ask([entry.planned], fresh=fresh)
+    except LedgerError:
+        raise
+    except EmdpError as error:
+        return EntryOutcome(entry.entry, entry.text, None, error=str(error), status=error.exit_status)
+    return EntryOutcome(
+        entry=entry.entry,
+        text=entry.text,
+        answer=kept.answer,
+        is_reused=kept.is_reused,
+        earlier=_earlier(session.ledger, checked, entry, kept.answer),
+        charge={"sequence": kept.charge.sequence, "hash": kept.charge.hash, "event": kept.charge.payload["event"]},
+        stored={
+            "sequence": kept.stored.sequence,
+            "hash": kept.stored.hash,
+            "content": kept.stored.payload["content"],
+        },
+    )
+
+
+def _earlier(
+    ledger: Ledger, checked: CheckedReport, entry: CheckedEntry, own: StoredAnswer
+) -> tuple[StoredAnswer, ...]:
+    """Return the newest answer of the same entry for each other period, by the period's name."""
+    found: dict[str, StoredAnswer] = {}
+    for stored in ledger.entries(checked.table, "answer"):
+        known = stored.payload
+        period = known["period"]
+        if known["report"] != checked.report.title or known["entry"] != entry.entry.title or period is None:
+            continue
+        kept = kept_answer(ledger, stored) if period != checked.report.period else None
+        if kept is not None and _is_alike(kept.answer, own):
+            found[period] = kept.answer
+    return tuple(found[period] for period in sorted(found))
+
+
+def _is_alike(one: StoredAnswer, other: StoredAnswer) -> bool:
+    """Say whether two answers have the same columns of the same expressions, so that a line may join them."""
+    return one.frame.schema == other.frame.schema and [column.expression for column in one.columns] == [
+        column.expression for column in other.columns
+    ]
+
+
+def forget_old(ledger: Ledger, checked: CheckedReport, *, now: datetime | None = None) -> int:
+    """Drop the texts of the report's answers that are older than its retention; return how many.
+
+    The chain keeps their digests, and the charges, for ever.
+    """
+    days = checked.report.retention
+    if days is None:
+        return 0
+    oldest = ((now or datetime.now(UTC)) - timedelta(days=days)).isoformat()
+    entries = ledger.entries(checked.table, "answer")
+    kept = {entry.payload["content"] for entry in entries if entry.time >= oldest}
+    old = {entry.payload["content"] for entry in entries if entry.payload["report"] == checked.report.title}
+    return ledger.forget(sorted(old - kept))
+
+
+def _check_reach(checked: CheckedReport, session: Session, stores: Sequence[Store], *, fresh: bool) -> None:
+    """Raise unless the report's budget and the table's cover what has yet to be paid."""
+    due = [
+        entry
+        for store, entry in zip(stores, checked.entries, strict=True)
+        if not store.is_paid(entry.planned, fresh=fresh)
+    ]
+    _check_reserve(checked, session.ledger)
+    session.check_affordable([entry.planned for entry in due], reserve=checked.report.reserve)
+    budget = checked.budget
+    if budget is None:
+        return
+    paid = period_spending(session.ledger, checked, budget)
+    wanted = [convert(entry.planned.plan.guarantee, budget.kind) for entry in due]
+    level = sum((as_decimal(own.level) for own in wanted), as_decimal(paid.level))
+    delta = sum((as_decimal(own.delta) for own in wanted), as_decimal(paid.delta))
+    if level > as_decimal(budget.level) or delta > as_decimal(budget.delta):
+        raise BudgetExceededError(
+            f"the report's budget{_of_period(checked)} is {budget}, of which {paid} is spent, and the "
+            f"{len(due)} entries without a stored answer cost more than the rest; raise it in the definition, or wait "
+            "for the next period."
+        )
+
+
+def _check_reserve(checked: CheckedReport, ledger: Ledger) -> None:
+    """Raise if the report names a reservation that was never made: it would draw on what is left for all."""
+    entries = ledger.entries(checked.table)
+    name = checked.report.reserve
+    if name is not None and not any(name in outstanding(entries, budget) for budget in budgets_of(entries)):
+        raise UsageError(
+            f"reserve {name!r} of the report is set aside in no budget of table {checked.table!r}; make it with emdp "
+            "ledger reserve, or leave the key out."
+        )
+
+
+def _of_period(checked: CheckedReport) -> str:
+    return "" if checked.report.period is None else f" for period {checked.report.period}"
+
+
+def period_spending(ledger: Ledger, checked: CheckedReport, kind: Guarantee) -> Guarantee:
+    """Return what a report was charged in its period, as a guarantee of a kind: sums of level and delta, rounded up."""
+    level = delta = as_decimal(0.0)
+    for entry in ledger.entries(checked.table, "charge"):
+        known = entry.payload
+        if known.get("report") == checked.report.title and known.get("period") == checked.report.period:
+            own = convert(event_from_json(known["event"]).guarantee, kind.kind)
+            level, delta = level + as_decimal(own.level), delta + as_decimal(own.delta)
+    return kind.kind.at_level(float_up(level), float_up(delta))
+
+
+def _run_of(
+    checked: CheckedReport, catalog: Catalog, session: Session, outcomes: tuple[EntryOutcome, ...]
+) -> ReportRun:
+    report = checked.report
+    spent = _spent(outcomes, session)
+    entries = session.ledger.entries(checked.table)
+    budgets = tuple(
+        BudgetState(
+            promise=budget.guarantee,
+            spent=session.spent(type(budget.guarantee)),
+            remaining=session.remaining(type(budget.guarantee), reserve=report.reserve),
+            steps=burn_down(charges_of(entries), budget),
+        )
+        for budget in budgets_of(entries)
+    )
+    changes = catalog.protections(checked.table)
+    sentences = [
+        sentence
+        for own in spent
+        for sentence in protection_sentences(
+            [own], next((p for p in session.promises if type(p) is type(own)), own), changes, session.table.space
+        )
+    ]
+    return ReportRun(
+        report=report,
+        definition=report.path.read_text(encoding="utf-8"),
+        table=checked.table,
+        period=report.period,
+        data_version=session.table.data_version(),
+        users=session.table.n,
+        outcomes=outcomes,
+        spent=spent,
+        budgets=budgets,
+        protections=tuple(sentences),
+        ledger_id=session.ledger.ledger_id,
+        head=session.ledger.head(),
+        versions={**{name: version(name) for name in VERSIONED}, "python": platform.python_version()},
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        is_private=not session.ledger.is_test,
+    )
+
+
+def _spent(outcomes: Sequence[EntryOutcome], session: Session) -> tuple[Guarantee, ...]:
+    """Return what the answers on the page guarantee together, by kind of budget that pays."""
+    sums: dict[Any, list[Guarantee]] = {}
+    for outcome in outcomes:
+        if outcome.answer is not None:
+            own = outcome.answer.guarantee
+            payer = next((promise for promise in session.promises if type(promise) is type(own)), None)
+            payer = session.promises[0] if payer is None else payer
+            sums.setdefault(payer.kind, []).append(convert(own, payer.kind))
+    return tuple(
+        kind.at_level(
+            float_up(sum((as_decimal(one.level) for one in own), Fraction(0))),
+            float_up(sum((as_decimal(one.delta) for one in own), Fraction(0))),
+        )
+        for kind, own in sums.items()
+    )

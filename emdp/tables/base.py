@@ -1,0 +1,150 @@
+"""What every source of rows has: the base class, and how a DuckDB connection is closed off and given its rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from emdp.errors import DataRuleError, EmdpError
+
+__all__ = [
+    "CLOSED",
+    "DUCKDB_SEPARATOR",
+    "Source",
+    "SourceBusyError",
+    "create_view",
+    "lock",
+    "quote_list",
+    "quote_name",
+    "quote_text",
+    "type_name",
+]
+
+DUCKDB_SEPARATOR = "::"
+
+CLOSED: Mapping[str, str] = MappingProxyType(
+    {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "python_enable_replacements": "false",
+    }
+)
+"""Settings of every connection: nothing is loaded, and no Python variable can be reached."""
+
+
+class SourceBusyError(EmdpError):
+    """A source is held for writing, and was not released within the time that its owner is ready to wait."""
+
+
+class Source(ABC):
+    """A place that rows can be read from, again and again.
+
+    Attributes
+    ----------
+    default_name : str
+        The table's name in SQL where the caller gives none.
+    is_text : bool
+        Whether every column is text, whatever the space makes of it.
+    """
+
+    default_name: str
+    is_text: ClassVar[bool] = False
+
+    @abstractmethod
+    def schema(self) -> dict[str, str]:
+        """Return column names and DuckDB types, in order."""
+
+    def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
+        """Check that all files have the declared columns, of the declared types.
+
+        Raises
+        ------
+        DataRuleError
+            Naming the first column that differs.
+        """
+        actual = self.schema()
+        for column in columns:
+            if actual.get(column) != declared[column]:
+                raise DataRuleError(
+                    f"source has no column {column!r} of type {type_name(declared[column])}; correct the declared "
+                    "columns, or the file."
+                )
+
+    def folder_columns(self) -> tuple[str, ...]:
+        """Return the names that stand in the folders' names alone, as ``week`` in ``week=2026-W47``; no columns."""
+        return ()
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return a data version: a hash of public metadata that changes when the data may have changed."""
+
+    @abstractmethod
+    def attach(self, connection: Any) -> list[str]:
+        """Make the rows the view ``source_rows`` of a DuckDB connection; return the files it must still open."""
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep writers out meanwhile, where the source knows of writers; see :meth:`emdp.tables.Table.held`."""
+        yield
+
+
+def quote_name(name: str) -> str:
+    """Return an SQL identifier in double quotes.
+
+    >>> quote_name('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """Return an SQL string literal; DuckDB's plain literals know no escapes but the doubled quote.
+
+    >>> quote_text("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_list(texts: Sequence[str]) -> str:
+    """Return an SQL list of string literals.
+
+    >>> quote_list(["a", "b"])
+    "['a', 'b']"
+    """
+    return "[" + ", ".join(quote_text(text) for text in texts) + "]"
+
+
+def type_name(kind: str) -> str:
+    """Return a DuckDB type without its parameters, which may list private values.
+
+    >>> type_name("DECIMAL(10,2)"), type_name("ENUM('a', 'b')")
+    ('DECIMAL', 'ENUM')
+    """
+    return kind.split("(", maxsplit=1)[0].strip().upper()
+
+
+def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
+    """Make some columns of a relation the view ``source_rows`` of a DuckDB connection.
+
+    Raises
+    ------
+    DataRuleError
+        If DuckDB cannot read the relation.
+    """
+    import duckdb
+
+    try:
+        connection.execute(f"CREATE TEMP VIEW source_rows AS SELECT {columns} FROM {relation}")
+    except duckdb.Error:
+        raise DataRuleError(
+            "source cannot be read as what its name says it is; check that the file is whole and of that format."
+        ) from None
+
+
+def lock(connection: Any) -> None:
+    """Leave a connection what was allowed so far, and let nothing change that."""
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")

@@ -1,0 +1,259 @@
+"""Running reports: every entry is paid once, whatever happens between its charge and its answer."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from emdp.catalog import load_catalog
+from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.ledger import read_ledger
+from emdp.privacy import EmdDP
+from emdp.reports import run as run_module
+from emdp.reports.checking import check_report
+from emdp.reports.definition import load_report
+from emdp.reports.lock import run_lock
+from emdp.reports.run import forget_old, period_spending, run_report
+from emdp.reservations import reserve
+from emdp.session import Releasing
+from emdp.store import Store
+
+CATALOG = """
+ledger = "v.ledger"
+[tables.visits]
+source = "{period}.parquet"
+user = "user"
+users = 4
+space = { kind = "interval", col = "x", low = 0, high = 10 }
+budget = { alpha = 20.0 }
+protect = [{ fraction = 0.5, distance = 1, epsilon = 0.2 }]
+"""
+DEFINITION = """
+title = "Visits"
+catalog = "emdp.toml"
+period = "one"
+budget = { alpha = 6.0 }
+retention = 30
+[[entry]]
+title = "Mean"
+query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS m FROM visits"
+[[entry]]
+title = "Median"
+query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) MEDIAN(x) AS m FROM visits"
+[[entry]]
+title = "Square"
+query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x * x) AS m FROM visits"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = {"user": [1, 1, 2, 3], "x": [1.0, 3.0, 5.0, 9.0]}
+    for period in ("one", "two"):
+        pl.DataFrame(rows).write_parquet(tmp_path / f"{period}.parquet")
+    (tmp_path / "emdp.toml").write_text(CATALOG)
+    (tmp_path / "visits.toml").write_text(DEFINITION)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Callable[..., Any]:
+    def once(*, period: str | None = None, **options: Any) -> Any:
+        return run_report(*checked(folder, period), **options)
+
+    return once
+
+
+def checked(folder: Path, period: str | None = None) -> Any:
+    report = load_report(folder / "visits.toml", period=period)
+    catalog = load_catalog(report.catalog)
+    return check_report(report, catalog), catalog
+
+
+def entries(folder: Path, kind: str) -> list[Any]:
+    with read_ledger(folder / "v.ledger") as ledger:
+        ledger.verify()
+        return list(ledger.entries("visits", kind))
+
+
+def frames(found: Any) -> list[pl.DataFrame]:
+    return [outcome.answer.frame for outcome in found.outcomes]
+
+
+def test_the_same_report_again_costs_nothing_and_says_the_same(folder: Path, run: Any) -> None:
+    first, second = run(), run()
+    assert [outcome.is_reused for outcome in first.outcomes] == [False] * 3
+    assert [outcome.is_reused for outcome in second.outcomes] == [True] * 3
+    assert all(one.equals(other) for one, other in zip(frames(first), frames(second), strict=True))
+    assert len(entries(folder, "charge")) == len(entries(folder, "answer")) == 3
+    assert second.budgets[0].spent.alpha == 3.0
+    assert second.spent[0].alpha == 3.0
+    assert [outcome.answer.receipt.sequence for outcome in second.outcomes] == [
+        entry.sequence for entry in entries(folder, "charge")
+    ]
+    assert second.outcomes[0].answer.time == entries(folder, "answer")[0].time
+
+
+def test_fresh_answers_are_paid_until_the_periods_budget_is_spent(folder: Path, run: Any) -> None:
+    first, second = run(), run(fresh=True)
+    assert not any(one.equals(other) for one, other in zip(frames(first), frames(second), strict=True))
+    assert run().outcomes[0].answer.frame.equals(second.outcomes[0].answer.frame)
+    with pytest.raises(BudgetExceededError, match="for period one"):
+        run(fresh=True)
+    assert len(entries(folder, "charge")) == 6
+
+
+def test_each_period_has_its_budget_and_the_tables_is_for_all(folder: Path, run: Any) -> None:
+    for period in ("one", "two"):
+        run(period=period)
+        run(period=period, fresh=True)
+    found = run(period="two")
+    assert found.budgets[0].spent.alpha == 12.0
+    assert [answer.period for answer in found.outcomes[0].earlier] == ["one"]
+    report, _ = checked(folder, "two")
+    with read_ledger(folder / "v.ledger") as ledger:
+        assert period_spending(ledger, report, report.budget).alpha == 6.0
+
+
+def test_other_data_are_asked_anew(folder: Path, run: Any) -> None:
+    run()
+    pl.DataFrame({"user": [1, 2], "x": [9.0, 9.0]}).write_parquet(folder / "one.parquet")
+    assert not any(outcome.is_reused for outcome in run().outcomes)
+
+
+def test_a_report_that_the_tables_budget_does_not_cover_charges_nothing(folder: Path, run: Any) -> None:
+    with checked(folder)[1].session("visits", period="one") as session:
+        session.sql("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 17.5) AVG(x) AS m FROM visits")
+    with pytest.raises(BudgetExceededError):
+        run()
+    assert len(entries(folder, "charge")) == 1
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[BaseException, int], None]]:
+    """Let a release fail: the given error is raised instead of the answer of that number."""
+    real = Releasing.answer
+
+    def arm(error: BaseException, number: int) -> None:
+        calls = iter(range(100))
+
+        def answer(self: Releasing, *arguments: Any) -> Any:
+            if next(calls) == number:
+                raise error
+            return real(self, *arguments)
+
+        monkeypatch.setattr(Releasing, "answer", answer)
+
+    yield arm
+    monkeypatch.setattr(Releasing, "answer", real)
+
+
+def test_an_entry_that_fails_fails_alone_and_is_completed_under_its_charge(
+    folder: Path, run: Any, breaking: Any
+) -> None:
+    breaking(UsageError("the engine fails; try again."), 1)
+    found = run()
+    assert [outcome.error for outcome in found.outcomes] == ["", "the engine fails; try again.", ""]
+    assert [outcome.status for outcome in found.outcomes] == [0, 2, 0]
+    assert found.outcomes[1].answer is None
+    again = run()
+    assert [outcome.is_reused for outcome in again.outcomes] == [True, False, True]
+    assert len(entries(folder, "charge")) == len(entries(folder, "answer")) == 3
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_run_that_is_broken_off_after_a_charge_goes_on_without_paying_twice(
+    folder: Path, run: Any, breaking: Any, number: int
+) -> None:
+    breaking(KeyboardInterrupt(), number)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert (len(entries(folder, "charge")), len(entries(folder, "answer"))) == (number + 1, number)
+    found = run()
+    assert [outcome.is_reused for outcome in found.outcomes] == [place < number for place in range(3)]
+    assert len(entries(folder, "charge")) == len(entries(folder, "answer")) == 3
+    assert {entry.payload["charge"] for entry in entries(folder, "answer")} == {
+        entry.sequence for entry in entries(folder, "charge")
+    }
+
+
+def test_a_charge_that_bought_an_answer_is_never_completed_again(folder: Path, run: Any) -> None:
+    run()
+    report, catalog = checked(folder)
+    with catalog.session("visits", period="one") as session:
+        (store, *_) = run_module.stores_of(session, report)
+        planned = report.entries[0].planned
+        assert store._unfinished(planned, store.question(planned, session.table.data_version())) is None
+        with session.releasing([planned]) as release:
+            charge = session.ledger.entries("visits", "charge")[0]
+            answer, question = release.answer(planned, charge), store.question(planned, release.version)
+            with pytest.raises(LedgerError, match="stored already"):
+                store._kept(answer, charge, question, release.version)
+
+
+def test_only_the_report_that_made_a_charge_completes_it(folder: Path, run: Any, breaking: Any) -> None:
+    breaking(KeyboardInterrupt(), 0)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    report, catalog = checked(folder)
+    with catalog.session("visits", period="one") as session:
+        assert not Store(session).is_paid(report.entries[0].planned)
+    text = (folder / "visits.toml").read_text()
+    (folder / "visits.toml").write_text(text.replace('"Visits"', '"Others"'))
+    run()
+    assert len(entries(folder, "charge")) == 4
+
+
+def test_a_second_run_waits_its_time_and_charges_nothing(folder: Path, run: Any) -> None:
+    with (
+        run_lock(str(folder / "v.ledger"), wait=0.0),
+        pytest.raises(UsageError, match=r"another report is running on ledger .* waited 0\.2 s"),
+    ):
+        run(wait=0.2)
+    assert not (folder / "v.ledger").exists()
+    run(wait=0.0)
+
+
+def test_what_is_older_than_its_retention_is_forgotten_and_paid_anew(folder: Path, run: Any) -> None:
+    run()
+    report, _ = checked(folder)
+    with checked(folder)[1].session("visits", period="one") as session:
+        assert forget_old(session.ledger, report, now=datetime.now(UTC) + timedelta(days=29)) == 0
+        assert forget_old(session.ledger, report, now=datetime.now(UTC) + timedelta(days=31)) == 3
+    assert len(entries(folder, "answer")) == 3
+    assert not any(outcome.is_reused for outcome in run().outcomes)
+
+
+def test_progress_tells_every_entry_before_it_runs(run: Any) -> None:
+    told: list[Any] = []
+    run(progress=lambda *arguments: told.append(arguments))
+    assert told == [(0, 3, "Mean"), (1, 3, "Median"), (2, 3, "Square")]
+
+
+def test_a_page_says_in_words_what_is_protected(run: Any) -> None:
+    assert run().protections == (
+        "A change of half of your records by 1 is hidden with epsilon 0.15 by this page, and with epsilon 1 by all "
+        "that is ever answered.",
+    )
+
+
+def test_a_report_draws_on_what_was_set_aside_for_it(folder: Path, run: Any) -> None:
+    with checked(folder)[1].session("visits", period="one") as session:
+        reserve(session.ledger, "visits", "weekly", EmdDP(3.0))
+        assert session.remaining().alpha == 17.0
+        session.sql("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 17) AVG(x) AS m FROM visits")
+        with pytest.raises(BudgetExceededError):
+            session.sql("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 0.5) AVG(x) AS m FROM visits")
+    with pytest.raises(BudgetExceededError):
+        run()
+    text = (folder / "visits.toml").read_text()
+    (folder / "visits.toml").write_text(text.replace("retention = 30", 'reserve = "wekly"'))
+    with pytest.raises(UsageError, match="reserve 'wekly'"):
+        run()
+    (folder / "visits.toml").write_text(text.replace("retention = 30", 'reserve = "weekly"'))
+    found = run()
+    assert not any(outcome.error for outcome in found.outcomes)
+    assert found.budgets[0].remaining.alpha == 0.0

@@ -1,0 +1,5 @@
+-- code: point-kind
+-- underlined: DISTANCE(40.7484, -73.9857)
+-- says: write DISTANCE(POINT(40.7484, -73.9857)) for a place
+-- about: plain
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(DISTANCE(40.7484, -73.9857)) FROM visits
