@@ -109,6 +109,9 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
                     shown.select("query", "noise_scale", "expected_error", "interval_95"), width=terminal_width()
                 )
             )
+            for column in entry.planned.plan.columns:
+                if column.note:
+                    print(f"note: {column.name}: {column.note}")
             print()
         for budget in session.remaining_all():
             print(f"remaining {budget}")

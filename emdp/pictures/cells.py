@@ -12,7 +12,7 @@ from emdp.pictures.scale import Scale, covering
 from emdp.pictures.style import MUTED, NOISE, PAPER, number, sequence_colour
 from emdp.pictures.svg import Note, Panel
 
-__all__ = ["BELOW_NOISE", "Colours", "colour_panel", "half_width_note", "map_panel"]
+__all__ = ["BELOW_NOISE", "BY_CHANCE", "Colours", "colour_panel", "half_width_note", "map_panel"]
 
 TALLEST = 460.0
 """Pixels: a box that is higher than wide is drawn narrower instead."""
@@ -27,6 +27,10 @@ STEPS = 64
 """Colours of a map: neighbours among them cannot be told apart, and cells of one colour are one path."""
 
 BELOW_NOISE = "below its noise: the 95 % interval contains 0"
+"""What the sign of such a cell means."""
+
+BY_CHANCE = "of cells with nobody in them 1 in 40 shows by chance"
+"""Intervals have their level one by one: an end is missed with half of 5 %."""
 """What a dot or a grey bar means."""
 
 _COLOURS = tuple(sequence_colour(step / (STEPS - 1)) for step in range(STEPS))
@@ -143,7 +147,7 @@ def half_width_note(points: Sequence[Point]) -> Note | None:
         return None
     least, most = number(found[0]), number(found[-1])
     widths = f"± {least}" if least == most else f"± {least} to ± {most}"
-    return Note(f"95 % interval: {widths} (its half-width)")
+    return Note(f"95 % interval: {widths} (half-width)")
 
 
 def _within(low: float, high: float, ticks: int) -> Scale:

@@ -8,7 +8,7 @@ import polars as pl
 from emdp.errors import UsageError
 from emdp.pictures.asked import MOST_PANELS, Asked, panels_left_out, where
 from emdp.pictures.bars import MOST_ROWS, bar_panel
-from emdp.pictures.cells import BELOW_NOISE, Colours, colour_panel, half_width_note, map_panel
+from emdp.pictures.cells import BELOW_NOISE, BY_CHANCE, Colours, colour_panel, half_width_note, map_panel
 from emdp.pictures.histogram import histogram_panel
 from emdp.pictures.points import Point, read_groups, read_points, told
 from emdp.pictures.style import MOST_MARKS, clean
@@ -114,4 +114,5 @@ def _groups(asked: Asked, parts: Sequence[tuple[str, pl.DataFrame]], most: int) 
 def _legend(points: Sequence[Point], sign: str) -> list[Note]:
     noise = Note(BELOW_NOISE, "dot" if sign == "dot" else "bar")
     widths = half_width_note(points)
-    return [*([noise] if any(point.is_noise for point in points) else []), *([] if widths is None else [widths])]
+    below = [noise, Note(BY_CHANCE)] if any(point.is_noise for point in points) else []
+    return [*below, *([] if widths is None else [widths])]

@@ -230,13 +230,7 @@ def _run_of(
         for budget in budgets_of(entries)
     )
     changes = catalog.protections(checked.table)
-    sentences = [
-        sentence
-        for own in spent
-        for sentence in protection_sentences(
-            [own], next((p for p in session.promises if type(p) is type(own)), own), changes, session.table.space
-        )
-    ]
+    sentences = protection_sentences(spent, session.promises, changes, session.table.space, period=report.period)
     return ReportRun(
         report=report,
         definition=report.path.read_text(encoding="utf-8"),
@@ -247,7 +241,7 @@ def _run_of(
         outcomes=outcomes,
         spent=spent,
         budgets=budgets,
-        protections=tuple(sentences),
+        protections=sentences,
         ledger_id=session.ledger.ledger_id,
         head=session.ledger.head(),
         versions={**{name: version(name) for name in VERSIONED}, "python": platform.python_version()},

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
-from emdp.privacy import Change, EmdDP, Guarantee, UserDP, epsilon_for
+from emdp.privacy import Change, EmdDP, Guarantee, UserDP, change_distance
+from emdp.privacy.rounding import as_decimal, float_up
 from emdp.spaces import Space
 
 __all__ = ["protection_sentences", "share_in_words"]
@@ -18,60 +20,65 @@ USUAL_FRACTION, USUAL_DISTANCE = 0.1, 0.01
 
 
 def protection_sentences(
-    spent: Sequence[Guarantee], promise: Guarantee, changes: Sequence[Change], space: Space
+    spent: Sequence[Guarantee],
+    promises: Sequence[Guarantee],
+    changes: Sequence[Change],
+    space: Space,
+    *,
+    period: str | None = None,
 ) -> tuple[str, ...]:
-    """Return one sentence for each declared change: what this report hides, and what the whole budget hides.
+    """Return one sentence for each declared change: what this report hides, and what all budgets together hide.
 
     Parameters
     ----------
     spent : sequence of Guarantee
-        What the report's entries cost together, by kind.
-    promise : Guarantee
-        The budget of that kind.
+        What the report's entries cost together, one of each kind.
+    promises : sequence of Guarantee
+        The table's budgets.
     changes : sequence of Change
         As the owner declared them; none: a small change of the space's own.
     space : Space
-        The space of the guarantee.
+        The space of the guarantees.
+    period : str, optional
+        Which records the page is about; those of other periods cost apart.
 
     Returns
     -------
     tuple of str
+        Nothing where nothing was spent.
 
     Guarantee
     ---------
-    ``epsilon = alpha d_em`` for a change of that ``d_em`` (EMD 1, "Conversions"), rounded up.
+    For a change of a given ``d_em``, ``(alpha d_em, delta)`` of d_EM-DP and ``(epsilon, delta)`` of user-level privacy
+    add up to ``(alpha d_em + epsilon, delta + delta)``: EMD 1, "Conversions", and composition (EMD 7). Rounded up.
 
-    >>> from emdp.privacy import EmdDP
+    >>> from emdp.privacy import EmdDP, UserDP
     >>> from emdp.spaces import Interval
-    >>> change = Change(1 / 30, 5, 0.2)
-    >>> protection_sentences([EmdDP(6.0)], EmdDP(60.0), [change], Interval("x", 0, 50))
-    ('A change of a thirtieth of your records by 5 is hidden with epsilon 0.02 by this page, and with epsilon 0.2 by \
-all that is ever answered.',)
+    >>> changes, space = [Change(1 / 30, 5, 0.2)], Interval("x", 0, 50)
+    >>> protection_sentences([EmdDP(6.0)], [EmdDP(60.0)], changes, space)[0]
+    'A change of a thirtieth of your records by 5 is hidden with epsilon 0.02 by this page, and with epsilon 0.2 by \
+all that is ever answered.'
+    >>> protection_sentences([EmdDP(6.0), UserDP(1.0)], [EmdDP(60.0), UserDP(2.0)], changes, space)[0][45:85]
+    'is hidden with epsilon 1.02 by this page'
     """
-    sentences = []
-    for own in spent:
-        if isinstance(own, UserDP):
-            sentences.append(
-                f"Whatever your records are, and if all of them were others, is hidden with epsilon {_up(own.epsilon)}"
-                f"{_delta(own)} by this page."
-            )
-        elif isinstance(own, EmdDP):
-            known = changes or (_usual(space),)
-            sentences += [_sentence(change, own, promise, space) for change in known]
-    return tuple(sentences)
-
-
-def _sentence(change: Change, own: EmdDP, promise: Guarantee, space: Space) -> str:
-    here = epsilon_for(own.alpha, change, space=space)
-    text = (
-        f"A change of {share_in_words(change.fraction)} of your records by {change.distance:g}{_unit(change, space)} "
-        f"is hidden with epsilon {_up(here)}{_delta(own)} by this page"
-    )
-    if isinstance(promise, EmdDP):
-        text += (
-            f", and with epsilon {_up(epsilon_for(promise.alpha, change, space=space))} by all that is ever answered"
+    if not any(own.level or own.delta for own in spent):
+        return ()
+    records = "your records" if period is None else f"your records of {period}"
+    if not any(isinstance(own, EmdDP) for own in spent):
+        return (
+            f"That {records} are what they are, and not any others, is hidden with {_loss(spent, 1.0)} by this "
+            f"page, and with {_loss(promises, 1.0)} by all that is ever answered.",
         )
-    return f"{text}."
+    sentences = []
+    for change in changes or (_usual(space),):
+        named = _as_named(change)
+        distance = change_distance(named, space=space)
+        sentences.append(
+            f"A change of {share_in_words(named.fraction)} of {records} by {named.distance:g}"
+            f"{_unit(named, space)} is hidden with {_loss(spent, distance)} by this page, and with "
+            f"{_loss(promises, distance)} by all that is ever answered."
+        )
+    return tuple(sentences)
 
 
 def share_in_words(fraction: float) -> str:
@@ -80,10 +87,29 @@ def share_in_words(fraction: float) -> str:
     >>> share_in_words(1 / 30), share_in_words(0.0333), share_in_words(0.37)
     ('a thirtieth', 'a thirtieth', '37 %')
     """
-    for parts, name in NAMES.items():
-        if math.isclose(fraction, Fraction(1, parts), rel_tol=2e-3):
-            return name
-    return f"{100 * fraction:.3g} %"
+    parts = _named_parts(fraction)
+    return f"{100 * fraction:.3g} %" if parts is None else NAMES[parts]
+
+
+def _named_parts(fraction: float) -> int | None:
+    return next((parts for parts in NAMES if math.isclose(fraction, Fraction(1, parts), rel_tol=2e-3)), None)
+
+
+def _as_named(change: Change) -> Change:
+    """Return a change whose words promise no more than its number: 0.0333 is a little less than a thirtieth."""
+    parts = _named_parts(change.fraction)
+    return change if parts is None else replace(change, fraction=max(change.fraction, 1 / parts))
+
+
+def _loss(guarantees: Sequence[Guarantee], distance: float) -> str:
+    """Say what guarantees together allow for two bags at a distance: their epsilons and deltas add up."""
+    epsilon = delta = Fraction(0)
+    for own in guarantees:
+        reach = as_decimal(1.0 if isinstance(own, UserDP) else distance)
+        epsilon += as_decimal(own.level) * reach
+        delta += as_decimal(own.delta)
+    failure = f" (and a failure probability of {_up(float_up(delta))})" if delta else ""
+    return f"epsilon {_up(float_up(epsilon))}{failure}"
 
 
 def _usual(space: Space) -> Change:
@@ -96,21 +122,18 @@ def _unit(change: Change, space: Space) -> str:
     parts = space.parts
     found = [part for place, part in enumerate(parts) if change.part in (None, place) or change.part in part.columns]
     unit = found[0].unit if found else None
-    where = f" of {', '.join(found[0].columns)}" if len(parts) > 1 and found else ""
+    where = f" in {', '.join(found[0].columns)}" if len(parts) > 1 and found else ""
     return (f" {unit}" if unit else "") + where
 
 
-def _up(epsilon: float) -> str:
-    """Return an epsilon with three digits, rounded up."""
-    if epsilon <= 0:
+def _up(number: float) -> str:
+    """Return a number with three digits, rounded up.
+
+    >>> _up(0.0131001), _up(7.0), _up(1e-9), _up(123456.0)
+    ('0.0132', '7', '1e-09', '1.24e+05')
+    """
+    if number <= 0:
         return "0"
-    digits = 2 - math.floor(math.log10(epsilon))
-    # What is within a rounding of three digits is those three digits.
-    shown = round(epsilon, digits)
-    if shown < epsilon * (1 - 1e-12):
-        shown = math.ceil(epsilon * 10**digits) / 10**digits
-    return f"{shown:.{max(digits, 0)}f}".rstrip("0").rstrip(".") if digits > 0 else f"{shown:g}"
-
-
-def _delta(own: Guarantee) -> str:
-    return f" (and a failure probability of {own.delta:.3g})" if own.delta else ""
+    place = Fraction(10) ** (math.floor(math.log10(number)) - 2)
+    # A rounding error of the sum is no further digit.
+    return f"{float(math.ceil(Fraction(number) / place * (1 - Fraction(1, 10**12))) * place):.3g}"

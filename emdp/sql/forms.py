@@ -98,7 +98,7 @@ def grid_form(part: Space) -> str:
     """Return a grid of a continuous part, with a pitch that suits its size.
 
     >>> grid_form(Cycle("time(ts)", 24)), grid_form(Cycle("angle", 0.5))
-    ('GRID("time(ts)", 1.0)', 'GRID(angle, 0.01)')
+    ('GRID("time(ts)", 1.0)', 'GRID(angle, 0.008)')
     """
     reach = part.domain_diameter
     return f"GRID({column_form(part)}, {'1.0' if 2 <= reach <= MOST_CELLS else f'{reach / 30:.1g}'})"

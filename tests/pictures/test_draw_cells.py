@@ -42,7 +42,7 @@ def test_a_map_shows_cells_above_their_noise_in_colours_and_the_others_as_dots(r
     assert {dot.colour for dot in dots} == {NOISE}
     assert all(dot.width < 0.3 * cells[0].width for dot in dots)
     assert BELOW_NOISE in drawn.texts()
-    assert "95 % interval: ± 0.00201 (its half-width)" in drawn.texts()
+    assert "95 % interval: ± 0.00201 (half-width)" in drawn.texts()
     assert picture is not None
     assert picture.text.startswith("Map of frequency by lat, lon, the largest first: ")
     assert picture.text.endswith(f"; 100 cells. {noisy} of them are below the noise.")

@@ -235,8 +235,8 @@ def test_progress_tells_every_entry_before_it_runs(run: Any) -> None:
 
 def test_a_page_says_in_words_what_is_protected(run: Any) -> None:
     assert run().protections == (
-        "A change of half of your records by 1 is hidden with epsilon 0.15 by this page, and with epsilon 1 by all "
-        "that is ever answered.",
+        "A change of half of your records of one by 1 is hidden with epsilon 0.15 by this page, and with epsilon 1 "
+        "by all that is ever answered.",
     )
 
 

@@ -1,0 +1,61 @@
+"""Sentences of what is protected: never less than the truth, whatever was spent of which budget."""
+
+import re
+from fractions import Fraction
+
+import pytest
+
+from emdp.privacy import Change, EmdDP, UserDP, change_distance
+from emdp.reports.words import protection_sentences, share_in_words
+from emdp.spaces import Categories, Geo, Interval, Product
+
+LINE = Interval("x", 0, 50)
+PLACES = Product(Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.7), unit="km"), Categories("kind", ["a", "b"]))
+
+
+def epsilons(sentence: str) -> list[float]:
+    return [float(found) for found in re.findall(r"epsilon ([\d.e+-]+\d)", sentence)]
+
+
+def test_both_kinds_of_budget_add_up() -> None:
+    """A page that spends alpha 6 and epsilon 7 hides a change of d_em 1/300 with 7.02, not with 0.02 and 7."""
+    spent, promises = [EmdDP(6.0), UserDP(7.0, 1e-9)], [EmdDP(60.0, 1e-8), UserDP(40.0, 1e-9)]
+    (sentence,) = protection_sentences(spent, promises, [Change(1 / 30, 5, 0.2)], LINE)
+    assert epsilons(sentence) == [7.02, 40.2]
+    assert "failure probability of 1e-09) by this page" in sentence
+    assert "failure probability of 1.1e-08) by all" in sentence
+
+
+def test_a_user_level_page_is_said_for_all_records() -> None:
+    (sentence,) = protection_sentences([UserDP(0.5)], [EmdDP(60.0), UserDP(2.0)], [Change(0.1, 5, 0.2)], LINE)
+    assert sentence.startswith("That your records are what they are")
+    assert epsilons(sentence) == [0.5, 62.0]
+
+
+def test_nothing_spent_says_nothing() -> None:
+    assert protection_sentences([], [EmdDP(60.0)], [], LINE) == ()
+    assert protection_sentences([EmdDP(0.0)], [EmdDP(60.0)], [], LINE) == ()
+
+
+@pytest.mark.parametrize("alpha", [0.013, 1.0, 3.3333, 81.585, 1234.5])
+@pytest.mark.parametrize(
+    "change", [Change(0.0333, 5, 1, part="lat"), Change(0.37, 0.7, 1, part=0), Change(1, 1, 1, part="kind")]
+)
+def test_numbers_are_rounded_up_and_by_little(alpha: float, change: Change) -> None:
+    (sentence,) = protection_sentences([EmdDP(alpha)], [EmdDP(alpha)], [change], PLACES)
+    truth = Fraction(alpha) * Fraction(change_distance(change, space=PLACES))
+    said, whole = epsilons(sentence)
+    assert said == whole
+    assert truth * (1 - Fraction(1, 10**11)) <= Fraction(said) <= truth * Fraction(1012, 1000)
+
+
+def test_a_share_that_is_named_counts_as_what_the_name_says() -> None:
+    (named,) = protection_sentences([EmdDP(300.0)], [EmdDP(300.0)], [Change(0.0333, 50, 1)], LINE)
+    assert "a thirtieth" in named
+    assert epsilons(named)[0] == 10.0
+    assert share_in_words(0.034) == "3.4 %"
+
+
+def test_words_of_a_period_a_part_and_a_usual_change() -> None:
+    (sentence,) = protection_sentences([EmdDP(6.0)], [EmdDP(6.0)], [], PLACES, period="2026-W47")
+    assert "a tenth of your records of 2026-W47 by 0.7 km in lat, lon is hidden" in sentence
