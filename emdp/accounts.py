@@ -5,7 +5,7 @@ Everything here is public: names, budgets, events and fingerprints. No statistic
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -21,7 +21,10 @@ from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, conv
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.reservations import held_from
 
-__all__ = ["Accounts", "Tags", "make_budgets", "space_digest"]
+__all__ = ["Accounts", "Limit", "Tags", "make_budgets", "space_digest"]
+
+Limit = Callable[[Sequence[Entry], Sequence[Event]], object]
+"""Given a table's entries so far and the events about to be charged, raises if these must be refused."""
 
 HISTORY = {
     "sequence": pl.Int64,
@@ -166,7 +169,13 @@ class Accounts:
         for budget, priced, _ in self._priced(list(events)):
             self.available(budget, reserve=reserve).charge(priced)
 
-    def charge_all(self, charges: Sequence[tuple[Event, Mapping[str, Any]]], tags: Tags | None = None) -> list[Entry]:
+    def charge_all(
+        self,
+        charges: Sequence[tuple[Event, Mapping[str, Any]]],
+        tags: Tags | None = None,
+        *,
+        limit: Limit | None = None,
+    ) -> list[Entry]:
         """Charge events that were fixed together, each to the budget that pays it, durably, before this returns.
 
         One entry pays for all that a budget pays. An entry is written only if every budget that is still to be
@@ -180,6 +189,8 @@ class Accounts:
             of all.
         tags : Tags, optional
             What the charges are for.
+        limit : callable, optional
+            What else may refuse them, inside the ledger's transaction.
 
         Returns
         -------
@@ -204,7 +215,7 @@ class Accounts:
                 "budget": budget.guarantee.kind_name,
             }
             due = [(payer, cost) for payer, cost, _ in priced[place:]]
-            admit = partial(self._admit, due=due, reserve=payload["reserve"])
+            admit = partial(self._admit, due=due, reserve=payload["reserve"], limit=limit)
             entry = self.ledger.append("charge", self.name, payload, admit=admit)
             entries.update(dict.fromkeys(members, entry))
         return [entries[position] for position in range(len(charges))]
@@ -264,7 +275,14 @@ class Accounts:
         with suppress(_AlreadyDeclaredError):
             self.ledger.append("budget", self.name, payload, admit=admit)
 
-    def _admit(self, entries: Sequence[Entry], *, due: Sequence[tuple[Budget, Event]], reserve: str | None) -> None:
+    def _admit(
+        self,
+        entries: Sequence[Entry],
+        *,
+        due: Sequence[tuple[Budget, Event]],
+        reserve: str | None,
+        limit: Limit | None,
+    ) -> None:
         declared = _declared(entries)
         if declared is None:
             raise LedgerError(f"the ledger holds no budget for table {self.name!r}; open the session again.")
@@ -273,6 +291,8 @@ class Accounts:
         _check_identity(declared, self._declaration, self.name)
         for budget, event in due:
             self.available(budget, entries, reserve=reserve).charge(event)
+        if limit is not None:
+            limit(entries, [event for _, event in due])
 
 
 class _AlreadyDeclaredError(Exception):

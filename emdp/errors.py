@@ -4,6 +4,7 @@ Every message is one sentence that names the argument, what was wrong and the re
 of a private table. ``exit_status`` is what the command line exits with (design.md, "Command line").
 """
 
+import re
 from collections.abc import Iterable
 
 __all__ = [
@@ -125,6 +126,10 @@ class LedgerError(EmdpError):
     """A ledger cannot be opened, is damaged, or holds something other than what was declared."""
 
 
+class StoredTextError(LedgerError):
+    """A stored answer is whole, and of a form that this version does not know."""
+
+
 class SolverError(EmdpError):
     """A numerical solve was not proven optimal, so its number is withheld."""
 
@@ -137,6 +142,9 @@ class InternalError(EmdpError):
 
 LONGEST_QUOTE = 120
 """Characters of a piece of the statement that a sentence repeats in full."""
+
+LONG_WORD = re.compile(rf"\S{{{2 * LONGEST_QUOTE},}}")
+"""A name that would fill a screen."""
 
 
 def underlined(text: str, start: int, end: int) -> str:
@@ -167,4 +175,4 @@ def _shortened(sentence: str) -> str:
     for number, piece in enumerate(pieces):
         if number % 2 and len(piece) > LONGEST_QUOTE:
             pieces[number] = f"{piece[: LONGEST_QUOTE // 2]}...{piece[-LONGEST_QUOTE // 2 :]}"
-    return "`".join(pieces)
+    return LONG_WORD.sub(lambda found: f"{found[0][: LONGEST_QUOTE // 2]}...", "`".join(pieces))

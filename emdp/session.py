@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from emdp.accounts import Accounts, Tags, make_budgets, space_digest
+from emdp.accounts import Accounts, Limit, Tags, make_budgets, space_digest
 from emdp.answers import Answer, Preview, Receipt
 from emdp.checks import check_period
 from emdp.errors import UsageError
@@ -264,6 +264,12 @@ class Session(Questions):
         """
         return self._accounts.history()
 
+    def replanned(self, planned: Planned) -> Planned:
+        """Plan a statement of SQL again with what this session read: users, spaces and public tables are files, which
+        may have changed since, and noise that is sized for other ones protects nobody here."""
+        (again,) = self._planned(planned.text)
+        return again
+
     def check_affordable(self, planned: Iterable[Planned], *, reserve: str | None = None) -> None:
         """Check that the budgets cover some plans together, without charging them.
 
@@ -340,14 +346,21 @@ class Releasing:
         self._accounts = accounts
         self.version = version
 
-    def charge(self, planned: Sequence[Planned], tags: Tags, questions: Sequence[str] = ()) -> list[Entry]:
+    def charge(
+        self,
+        planned: Sequence[Planned],
+        tags: Tags,
+        questions: Sequence[str] = (),
+        *,
+        limit: Limit | None = None,
+    ) -> list[Entry]:
         """Charge plans together; return for each the entry that paid. ``questions``: a digest for each, to be kept."""
         shared = {"data_version": self.version, "users": self._table.n}
         described: list[dict[str, Any]] = [{"query": one.text, **shared} for one in planned]
         for own, question in zip(described, questions, strict=False):
             own["question"] = question
         return self._accounts.charge_all(
-            [(one.plan.event, own) for one, own in zip(planned, described, strict=True)], tags
+            [(one.plan.event, own) for one, own in zip(planned, described, strict=True)], tags, limit=limit
         )
 
     def answer(self, planned: Planned, entry: Entry) -> Answer:

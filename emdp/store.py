@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from emdp.accounts import Tags
+from emdp.accounts import Limit, Tags
 from emdp.answers import Answer, Receipt
 from emdp.answers.stored import StoredAnswer
-from emdp.errors import LedgerError
+from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.session import Session
-from emdp.sql import spelled, tables_named
+from emdp.sql import spelled
+from emdp.sql.tokens import read_tokens
 from emdp.statements import Planned
 
 __all__ = ["Kept", "Store", "kept_answer"]
@@ -56,12 +57,17 @@ class Store:
     resumes : bool
         Whether a charge with these tags that has no answer is completed rather than paid again. Only for one who
         holds the lock under which all such charges are made.
+    limit : callable, optional
+        What may refuse a charge besides the table's budgets.
     """
 
-    def __init__(self, session: Session, *, tags: Tags | None = None, resumes: bool = False) -> None:
+    def __init__(
+        self, session: Session, *, tags: Tags | None = None, resumes: bool = False, limit: Limit | None = None
+    ) -> None:
         self._session = session
         self._tags = session.tags if tags is None else tags
         self._resumes = resumes
+        self._limit = limit
         self._digests: dict[str, str] = {}
 
     def find(self, planned: Planned) -> Kept | None:
@@ -109,7 +115,9 @@ class Store:
     def question(self, planned: Planned, version: str) -> str:
         """Return the digest of a question; see :meth:`find`."""
         rules = self._session.rules
-        public = {name: self._digest(name) for name in tables_named(planned.text) if name in self._public}
+        # Every word counts: SQL finds a table by any case, and WITH may name what it makes as the table it is made of.
+        words = {token.text.lower() for token in read_tokens(planned.text)}
+        public = {name: self._digest(name) for name in self._public if name.lower() in words}
         asked = {
             "query": spelled(planned.text),
             "data_version": version,
@@ -143,20 +151,29 @@ class Store:
         return None
 
     def _release(self, planned: Sequence[Planned]) -> list[Kept]:
+        planned = [self._session.replanned(one) for one in planned]
         if not self._resumes:
             self._session.check_affordable(planned)
         with self._session.releasing(planned) as release:
             questions = [self.question(one, release.version) for one in planned]
             entries = [self._unfinished(one, question) for one, question in zip(planned, questions, strict=True)]
             due = [place for place, entry in enumerate(entries) if entry is None]
-            paid = release.charge([planned[place] for place in due], self._tags, [questions[place] for place in due])
+            paid = release.charge(
+                [planned[place] for place in due], self._tags, [questions[place] for place in due], limit=self._limit
+            )
             for place, entry in zip(due, paid, strict=True):
                 entries[place] = entry
-            return [
-                self._kept(release.answer(one, entry), entry, question, release.version)
+            made = [
+                (release.answer(one, entry), entry, question)
                 for one, entry, question in zip(planned, entries, questions, strict=True)
                 if entry is not None
             ]
+            if self._session.table.data_version() != release.version:
+                raise UsageError(
+                    "the data changed while they were read, so nothing is shown, and what was charged stays charged; "
+                    "ask again when nobody writes them."
+                )
+            return [self._kept(answer, entry, question, release.version) for answer, entry, question in made]
 
     def _unfinished(self, planned: Planned, question: str) -> Entry | None:
         """Return a charge for this very release that bought nothing yet."""

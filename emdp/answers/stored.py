@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from emdp.answers.answer import Answer, Receipt, plot
-from emdp.errors import LedgerError
+from emdp.errors import StoredTextError
 from emdp.expressions.columns import PlannedColumn
 from emdp.expressions.shape import Shape
 from emdp.privacy import Guarantee
@@ -141,7 +141,7 @@ class StoredAnswer:
 
         Raises
         ------
-        LedgerError
+        StoredTextError
             If the text is no stored answer.
         """
         try:
@@ -167,6 +167,6 @@ class StoredAnswer:
                 time=time,
             )
         except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-            raise LedgerError(
+            raise StoredTextError(
                 "a stored answer cannot be read; it may be of a newer emdp, so install that, or ask with --fresh."
             ) from error

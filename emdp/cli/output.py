@@ -27,6 +27,7 @@ __all__ = [
     "check_target",
     "choose_target",
     "frame_text",
+    "is_kept",
     "preview_text",
     "terminal_width",
     "write_answers",
@@ -80,16 +81,22 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> No
     """
     if target is None or target[1] == STANDARD_OUTPUT:
         return
-    sources = [os.path.realpath(source.partition("::")[0]) for source in kept]
+    sources = tuple(kept)
     for path in _files(target, answers):
         place = Path(path)
         folder = place.resolve().parent
         is_free = folder.is_dir() and os.access(folder, os.W_OK) and not place.is_dir()
         if not is_free or (place.exists() and not os.access(place, os.W_OK)):
             raise UsageError(f"--{target[0]} {path!r} cannot be written; pass a file in a folder that exists.")
-        real = os.path.realpath(path)
-        if any(real == source or fnmatchcase(real, source) or Path(source) in Path(real).parents for source in sources):
+        if is_kept(path, sources):
             raise UsageError(f"--{target[0]} {path!r} belongs to what the catalog names; pass another file.")
+
+
+def is_kept(path: str | os.PathLike[str], kept: Iterable[str]) -> bool:
+    """Say whether a file is, or would join, what the catalog names; see :func:`check_target`."""
+    real = os.path.realpath(path)
+    sources = (os.path.realpath(source.partition("::")[0]) for source in kept)
+    return any(real == source or fnmatchcase(real, source) or Path(source) in Path(real).parents for source in sources)
 
 
 def write_answers(answers: "Sequence[Answer | StoredAnswer]", target: Target | None) -> None:

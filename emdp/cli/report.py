@@ -1,5 +1,6 @@
 """``emdp report``: a page from a definition, each entry paid once."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.cli.output import preview_text, terminal_width
+from emdp.cli.output import is_kept, preview_text, terminal_width
 from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
 from emdp.errors import UsageError
 
@@ -50,7 +51,7 @@ def run(
         _show_costs(checked, loaded, fresh=fresh)
         return
     folder = Path(out if out is not None else _folder_name(checked))
-    _check_folder(folder)
+    _check_folder(folder, checked, loaded)
     _make(checked, loaded, folder, fresh=fresh, wait=wait)
 
 
@@ -95,7 +96,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
     """Print what a run would cost; opens the ledger for reading, and touches no private value."""
     from emdp.answers import Preview
     from emdp.presentation import previewed
-    from emdp.reports.run import stores_of
+    from emdp.reports.run import check_reach, period_spending, stores_of
 
     with looking_ahead(catalog, checked.table, checked.report.period) as session:
         stores = stores_of(session, checked)
@@ -116,7 +117,10 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
         for budget in session.remaining_all():
             print(f"remaining {budget}")
         if checked.budget is not None:
-            print(f"budget of the report in a period {checked.budget}")
+            spent = period_spending(session.ledger, checked, checked.budget)
+            print(f"budget of the report in a period {checked.budget}; spent of it {spent}")
+        # What the run would refuse is refused here too, after all that it would cost was said.
+        check_reach(checked, session, stores, fresh=fresh)
 
 
 def _folder_name(checked: "CheckedReport") -> str:
@@ -124,11 +128,22 @@ def _folder_name(checked: "CheckedReport") -> str:
     return "-".join(part for part in (report.path.stem, report.period) if part)
 
 
-def _check_folder(folder: Path) -> None:
+def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") -> None:
+    from emdp.reports.export import INDEX, MANIFEST, table_names
+
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--out {str(folder)!r} is no folder; pass a folder, or a name that is free.")
+    if not os.access(folder if folder.exists() else folder.resolve().parent, os.W_OK):
+        raise UsageError(f"--out {str(folder)!r} cannot be written; pass a folder that can.")
     if not folder.resolve().parent.is_dir():
         raise UsageError(f"--out {str(folder)!r} lies in a folder that does not exist; make that first.")
+    titles = [entry.entry.title for entry in checked.entries]
+    tables = [name for place, title in enumerate(titles, 1) for name in table_names(place, title, len(titles))]
+    # A table of answers must neither take the place of a source nor be read as part of one.
+    if any(is_kept(folder / name, catalog.paths()) for name in (INDEX, MANIFEST, *tables)):
+        raise UsageError(
+            f"--out {str(folder)!r} has, or would add, files that the catalog names; pass a folder of its own."
+        )
 
 
 @contextmanager

@@ -122,6 +122,8 @@ def query(
     # What is refused must not so much as make a ledger.
     planned = plan_request(text, loaded.names(name, period=period))
     check_target(target, len(planned), loaded.paths())
+    if plot is not None and not plot.lower().endswith(".svg"):
+        raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
     check_target(None if plot is None else ("svg", plot), len(planned), loaded.paths())
     with loaded.session(name, period=period) as session:
         kept = Store(session).ask(planned, fresh=fresh)
@@ -129,7 +131,7 @@ def query(
         write_answers(answers, target)
         if plot is not None:
             write_pictures([answer.plot() for answer in answers], plot)
-        for one in kept:
+        for one in {one.stored.sequence: one for one in kept}.values():
             if explain:
                 print(one.answer.explain(), file=sys.stderr)
             for note in one.answer.notes:

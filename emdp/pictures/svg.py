@@ -49,6 +49,9 @@ class Picture:
     svg: str
     text: str
 
+    def _repr_html_(self) -> str:
+        return self.svg
+
 
 @dataclass(frozen=True)
 class Panel:

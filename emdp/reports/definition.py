@@ -4,7 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from pathlib import Path
 from typing import Any, Literal
@@ -157,6 +157,8 @@ class Report:
         What stands below the title.
     lines : mapping of str to int
         Where each of its own keys stands.
+    definition : str
+        The file's text, as it was read.
     """
 
     path: Path
@@ -170,6 +172,7 @@ class Report:
     reserve: str | None = None
     text: str = ""
     lines: Mapping[str, int] = field(default_factory=dict)
+    definition: str = ""
 
     def line_of(self, key: str) -> int:
         """Return where a key stands, or the first line where it does not."""
@@ -217,7 +220,7 @@ def load_report(
         raise ReportError([_toml_problem(place, text, error)]) from None
     except RecursionError:
         raise ReportError([Problem(1, "the text is nested too deep; write fewer brackets.", str(place))]) from None
-    return _Reader(place, data, places).report(catalog, period)
+    return replace(_Reader(place, data, places).report(catalog, period), definition=text)
 
 
 def _toml_problem(path: Path, text: str, error: tomllib.TOMLDecodeError) -> Problem:

@@ -17,7 +17,7 @@ from emdp.reports.manifest import FORMAT
 from emdp.reports.outcome import EntryOutcome, ReportRun
 from emdp.reports.page import page
 
-__all__ = ["INDEX", "MANIFEST", "write_report"]
+__all__ = ["INDEX", "MANIFEST", "table_names", "write_report"]
 
 INDEX, MANIFEST = "index.html", "manifest.json"
 """Names of the page and of the manifest."""
@@ -64,9 +64,16 @@ def write_report(run: ReportRun, folder: Path) -> tuple[Path, ...]:
 
 
 def _names(place: int, outcome: EntryOutcome, total: int) -> tuple[str, ...]:
-    if outcome.answer is None:
-        return ()
-    stem = f"{place:0{max(2, len(str(total)))}}-{_slug(outcome.entry.title)}"
+    return () if outcome.answer is None else table_names(place, outcome.entry.title, total)
+
+
+def table_names(place: int, title: str, total: int) -> tuple[str, str]:
+    """Return the names of the tables of an entry, the first of which has place 1.
+
+    >>> table_names(1, "Mean", 3)
+    ('01-mean.csv', '01-mean.parquet')
+    """
+    stem = f"{place:0{max(2, len(str(total)))}}-{_slug(title)}"
     return f"{stem}.csv", f"{stem}.parquet"
 
 
@@ -123,6 +130,7 @@ def _entry(outcome: EntryOutcome, names: Sequence[str]) -> dict[str, Any]:
         "title": outcome.entry.title,
         "query": outcome.text,
         "reused": outcome.is_reused,
+        "data_version": None if outcome.answer is None else outcome.answer.data_version,
         "error": None if outcome.answer is not None else outcome.error,
         "charge": None if outcome.charge is None else dict(outcome.charge),
         "answer": None if outcome.stored is None else dict(outcome.stored),

@@ -220,6 +220,11 @@ class _Against:
             yield from self._entry_problems(f"{where}.answer", answer, kept, "answer")
             if kept is not None:
                 yield from self._answer_problems(where, stated, kept)
+        # An entry's own, for the data may change while a report runs.
+        version = stated.get("data_version", self.manifest["data_version"])
+        for own in (paid, kept):
+            if own is not None and own.payload.get("data_version", version) != version:
+                yield f"data_version: entry {own.sequence} of the ledger has {own.payload['data_version']!r}"
         if paid is not None and kept is not None and kept.payload.get("charge") != paid.sequence:
             yield f"{where}.answer: the ledger says that another charge paid for it"
 
@@ -234,7 +239,7 @@ class _Against:
             yield f"{where}.sequence: entry {entry.sequence} of the ledger is no {kind}"
         if entry.table != self.manifest["table"]:
             yield f"table: entry {entry.sequence} of the ledger is about table {entry.table!r}"
-        for name in ("period", "data_version", "users"):
+        for name in ("period", "users"):
             # Only a charge has the users; charges of earlier versions have no period, which is none.
             if (name in entry.payload or name == "period") and entry.payload.get(name) != self.manifest[name]:
                 yield f"{name}: entry {entry.sequence} of the ledger has {entry.payload.get(name)!r}"
@@ -242,10 +247,8 @@ class _Against:
     def _charge_problems(self, where: str, stated: Mapping[str, Any], paid: Entry) -> Iterator[str]:
         if paid.payload.get("event") != stated["charge"]["event"]:
             yield f"{where}.charge.event: is not that of entry {paid.sequence} of the ledger"
-        if not stated["reused"]:
-            for name, wanted in (("report", self.manifest["report"]["title"]), ("entry", stated["title"])):
-                if paid.payload.get(name) != wanted:
-                    yield f"{where}.reused: entry {paid.sequence} of the ledger was charged for another {name}"
+        if not stated["reused"] and paid.payload.get("report") != self.manifest["report"]["title"]:
+            yield f"{where}.reused: entry {paid.sequence} of the ledger was charged for another report"
 
     def _answer_problems(self, where: str, stated: Mapping[str, Any], kept: Entry) -> Iterator[str]:
         digest = kept.payload.get("content")
@@ -257,6 +260,9 @@ class _Against:
                 self.ledger.content(digest)
             except LedgerError as error:
                 yield f"{where}.answer.content: {error}"
+        # A charge whose run was killed may be of an entry that had another title then; the answer is of this one.
+        if not stated["reused"] and kept.payload.get("entry") != stated["title"]:
+            yield f"{where}.reused: entry {kept.sequence} of the ledger was stored for another entry"
         if _spelled(stated["query"]) != _spelled(str(kept.payload.get("query", ""))):
             yield f"{where}.query: is not what entry {kept.sequence} of the ledger answers"
 

@@ -214,6 +214,9 @@ def _figures(outcome: EntryOutcome, name: str) -> tuple[_Figure, ...]:
         lines = _lines(outcome, answer, name)
         if kind == "line" and lines:
             return lines
+        # A line from one name to the next would mean nothing.
+        is_named = any(answer.frame.schema[key] == pl.String for key in answer.shape.keys)
+        kind = "bar" if kind == "line" and is_named else kind
         picture = draw(answer.frame, answer.columns, answer.shape, kind=kind)
     except EmdpError as error:
         return (_Figure("", f"There is no picture: {error}"),)

@@ -7,17 +7,19 @@ which that charge was made, so the process that made it is gone, and nobody saw 
 
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from emdp.accounts import Tags
 from emdp.answers.stored import StoredAnswer
 from emdp.catalog import Catalog
-from emdp.errors import BudgetExceededError, EmdpError, LedgerError, UsageError
-from emdp.ledger import Ledger
-from emdp.privacy import Guarantee, convert, event_from_json
+from emdp.errors import BudgetExceededError, DataRuleError, EmdpError, LedgerError, StoredTextError, UsageError
+from emdp.ledger import Entry, Ledger
+from emdp.privacy import Event, Guarantee, convert, event_from_json
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.reports.checking import CheckedEntry, CheckedReport
 from emdp.reports.lock import run_lock
@@ -26,9 +28,10 @@ from emdp.reports.words import protection_sentences
 from emdp.reservations import outstanding
 from emdp.session import Session
 from emdp.spending import budgets_of, burn_down, charges_of
+from emdp.sql import spelled
 from emdp.store import Store, kept_answer
 
-__all__ = ["Progress", "forget_old", "period_spending", "run_report", "stores_of"]
+__all__ = ["Progress", "check_reach", "forget_old", "period_spending", "run_report", "stores_of"]
 
 Progress = Callable[[int, int, str], None]
 """Told before each entry: how many are done, how many there are, the entry's title."""
@@ -82,9 +85,11 @@ def run_report(
     """
     report = checked.report
     with run_lock(catalog.ledger_path, wait=wait), catalog.session(checked.table, period=report.period) as session:
+        entries = (replace(entry, planned=session.replanned(entry.planned)) for entry in checked.entries)
+        checked = replace(checked, entries=tuple(entries))
         forget_old(session.ledger, checked)
         stores = stores_of(session, checked)
-        _check_reach(checked, session, stores, fresh=fresh)
+        check_reach(checked, session, stores, fresh=fresh)
         outcomes = []
         for place, (store, entry) in enumerate(zip(stores, checked.entries, strict=True)):
             if progress is not None:
@@ -97,7 +102,12 @@ def stores_of(session: Session, checked: CheckedReport) -> list[Store]:
     """Return for each entry what finds its stored answer, or the charge of a run that was killed."""
     report = checked.report
     return [
-        Store(session, tags=Tags(report.period, report.title, entry.entry.title, report.reserve), resumes=True)
+        Store(
+            session,
+            tags=Tags(report.period, report.title, entry.entry.title, report.reserve),
+            resumes=True,
+            limit=partial(_check_period_budget, checked),
+        )
         for entry in checked.entries
     ]
 
@@ -107,7 +117,8 @@ def _outcome(
 ) -> EntryOutcome:
     try:
         (kept,) = store.ask([entry.planned], fresh=fresh)
-    except LedgerError:
+    except (LedgerError, DataRuleError):
+        # A broken rule is the owner's to know: it is a fact about the records that no budget paid for.
         raise
     except EmdpError as error:
         return EntryOutcome(entry.entry, entry.text, None, error=str(error), status=error.exit_status)
@@ -136,10 +147,22 @@ def _earlier(
         period = known["period"]
         if known["report"] != checked.report.title or known["entry"] != entry.entry.title or period is None:
             continue
-        kept = kept_answer(ledger, stored) if period != checked.report.period else None
+        if period == checked.report.period or _body(known["query"]) != _body(own.query):
+            continue
+        try:
+            kept = kept_answer(ledger, stored)
+        except StoredTextError:
+            # Another version's: this period's answer is paid, and must not be lost for an older one's sake.
+            continue
         if kept is not None and _is_alike(kept.answer, own):
             found[period] = kept.answer
     return tuple(found[period] for period in sorted(found))
+
+
+def _body(query: str) -> str:
+    """Return a statement without its OPTIONS, in which levels may differ from period to period."""
+    before, _, rest = spelled(query).partition("OPTIONS (")
+    return before + rest.partition(")")[2]
 
 
 def _is_alike(one: StoredAnswer, other: StoredAnswer) -> bool:
@@ -164,7 +187,7 @@ def forget_old(ledger: Ledger, checked: CheckedReport, *, now: datetime | None =
     return ledger.forget(sorted(old - kept))
 
 
-def _check_reach(checked: CheckedReport, session: Session, stores: Sequence[Store], *, fresh: bool) -> None:
+def check_reach(checked: CheckedReport, session: Session, stores: Sequence[Store], *, fresh: bool) -> None:
     """Raise unless the report's budget and the table's cover what has yet to be paid."""
     due = [
         entry
@@ -173,19 +196,41 @@ def _check_reach(checked: CheckedReport, session: Session, stores: Sequence[Stor
     ]
     _check_reserve(checked, session.ledger)
     session.check_affordable([entry.planned for entry in due], reserve=checked.report.reserve)
+    entries = session.ledger.entries(checked.table)
+    why = _why(checked, entries, session.table.data_version())
+    _check_period_budget(checked, entries, [entry.planned.plan.event for entry in due], why=why)
+
+
+def _check_period_budget(
+    checked: CheckedReport, entries: Sequence[Entry], events: Sequence[Event], *, why: str = ""
+) -> None:
+    """Raise unless the report's budget for its period covers events; again at each charge, for data may change."""
     budget = checked.budget
     if budget is None:
         return
-    paid = period_spending(session.ledger, checked, budget)
-    wanted = [convert(entry.planned.plan.guarantee, budget.kind) for entry in due]
+    paid = _spent_in(entries, checked, budget)
+    wanted = [convert(event.guarantee, budget.kind) for event in events]
     level = sum((as_decimal(own.level) for own in wanted), as_decimal(paid.level))
     delta = sum((as_decimal(own.delta) for own in wanted), as_decimal(paid.delta))
     if level > as_decimal(budget.level) or delta > as_decimal(budget.delta):
         raise BudgetExceededError(
             f"the report's budget{_of_period(checked)} is {budget}, of which {paid} is spent, and the "
-            f"{len(due)} entries without a stored answer cost more than the rest; raise it in the definition, or wait "
-            "for the next period."
+            f"{len(events)} entries without a stored answer cost more than the rest{why}; state the "
+            "levels of entries that share it by weight and raise it in the definition, or wait for the next period."
         )
+
+
+def _why(checked: CheckedReport, entries: Sequence[Entry], version: str) -> str:
+    """Say that there are stored answers to other data, where there are."""
+    asked = [
+        entry.payload["data_version"]
+        for entry in entries
+        if entry.kind == "answer"
+        and (entry.payload["report"], entry.payload["period"]) == (checked.report.title, checked.report.period)
+    ]
+    if not asked or version in asked:
+        return ""
+    return " (the stored answers are of other data: declare a version in the catalog if only the file has changed)"
 
 
 def _check_reserve(checked: CheckedReport, ledger: Ledger) -> None:
@@ -205,10 +250,18 @@ def _of_period(checked: CheckedReport) -> str:
 
 def period_spending(ledger: Ledger, checked: CheckedReport, kind: Guarantee) -> Guarantee:
     """Return what a report was charged in its period, as a guarantee of a kind: sums of level and delta, rounded up."""
+    return _spent_in(ledger.entries(checked.table), checked, kind)
+
+
+def _spent_in(entries: Sequence[Entry], checked: CheckedReport, kind: Guarantee) -> Guarantee:
     level = delta = as_decimal(0.0)
-    for entry in ledger.entries(checked.table, "charge"):
+    for entry in entries:
         known = entry.payload
-        if known.get("report") == checked.report.title and known.get("period") == checked.report.period:
+        if (
+            entry.kind == "charge"
+            and known.get("report") == checked.report.title
+            and known.get("period") == checked.report.period
+        ):
             own = convert(event_from_json(known["event"]).guarantee, kind.kind)
             level, delta = level + as_decimal(own.level), delta + as_decimal(own.delta)
     return kind.kind.at_level(float_up(level), float_up(delta))
@@ -233,7 +286,7 @@ def _run_of(
     sentences = protection_sentences(spent, session.promises, changes, session.table.space, period=report.period)
     return ReportRun(
         report=report,
-        definition=report.path.read_text(encoding="utf-8"),
+        definition=report.definition,
         table=checked.table,
         period=report.period,
         data_version=session.table.data_version(),

@@ -88,7 +88,7 @@ def share_in_words(fraction: float) -> str:
     ('a thirtieth', 'a thirtieth', '37 %')
     """
     parts = _named_parts(fraction)
-    return f"{100 * fraction:.3g} %" if parts is None else NAMES[parts]
+    return f"{100 * float(f'{fraction:.3g}'):.3g} %" if parts is None else NAMES[parts]
 
 
 def _named_parts(fraction: float) -> int | None:
@@ -98,7 +98,8 @@ def _named_parts(fraction: float) -> int | None:
 def _as_named(change: Change) -> Change:
     """Return a change whose words promise no more than its number: 0.0333 is a little less than a thirtieth."""
     parts = _named_parts(change.fraction)
-    return change if parts is None else replace(change, fraction=max(change.fraction, 1 / parts))
+    named = float(f"{change.fraction:.3g}") if parts is None else 1 / parts
+    return replace(change, fraction=min(max(change.fraction, named), 1.0))
 
 
 def _loss(guarantees: Sequence[Guarantee], distance: float) -> str:
