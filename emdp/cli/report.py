@@ -40,13 +40,9 @@ def run(
 
     What is stored already costs nothing; a run that was interrupted goes on where it was.
     """
-    from emdp.catalog import load_catalog
-    from emdp.reports.checking import check_report
-    from emdp.reports.definition import load_report
+    from emdp.reports.checking import check_definition
 
-    report = load_report(definition, catalog=catalog, period=period)
-    loaded = load_catalog(report.catalog)
-    checked = check_report(report, loaded)
+    checked, loaded = check_definition(definition, catalog=catalog, period=period)
     if dry_run:
         _show_costs(checked, loaded, fresh=fresh)
         return

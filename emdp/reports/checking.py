@@ -4,22 +4,24 @@ Reads the catalog, schemas and public tables; neither the ledger nor a private v
 """
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
-from emdp.catalog import Catalog
+from emdp.catalog import Catalog, load_catalog
 from emdp.checks import check_period
 from emdp.errors import EmdpError, RefusedError, ReportError, SqlError, UsageError, underlined
 from emdp.expressions.names import Names
 from emdp.privacy import Guarantee, convert, converts_to
 from emdp.privacy.rounding import as_decimal, float_up
-from emdp.reports.definition import Entry, Problem, Report
+from emdp.reports.definition import Entry, Problem, Report, load_report
 from emdp.reports.levels import divide_rest, smallest_level
 from emdp.sql import stated_level, tables_named, with_level
 from emdp.statements import Planned, plan_request
 
-__all__ = ["CheckedEntry", "CheckedReport", "check_report"]
+__all__ = ["CheckedEntry", "CheckedReport", "check_definition", "check_report"]
 
 PROBE = 1.0
 """Level with which a statement is read whose own is not settled yet."""
@@ -68,6 +70,47 @@ class CheckedReport:
     table: str
     entries: tuple[CheckedEntry, ...]
     budget: Guarantee | None
+
+
+def check_definition(
+    path: str | os.PathLike[str], *, catalog: str | os.PathLike[str] | None = None, period: str | None = None
+) -> tuple[CheckedReport, Catalog]:
+    """Read a definition and check it as a whole, against the catalog that it names.
+
+    Parameters
+    ----------
+    path, catalog, period
+        As for :func:`emdp.reports.definition.load_report`.
+
+    Returns
+    -------
+    (CheckedReport, Catalog)
+
+    Raises
+    ------
+    ReportError
+        With every problem of the file and of its statements at once, by line.
+    """
+    try:
+        report = load_report(path, catalog=catalog, period=period)
+    except ReportError as error:
+        problems = sorted([*error.problems, *_further(error.sound)], key=lambda problem: problem.line)
+        raise ReportError(problems) from None
+    loaded = load_catalog(report.catalog)
+    return check_report(report, loaded), loaded
+
+
+def _further(sound: object) -> tuple[Any, ...]:
+    """Return what is wrong with the rest of a definition that has problems."""
+    if not isinstance(sound, Report):
+        return ()
+    try:
+        check_report(sound, load_catalog(sound.catalog))
+    except ReportError as error:
+        return error.problems
+    except EmdpError:
+        return ()  # the catalog's own problem shows when the definition is mended
+    return ()
 
 
 def check_report(report: Report, catalog: Catalog, *, period: str | None = None) -> CheckedReport:

@@ -256,13 +256,19 @@ class _Reader:
             )
         budget = self.budget(values.pop("budget", None))
         entries = self.entries()
+        lines = {key: line_of(self.places, key) for key in self.data}
+        named = catalog if catalog is not None else values.get("catalog")
+        own = Path(catalog) if catalog is not None else self.path.parent / str(named)
+        chosen = {"title": "", **values, "catalog": own}
+        chosen["period"] = period if period is not None else values.get("period")
+        report = Report(path=self.path, entries=entries, budget=budget, lines=lines, **chosen)
         if self.problems:
             by_line: list[Problem] = sorted(self.problems, key=lambda problem: problem.line)
-            raise ReportError(by_line)
-        lines = {key: line_of(self.places, key) for key in self.data}
-        own = Path(catalog) if catalog is not None else self.path.parent / values["catalog"]
-        chosen = values | {"catalog": own, "period": period if period is not None else values.get("period")}
-        return Report(path=self.path, entries=entries, budget=budget, lines=lines, **chosen)
+            # Without its budget or catalog nothing more can be said of the entries.
+            asked = tuple(entry for entry in entries if entry.query.strip())
+            is_usable = named is not None and asked and (budget is None) == ("budget" not in self.data)
+            raise ReportError(by_line, sound=replace(report, entries=asked) if is_usable else None)
+        return report
 
     def section(
         self, data: Mapping[str, Any], allowed: Mapping[str, str], name: str, *path: str | int

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from emdp.catalog import load_catalog
-from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.errors import BudgetExceededError, LedgerError, ReportError, UsageError
 from emdp.ledger import read_ledger
 from emdp.privacy import EmdDP
 from emdp.reports import run as run_module
-from emdp.reports.checking import check_report
+from emdp.reports.checking import check_definition, check_report
 from emdp.reports.definition import load_report
 from emdp.reports.lock import run_lock
 from emdp.reports.run import forget_old, period_spending, run_report
@@ -225,6 +225,20 @@ def test_what_is_older_than_its_retention_is_forgotten_and_paid_anew(folder: Pat
         assert forget_old(session.ledger, report, now=datetime.now(UTC) + timedelta(days=31)) == 3
     assert len(entries(folder, "answer")) == 3
     assert not any(outcome.is_reused for outcome in run().outcomes)
+
+
+def test_what_is_wrong_with_keys_and_with_statements_is_said_at_once(folder: Path) -> None:
+    text = (folder / "visits.toml").read_text().replace("retention = 30", "retention = 0\ncolour = 1")
+    text = text.replace("AVG(x * x)", "AVG(FLOOR(x))").replace(
+        "MEDIAN(x) AS m FROM visits", "MEDIAN(x) AS m FROM vists"
+    )
+    (folder / "visits.toml").write_text(f'{text}[[entry]]\ntitle = "None"\n')
+    with pytest.raises(ReportError) as caught:
+        check_definition(folder / "visits.toml")
+    said = [str(problem) for problem in caught.value.problems]
+    assert [int(line.split("visits.toml:")[1].split(":")[0]) for line in said] == [6, 7, 13, 16, 17]
+    for part, line in zip(("retention", "colour", "vists", "FLOOR", "query"), said, strict=True):
+        assert part in line
 
 
 def test_progress_tells_every_entry_before_it_runs(run: Any) -> None:
