@@ -10,7 +10,8 @@ import pytest
 
 import emdp
 from emdp.answers.stored import StoredAnswer
-from emdp.errors import BudgetExceededError, LedgerError
+from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.session import Releasing
 from emdp.statements import plan_request
 from emdp.store import Store
 
@@ -154,3 +155,21 @@ def test_a_damaged_stored_answer_is_seen(opened: Any) -> None:
     (kept,) = ask(session, MEAN)
     with pytest.raises(LedgerError, match="stored answer cannot be read"):
         StoredAnswer.from_text("{}", kept.stored.payload, kept.answer.receipt, "")
+
+
+def test_data_that_change_while_they_are_read_show_nothing(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened()
+    real = Releasing.answer
+
+    def answer(self: Releasing, *arguments: Any) -> Any:
+        made = real(self, *arguments)
+        pl.DataFrame({**ROWS, "x": [0.2, 0.5, 0.9, 0.2]}).write_parquet(tmp_path / "visits.parquet")
+        return made
+
+    monkeypatch.setattr(Releasing, "answer", answer)
+    with pytest.raises(UsageError, match="changed while they were read"):
+        ask(session, MEAN)
+    assert session.ledger.entries(kind="answer") == ()
+    assert session.spent().alpha == 1.0

@@ -48,7 +48,8 @@ def run(
         return
     folder = Path(out if out is not None else _folder_name(checked))
     _check_folder(folder, checked, loaded)
-    _make(checked, loaded, folder, fresh=fresh, wait=wait)
+    with _made(folder):
+        _make(checked, loaded, folder, fresh=fresh, wait=wait)
 
 
 def _make(checked: "CheckedReport", catalog: "Catalog", folder: Path, *, fresh: bool, wait: float) -> None:
@@ -140,6 +141,22 @@ def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") ->
         raise UsageError(
             f"--out {str(folder)!r} has, or would add, files that the catalog names; pass a folder of its own."
         )
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder before anything is paid for what shall lie in it, and take it back if nothing comes to."""
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {str(folder)!r} cannot be made ({error.strerror}); pass another folder.") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if is_new and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 @contextmanager

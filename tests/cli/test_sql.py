@@ -195,3 +195,13 @@ def test_a_user_column_partitions_users(capsys: pytest.CaptureFixture[str]) -> N
     assert status == 0
     assert [row["plan"] for row in json.loads(Path("plans.json").read_text())["rows"]] == ["free", "pro"]
     assert "remaining alpha = 15.0" in err
+
+
+def test_a_picture_is_an_svg_file_and_nothing_else(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    status, _, err = run(capsys, "query", KM, "--plot", "km.png")
+    assert (status, "ends in .svg" in err) == (2, True)
+    assert not (place / "city.ledger").exists()
+    status, _, err = run(capsys, "query", f"{KM};{KM}", "--plot", "km.svg")
+    assert status == 0
+    assert err.count("\nspent ") + err.startswith("spent ") == 1
+    assert Path("km-1.svg").read_text().startswith("<?xml") or Path("km-1.svg").read_text().startswith("<svg")
