@@ -5,8 +5,9 @@ DISTANCE and the like, as formulas; all names, conditions, CASEs, joins and sub-
 """
 
 import datetime
+import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,8 +17,16 @@ import numpy as np
 import polars as pl
 
 import emdp
+from emdp.errors import EmdpError
+from emdp.estimators import Plan
+from emdp.expressions.names import Names
+from emdp.statements import plan_request
 from emdp.tables import Table
 from emdp.tables.source import quote_name
+
+HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1)"
+SEED = "EMDP_FUZZ_SEED"
+"""The seed of a run is drawn anew; this one repeats it."""
 
 BOX = (40.48, -74.26, 40.92, -73.70)
 KINDS = ["cafe", "bar", "it's", "Größe", "park"]
@@ -203,3 +212,31 @@ class Oracle:
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(text).fetchall()
+
+
+@cache
+def names() -> Names:
+    return table().names(PUBLIC)
+
+
+def seeded(check: Callable[[random.Random], None]) -> None:
+    """Run a check, and name its seed if it fails."""
+    seed = int(os.environ.get(SEED, random.SystemRandom().randrange(2**32)))
+    try:
+        check(random.Random(seed))
+    except BaseException as error:
+        error.add_note(f"run again with {SEED}={seed}")
+        raise
+
+
+def planned(text: str) -> Plan | None:
+    """Return the plan of a statement, None where it is refused."""
+    try:
+        (one,) = plan_request(text, names())
+    except EmdpError:
+        return None
+    return one.plan
+
+
+def is_constant(plan: Plan) -> bool:
+    return all(mechanism.is_exact for mechanism in plan.mechanisms)

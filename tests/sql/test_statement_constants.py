@@ -1,13 +1,6 @@
-"""Attempts to make SQL mean something else, cost too little, say the wrong thing or reach the engine as text.
+"""No pair of items, near ones among them, moves what is released by more than its plan says."""
 
-Whole statements are compared with DuckDB (``sql_oracle.py``); every mutant of one that is accepted must mean to DuckDB
-what it means here; no pair of items, near ones and those of other categories among them, moves what is released by more
-than the plan says; what engines see is recorded. The seed of a run is drawn anew: set ``EMDP_FUZZ_SEED`` to repeat one.
-"""
-
-import os
 import random
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -16,59 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 import sql_oracle as oracle
+from sql_oracle import HEADER, planned, seeded
 from sql_writer import Writer
 
-from emdp.errors import EmdpError
 from emdp.estimators import Plan
 from emdp.expressions.cells import cell_values
 from emdp.expressions.evaluate import evaluate
-from emdp.expressions.names import Names
 from emdp.privacy import EmdDP
-from emdp.statements import plan_request
-
-HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1)"
-SEED = "EMDP_FUZZ_SEED"
 
 SPACE = oracle.SPACE
 
-
-@cache
-def names() -> Names:
-    return oracle.table().names(oracle.PUBLIC)  # type: ignore[no-any-return]
-
-
-@pytest.fixture(scope="module")
-def theirs() -> Iterator[Any]:
-    """DuckDB with the same tables."""
-    connection = oracle.engine()
-    yield oracle.Oracle(connection)
-    connection.close()
-
-
-def seeded(check: Callable[[random.Random], None]) -> None:
-    """Run a check, and name its seed if it fails."""
-    seed = int(os.environ.get(SEED, random.SystemRandom().randrange(2**32)))
-    try:
-        check(random.Random(seed))
-    except BaseException as error:
-        error.add_note(f"run again with {SEED}={seed}")
-        raise
-
-
-def planned(text: str) -> Plan | None:
-    """Return the plan of a statement, None where it is refused."""
-    try:
-        (one,) = plan_request(text, names())
-    except EmdpError:
-        return None
-    return one.plan
-
-
-def is_constant(plan: Plan) -> bool:
-    return all(mechanism.is_exact for mechanism in plan.mechanisms)
-
-
-# Constants -----------------------------------------------------------------------------------------------------------
 
 RANGES = {"lat": oracle.BOX[::2], "lon": oracle.BOX[1::2], "price": (0, 100), 'odd "c".d': (-2, 3), "Größe": (1, 4)}
 HEADERS = (

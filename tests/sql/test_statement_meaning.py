@@ -1,14 +1,8 @@
-"""Attempts to make SQL mean something else, cost too little, say the wrong thing or reach the engine as text.
+"""Whole statements mean what DuckDB makes of them, and so do mutants that are accepted (``sql_oracle.py``)."""
 
-Whole statements are compared with DuckDB (``sql_oracle.py``); every mutant of one that is accepted must mean to DuckDB
-what it means here; no pair of items, near ones and those of other categories among them, moves what is released by more
-than the plan says; what engines see is recorded. The seed of a run is drawn anew: set ``EMDP_FUZZ_SEED`` to repeat one.
-"""
-
-import os
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -19,25 +13,17 @@ import duckdb
 import polars as pl
 import pytest
 import sql_oracle as oracle
+from sql_oracle import HEADER, is_constant, names, planned, seeded
 from sql_writer import Writer
 
 import emdp
-from emdp.errors import EmdpError, SqlError
+from emdp.errors import SqlError
 from emdp.estimators import Plan
 from emdp.expressions.cells import user_statistic
-from emdp.expressions.names import Names
 from emdp.sql.dialect import tokenise
 from emdp.statements import plan_request
 
-HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1)"
-SEED = "EMDP_FUZZ_SEED"
-
 SPACE = oracle.SPACE
-
-
-@cache
-def names() -> Names:
-    return oracle.table().names(oracle.PUBLIC)  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")
@@ -46,29 +32,6 @@ def theirs() -> Iterator[Any]:
     connection = oracle.engine()
     yield oracle.Oracle(connection)
     connection.close()
-
-
-def seeded(check: Callable[[random.Random], None]) -> None:
-    """Run a check, and name its seed if it fails."""
-    seed = int(os.environ.get(SEED, random.SystemRandom().randrange(2**32)))
-    try:
-        check(random.Random(seed))
-    except BaseException as error:
-        error.add_note(f"run again with {SEED}={seed}")
-        raise
-
-
-def planned(text: str) -> Plan | None:
-    """Return the plan of a statement, None where it is refused."""
-    try:
-        (one,) = plan_request(text, names())
-    except EmdpError:
-        return None
-    return one.plan
-
-
-def is_constant(plan: Plan) -> bool:
-    return all(mechanism.is_exact for mechanism in plan.mechanisms)
 
 
 # What a statement means ----------------------------------------------------------------------------------------------
