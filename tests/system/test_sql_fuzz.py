@@ -400,7 +400,7 @@ def test_the_check_of_refusals_sees_what_it_is_for() -> None:
         refusal("x is wrong", remedy=" "),
         refusal("x is wrong", end=9),
         refusal("x is wrong", end=0),
-        refusal("x" * LONGEST),
+        refusal("x " * LONGEST),
     ]
     for fault in faults:
         with pytest.raises(AssertionError):
