@@ -6,9 +6,8 @@ from emdp.errors import SqlError, UsageError
 from emdp.estimators import Plan, plan_query
 from emdp.expressions.names import Names
 from emdp.expressions.resolution import Query, describe, resolve_query
-from emdp.privacy import EmdDP, Guarantee, UserDP
 
-__all__ = ["Planned", "plan_request", "request_kind"]
+__all__ = ["Planned", "plan_request"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +66,3 @@ def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
             ) from None
         planned.append(Planned(statement.text, plan))
     return tuple(planned)
-
-
-def request_kind(plan: Plan) -> Guarantee:
-    """Return the kind of guarantee that a plan is stated in, with level 0."""
-    return UserDP(0.0) if isinstance(plan.guarantee, UserDP) else EmdDP(0.0)

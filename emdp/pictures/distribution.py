@@ -8,10 +8,7 @@ from emdp.pictures.scale import Scale, covering
 from emdp.pictures.style import INK, MARK, MUTED, NO_VALUE
 from emdp.pictures.svg import Panel
 
-__all__ = ["Y_TITLE", "distribution_panel"]
-
-Y_TITLE = "q: share at or below"
-"""What the upright axis shows."""
+__all__ = ["distribution_panel"]
 
 MOST_POINTS = 20
 """Beyond so many levels the line and its band stand alone."""
