@@ -68,6 +68,9 @@ _BLOCK = 2**17
 _FLOAT_REACH, _FLOAT_MARGIN = 2.0**12, 2.0**-30
 # Largest ||z||_2/scale that float64 decides, and the relative gap it needs: see the module's text.
 
+_SPARE_BITS = 2**16
+# Bits beyond those of U up to which exp(-g) is worked out.
+
 _PANELS, _NODES = 24, 64
 # Panels of (0, pi/2] that halve towards 0, and Gauss-Legendre nodes in each: the marginal's tail to 1e-11.
 
@@ -257,7 +260,7 @@ def _is_below_exp(bits: int, count: int, point: tuple[int, ...], scale: float, w
 
 
 def _exp_bounds(point: tuple[int, ...], scale: float, wide: float, count: int) -> tuple[Fraction, Fraction]:
-    """Return rationals around ``exp(-g(point))``, relatively closer than ``2^-count``.
+    """Return rationals around ``exp(-g(point))``, relatively closer than ``2^-count``, or than that to 0.
 
     With ``eta = 10^(1 - digits)`` every decimal operation below, ``sqrt`` and ``exp`` included, is
     correctly rounded, so its relative error is at most ``eta/2``; integers and floats enter exactly. Then
@@ -270,7 +273,11 @@ def _exp_bounds(point: tuple[int, ...], scale: float, wide: float, count: int) -
     context = Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX)
     reach = context.divide(context.sqrt(Decimal(square)), Decimal(scale))
     total = context.divide(Decimal(sum(abs(z) for z in point)), Decimal(wide))
-    value = Fraction(context.exp(context.subtract(total, reach)))
+    exponent = context.subtract(total, reach)
+    if exponent < -(count + _SPARE_BITS):
+        # Its fraction may have more digits than memory: exp(-g) < 2^-(count + _SPARE_BITS) decides all but bits of 0.
+        return Fraction(0), Fraction(1, 2 ** (count + _SPARE_BITS))
+    value = Fraction(context.exp(exponent))
     error = 3 * (Fraction(reach) + 2) / Fraction(10) ** (digits - 1)
     return value * (1 - error), value * (1 + error)
 

@@ -3,8 +3,11 @@
 Outside the test switch the integers of noise are drawn by opendp (:mod:`emdp.noise.integers`), whose bytes come
 from OpenSSL's private generator, seeded by the operating system; they do not pass through this file. The bits that
 accept or refuse a K-norm proposal (:mod:`emdp.noise.k_norm`) are :func:`random_bytes`, from the operating system.
-:mod:`emdp.testing` alone replaces both, by entering :func:`seeded_source`; whatever is drawn inside is reproducible
-and therefore not private.
+Bulk draws (binomials, multinomials, choices) use :func:`random_words`: OpenSSL's generator as well, a stream cipher
+(AES-256 in counter mode, NIST SP 800-90A) keyed by the operating system, keyed anew after a fork, and one for each
+thread. It gives a word in 1.2 ns, the operating system's own generator in 20.
+:mod:`emdp.testing` alone replaces all of them, by entering :func:`seeded_source`; whatever is drawn inside is
+reproducible and therefore not private.
 """
 
 import os
@@ -13,8 +16,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["is_seeded", "random_bytes", "seeded_generator", "seeded_source"]
+__all__ = ["is_seeded", "random_bytes", "random_words", "seeded_generator", "seeded_source"]
+
+_WORDS_AT_ONCE = 2**17
+# Asked of OpenSSL in one call: 1 MiB, far below its limit of 2^31 - 1 bytes.
 
 _seeded: ContextVar[np.random.Generator | None] = ContextVar("emdp_seeded_source", default=None)
 
@@ -27,6 +34,36 @@ def random_bytes(count: int) -> bytes:
     """
     generator = _seeded.get()
     return os.urandom(count) if generator is None else generator.bytes(count)
+
+
+def random_words(count: int) -> npt.NDArray[np.uint64]:
+    """Return ``count`` independent uniform 64-bit words, for bulk draws; reproducible inside the test switch.
+
+    Parameters
+    ----------
+    count : int
+        How many, at least 0.
+
+    Returns
+    -------
+    ndarray of uint64, shape (count,)
+        A new array, which the caller may overwrite.
+
+    >>> random_words(3).dtype, random_words(0).size
+    (dtype('uint64'), 0)
+    """
+    generator = _seeded.get()
+    if generator is not None:
+        words: npt.NDArray[np.uint64] = generator.bit_generator.random_raw(count)
+        return words
+    # Lazy: ssl takes 15 ms to import.
+    from ssl import RAND_bytes
+
+    words = np.empty(count, dtype=np.uint64)
+    for start in range(0, count, _WORDS_AT_ONCE):
+        part = words[start : start + _WORDS_AT_ONCE]
+        part[:] = np.frombuffer(RAND_bytes(8 * part.size), dtype=np.uint64)
+    return words
 
 
 def is_seeded() -> bool:

@@ -71,15 +71,22 @@ class TestProposals:
         assert abs(kept - 20_000 * chance) < 6 * math.sqrt(20_000 * chance * (1 - chance))
 
 
+def exact_chance(point: tuple[int, ...], scale: float, wide: float) -> Fraction:
+    """The chance to 200 digits, of points whose fraction fits into memory."""
+    with localcontext() as context:
+        context.prec = 200
+        power = exponent(point, scale, wide)
+        assume(power > -k_norm._SPARE_BITS)
+        return Fraction(power.exp())
+
+
 class TestExactAcceptance:
     @given(points, scales, st.integers(0, 400))
     @settings(deadline=None, max_examples=150)
     def test_bounds_hold_and_are_close(self, point: tuple[int, ...], scale: float, count: int) -> None:
         wide = k_norm._proposal_scale(scale, len(point))
         low, high = k_norm._exp_bounds(point, scale, wide, count)
-        with localcontext() as context:
-            context.prec = 200
-            chance = Fraction(exponent(point, scale, wide).exp())
+        chance = exact_chance(point, scale, wide)
         assert low <= chance <= high
         assert high - low <= chance * Fraction(1, 2**count)
 
@@ -87,9 +94,7 @@ class TestExactAcceptance:
     @settings(deadline=None, max_examples=150)
     def test_float_and_exact_decisions_agree(self, point: tuple[int, ...], scale: float, bits: int) -> None:
         wide = k_norm._proposal_scale(scale, len(point))
-        with localcontext() as context:
-            context.prec = 200
-            chance = Fraction(exponent(point, scale, wide).exp()) * 2**64
+        chance = exact_chance(point, scale, wide) * 2**64
         assume(not bits < chance < bits + 1)  # 64 bits do not decide it
         expected = bits < chance
         assert k_norm._is_below_exp(bits, 64, point, scale, wide) is expected
@@ -101,14 +106,24 @@ class TestExactAcceptance:
     @settings(deadline=None, max_examples=100)
     def test_close_decisions_are_right(self, point: tuple[int, ...], scale: float, offset: int) -> None:
         wide = k_norm._proposal_scale(scale, len(point))
-        with localcontext() as context:
-            context.prec = 200
-            chance = Fraction(exponent(point, scale, wide).exp())
+        chance = exact_chance(point, scale, wide)
+        # Where the chance is 1, bits that are all 1 for ever would never be below it.
+        assume(chance < 1)
         bits = math.floor(chance * 2**64) + offset
         assume(0 <= bits < 2**64)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(k_norm, "random_bytes", lambda count: bits.to_bytes(8, "little"))
             assert bool(k_norm._accept([point], scale, wide)[0]) is (offset < 0)
+
+    def test_the_farthest_points_are_decided_at_once(self) -> None:
+        point, scale = (2**62, 1), 0.5
+        wide = k_norm._proposal_scale(scale, 2)
+        assert k_norm._exp_bounds(point, scale, wide, 64) == (0, Fraction(1, 2 ** (64 + k_norm._SPARE_BITS)))
+        assert k_norm._is_below_exp(1, 64, point, scale, wide) is False
+        # Bits of 0 alone say nothing yet, and more of them are asked for.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(k_norm, "random_bytes", lambda count: bytes(count - 1) + b"\x01")
+            assert k_norm._is_below_exp(0, 64, point, scale, wide) is False
 
     def test_all_decisions_by_the_exact_route_give_the_same_draws(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def draws() -> list[tuple[int, ...]]:
