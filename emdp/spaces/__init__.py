@@ -7,7 +7,9 @@ from emdp.spaces.cycle import Cycle
 from emdp.spaces.distances import Distances
 from emdp.spaces.embedding import Embedding, Words
 from emdp.spaces.geo import Geo
+from emdp.spaces.grid import Grid
 from emdp.spaces.interval import Interval
+from emdp.spaces.items import count_items, finite_items, item_codes
 from emdp.spaces.part import Weighted
 from emdp.spaces.product import Product
 from emdp.spaces.serial import from_json
@@ -23,6 +25,7 @@ __all__ = [
     "Floats",
     "FunctionBounds",
     "Geo",
+    "Grid",
     "Interval",
     "Mask",
     "OnInvalid",
@@ -31,5 +34,8 @@ __all__ = [
     "Vector",
     "Weighted",
     "Words",
+    "count_items",
+    "finite_items",
     "from_json",
+    "item_codes",
 ]

@@ -12,6 +12,7 @@ from emdp.spaces.distances import Distances
 from emdp.spaces.embedding import Embedding, Words
 from emdp.spaces.geo import Geo
 from emdp.spaces.given import check_plain, shown
+from emdp.spaces.grid import Grid
 from emdp.spaces.interval import Interval
 from emdp.spaces.part import Part, Weighted
 from emdp.spaces.product import Product
@@ -25,6 +26,7 @@ KINDS: Mapping[str, tuple[Callable[..., Part], str, str]] = {
     "cycle": (Cycle, "col period", "diameter unit on_invalid neutral"),
     "geo": (Geo, "lat lon box", "unit diameter on_invalid neutral"),
     "vector": (Vector, "columns", "box radius diameter unit on_invalid neutral"),
+    "grid": (Grid, "inner shape", "diameter"),
     "categories": (Categories, "col values", "on_invalid neutral"),
     "clusters": (Clusters, "col cluster_of within", "on_invalid neutral"),
     "distances": (Distances, "col values matrix", "diameter unit on_invalid neutral"),
@@ -71,6 +73,8 @@ def from_json(data: object) -> Space:
     vectors = arguments.get("vectors")
     if isinstance(vectors, Mapping):
         arguments["vectors"] = from_inline(vectors)
+    if kind == Grid.kind:
+        arguments["inner"] = from_json(arguments["inner"])
     return build(**arguments)
 
 

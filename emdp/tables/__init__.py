@@ -1,6 +1,7 @@
 """Private tables, and the engines that compute exact statistics of them: one engine a file."""
 
 from emdp.tables.duckdb import aggregate, check_aggregation, check_engine, check_statement, mean_of_user_means
+from emdp.tables.item_reads import bag_blocks, check_items, item_counts, point_blocks, user_means
 from emdp.tables.public import read_public
 from emdp.tables.table import Table, UserList, read
 
@@ -8,10 +9,15 @@ __all__ = [
     "Table",
     "UserList",
     "aggregate",
+    "bag_blocks",
     "check_aggregation",
     "check_engine",
+    "check_items",
     "check_statement",
+    "item_counts",
     "mean_of_user_means",
+    "point_blocks",
     "read",
     "read_public",
+    "user_means",
 ]

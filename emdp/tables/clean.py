@@ -3,13 +3,17 @@
 The same rules as ``Space.encode`` in numpy; ``tests/tables`` compares the two on every kind of bad value. Comparisons
 with NULL or NaN are never true, so a plain range test already says "invalid" for both (DuckDB orders NaN above
 every number).
+
+A cell of a ``Grid`` is found from the numbers after the rule of the space inside it, by the operations of
+:class:`emdp.spaces.grid.GridAxis` in their order, so that engine and numpy agree bit for bit.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
 
 from emdp.errors import InternalError
-from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+from emdp.spaces import Cycle, Geo, Grid, Interval, Space, Vector
+from emdp.spaces.grid import GridAxis
 from emdp.spaces.rounding import UNIT_ROUNDOFF
 from emdp.tables import fragments as sql
 from emdp.tables.fragments import Sql
@@ -26,10 +30,12 @@ def first_facts(part: Space, raw: Mapping[str, Sql]) -> dict[str, Sql]:
     Parameters
     ----------
     part : Space
-        An ``Interval``, ``Cycle``, ``Geo`` or ``Vector``.
+        An ``Interval``, ``Cycle``, ``Geo`` or ``Vector``, or a ``Grid`` over one.
     raw : mapping of str to Sql
         Each of the part's columns as a DOUBLE expression.
     """
+    if isinstance(part, Grid):
+        return first_facts(part.inner, raw)
     facts = {"valid": _valid(part, raw)}
     if part.on_invalid == "clamp":
         facts["missing"] = sql.either(_missing(value) for value in raw.values())
@@ -51,8 +57,11 @@ def second_facts(part: Space, raw: Mapping[str, Sql], facts: Facts) -> dict[str,
 def clean_columns(part: Space, raw: Mapping[str, Sql], facts: Facts) -> dict[str, Sql]:
     """Return a part's columns after its rule.
 
-    A valid row passes through the first branch of a CASE, and the rule is computed for the others alone.
+    A valid row passes through the first branch of a CASE, and the rule is computed for the others alone. A ``Grid`` has
+    one column, the number of the cell as a DOUBLE, under the name of its first one.
     """
+    if isinstance(part, Grid):
+        return {part.columns[0]: _cell(part, raw, facts)}
     valid = facts["valid"]
     neutral = dict(zip(part.columns, map(sql.number, part.neutral_item[0].tolist()), strict=True))
     if part.on_invalid != "clamp":
@@ -62,6 +71,34 @@ def clean_columns(part: Space, raw: Mapping[str, Sql], facts: Facts) -> dict[str
     clamped = _clamped(part, raw, facts)
     branches = {name: [(valid, raw[name]), (facts["missing"], neutral[name])] for name in part.columns}
     return {name: sql.case(branches[name], clamped[name]) for name in part.columns}
+
+
+def _cell(part: Grid, raw: Mapping[str, Sql], facts: Facts) -> Sql:
+    neutral = sql.number(part.neutral_code)
+    inner = part.inner
+    columns = [raw[name] for name in inner.columns]
+    # Nearly every row is below the last edge of each axis, where no minimum is needed: DuckDB takes one slowly.
+    below = _within([(value, axis.low, axis.top) for value, axis in zip(columns, part.axes, strict=True)])
+    branches = [(below, _cell_number(part, columns, is_below=True)), (facts["valid"], _cell_number(part, columns))]
+    if part.on_invalid != "clamp":
+        return sql.case(branches, neutral)
+    clamped = _clamped(inner, raw, facts)
+    moved = _cell_number(part, [clamped[name] for name in inner.columns])
+    return sql.case([*branches, (facts["missing"], neutral)], moved)
+
+
+def _cell_number(part: Grid, values: Sequence[Sql], *, is_below: bool = False) -> Sql:
+    terms = []
+    for value, axis, stride in zip(values, part.axes, part.strides, strict=True):
+        cell = _axis_cell(value, axis, is_below=is_below)
+        terms.append(cell if stride == 1 else sql.multiply(cell, sql.number(stride)))
+    return sql.total(terms)
+
+
+def _axis_cell(value: Sql, axis: GridAxis, *, is_below: bool) -> Sql:
+    place = sql.multiply(sql.subtract(value, sql.number(axis.low)), sql.number(axis.scale))
+    cell = sql.call("FLOOR", place)
+    return cell if is_below else sql.call("LEAST", cell, sql.number(axis.count - 1))
 
 
 def _valid(part: Space, raw: Mapping[str, Sql]) -> Sql:

@@ -1,9 +1,10 @@
 """Expressions over a table's items as SQL: which rows to read, which public tables to join, what to compute.
 
 Two layers. The inner one has one row an item and names of our own only: the user, each continuous part's columns
-after its ``on_invalid`` rule, each finite part's label as text. The outer one computes every expression once, on
-those columns. A finite part is joined to a public table of its labels that holds every leaf's value, computed by the
-numpy reference; a row that finds no label takes the neutral item's values.
+after its ``on_invalid`` rule, each finite part's label as text, each grid's cell as a number. The outer one computes
+every expression once, on those columns. A finite part is joined to a public table of its labels that holds every leaf's
+value, computed by the numpy reference; a row that finds no label takes the neutral item's values. So is a grid, to a
+table of its cells.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from emdp.expressions.categories import Case
 from emdp.expressions.leaves import Leaf
 from emdp.expressions.nodes import Column
 from emdp.expressions.resolve import part_of_columns
-from emdp.spaces import Space, Words
+from emdp.spaces import Grid, Space, Words
 from emdp.spaces.base import Floats
 from emdp.tables import fragments as sql
 from emdp.tables.clean import clean_columns, first_facts, second_facts
@@ -32,6 +33,7 @@ from emdp.tables.table import Table
 __all__ = [
     "USER",
     "CompiledItems",
+    "clean_names",
     "compile_items",
     "item_rows",
     "label_text",
@@ -92,7 +94,7 @@ def compile_items(table: Table, expressions: Sequence[Expression]) -> CompiledIt
     known: dict[Expression, Sql] = {}
     for index, own in by_part.items():
         part = space.parts[index]
-        if part.labels is None:
+        if part.labels is None and not isinstance(part, Grid):
             columns = {name: sql.column(name_in_items(index, name, part)) for name in part.columns}
             known.update((leaf, leaf_formula(leaf, space, columns)) for leaf in own)
             continue
@@ -129,13 +131,23 @@ def item_rows(table: Table, parts: Sequence[int], *, flags: bool = False) -> exp
     return _cleaned_rows(rows, list(columns), table.space, continuous, flags) if continuous else rows
 
 
+def clean_names(part: Space) -> tuple[str, ...]:
+    """Return those of a part's columns that the inner layer has: all, but for a grid, whose cell is under the first.
+
+    >>> from emdp.spaces import Geo
+    >>> clean_names(Grid(Geo("lat", "lon", (40, -75, 41, -73)), (8, 8)))
+    ('lat',)
+    """
+    return part.columns[: part.width]
+
+
 def name_in_items(index: int, column: str, part: Space) -> str:
     """Return the inner layer's name of a part's column, which no name of the table can clash with."""
     return f"part_{index}_{part.columns.index(column)}"
 
 
 def lookup_join(index: int) -> exp.Join:
-    """Return the left join of a finite part's public table, named ``lookup_<part>``, by its label."""
+    """Return the left join of a finite part's public table, named ``lookup_<part>``, by its label or cell."""
     name = f"lookup_{index}"
     condition = exp.EQ(this=sql.column(f"part_{index}_0"), expression=sql.column("label", name))
     return exp.Join(this=exp.to_table(name), side="LEFT", on=condition)
@@ -155,10 +167,10 @@ def _cleaned_rows(
 ) -> exp.Select:
     kept = list(names)
     inline = {index: first_facts(space.parts[index], raw) for index, raw in continuous.items()}
-    rows, known = _with_facts(rows, kept, {index: _shared(own, continuous[index]) for index, own in inline.items()})
+    rows, known = _with_facts(rows, kept, _all_shared(space, continuous, inline))
     facts = {index: {**inline[index], **known[index]} for index in continuous}
     inline = {index: second_facts(space.parts[index], raw, facts[index]) for index, raw in continuous.items()}
-    rows, known = _with_facts(rows, kept, {index: _shared(own, continuous[index]) for index, own in inline.items()})
+    rows, known = _with_facts(rows, kept, _all_shared(space, continuous, inline))
     final = {name: sql.column(name) for name in names if not name.startswith("raw_")}
     for index, raw in continuous.items():
         part, own = space.parts[index], {**facts[index], **inline[index], **known[index]}
@@ -169,12 +181,21 @@ def _cleaned_rows(
     return sql.select(final, rows.subquery("facts", copy=False))
 
 
-def _shared(facts: Mapping[str, Sql], columns: Mapping[str, Sql]) -> dict[str, Sql]:
+def _all_shared(
+    space: Space, columns: Mapping[int, Mapping[str, Sql]], facts: Mapping[int, Mapping[str, Sql]]
+) -> dict[int, dict[str, Sql]]:
+    return {index: _shared(space.parts[index], own, columns[index]) for index, own in facts.items()}
+
+
+def _shared(part: Space, facts: Mapping[str, Sql], columns: Mapping[str, Sql]) -> dict[str, Sql]:
     """Return the facts to compute once a row: validity always, and all of them where many columns would repeat them.
 
-    The others are needed for invalid rows alone, and where columns are few they are written out where needed.
+    The others are needed for invalid rows alone, and where columns are few they are written out where needed; so is the
+    validity of a grid's records, which the cell itself asks of few rows.
     """
-    return {name: fact for name, fact in facts.items() if name == "valid" or len(columns) > MOST_INLINE}
+    if len(columns) > MOST_INLINE:
+        return dict(facts)
+    return {name: fact for name, fact in facts.items() if name == "valid" and not isinstance(part, Grid)}
 
 
 def _with_facts(
@@ -232,10 +253,15 @@ def _part_index(leaf: Leaf | Column, space: Space) -> int:
 
 
 def _lookup(part: Space, leaves: Sequence[Expression]) -> tuple[pl.DataFrame, list[float]]:
-    labels = part.labels or ()
-    items = np.arange(len(labels), dtype=np.float64)[:, None]
     neutral = part.neutral_item
-    data: dict[str, Any] = {"label": [label_text(label) for label in labels]}
+    data: dict[str, Any]
+    if isinstance(part, Grid):
+        items = part.all_items
+        data = {"label": items[:, 0]}
+    else:
+        labels = part.labels or ()
+        items = np.arange(len(labels), dtype=np.float64)[:, None]
+        data = {"label": [label_text(label) for label in labels]}
     neutral_values = []
     for position, leaf in enumerate(leaves):
         data[f"value_{position}"] = _label_values(leaf, part, items)

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -27,13 +27,16 @@ from emdp.tables.rows import BREACH, bag_statement, rules_statement
 from emdp.tables.table import Table
 
 __all__ = [
+    "DIALECT",
     "aggregate",
     "check_aggregation",
     "check_engine",
+    "check_on_no_rows",
     "check_rules",
     "check_statement",
     "fetch_bag",
     "fetch_public",
+    "hidden_errors",
     "mean_of_user_means",
 ]
 
@@ -41,6 +44,9 @@ DIALECT = "duckdb"
 
 INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while a statement runs: a plain RuntimeError with this text."""
+
+OUT_OF_MEMORY = "Out of Memory"
+"""What DuckDB's error says then, where Arrow has wrapped it."""
 
 MOST_STATEMENTS = 32
 """Compiled statements that are remembered of a table: they hold public facts alone."""
@@ -61,6 +67,14 @@ RULES = {
     "unusable": "has items that stay unusable after their rule, which is a bug in emdp; please report it",
 }
 """For each column of the rules statement what a count above zero means, and the remedy."""
+
+
+class Statement(Protocol):
+    """A checked statement."""
+
+    @property
+    def lookups(self) -> Mapping[str, pl.DataFrame]:
+        """Public tables that it joins."""
 
 
 def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Statistic:
@@ -108,7 +122,7 @@ def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
     UsageError
         If the engine cannot compute the expressions at all.
     """
-    _try(table, lambda: _compiled(table, tuple(expressions)))
+    check_on_no_rows(table, lambda: _compiled(table, tuple(expressions)))
 
 
 def check_aggregation(table: Table, aggregation: Aggregation) -> None:
@@ -122,7 +136,7 @@ def check_aggregation(table: Table, aggregation: Aggregation) -> None:
     if aggregation.is_plain:
         check_statement(table, aggregation.values)
     else:
-        _try(table, lambda: _compiled_cells(table, aggregation))
+        check_on_no_rows(table, lambda: _compiled_cells(table, aggregation))
 
 
 def check_rules(table: Table) -> None:
@@ -152,7 +166,14 @@ def fetch_public(source: Source) -> pl.DataFrame:
         return _fetch_frame(connection, "SELECT * FROM source_rows")
 
 
-def _try(table: Table, compiled: Callable[[], tuple[LinearStatement | CellStatement, str]]) -> None:
+def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]) -> None:
+    """Compile a statement and run it on no rows, so that what the engine refuses is refused before a charge.
+
+    Raises
+    ------
+    UsageError
+        If the engine cannot compute it at all.
+    """
     import duckdb
 
     columns = {name: table.schema[name] for name in table.source_columns}
@@ -169,6 +190,31 @@ def _try(table: Table, compiled: Callable[[], tuple[LinearStatement | CellStatem
                 "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
                 "simplify the one, correct the other."
             ) from None
+
+
+@contextmanager
+def hidden_errors() -> Iterator[None]:
+    """Raise errors of emdp in place of DuckDB's, and of those that Arrow makes of them, with nothing of their text."""
+    import duckdb
+    import pyarrow as pa
+
+    error: EmdpError
+    try:
+        yield
+        return
+    except duckdb.OutOfMemoryException:
+        error = _no_memory()
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as cause:
+        error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
+    except (duckdb.Error, pa.ArrowException, OSError) as cause:
+        if INTERRUPTED in str(cause):
+            raise KeyboardInterrupt from None
+        error = _no_memory() if OUT_OF_MEMORY in str(cause) else _unreadable()
+    except RuntimeError as cause:
+        if INTERRUPTED in str(cause):
+            raise KeyboardInterrupt from None
+        raise
+    raise error from None
 
 
 def _compiled(table: Table, expressions: tuple[Expression, ...]) -> tuple[LinearStatement, str]:
@@ -201,8 +247,45 @@ def _finish(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Frac
     return values
 
 
+def _no_memory() -> EmdpError:
+    return EmdpError("the query ran out of memory; free memory, or put the records in more and smaller files.")
+
+
+def _unreadable() -> EmdpError:
+    return DataRuleError(
+        "the source could not be read to its end with the declared columns and types; check that every file is "
+        "whole and has the same columns."
+    )
+
+
+def _run(connection: Any, query: str) -> list[tuple[Any, ...]]:
+    with hidden_errors():
+        rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+    return rows
+
+
+def _fetch_frame(connection: Any, query: str) -> pl.DataFrame:
+    with hidden_errors():
+        return pl.DataFrame(connection.sql(query).to_arrow_table())
+
+
 @contextmanager
-def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> Iterator[Any]:
+def _connection(
+    source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None, *, in_order: bool = False
+) -> Iterator[Any]:
+    """Open a connection that reads a source as ``source_rows``, and public tables under their names.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    lookups : mapping of str to polars.DataFrame
+        Public tables.
+    users : polars.Series or None
+        Keys of the public users, for the table ``listed_users``.
+    in_order : bool
+        Whether rows keep the source's order, so that a statement without ORDER BY gives them in the same one always.
+    """
     import duckdb
 
     folder = _spill_folder()
@@ -212,7 +295,7 @@ def _connection(source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.S
         # out of them, and then drops the test that would have found it.
         "disabled_optimizers": "statistics_propagation",
         # Row order means nothing to a sum, and keeping it costs memory.
-        "preserve_insertion_order": "false",
+        "preserve_insertion_order": "true" if in_order else "false",
         "temp_directory": folder,
     }
     connection = duckdb.connect(":memory:", config=config)
@@ -241,38 +324,3 @@ def _register(connection: Any, lookups: Mapping[str, pl.DataFrame], users: pl.Se
         connection.register(name, frame.to_arrow())
     if users is not None:
         connection.register("listed_users", pl.DataFrame({"key": users}).to_arrow())
-
-
-def _run(connection: Any, query: str) -> list[tuple[Any, ...]]:
-    with _hidden_errors():
-        rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
-    return rows
-
-
-def _fetch_frame(connection: Any, query: str) -> pl.DataFrame:
-    with _hidden_errors():
-        return pl.DataFrame(connection.sql(query).to_arrow_table())
-
-
-@contextmanager
-def _hidden_errors() -> Iterator[None]:
-    import duckdb
-
-    error: EmdpError
-    try:
-        yield
-        return
-    except duckdb.OutOfMemoryException:
-        error = EmdpError("the query ran out of memory; free memory, or put the records in more and smaller files.")
-    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as cause:
-        error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
-    except duckdb.Error:
-        error = DataRuleError(
-            "the source could not be read to its end with the declared columns and types; check that every file is "
-            "whole and has the same columns."
-        )
-    except RuntimeError as cause:
-        if INTERRUPTED in str(cause):
-            raise KeyboardInterrupt from None
-        raise
-    raise error from None

@@ -1,7 +1,7 @@
 """The statement of a linear query: per user the mean of its records, then sums over users (EMD 2, "Answer")."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 from sqlglot import exp
@@ -13,7 +13,7 @@ from emdp.tables.compile import USER, compile_items
 from emdp.tables.fragments import Sql
 from emdp.tables.table import Table
 
-__all__ = ["LinearStatement", "is_listed", "linear_statement"]
+__all__ = ["LinearStatement", "is_listed", "is_public", "linear_statement", "means_statement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class LinearStatement:
 
     Parameters
     ----------
-    query : Sql
+    query : sqlglot.exp.Select
         One row: the number of users present, then for each expression the sum over them of the user's mean in
         units of ``2**-exponent``.
     lookups : mapping of str to polars.DataFrame
@@ -33,7 +33,7 @@ class LinearStatement:
         Each expression's value at the space's neutral item.
     """
 
-    query: Sql
+    query: exp.Select
     lookups: Mapping[str, pl.DataFrame]
     exponents: tuple[int, ...]
     neutral_values: tuple[float, ...]
@@ -41,6 +41,20 @@ class LinearStatement:
 
 def linear_statement(table: Table, expressions: Sequence[Expression]) -> LinearStatement:
     """Return the statement that sums the user means of some expressions in one scan."""
+    means = means_statement(table, expressions)
+    sums = [exp.alias_(exp.Count(this=exp.Star()), "present", quoted=True)]
+    for index in range(len(expressions)):
+        whole = sql.cast(sql.column(f"mean_{index}"), "BIGINT")
+        sums.append(exp.alias_(exp.Sum(this=whole), f"sum_{index}", quoted=True))
+    query = exp.Select(expressions=sums).from_(means.query.subquery("per_user", copy=False), copy=False)
+    return replace(means, query=query.where(is_public(table), copy=False))
+
+
+def means_statement(table: Table, expressions: Sequence[Expression]) -> LinearStatement:
+    """Return the statement of one row a user, public or not: the key, then for each expression the unrounded mean.
+
+    A mean of ``mean_0, mean_1, ...`` is a DOUBLE in units of ``2**-exponent``, to be cast to BIGINT.
+    """
     space = table.space
     exponents = tuple(fixed_point_exponent(analyse(expression, space)) for expression in expressions)
     neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in expressions)
@@ -52,13 +66,7 @@ def linear_statement(table: Table, expressions: Sequence[Expression]) -> LinearS
     per_user = exp.Select(expressions=[sql.column(USER), *means]).from_(items.relation, copy=False)
     for join in items.joins:
         per_user = per_user.join(join, copy=False)
-    sums = [exp.alias_(exp.Count(this=exp.Star()), "present", quoted=True)]
-    for index in range(len(expressions)):
-        whole = sql.cast(sql.column(f"mean_{index}"), "BIGINT")
-        sums.append(exp.alias_(exp.Sum(this=whole), f"sum_{index}", quoted=True))
-    per_user = per_user.group_by(sql.column(USER), copy=False)
-    query = exp.Select(expressions=sums).from_(per_user.subquery("per_user", copy=False), copy=False)
-    return LinearStatement(query.where(is_public(table), copy=False), items.lookups, exponents, neutral)
+    return LinearStatement(per_user.group_by(sql.column(USER), copy=False), items.lookups, exponents, neutral)
 
 
 def is_public(table: Table) -> Sql:

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from emdp.spaces import Space
 from emdp.tables import fragments as sql
-from emdp.tables.compile import USER, item_rows, label_text, lookup_join, name_in_items
+from emdp.tables.compile import USER, clean_names, item_rows, label_text, lookup_join, name_in_items
 from emdp.tables.fragments import Sql
 from emdp.tables.linear import is_listed
 from emdp.tables.table import Table
@@ -52,7 +52,8 @@ def rules_statement(table: Table) -> tuple[Sql, Mapping[str, pl.DataFrame]]:
 def bag_statement(table: Table, user: str) -> tuple[Sql, Mapping[str, pl.DataFrame]]:
     """Return the statement for one user's items after the rule, and the public tables it joins.
 
-    The last column, ``BREACH``, says whether the item breaks a rule ``"error"``.
+    A grid's item is the number of its cell, under the name of its first column. The last column, ``BREACH``, says
+    whether the item breaks a rule ``"error"``.
     """
     every = range(len(table.space.parts))
     finite = _finite(table.space, every)
@@ -64,7 +65,7 @@ def bag_statement(table: Table, user: str) -> tuple[Sql, Mapping[str, pl.DataFra
             found = sql.call("COALESCE", label, exp.Null() if neutral is None else sql.text(label_text(neutral)))
             columns.append(exp.alias_(found, part.columns[0], quoted=True))
         else:
-            for name in part.columns:
+            for name in clean_names(part):
                 columns.append(exp.alias_(sql.column(name_in_items(index, name, part)), name, quoted=True))
     strict = [_invalid(index, finite) for index, part in enumerate(table.space.parts) if part.on_invalid == "error"]
     columns.append(exp.alias_(sql.either(strict) if strict else exp.false(), BREACH, quoted=True))
@@ -83,7 +84,7 @@ def _invalid(index: int, finite: list[int]) -> Sql:
 
 def _digest(space: Space) -> Sql:
     # Smallest and largest values in a file's footer may answer every test; a hash needs each value itself.
-    names = [name_in_items(index, name, part) for index, part in enumerate(space.parts) for name in part.columns]
+    names = [name_in_items(index, name, part) for index, part in enumerate(space.parts) for name in clean_names(part)]
     hashed = exp.Anonymous(this="hash", expressions=[sql.column(name) for name in names])
     return exp.Anonymous(this="bit_xor", expressions=[hashed])
 
@@ -96,7 +97,7 @@ def _unusable(space: Space) -> list[Sql]:
             nothing = exp.EQ(this=sql.column(f"part_{index}_0"), expression=sql.text("\0"))
             tests.append(nothing)
             continue
-        for name in part.columns:
+        for name in clean_names(part):
             value = sql.column(name_in_items(index, name, part))
             tests += [sql.is_null(value), sql.call("ISNAN", value)]
     return tests

@@ -11,7 +11,7 @@ from emdp.checks import check_count, check_finite
 from emdp.errors import UsageError
 from emdp.expressions.names import Names
 from emdp.frames import Component, find_component
-from emdp.spaces import Space, Words
+from emdp.spaces import Grid, Space, Words
 from emdp.tables.components import check_component, component_type
 from emdp.tables.duckdb_source import DEFAULT_WAIT
 from emdp.tables.public import UserList, is_same_source, make_user_list, read_public
@@ -115,7 +115,7 @@ class Table:
         frame = self.users.frame
         if frame is None and self.users.keys is not None:
             frame = pl.DataFrame({self.user: self.users.keys})
-        return Names(self.name, self.user, self.space, self.schema, self.n, frame, tables)
+        return Names(self.name, self.user, self.space, self.schema, self.n, frame, tables, self.records)
 
     def data_version(self) -> str:
         """Return what changes with the data: ``declared:`` and the declared version, or a fingerprint.
@@ -190,15 +190,20 @@ class Table:
         return neutral.select(list(self.space.columns))
 
     def _labelled(self, bag: pl.DataFrame) -> pl.DataFrame:
-        """Return a bag whose labels, which the engine gives as text, have the type of the listed values again."""
-        columns = []
+        """Return a bag in the space's own values: labels, which the engine gives as text, in their type, and for the
+        number of a grid's cell its centre.
+        """
+        columns: list[pl.Expr | pl.Series] = []
         for part in self.space.parts:
-            text = pl.col(part.columns[0])
-            if part.labels is not None and isinstance(part.labels[0], bool):
-                columns.append(text == "true")
+            first = part.columns[0]
+            if isinstance(part, Grid):
+                centres = part.decode(bag.get_column(first).to_numpy()[:, None])
+                columns += [pl.Series(name, values, dtype=pl.Float64) for name, values in centres.items()]
+            elif part.labels is not None and isinstance(part.labels[0], bool):
+                columns.append(pl.col(first) == "true")
             elif part.labels is not None and isinstance(part.labels[0], int):
-                columns.append(text.cast(pl.Int64))
-        return bag.with_columns(columns)
+                columns.append(pl.col(first).cast(pl.Int64))
+        return bag.with_columns(columns).select(list(self.space.columns))
 
 
 def read(

@@ -19,6 +19,7 @@ from emdp.spaces import (
     Embedding,
     FunctionBounds,
     Geo,
+    Grid,
     Interval,
     Product,
     Space,
@@ -242,6 +243,42 @@ CASES: dict[str, Case] = {
         points=("c",),
         vectors=((1.0, 0.0, 0.0),),
         rules=("error", "neutral"),
+    ),
+    "grid": Case(
+        lambda **rule: Grid(Interval("x", -3, 7.1, unit="dollars", **rule), 6),
+        st.tuples(numbers(-3, 7.1)),
+        # what an item is encoded as: the number of its cell
+        (((8.0,), (5.0,)), ((-INF,), (0.0,)), ((INF,), (5.0,)), ((NAN,), NEUTRAL), ((None,), NEUTRAL)),
+        points=(0, -3.0, 7.1),
+    ),
+    "grid cut": Case(
+        lambda **rule: Grid(Interval("x", 0, 1e6, neutral=3, **rule), 1000, diameter=5e4),
+        st.tuples(numbers(0, 1e6)) | st.tuples(numbers(0, 5e4)),
+        (((1e6 + 1,), (999.0,)), ((-1.0,), (0.0,)), ((NAN,), NEUTRAL)),
+        points=(5.0, 1e6),
+    ),
+    "grid of places": Case(
+        lambda **rule: Grid(Geo("lat", "lon", NYC, "mi", **rule), (32, 20)),
+        geo_rows(NYC),
+        (((41.0, -74.0), (629.0,)), ((-INF, 0.0), (19.0,)), ((NAN, -74.0), NEUTRAL), ((40.5, None), NEUTRAL)),
+        points=((40.7, -74.0), (40.48, -73.70)),
+    ),
+    "grid of the globe": Case(
+        lambda **rule: Grid(Geo("lat", "lon", (-90.0, -180.0, 90.0, 180.0), **rule), (9, 18)),
+        geo_rows((-90.0, -180.0, 90.0, 180.0)),
+        (((91.0, 0.0), (153.0,)), ((NAN, 0.0), NEUTRAL)),
+        points=((12.0, 34.0), (90.0, 0.0)),
+    ),
+    "grid of vectors": Case(
+        lambda **rule: Grid(Vector(["a", "b", "c"], box=[(-1, 1), (0, 1e-3), (5, 50)], **rule), (3, 1, 4)),
+        box_rows((-1, 1), (0, 1e-3), (5, 50)),
+        (((2.0, -1.0, 5.0), (8.0,)), ((0.0, INF, 60.0), (7.0,)), ((0.0, NAN, 6.0), NEUTRAL)),
+        points=((0.0, 0.0, 5.0),),
+    ),
+    "product of a grid": Case(
+        lambda **rule: Product(Grid(Geo("lat", "lon", NYC, **rule), (8, 8)).weighted(3), Interval("x", 0, 1, **rule)),
+        st.tuples(numbers(40.48, 40.92), numbers(-74.26, -73.70), numbers(0, 1)),
+        (),
     ),
     "product": Case(
         lambda **rule: Product(

@@ -180,7 +180,7 @@ def test_structures_are_what_they_say(case: Any) -> None:
 def test_structures_of_the_cases(cases: Any) -> None:
     found = {name: case.make().structure for name, case in cases.items()}
     lines = {name for name, structure in found.items() if structure == "line"}
-    assert lines == {"interval"}
+    assert lines == {"interval", "grid"}
     assert {name for name, structure in found.items() if structure == "discrete"} == {
         "categories",
         "categories of integers",

@@ -1,0 +1,82 @@
+"""What an engine reads for a release that randomizes items or users one by one, and the blocks it hands on."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.expressions.nodes import Expression
+
+__all__ = ["BagBlock", "MeanBlock", "PointBlock", "Reading"]
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read, all of it private.
+
+    Parameters
+    ----------
+    what : {"counts", "bags", "points", "means"}
+        How many records each item of a finite space has; each user's histogram over them; the items of a continuous
+        space; each user's mean of some expressions.
+    by_user : bool
+        For points: whether blocks hold whole users.
+    expressions : tuple of Expression
+        For means.
+    """
+
+    what: Literal["counts", "bags", "points", "means"]
+    by_user: bool = False
+    expressions: tuple[Expression, ...] = ()
+
+
+class BagBlock(Protocol):
+    """Histograms of some whole users: entry ``e`` of user ``u``, ``offsets[u] <= e < offsets[u + 1]``."""
+
+    @property
+    def users(self) -> Integers:
+        """Number of each user."""
+
+    @property
+    def offsets(self) -> Integers:
+        """Where each user's entries begin, and where the last one's end."""
+
+    @property
+    def codes(self) -> Integers:
+        """Code of each entry's item, as in :func:`emdp.spaces.items.finite_items`."""
+
+    @property
+    def counts(self) -> Integers:
+        """How many records of the user are that item, at least 1."""
+
+
+class PointBlock(Protocol):
+    """Items of some records; of whole users where ``offsets`` is not None."""
+
+    @property
+    def users(self) -> Integers | None:
+        """Number of each user, or None."""
+
+    @property
+    def offsets(self) -> Integers | None:
+        """Where each user's items begin, and where the last one's end; or None."""
+
+    @property
+    def items(self) -> Floats:
+        """Encoded items, shape (n, width)."""
+
+
+class MeanBlock(Protocol):
+    """Means of some users' records, in fixed point."""
+
+    @property
+    def means(self) -> Integers:
+        """Shape (users, expressions): the mean times ``2**exponent``, rounded."""
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        """Exponent of each expression."""
