@@ -18,6 +18,7 @@ from emdp.checks import check_unit_interval
 from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, convert, event_from_json, price_batch
+from emdp.privacy.conversions import paying
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.reservations import held_from
 
@@ -101,26 +102,18 @@ class Accounts:
             if kind is None or isinstance(budget.guarantee, kind):
                 return budget
         shown = getattr(kind, "__name__", kind)
-        raise UsageError(f"kind must be that of one of the session's budgets, not {shown}; pass EmdDP or UserDP.")
+        raise UsageError(f"kind must be that of one of the session's budgets, not {shown}; pass one of those.")
 
     def payer(self, event: Event) -> Budget:
-        """Return the budget that pays an event: that of its own kind, or else one that it converts to.
+        """Return the budget that pays an event, by the rule of :func:`emdp.privacy.conversions.paying`.
 
         Raises
         ------
         UsageError
             If no budget can pay it.
         """
-        own = [budget for budget in self.budgets if type(budget.guarantee) is type(event.guarantee)]
-        errors = []
-        for budget in own or self.budgets:
-            try:
-                convert(event.guarantee, budget.guarantee.kind)
-            except UsageError as error:
-                errors.append(error)
-            else:
-                return budget
-        raise errors[0]
+        promises = [budget.guarantee for budget in self.budgets]
+        return self.budgets[promises.index(paying(event.guarantee, promises))]
 
     def account(self, budget: Budget, entries: Sequence[Entry] | None = None) -> Account:
         """Return a budget with what was charged to it, from the ledger or from entries just read there.
@@ -333,9 +326,9 @@ def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float)
     check_unit_interval("gaussian_share", gaussian_share, zero=True, one=True)
     listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget) if isinstance(budget, Sequence) else ()
     if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
-        raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of two; pass one.")
+        raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of several kinds; pass one.")
     if len({type(guarantee) for guarantee in listed}) < len(listed):
-        raise UsageError("budget names a kind of guarantee twice; pass one EmdDP and one UserDP at most.")
+        raise UsageError("budget names a kind of guarantee twice; pass one of each kind at most.")
     if gaussian_share > 0 and all(guarantee.delta == 0 for guarantee in listed):
         raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")
     return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)

@@ -21,7 +21,7 @@ import polars as pl
 from emdp.checks import check_period
 from emdp.errors import UsageError
 from emdp.expressions.names import Names
-from emdp.privacy import Change, EmdDP, Guarantee, UserDP, protect
+from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
 from emdp.session import Session, read
 from emdp.spaces import Space, from_json
 from emdp.tables import Table, read_public
@@ -46,7 +46,7 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
 """What an entry may have: the type that TOML gives it, and what that is called."""
 
 PUBLIC_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {"source": (str, "a path")}
-BUDGET_KEYS = {"alpha", "epsilon", "delta"}
+BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes")
 
 PERIOD = "{period}"
 """What the name of a period is put for."""
@@ -258,19 +258,25 @@ class Catalog:
         return from_json(_absolute_vectors(self._entry(name)["space"], self.path.parent))
 
     def _budget(self, name: str, budget: Mapping[str, Any], changes: Sequence[Change]) -> Guarantee:
-        unknown = set(budget) - BUDGET_KEYS
+        unknown = set(budget) - set(BUDGET_KEYS)
         if unknown:
-            raise self._error(name, f"budget has an unknown key {min(unknown)!r}; use alpha or epsilon, and delta")
+            raise self._error(name, f"budget has an unknown key {min(unknown)!r}; use {', '.join(BUDGET_KEYS)}")
         if "alpha" in budget and "epsilon" in budget:
             raise self._error(name, "budget has both alpha and epsilon; keep one, or write a list of two budgets")
-        delta = budget.get("delta", 0.0)
+        if "r" in budget and "epsilon" not in budget:
+            raise self._error(name, "budget has r, which belongs to an epsilon up to that distance; add epsilon")
+        if "sizes" in budget and "epsilon" in budget and "r" not in budget:
+            raise self._error(name, "budget has sizes, which mean nothing to an epsilon for a whole user; remove them")
+        delta, sizes = budget.get("delta", 0.0), budget.get("sizes", "unbounded")
+        if "r" in budget:
+            return DiscreteEmdDP(budget["epsilon"], delta, budget["r"], sizes)
         if "epsilon" in budget:
             return UserDP(budget["epsilon"], delta)
         if "alpha" in budget:
-            return EmdDP(budget["alpha"], delta)
+            return EmdDP(budget["alpha"], delta, sizes)
         if not changes:
             raise self._error(name, "needs budget = { alpha = ..., delta = ... } or protect = [...]; add one")
-        return EmdDP(protect(*changes, space=self._space(name)), delta)
+        return EmdDP(protect(*changes, space=self._space(name)), delta, sizes)
 
     def _filled(self, name: str, text: str, period: str | None) -> str:
         """Return a path with the period in it."""

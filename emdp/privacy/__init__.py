@@ -14,6 +14,7 @@ from emdp.privacy.conversions import (
     convert,
     converts_to,
     group,
+    paying,
     to_bounded,
     to_central,
     to_discrete,
@@ -30,8 +31,26 @@ from emdp.privacy.events import (
 )
 from emdp.privacy.filter import UNLIMITED, Account
 from emdp.privacy.guarantees import DiscreteEmdDP, EmdDP, Guarantee, UserDP, guarantee_from_json
+from emdp.privacy.metrics import MetricTotal, change_metric, compose_metrics
 from emdp.privacy.protections import Change, change_distance, epsilon_for, protect
+from emdp.privacy.reduction import (
+    BoundedReduction,
+    Reduction,
+    published_reduction_alpha,
+    reduced_guarantee,
+    reduction_alpha,
+    reduction_quantile,
+    reduction_split,
+)
 from emdp.privacy.rounding import split
+from emdp.privacy.shuffle import (
+    ShuffleBound,
+    ShuffleStrength,
+    shuffle_alpha,
+    shuffle_alpha0,
+    shuffle_alpha0_bounds,
+    shuffle_bounds,
+)
 from emdp.privacy.totals import promised_as_user, total_as_user
 
 __all__ = [
@@ -39,6 +58,7 @@ __all__ = [
     "UNLIMITED",
     "Account",
     "BatchEvent",
+    "BoundedReduction",
     "Budget",
     "Change",
     "DiscreteEmdDP",
@@ -49,10 +69,16 @@ __all__ = [
     "GuaranteeEvent",
     "KNormEvent",
     "LaplaceEvent",
+    "MetricTotal",
+    "Reduction",
+    "ShuffleBound",
+    "ShuffleStrength",
     "Total",
     "UserDP",
     "change_distance",
+    "change_metric",
     "compose",
+    "compose_metrics",
     "conversion_factor",
     "convert",
     "converts_to",
@@ -66,9 +92,19 @@ __all__ = [
     "group",
     "guarantee_from_json",
     "laplace_scale",
+    "paying",
     "price_batch",
     "promised_as_user",
     "protect",
+    "published_reduction_alpha",
+    "reduced_guarantee",
+    "reduction_alpha",
+    "reduction_quantile",
+    "reduction_split",
+    "shuffle_alpha",
+    "shuffle_alpha0",
+    "shuffle_alpha0_bounds",
+    "shuffle_bounds",
     "split",
     "tight",
     "to_bounded",

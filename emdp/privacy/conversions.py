@@ -13,9 +13,12 @@
 Delta never changes. A bounded guarantee says nothing about bags of other sizes, so it never becomes a
 ``UserDP``. Group privacy (:func:`group`) is a conversion that must be called by name, since it changes both
 parameters.
+
+Of several budgets side by side :func:`paying` says which one a release is charged to.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar, cast
@@ -30,6 +33,7 @@ __all__ = [
     "convert",
     "converts_to",
     "group",
+    "paying",
     "to_bounded",
     "to_central",
     "to_discrete",
@@ -39,6 +43,8 @@ __all__ = [
 _G = TypeVar("_G", bound=Guarantee)
 _MODEL_RANK: dict[Model, int] = {"local": 0, "shuffle": 1, "central": 2}
 """A guarantee holds in every model of its own rank or a higher one."""
+_NEARNESS: tuple[type[Guarantee], ...] = (EmdDP, DiscreteEmdDP, UserDP)
+"""Classes in the order in which each converts to the next one, which promises less or costs more."""
 _BOUNDED = "bounded guarantees say nothing about bags of other sizes"
 _LARGEST_EXPONENT = 700.0
 """Exponents beyond it overflow a double; such a delta is far above 1 or its epsilon means nothing."""
@@ -93,12 +99,53 @@ def conversion_factor(guarantee: Guarantee, kind: Guarantee) -> Fraction:
     >>> conversion_factor(EmdDP(1.0), DiscreteEmdDP(0, 0, r=0.25))
     Fraction(1, 4)
     """
-    reason = _refusal(guarantee, kind)
-    if reason:
-        raise UsageError(f"a guarantee of kind {guarantee.kind_name} is no {kind.kind_name}: {reason}.")
+    if _refusal(guarantee, kind):
+        raise UsageError(_sentence(guarantee, kind))
     if isinstance(guarantee, EmdDP) and isinstance(kind, DiscreteEmdDP):
         return as_decimal(kind.r)
     return Fraction(1)
+
+
+def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
+    """Return which of several budgets' promises a release is charged to.
+
+    One of the release's own class, if there is any, whatever else there is; else the first of an ``EmdDP``, a
+    ``DiscreteEmdDP`` and a ``UserDP`` that it converts to. The order in which they were declared plays no part.
+
+    =====================  =========================================================================
+    release                paid by
+    =====================  =========================================================================
+    ``EmdDP``              ``EmdDP``; without one ``DiscreteEmdDP`` (``alpha r``); else ``UserDP`` (``alpha``)
+    ``DiscreteEmdDP``      ``DiscreteEmdDP`` at its ``r`` or a smaller one; without one, at ``r = 1``, ``UserDP``
+    ``UserDP``             ``UserDP``
+    =====================  =========================================================================
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What the release states.
+    promises : sequence of Guarantee
+        Of the budgets; at least one.
+
+    Raises
+    ------
+    UsageError
+        If none of them pays; the message says why the nearest one does not.
+
+    >>> promises = [UserDP(1.0), DiscreteEmdDP(1.0, 0.0, r=0.05), EmdDP(60.0)]
+    >>> [type(paying(release, promises)).__name__ for release in (EmdDP(1.0), UserDP(0.1))]
+    ['EmdDP', 'UserDP']
+    >>> type(paying(EmdDP(1.0), promises[:2])).__name__
+    'DiscreteEmdDP'
+    """
+    own = [promise for promise in promises if type(promise) is type(guarantee)]
+    reachable = own or sorted(promises, key=lambda promise: _NEARNESS.index(type(promise)))
+    if not reachable:
+        raise UsageError("promises must hold at least one guarantee; pass those of the budgets.")
+    for promise in reachable:
+        if converts_to(guarantee, promise):
+            return promise
+    raise UsageError(_sentence(guarantee, reachable[0]))
 
 
 def to_bounded(guarantee: Guarantee) -> Guarantee:
@@ -203,6 +250,10 @@ def group(guarantee: DiscreteEmdDP, d: float) -> DiscreteEmdDP:
     return DiscreteEmdDP(epsilon, delta, distance, "unbounded", guarantee.model)
 
 
+def _sentence(guarantee: Guarantee, kind: Guarantee) -> str:
+    return f"a guarantee of kind {guarantee.kind_name} is no {kind.kind_name}: {_refusal(guarantee, kind)}."
+
+
 def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     """Return why there is no conversion, or nothing if there is one."""
     if _MODEL_RANK[guarantee.model] > _MODEL_RANK[kind.model]:
@@ -218,7 +269,12 @@ def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     if _sizes(guarantee) == "bounded" and _sizes(kind) == "unbounded":
         return _BOUNDED
     if isinstance(guarantee, DiscreteEmdDP) and isinstance(kind, DiscreteEmdDP):
-        return "" if guarantee.r >= kind.r else "it says nothing beyond its r; convert it by group() first"
+        if guarantee.r >= kind.r:
+            return ""
+        return (
+            f"it says nothing beyond its r; ask for it up to r = {kind.r!r}, or convert it by "
+            f"emdp.privacy.group(guarantee, {kind.r!r}) first"
+        )
     if isinstance(guarantee, DiscreteEmdDP):
         return "it does not get stronger as the distance falls"
     return ""

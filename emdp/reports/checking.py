@@ -14,7 +14,7 @@ from emdp.catalog import Catalog, load_catalog
 from emdp.checks import check_period
 from emdp.errors import EmdpError, RefusedError, ReportError, SqlError, UsageError, underlined
 from emdp.expressions.names import Names
-from emdp.privacy import Guarantee, convert, converts_to
+from emdp.privacy import Guarantee, convert, paying
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.reports.definition import Entry, Problem, Report, load_report
 from emdp.reports.levels import divide_rest, smallest_level
@@ -170,17 +170,14 @@ class _World:
     owner: str
 
     def payer(self, guarantee: Guarantee) -> Guarantee:
-        """Return the budget that pays for a release: that of its own kind, or else one that it converts to.
+        """Return the budget that pays for a release; see :func:`emdp.privacy.paying`.
 
         Raises
         ------
         UsageError
             If there is none.
         """
-        own = [budget for budget in self.budgets if type(budget) is type(guarantee)]
-        chosen = next((budget for budget in (*own, *self.budgets) if converts_to(guarantee, budget)), self.budgets[0])
-        convert(guarantee, chosen.kind)
-        return chosen
+        return paying(guarantee, self.budgets)
 
 
 class _Checker:

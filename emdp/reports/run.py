@@ -19,7 +19,7 @@ from emdp.answers.stored import StoredAnswer
 from emdp.catalog import Catalog
 from emdp.errors import BudgetExceededError, DataRuleError, EmdpError, LedgerError, StoredTextError, UsageError
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Event, Guarantee, convert, event_from_json
+from emdp.privacy import Event, Guarantee, convert, event_from_json, paying
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.reports.checking import CheckedEntry, CheckedReport
 from emdp.reports.lock import run_lock
@@ -309,8 +309,7 @@ def _spent(outcomes: Sequence[EntryOutcome], session: Session) -> tuple[Guarante
     for outcome in outcomes:
         if outcome.answer is not None:
             own = outcome.answer.guarantee
-            payer = next((promise for promise in session.promises if type(promise) is type(own)), None)
-            payer = session.promises[0] if payer is None else payer
+            payer = paying(own, session.promises)
             sums.setdefault(payer.kind, []).append(convert(own, payer.kind))
     return tuple(
         kind.at_level(

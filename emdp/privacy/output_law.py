@@ -1,0 +1,59 @@
+"""What an accountant knows of a randomizer: the law of its output for every item, and how far items lie apart."""
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["KnownRandomizer", "OutputLaw"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class OutputLaw:
+    """The output law of a finite randomizer.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray of int64
+        Shape (items, outputs): the probabilities that the sampler really uses, times ``2**62``; every row sums to that.
+    distances : numpy.ndarray of float64
+        Shape (items, items): ``d_X``, symmetric, 0 on the diagonal, each rounded down, so that what divides by it is
+        safe.
+    pairs : numpy.ndarray of int64, optional
+        Shape (pairs, 2): ordered pairs of items such that every ordered pair of distinct items can be carried to one
+        of them by a symmetry of both arrays; all ordered pairs by default.
+    blanket : numpy.ndarray of int64, optional
+        Shape (outputs,): what every item's law is at least, where ``weights`` and ``distances`` hold only the items
+        that ``pairs`` names, which must then be given; by default the smallest weight of each output.
+    counts : numpy.ndarray of int64, optional
+        Shape (outputs,): how many outputs a column stands for, all with its weights; one by default. Rows then sum to
+        ``2**62`` with these multiplicities.
+    """
+
+    weights: npt.NDArray[np.int64]
+    distances: Floats
+    pairs: npt.NDArray[np.int64] | None = None
+    blanket: npt.NDArray[np.int64] | None = None
+    counts: npt.NDArray[np.int64] | None = None
+
+
+class KnownRandomizer(Protocol):
+    """A randomizer whose law an accountant may use."""
+
+    @property
+    def alpha0(self) -> float:
+        """What holds: ``A[x, y] <= exp(alpha0 d_X(x, x')) A[x', y]``, rounded up."""
+
+    @property
+    def w_min(self) -> float:
+        """Smallest positive distance of two items, rounded down; 0 on a continuum."""
+
+    @property
+    def law(self) -> OutputLaw | None:
+        """The exact law, where it is finite."""
+
+    def at(self, alpha0: float) -> Self:
+        """The same randomizer at another strength."""
