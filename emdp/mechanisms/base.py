@@ -176,6 +176,13 @@ class AdditiveMechanism(ABC):
         tail = _tail_below(level)
         return 0.0 if self.is_exact else self._width(self._simultaneous_units(tail))
 
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return sensitivity and noise as an answer's derivation shows them."""
+        return (
+            ("sensitivity", f"{self.sensitivity:.6g} per {unit}"),
+            ("noise", f"scale {self.scale:.6g}, on a grid of {float(self.grid):.3g}"),
+        )
+
     def event(self, kind: Guarantee | None = None) -> Event:
         """Return the event to charge before a release.
 

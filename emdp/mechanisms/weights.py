@@ -1,0 +1,177 @@
+"""Integer weights of a finite randomizer: how they are made, and the ``alpha0`` that they really have.
+
+A finite randomizer draws its output with probability exactly ``W[x, y]/2**62``, ``W`` integer. So its law has no
+rounding that would have to be charged, and ``alpha0`` is a property of the integers:
+
+``alpha0 = max over items x != x' and outputs y of |ln(W[x, y]/W[x', y])| / d_X(x, x')``.
+
+:func:`actual_alpha0` bounds that from above. *Error of its logarithms:* for each output ``y`` let ``r`` be the least
+weight in the column. ``W[x, y] - r`` is exact in 64 bits; turning it and ``r`` into doubles and dividing them costs
+three roundings, a relative error below ``4 u``, ``u = 2^-53``; ``ln(1 + q)``, ``q >= 0``, has condition number <= 1 and
+is computed to 4 units in the last place (``8 u``) or better. Hence each logarithm is within ``16 u`` of the true one,
+relative, and the difference of two within ``32 u`` times the largest, which is added before the division.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.errors import RefusedError
+
+__all__ = ["FIT_MARGIN", "LARGEST_ITEMS", "TOTAL", "Floats", "Integers", "actual_alpha0", "fit_weights", "integer_rows"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+TOTAL = 2**62
+"""Sum of every row of weights: what stands for probability 1."""
+
+BLOCK = 64
+"""Items whose rows are compared with all others at a time."""
+
+LARGEST_ITEMS = 4096
+"""Most items of a finite randomizer: it then takes 1.3 GB and up to a minute or two, and seconds for 1024 items."""
+
+SUM_RESOLUTION = 2.0**48
+"""Units of the largest entry in which a row is summed: 4096 such entries stay below 2^63."""
+
+LOG_ERROR = 2.0**-48
+"""Bound on the error of a difference of two logarithms, relative to the largest; see the module's text."""
+
+FIT_STEPS = 60
+"""Attempts at a strength before the request is refused; two or three are the rule."""
+
+FIT_MARGIN = 2.0**-36
+"""Part by which the first strength is lowered at once: rounding mostly costs less, and a second attempt its time."""
+
+LOWEST_FIT = 0.25
+"""Part of the first strength below which the request is refused: rounding then decides the weights."""
+
+
+def integer_rows(ideal: Floats) -> Integers:
+    """Return integer weights near given probabilities: each at least 1, each row summing to exactly ``TOTAL``.
+
+    The rule is deterministic and commutes with permutations of items and outputs that leave ``ideal`` as it is (and
+    map the diagonal to itself), so symmetries survive it. No weight is 0: every law here is positive everywhere, and a
+    zero would make ``alpha0`` infinite.
+
+    Parameters
+    ----------
+    ideal : numpy.ndarray
+        Shape (items, outputs), ``outputs >= items``: rows proportional to the wanted probabilities, finite and not
+        negative. A row's largest entry takes the last few units, or ``ideal[x, x]`` where two are the largest.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+        Same shape.
+
+    >>> rows = integer_rows(np.array([[2.0, 1.0], [0.0, 1.0]]))
+    >>> rows.sum(axis=1).tolist() == [TOTAL, TOTAL], rows[1].tolist() == [1, TOTAL - 1]
+    (True, True)
+    """
+    # summed as integers, so that the sum does not depend on the order of outputs
+    scaled = ideal * (SUM_RESOLUTION / ideal.max(axis=1, keepdims=True))
+    shares = scaled / np.rint(scaled).astype(np.int64).sum(axis=1, keepdims=True)
+    weights = np.maximum(np.rint(shares * float(TOTAL)).astype(np.int64), 1)
+    for _ in range(3):
+        # the missing or surplus units, in proportion, so that no ratio moves by more than rounding
+        rest = TOTAL - weights.sum(axis=1, keepdims=True)
+        weights = np.maximum(weights + np.rint(shares * rest).astype(np.int64), 1)
+    rows = np.arange(len(weights))
+    alone = (weights == weights.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    place = np.where(alone, weights.argmax(axis=1), rows)
+    weights[rows, place] += TOTAL - weights.sum(axis=1)
+    if not (weights > 0).all():
+        raise RefusedError("an item's own output is too improbable for 62-bit weights; ask for a larger alpha0.")
+    return np.asarray(weights, dtype=np.int64)
+
+
+def actual_alpha0(weights: Integers, distances: Floats, rows: Integers | None = None) -> float:
+    """Return an upper bound, within 1e-12 or so, of the ``alpha0`` of integer weights.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray of int64
+        Shape (items, outputs), not negative.
+    distances : numpy.ndarray of float64
+        Shape (items, items): ``d_X``, symmetric, rounded down.
+    rows : numpy.ndarray of int64, optional
+        Items of which every item is the image under a symmetry of weights and distances; only pairs with one of them
+        are looked at. Default all.
+
+    Returns
+    -------
+    float
+        Infinite if a weight 0 meets a positive one, or two items at distance 0 have different weights.
+
+    >>> weights = np.array([[3, 1], [1, 3]])
+    >>> bound = actual_alpha0(weights, np.array([[0.0, 0.5], [0.5, 0.0]]))
+    >>> round(bound, 12) == round(2 * float(np.log(3)), 12), bound >= 2 * float(np.log(3))
+    (True, True)
+    >>> actual_alpha0(np.array([[1, 0], [1, 1]]), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    inf
+    """
+    from scipy.spatial.distance import cdist
+
+    used = weights[:, weights.any(axis=0)]
+    if (used == 0).any():
+        return np.inf
+    chosen = np.arange(len(used)) if rows is None else rows
+    least = used.min(axis=0)
+    logs = np.log1p((used - least) / least.astype(np.float64))
+    if not logs.any():
+        return 0.0
+    largest = 0.0
+    for start in range(0, len(chosen), BLOCK):
+        block = chosen[start : start + BLOCK]
+        # With all rows each pair would come twice.
+        first = int(block[0]) if rows is None else 0
+        apart = distances[block, first:]
+        gaps = np.asarray(cdist(logs[block], logs[first:], "chebyshev"), dtype=np.float64) + LOG_ERROR * logs.max()
+        if _has_unequal_twins(used, block, first, apart):
+            return np.inf
+        quotients = np.divide(gaps, apart, out=np.zeros_like(gaps), where=apart > 0)
+        largest = max(largest, float(quotients.max()))
+    return largest * (1 + 2.0**-50)
+
+
+def fit_weights(
+    weights_at: Callable[[float], Integers], reached_by: Callable[[Integers], float], requested: float, start: float
+) -> tuple[Integers, float]:
+    """Return the weights of the first strength, from ``start`` downward, that reach at most ``requested``, and that.
+
+    Parameters
+    ----------
+    weights_at : callable
+        From an internal strength to weights; their ``alpha0`` should grow with it, about proportionally.
+    reached_by : callable
+        From weights to their ``alpha0``, rounded up.
+    requested : float
+        The ``alpha0`` that must not be exceeded.
+    start : float
+        First strength, lowered by ``FIT_MARGIN``.
+
+    Raises
+    ------
+    RefusedError
+        If none is found, because 62-bit weights cannot follow the request.
+    """
+    strength = start * (1 - FIT_MARGIN)
+    for _ in range(FIT_STEPS):
+        weights = weights_at(strength)
+        reached = reached_by(weights)
+        if reached <= requested:
+            return weights, reached
+        strength *= min(requested / reached, 1 - 2.0**-46) * (1 - 2.0**-50)
+        if strength < LOWEST_FIT * start:
+            break
+    raise RefusedError(f"no 62-bit weights reach alpha0 = {requested:.6g} from below; ask for another alpha0.")
+
+
+def _has_unequal_twins(weights: Integers, block: Integers, first: int, apart: Floats) -> bool:
+    """Say whether an item of a block and an item at distance 0 of it, counted from ``first``, have different rows."""
+    left, right = np.nonzero(apart <= 0)
+    pairs = zip(block[left], right + first, strict=True)
+    return any(x != y and not np.array_equal(weights[x], weights[y]) for x, y in pairs)
