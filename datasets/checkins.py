@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from emdp.checks import check_count
+from emdp.errors import UsageError
 
 from .city import BOX, CATEGORIES, City, build_city
 from .people import People, Visits, build_people, draw_visits, fix_positions, silent
@@ -113,6 +114,7 @@ def write_checkins(
     seed: int = 0,
     dirty: float = 0.002,
     venues: int | None = None,
+    equal: bool = False,
     chunk: int = CHUNK,
     progress: Progress | None = None,
 ) -> Written:
@@ -135,6 +137,8 @@ def write_checkins(
     venues : int, optional
         Coordinates are those of so many venues (at least 10), hence few distinct points; default: free
         coordinates, around 4,000 venues and everybody's own home.
+    equal : bool
+        Whether every user, none silent, has exactly ``records/users`` records, as bounded guarantees need.
     chunk : int
         Rows made at a time and rows of a Parquet row group, at least 1000.
     progress : callable, optional
@@ -153,28 +157,35 @@ def write_checkins(
     check_sizes(users, records, seed, dirty, chunk)
     if venues is not None:
         check_count("venues", venues, minimum=10)
+    if equal and records % users:
+        raise UsageError(f"records must be a multiple of the {users} users if all have as many, got {records}.")
     path = check_out("out", out)
     city = build_city(seed, DEFAULT_VENUES if venues is None else venues)
     people = build_people(seed, city, users)
     with table_writer(path, SCHEMA, dictionary=("category", "venue")) as append:
         for span in spans(records, chunk):
-            append(_chunk(seed, span, city, people, dirty, is_free=venues is None))
+            append(_chunk(seed, span, city, people, dirty, is_free=venues is None, is_equal=equal))
             if progress is not None:
                 progress(span.stop)
     return Written(records, users, size_of(path))
 
 
-def _chunk(seed: int, span: Span, city: City, people: People, dirty: float, *, is_free: bool) -> pa.Table:
+def _chunk(
+    seed: int, span: Span, city: City, people: People, dirty: float, *, is_free: bool, is_equal: bool
+) -> pa.Table:
     rng = generator(seed, 3, span.index)
     moment = seconds(rng, span, _HOURS)
-    user = draw_users(rng, span, people.activity)
+    if is_equal:
+        user = (np.arange(span.start, span.stop) % len(people.activity)).astype(np.int32)
+    else:
+        user = draw_users(rng, span, people.activity)
     visits = draw_visits(rng, city, people, user, moment)
     if is_free:
         lat, lon = fix_positions(rng, city, people, visits)
     else:
         lat, lon = city.lat[visits.venue], city.lon[visits.venue]
     wrong = dirt(rng, span, dirty, len(DIRTY_KINDS))
-    return _table(rng, city, visits, lat, lon, wrong)
+    return _table(rng, city, visits, lat, lon, wrong, is_equal=is_equal)
 
 
 def _table(
@@ -184,6 +195,8 @@ def _table(
     lat: npt.NDArray[np.float64],
     lon: npt.NDArray[np.float64],
     wrong: Dirt,
+    *,
+    is_equal: bool,
 ) -> pa.Table:
     rows = {kind: wrong.of(number) for number, kind in enumerate(DIRTY_KINDS)}
     lat[rows["nan"]] = lon[rows["nan"]] = np.nan
@@ -192,7 +205,9 @@ def _table(
     lon[rows["outside"]] -= np.round(rng.uniform(1, 5, len(rows["outside"])), 6)
     lat[rows["swapped"]], lon[rows["swapped"]] = lon[rows["swapped"]], lat[rows["swapped"]]
     copies = rows["duplicate"]
-    for column in (visits.user, visits.moment, visits.venue, lat, lon):
+    # A copy under another user's name would change two users' numbers of records.
+    owners = () if is_equal else (visits.user,)
+    for column in (*owners, visits.moment, visits.venue, lat, lon):
         column[copies] = column[copies - 1]
     no_lat = np.zeros(len(lat), bool)
     no_lat[rows["null"]] = True

@@ -5,7 +5,7 @@ a person's data moves, and the shorter the way, the better it is hidden. Start w
 :class:`Session`; ``emdp demo`` shows all of it on generated tables.
 """
 
-from emdp import privacy, testing
+from emdp import privacy, randomizers, testing
 from emdp.answers import Answer, Preview
 from emdp.catalog import Catalog, load_catalog
 from emdp.errors import (
@@ -24,6 +24,7 @@ from emdp.errors import (
 from emdp.expressions import (
     Expression,
     Frequencies,
+    Itemwise,
     Mean,
     Quantiles,
     VectorMean,
@@ -36,6 +37,7 @@ from emdp.expressions import (
     dot,
     exp,
     frequencies,
+    itemwise,
     log,
     maximum,
     mean,
@@ -49,7 +51,7 @@ from emdp.expressions import (
     tanh,
     vector_mean,
 )
-from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
+from emdp.privacy import BoundedReduction, Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
 from emdp.session import Session, read
 from emdp.spaces import (
     Categories,
@@ -58,6 +60,7 @@ from emdp.spaces import (
     Distances,
     Embedding,
     Geo,
+    Grid,
     Interval,
     Product,
     Space,
@@ -71,6 +74,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "BoundedReduction",
     "BudgetExceededError",
     "Catalog",
     "Categories",
@@ -86,10 +90,12 @@ __all__ = [
     "Expression",
     "Frequencies",
     "Geo",
+    "Grid",
     "Guarantee",
     "InternalError",
     "Interval",
     "InvalidItemError",
+    "Itemwise",
     "LedgerError",
     "Mean",
     "NotLipschitzError",
@@ -119,6 +125,7 @@ __all__ = [
     "dot",
     "exp",
     "frequencies",
+    "itemwise",
     "load_catalog",
     "log",
     "maximum",
@@ -130,6 +137,7 @@ __all__ = [
     "protect",
     "quantiles",
     "ramp",
+    "randomizers",
     "read",
     "similarity",
     "sin",

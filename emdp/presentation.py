@@ -10,7 +10,7 @@ from emdp.statements import Planned
 from emdp.statistic import Statistic
 from emdp.tables import Table
 
-__all__ = ["constant_statistics", "is_constant", "previewed", "public_part"]
+__all__ = ["constant_statistics", "previewed", "public_part"]
 
 ASSUMPTIONS = (
     "the public list or number of users is right, and does not come from the private records",
@@ -28,22 +28,17 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
         "guarantee": plan.guarantee,
         "choice": plan.choice,
         "users": table.n,
-        "groups": tuple(plan.aggregation.group_sizes(table.n)),
-        "assumptions": (*ASSUMPTIONS, f"a public user without records counts with {_neutral(table)}"),
+        "groups": tuple(plan.group_sizes(table.n)),
+        "assumptions": (*ASSUMPTIONS, *plan.assumptions, f"a public user without records has {_neutral(table)}"),
         "notes": plan.notes,
         "finisher": plan.finisher,
-        "cap": plan.aggregation.cap,
+        "weighing": plan.weighing,
     }
 
 
 def previewed(planned: Planned, table: Table, *, affordable: int | None = None) -> PreviewedStatement:
     """Return one statement of a preview."""
     return PreviewedStatement(**public_part(planned, table), affordable=affordable)
-
-
-def is_constant(plan: Plan) -> bool:
-    """Whether no table could change the answer, so that none need be touched."""
-    return all(mechanism.is_exact for mechanism in plan.mechanisms)
 
 
 def constant_statistics(plan: Plan, table: Table) -> tuple[Statistic, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from emdp.answers import Answer
 from emdp.expressions import frequencies, mean, quantiles, vector_mean
+from emdp.expressions.itemwise import itemwise
 from emdp.expressions.resolution import Query
 
 __all__ = ["Questions"]
@@ -31,7 +32,8 @@ class Questions(ABC):
         **options
             ``alpha=`` (charged to an ``EmdDP`` budget, or to a ``UserDP`` one as epsilon) or ``epsilon=``
             (user-level privacy, charged to a ``UserDP`` budget), exactly one of the two; ``delta=`` (above 0, Gaussian
-            noise may be chosen), ``name=`` (column of the answer), ``by=``, ``where=``: see :func:`emdp.mean`.
+            noise may be chosen), ``name=`` (column of the answer), ``by=``, ``where=``, ``model=``: see
+            :func:`emdp.mean`.
 
         Returns
         -------
@@ -48,7 +50,7 @@ class Questions(ABC):
 
         Guarantee
         ---------
-        ``(alpha, delta)`` unbounded central d_EM-DP: EMD 2, theorem 4.1 and "Answer".
+        ``(alpha, delta)`` unbounded central d_EM-DP: EMD 2, theorem 4.1 and "Answer"; local with ``model="local"``.
         """
         return self.answer(mean(expression, **options))
 
@@ -73,16 +75,17 @@ class Questions(ABC):
         """
         return self.answer(vector_mean(expressions, **options))
 
-    def frequencies(self, cells: float | str, **options: Any) -> Answer:
-        """Release a histogram: smoothed over square cells of a pitch, or over the listed values of a column.
+    def frequencies(self, cells: float | str | None = None, **options: Any) -> Answer:
+        """Release a histogram: smoothed over square cells of a pitch, over a column's listed values, or over all items.
 
         Parameters
         ----------
-        cells : float or str
-            Pitch in the natural unit, or a column of listed values.
+        cells : float, str or None
+            Pitch in the natural unit, or a column of listed values; None for all items of a finite space, by the best
+            method for it.
         **options
-            ``alpha=`` or ``epsilon=``, ``delta=``, ``column=``, ``method=``, ``noise=``, ``by=``, ``where=``,
-            ``name=``: see :func:`emdp.frequencies`.
+            ``alpha=`` or ``epsilon=``, ``delta=``, ``column=``, ``method=``, ``model=``, ``sizes=``, ``noise=``,
+            ``by=``, ``where=``, ``name=``: see :func:`emdp.frequencies`.
 
         Returns
         -------
@@ -114,3 +117,35 @@ class Questions(ABC):
             One row a quantile.
         """
         return self.answer(quantiles(expression, qs, **options))
+
+    def itemwise(self, randomizer: Any, **options: Any) -> Answer:
+        """Put every record through a randomizer and release the multiset of outputs.
+
+        Parameters
+        ----------
+        randomizer : Randomizer, or a class of them
+            One of :mod:`emdp.randomizers` on the table's space; a class alone is made as strong as the price allows.
+        **options
+            ``alpha=``, ``delta=``, ``model=`` (``"central"``, ``"shuffle"``, ``"local"``), ``sizes=`` (a
+            :class:`emdp.BoundedReduction`, then with ``epsilon=`` in place of ``alpha=``), ``name=``: see
+            :func:`emdp.itemwise`.
+
+        Returns
+        -------
+        Answer
+            Its frame has one row an output of a finite randomizer with ``count`` and, where outputs are items, the
+            estimated ``frequency`` with its interval; in the local model one row an output and user; of a continuous
+            randomizer one row a point.
+
+        Raises
+        ------
+        UsageError
+            If users may have different numbers of records and ``sizes`` does not say what is done about it.
+        EmdpError
+            As :meth:`mean`.
+
+        Guarantee
+        ---------
+        Bounded d_EM-DP: EMD 3; with ``sizes`` discrete and unbounded: EMD 5.
+        """
+        return self.answer(itemwise(randomizer, **options))

@@ -12,16 +12,19 @@ from emdp.accounts import Accounts, Limit, Tags, make_budgets, space_digest
 from emdp.answers import Answer, Preview, Receipt
 from emdp.checks import check_period
 from emdp.errors import UsageError
+from emdp.estimators import MessagePlan, Plan
+from emdp.expressions.columns import Released
 from emdp.expressions.names import Names
 from emdp.expressions.resolution import Query
 from emdp.ledger import Entry, Ledger, open_ledger
 from emdp.noise.rng import is_seeded
-from emdp.presentation import constant_statistics, is_constant, previewed, public_part
+from emdp.presentation import constant_statistics, previewed, public_part
 from emdp.privacy import Guarantee
 from emdp.questions import Questions
 from emdp.statements import Planned, plan_request
-from emdp.tables import Table, aggregate, check_aggregation, check_engine, read
+from emdp.tables import Table, aggregate, check_aggregation, check_engine, check_items, read
 from emdp.tables.base import type_name
+from emdp.tables.readings import read_items
 
 __all__ = ["Session", "read"]
 
@@ -33,9 +36,9 @@ class Session(Questions):
     ----------
     table : Table
         What :func:`emdp.read` returned.
-    budget : Guarantee, or a sequence of one ``EmdDP`` and one ``UserDP``
-        What all releases together may spend. The first session on a table writes it to the ledger; a later one
-        with another budget, space or user column is refused.
+    budget : Guarantee, or a sequence with at most one ``EmdDP``, ``DiscreteEmdDP`` and ``UserDP``
+        What all releases may spend. The first session on a table writes it to the ledger; a later one with another
+        budget, space or user column is refused.
     ledger : path
         The ledger's file on a local disk; made if absent.
     gaussian_share : float
@@ -216,7 +219,7 @@ class Session(Questions):
         return self._run(self._planned(query))[0]
 
     def preview(self, query: str | Query) -> Preview:
-        """Say what a request would cost and how far off it would be. No private value is touched, nothing is spent.
+        """Say what a request would cost and how far off it would be; touches no private value, spends nothing.
 
         Parameters
         ----------
@@ -265,8 +268,7 @@ class Session(Questions):
         return self._accounts.history()
 
     def replanned(self, planned: Planned) -> Planned:
-        """Plan a statement of SQL again with what this session read: users, spaces and public tables are files, which
-        may have changed since, and noise that is sized for other ones protects nobody here."""
+        """Plan SQL again with what this session read: users, spaces and public tables are files, which change."""
         (again,) = self._planned(planned.text)
         return again
 
@@ -296,7 +298,9 @@ class Session(Questions):
         self._check_switch()
         with self._table.held():
             for one in planned:
-                if not is_constant(one.plan):
+                if isinstance(one.plan, MessagePlan):
+                    check_items(self._table, one.plan.reading)
+                elif not one.plan.is_constant:
                     check_aggregation(self._table, one.plan.aggregation)
             check_engine()
             yield Releasing(self._table, self._accounts, self._validated_version())
@@ -366,20 +370,28 @@ class Releasing:
     def answer(self, planned: Planned, entry: Entry) -> Answer:
         """Compute, draw noise once, and return the answer that an entry paid for."""
         plan = planned.plan
+        released, exact = self._messages(plan) if isinstance(plan, MessagePlan) else self._noisy(plan)
+        return Answer(
+            **public_part(planned, self._table),
+            released=released,
+            receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
+            _exact=exact,
+        )
+
+    def _noisy(self, plan: Plan) -> tuple[Released, Released | None]:
         statistics = (
-            constant_statistics(plan, self._table) if is_constant(plan) else aggregate(self._table, plan.aggregation)
+            constant_statistics(plan, self._table) if plan.is_constant else aggregate(self._table, plan.aggregation)
         )
         opened = [statistic.open() for statistic in statistics]
         released = tuple(
             plan.restored(mechanism.release(plan.prepared(values)))
             for mechanism, values in zip(plan.mechanisms, opened, strict=True)
         )
-        return Answer(
-            **public_part(planned, self._table),
-            released=released,
-            receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
-            _exact=tuple(plan.summed(values) for values in opened) if is_seeded() else None,
-        )
+        return released, tuple(plan.summed(values) for values in opened) if is_seeded() else None
+
+    def _messages(self, plan: MessagePlan) -> tuple[Any, Released | None]:
+        read = read_items(self._table, plan.reading).open()
+        return plan.releaser.release(read, users=self._table.n, keep_exact=is_seeded())
 
 
 def _check_text(text: object) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from emdp.errors import SqlError, UsageError
-from emdp.estimators import Plan, plan_query
+from emdp.estimators import MessagePlan, Plan, plan_query
 from emdp.expressions.names import Names
 from emdp.expressions.resolution import Query, describe, resolve_query
 
@@ -18,12 +18,12 @@ class Planned:
     ----------
     text : str
         The statement as written, or the query of Python as text.
-    plan : Plan
+    plan : Plan or MessagePlan
         What it computes, and what it costs.
     """
 
     text: str
-    plan: Plan
+    plan: Plan | MessagePlan
 
 
 def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
@@ -44,7 +44,7 @@ def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
         If a query of Python is refused.
     """
     if not isinstance(request, str):
-        plan = plan_query(resolve_query(request, names), space=names.space, users=names.users)
+        plan = plan_query(resolve_query(request, names), space=names.space, users=names.users, records=names.records)
         return (Planned(describe(request), plan),)
     from emdp.sql import translate
 

@@ -11,7 +11,6 @@ from emdp.checks import check_choice, check_unit_interval
 from emdp.errors import UsageError
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.shape import Shape
-from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -46,9 +45,10 @@ class Answer(Description):
         each column of the query its value, ``<name>_low`` and ``<name>_high`` (95 %).
     guarantee : Guarantee
         What holds for this release.
-    noise : AdditiveMechanism
+    noise : AdditiveMechanism, or another mechanism
         The law of the noise: its ``scale``, ``grid``, ``standard_deviation``. Where groups of users have each their
-        own draw it is the first group's; ``mechanisms`` has all.
+        own draw it is the first group's; ``mechanisms`` has all. Of releases that randomize items or users one by one
+        it is what makes the messages, with its ``theorem`` and ``facts``.
     spent : Guarantee
         What the release was charged.
     exact : dict of str to float, or to a list of float
@@ -56,7 +56,7 @@ class Answer(Description):
         all of them in their natural order, whatever ORDER BY and LIMIT say.
     """
 
-    released: Released = ()
+    released: Any = ()
     receipt: Receipt | None = None
     _exact: Released | None = field(default=None, repr=False)
 
@@ -70,8 +70,8 @@ class Answer(Description):
         return self.finisher.frame(self.released, DEFAULT_LEVEL)
 
     @property
-    def noise(self) -> AdditiveMechanism:
-        """The mechanism whose noise was added; see the class."""
+    def noise(self) -> Any:
+        """The mechanism of the release; see the class."""
         return self.mechanisms[0]
 
     @property
@@ -140,6 +140,8 @@ class Answer(Description):
         """
         level = check_unit_interval("level", level)
         check_choice("coverage", coverage, ("each", "all"))
+        if not self.columns:
+            raise UsageError("the answer holds messages alone, which have no intervals; read them from answer.frame.")
         frame = self.finisher.frame(self.released, level, together=coverage == "all")
         names = [column.name for column in self.columns]
         taken = {name + end for name in names for end in ("", *INTERVAL_ENDS)}
@@ -196,6 +198,8 @@ class Answer(Description):
 
 def plot(frame: pl.DataFrame, columns: Sequence[PlannedColumn], shape: Shape, *, kind: str) -> "Picture":
     """Return a picture of an answer's rows; see :meth:`Answer.plot`."""
+    if not columns:
+        raise UsageError("the answer holds messages alone, which have no picture; read them from answer.frame.")
     from emdp.pictures import draw
 
     picture = draw(frame, columns, shape, kind=kind)

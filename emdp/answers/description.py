@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from emdp.expressions.columns import Finisher, PlannedColumn
 from emdp.expressions.shape import Shape
-from emdp.mechanisms import AdditiveMechanism
+from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Guarantee
 
 __all__ = ["DEFAULT_LEVEL", "Description", "on_one_line"]
@@ -26,8 +26,8 @@ class Description:
         The query, as text.
     columns : tuple of PlannedColumn
         The columns that are answered.
-    mechanisms : tuple of AdditiveMechanism
-        The noise: one draw for each group of users.
+    mechanisms : tuple of Mechanism
+        One release for each group of users.
     guarantee : Guarantee
         What holds for all of it.
     choice : str
@@ -42,13 +42,13 @@ class Description:
         What a filter or group means, what was smoothed.
     finisher : Finisher
         What makes rows of released coordinates.
-    cap : int or None
-        Largest total weight of one user's records; None where every user weighs the same.
+    weighing : str
+        How much a user and a record count, in words.
     """
 
     query: str
     columns: tuple[PlannedColumn, ...]
-    mechanisms: tuple[AdditiveMechanism, ...]
+    mechanisms: tuple[Mechanism, ...]
     guarantee: Guarantee
     choice: str
     users: int
@@ -56,7 +56,7 @@ class Description:
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
     finisher: Finisher
-    cap: int | None
+    weighing: str
 
     @property
     def shape(self) -> Shape:
@@ -81,7 +81,7 @@ class Description:
             f"guarantee    {self.guarantee}",
             f"mechanism    {self.choice}",
             f"theorem      {self.mechanisms[0].theorem}",
-            f"users        {self.users} (public); {self._weighing()}",
+            f"users        {self.users} (public); {self.weighing}",
             *self._noise_lines(),
         ]
         for column in self.columns:
@@ -97,20 +97,12 @@ class Description:
         lines.append(f"caveat       {self.slack_caveat()}")
         return lines
 
-    def _weighing(self) -> str:
-        if self.cap is None:
-            return "every user counts once, whatever the number of records"
-        return f"every record counts, those of one user together as at most {self.cap}"
-
     def _noise_lines(self) -> list[str]:
         unit = "d_em" if self.guarantee.level_name == "alpha" else "replaced user"
         lines = []
         for size, mechanism in list(zip(self.groups, self.mechanisms, strict=True))[:FEW]:
             group = f"of a group of {size} users: " if len(self.groups) > 1 else ""
-            lines += [
-                f"sensitivity  {group}{mechanism.sensitivity:.6g} per {unit}",
-                f"noise        {group}scale {mechanism.scale:.6g}, on a grid of {float(mechanism.grid):.3g}",
-            ]
+            lines += [f"{name:<13}{group}{fact}" for name, fact in mechanism.facts(unit)]
         if len(self.groups) > FEW:
             lines.append(f"noise        and {len(self.groups) - FEW} further groups of users, by the same rule")
         return lines

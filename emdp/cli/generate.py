@@ -36,6 +36,10 @@ def checkins(
         int | None,
         typer.Option(help="Take coordinates from so many venues (few distinct points); default: free coordinates."),
     ] = None,
+    equal: Annotated[
+        bool,
+        typer.Option("--equal", help="Give every user records/users records; default: long-tailed counts."),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write check-ins in a city: homes, work, outings, long-tailed counts, 0.2 % dirty rows."""
@@ -43,7 +47,9 @@ def checkins(
     module = load_dataset_module("checkins")
 
     def write(progress: Callable[[int], None]) -> Any:
-        return module.write_checkins(out, users=users, records=records, seed=seed, venues=venues, progress=progress)
+        return module.write_checkins(
+            out, users=users, records=records, seed=seed, venues=venues, equal=equal, progress=progress
+        )
 
     _run(write, records, [out])
 

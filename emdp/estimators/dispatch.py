@@ -2,14 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from emdp.errors import UsageError
 from emdp.estimators.frequencies import plan_frequencies
+from emdp.estimators.item_frequencies import plan_item_frequencies
+from emdp.estimators.itemwise import plan_itemwise
 from emdp.estimators.linear import plan_linear
+from emdp.estimators.local_means import plan_local_means
+from emdp.estimators.messages import MessagePlan
 from emdp.estimators.plan import Plan
 from emdp.estimators.quantiles import plan_quantiles
 from emdp.estimators.select import plan_select
+from emdp.expressions.item_frequencies import ItemFrequencies
+from emdp.expressions.itemwise import Itemwise
 from emdp.expressions.queries import Mean, VectorMean
 from emdp.expressions.resolution import Resolved
 from emdp.expressions.select import FrequencyQuery, QuantileQuery, Select
@@ -19,18 +24,27 @@ __all__ = ["plan_query"]
 
 FAMILIES: Mapping[type, Callable[..., Plan]] = MappingProxyType(
     {
-        Mean: plan_linear,
-        VectorMean: plan_linear,
         Select: plan_select,
         FrequencyQuery: plan_frequencies,
         QuantileQuery: plan_quantiles,
     }
 )
-"""For each kind of query what plans it."""
+"""What plans each kind of query that has a single model."""
 
 
-def plan_query(query: Resolved, *, space: Space, users: int) -> Plan:
+def plan_query(query: Resolved, *, space: Space, users: int, records: int | None = None) -> Plan | MessagePlan:
     """Return the plan of a resolved query.
+
+    Parameters
+    ----------
+    query : a query
+        Its names are looked up.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+    records : int or None
+        The public number of records that every user has, where it is declared.
 
     Raises
     ------
@@ -44,11 +58,18 @@ def plan_query(query: Resolved, *, space: Space, users: int) -> Plan:
     >>> plan_query(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).columns[0].noise_scale
     0.05
     """
-    planner: Any = FAMILIES.get(type(query))
-    if planner is None:
+
+    if isinstance(query, Itemwise):
+        return plan_itemwise(query, space=space, users=users, records=records)
+    if isinstance(query, ItemFrequencies):
+        return plan_item_frequencies(query, space=space, users=users, records=records)
+    if isinstance(query, Mean | VectorMean):
+        planner: Callable[..., Plan | MessagePlan] = plan_local_means if query.model == "local" else plan_linear
+        return planner(query, space=space, users=users)
+    family = FAMILIES.get(type(query))
+    if family is None:
         raise UsageError(
-            f"query must be made by emdp.mean, vector_mean, frequencies or quantiles, not {type(query).__name__}; "
-            "make one of these, or pass SQL."
+            f"query must be made by emdp.mean, vector_mean, frequencies, quantiles or itemwise, not "
+            f"{type(query).__name__}; make one of these, or pass SQL."
         )
-    plan: Plan = planner(query, space=space, users=users)
-    return plan
+    return family(query, space=space, users=users)

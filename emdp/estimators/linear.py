@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 
@@ -18,12 +19,13 @@ from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.fixed_point import fixed_point_error
 from emdp.expressions.shape import Shape
+from emdp.expressions.vectors import VectorAnalysis
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
 from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.privacy.rounding import quotient_up
 from emdp.spaces import Space
 
-__all__ = ["LinearQuery", "MeansRow", "plan_linear"]
+__all__ = ["LinearNeeds", "LinearQuery", "MeansRow", "linear_needs", "noise_for", "plan_linear"]
 
 LinearQuery = Mean | VectorMean
 
@@ -98,9 +100,91 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
     >>> plan_linear(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).mechanisms[0].scale
     0.05
     """
+    needs = linear_needs(query, space, users)
+    mechanism, choice = noise_for(needs)
+    return Plan(
+        aggregation=Aggregation(needs.expressions),
+        scales=(1.0,) * len(needs.expressions),
+        mechanisms=(mechanism,),
+        event=mechanism.event(needs.kind),
+        columns=needs.columns(
+            noise_scale=mechanism.scale,
+            errors=(mechanism.expected_absolute_error,) * len(needs.names),
+            halves=(mechanism.interval_half_width(0.95),) * len(needs.names),
+        ),
+        choice=choice,
+        finisher=MeansRow(needs.names, mechanism),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearNeeds:
+    """What is public about a linear query, and what its noise must cover.
+
+    Parameters
+    ----------
+    expressions, names : tuple
+        What is averaged, and the answer's columns.
+    wanted : str
+        The noise asked for.
+    analysis : VectorAnalysis
+        Constants and ranges.
+    singles : tuple of float
+        Constant of each expression alone.
+    kind : Guarantee
+        What the level is stated as, with level and delta 0.
+    alpha, delta : float
+        Level and delta.
+    change_1, change_2 : float
+        Change of the statistic in the two norms, per unit of ``d_em`` or for a replaced user.
+    statistic_error, magnitude : float
+        As in :class:`emdp.mechanisms.AdditiveMechanism`.
+    """
+
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+    wanted: str
+    analysis: VectorAnalysis
+    singles: tuple[float, ...]
+    kind: Guarantee
+    alpha: float
+    delta: float
+    change_1: float
+    change_2: float
+    statistic_error: float
+    magnitude: float
+
+    def columns(
+        self, *, noise_scale: float, errors: tuple[float, ...], halves: tuple[float, ...]
+    ) -> tuple[PlannedColumn, ...]:
+        """Return the answer's columns with the errors that a release will have."""
+        rows = zip(self.names, self.expressions, self.analysis.entries, self.singles, errors, halves, strict=True)
+        return tuple(
+            PlannedColumn(
+                name=name,
+                expression=str(expression),
+                lipschitz=single,
+                low=entry.low,
+                high=entry.high,
+                noise_scale=noise_scale,
+                expected_error=error,
+                interval_95=half,
+                share=1 / len(self.expressions),
+            )
+            for name, expression, entry, single, error, half in rows
+        )
+
+
+def linear_needs(query: LinearQuery, space: Space, users: int) -> LinearNeeds:
+    """Return what a linear query needs when it is averaged over some users; 1 for a user's own message.
+
+    Raises
+    ------
+    NotLipschitzError, UsageError
+        As :func:`plan_linear`.
+    """
     expressions, names, wanted = _entries(query)
     analysis = analyse_vector(expressions, space)
-    kind: Guarantee = EmdDP(0.0) if query.alpha is not None else UserDP(0.0)
     if query.alpha is not None:
         level = query.alpha
         change_1, change_2 = analysis.lipschitz_1, analysis.lipschitz_2
@@ -113,53 +197,40 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
         raise InternalError("an expression that varies was given the constant 0; please report the expression.")
     # A constant has no error that depends on the neighbour, and needs no noise.
     error = max(fixed_point_error(entry) for entry in analysis.entries) if change_1 > 0 else 0.0
-    needs = _Needs(
+    return LinearNeeds(
+        expressions=expressions,
+        names=names,
+        wanted=wanted,
+        analysis=analysis,
+        singles=tuple(analyse_vector([expression], space).lipschitz_1 for expression in expressions),
+        kind=EmdDP(0.0) if query.alpha is not None else UserDP(0.0),
         alpha=level,
         delta=query.delta,
         change_1=quotient_up(change_1, users),
         change_2=quotient_up(change_2, users),
         statistic_error=quotient_up(error, users),
         magnitude=magnitude,
-        dimension=len(expressions),
-    )
-    mechanism, choice = _mechanism(wanted, needs)
-    singles = [analyse_vector([expression], space).lipschitz_1 for expression in expressions]
-    columns = tuple(
-        PlannedColumn(
-            name=name,
-            expression=str(expression),
-            lipschitz=single,
-            low=entry.low,
-            high=entry.high,
-            noise_scale=mechanism.scale,
-            expected_error=mechanism.expected_absolute_error,
-            interval_95=mechanism.interval_half_width(0.95),
-            share=1 / len(expressions),
-        )
-        for name, expression, entry, single in zip(names, expressions, analysis.entries, singles, strict=True)
-    )
-    return Plan(
-        aggregation=Aggregation(expressions),
-        scales=(1.0,) * len(expressions),
-        mechanisms=(mechanism,),
-        event=mechanism.event(kind),
-        columns=columns,
-        choice=choice,
-        finisher=MeansRow(names, mechanism),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Needs:
-    """What a mechanism must cover: changes in the two norms per unit of ``d_em``, and the fields of the same names."""
-
-    alpha: float
-    delta: float
-    change_1: float
-    change_2: float
-    statistic_error: float
-    magnitude: float
-    dimension: int
+def noise_for(needs: LinearNeeds) -> tuple[AdditiveMechanism, str]:
+    """Return the noise asked for, or the best for the parameters, and why."""
+    shared: dict[str, Any] = {
+        "alpha": needs.alpha,
+        "dimension": len(needs.expressions),
+        "statistic_error": needs.statistic_error,
+        "magnitude": needs.magnitude,
+    }
+    if needs.wanted == "auto":
+        choice = choose(delta=needs.delta, sensitivity_1=needs.change_1, sensitivity_2=needs.change_2, **shared)
+        return choice.mechanism, choice.reason
+    kind = NAMED[needs.wanted]
+    mechanism = kind(
+        delta=needs.delta if kind is GaussianMechanism else 0.0,
+        sensitivity=needs.change_1 if kind.norm == 1 else needs.change_2,
+        **shared,
+    )
+    return mechanism, f"{mechanism.name} noise, as asked for."
 
 
 def _entries(query: LinearQuery) -> tuple[tuple[Expression, ...], tuple[str, ...], str]:
@@ -167,30 +238,6 @@ def _entries(query: LinearQuery) -> tuple[tuple[Expression, ...], tuple[str, ...
         return (query.expression,), (query.name or "mean",), "auto"
     names = query.names or tuple(f"mean_{number}" for number in range(1, len(query.expressions) + 1))
     return query.expressions, names, query.noise
-
-
-def _mechanism(wanted: str, needs: _Needs) -> tuple[AdditiveMechanism, str]:
-    if wanted == "auto":
-        choice = choose(
-            alpha=needs.alpha,
-            delta=needs.delta,
-            sensitivity_1=needs.change_1,
-            sensitivity_2=needs.change_2,
-            dimension=needs.dimension,
-            statistic_error=needs.statistic_error,
-            magnitude=needs.magnitude,
-        )
-        return choice.mechanism, choice.reason
-    kind = NAMED[wanted]
-    mechanism = kind(
-        alpha=needs.alpha,
-        delta=needs.delta if kind is GaussianMechanism else 0.0,
-        sensitivity=needs.change_1 if kind.norm == 1 else needs.change_2,
-        dimension=needs.dimension,
-        statistic_error=needs.statistic_error,
-        magnitude=needs.magnitude,
-    )
-    return mechanism, f"{mechanism.name} noise, as asked for."
 
 
 def _up(number: float) -> float:

@@ -56,6 +56,28 @@ class Plan:
         """What holds for the release."""
         return self.event.guarantee
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether no table could change the answer, so that none need be touched."""
+        return all(mechanism.is_exact for mechanism in self.mechanisms)
+
+    @property
+    def weighing(self) -> str:
+        """How much a user and a record count, in words."""
+        cap = self.aggregation.cap
+        if cap is None:
+            return "every user counts once, whatever the number of records"
+        return f"every record counts, those of one user together as at most {cap}"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is the data owner's to know, besides the users and the space: nothing."""
+        return ()
+
+    def group_sizes(self, users: int) -> tuple[int, ...]:
+        """Return the public number of users of each group."""
+        return tuple(self.aggregation.group_sizes(users))
+
     def prepared(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return one group's coordinates as the mechanism takes them: summed up where cumulative, then scaled."""
         return tuple(

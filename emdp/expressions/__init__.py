@@ -22,6 +22,7 @@ from emdp.expressions.functions import (
     tanh,
 )
 from emdp.expressions.histograms import Frequencies, Quantiles, frequencies, quantiles
+from emdp.expressions.itemwise import Itemwise, itemwise
 from emdp.expressions.nodes import Expression, lift, walk
 from emdp.expressions.queries import Mean, VectorMean, mean, vector_mean
 from emdp.expressions.vectors import VectorAnalysis, analyse_vector
@@ -30,6 +31,7 @@ __all__ = [
     "Analysis",
     "Expression",
     "Frequencies",
+    "Itemwise",
     "Mean",
     "Quantiles",
     "VectorAnalysis",
@@ -47,6 +49,7 @@ __all__ = [
     "exp",
     "final_lipschitz",
     "frequencies",
+    "itemwise",
     "leaves",
     "lift",
     "log",

@@ -7,15 +7,19 @@ from typing import Any, Literal
 
 from emdp.checks import check_choice, check_positive, check_unit_interval
 from emdp.errors import UsageError
+from emdp.expressions.item_frequencies import ITEM_METHODS, ItemMethod
+from emdp.expressions.itemwise import Model
 from emdp.expressions.narrowing import Where, check_by, check_where
 from emdp.expressions.nodes import Expression, lift
 from emdp.expressions.queries import VECTOR_NOISE, VectorNoise, check_parameters
+from emdp.privacy.reduction import BoundedReduction
 
 __all__ = ["Frequencies", "Quantiles", "frequencies", "quantiles"]
 
-FrequencyMethod = Literal["smoothed"]
-METHODS: tuple[FrequencyMethod, ...] = ("smoothed",)
-"""``smoothed``: a partition of unity on a continuous part, the listed values of a finite one (EMD 6)."""
+FrequencyMethod = ItemMethod | Literal["smoothed"]
+METHODS: tuple[FrequencyMethod, ...] = ("smoothed", *ITEM_METHODS)
+"""``smoothed``: a partition of unity on a continuous part, the listed values of a finite one (EMD 6); the others are
+for all items of a finite space."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,20 @@ class Frequencies:
 
     Parameters
     ----------
-    cells : float or str
+    cells : float, str or None
         A number: square cells of that pitch, in the natural unit of a continuous part (km of a ``Geo``). A text:
-        the listed values of that column.
+        the listed values of that column. None: all items of a finite space, such as a ``Grid``.
     column : str, optional
         With a pitch: a column of the part, where several are continuous.
     alpha, epsilon, delta
         As in :class:`emdp.Mean`.
-    method : {"smoothed"}
-        How the frequencies are estimated.
+    method : str
+        How the frequencies are estimated: ``"auto"`` is the best, ``"smoothed"`` what fits cells; of all items of a
+        finite space one of :data:`emdp.expressions.item_frequencies.ITEM_METHODS`.
+    model : {"central", "shuffle", "local"}
+        Who sees what; of all items of a finite space.
+    sizes : BoundedReduction, optional
+        For item-wise release of all items of a finite space.
     noise : {"auto", "laplace", "gaussian", "k_norm"}
         Law of the noise.
     by : tuple of str
@@ -48,25 +57,41 @@ class Frequencies:
         If a parameter is malformed.
     """
 
-    cells: float | str
+    cells: float | str | None = None
     column: str | None = None
     alpha: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
-    method: FrequencyMethod = "smoothed"
+    method: FrequencyMethod = "auto"
     noise: VectorNoise = "auto"
     by: tuple[str, ...] = ()
     where: Where | None = None
     name: str = "frequency"
+    model: Model = "central"
+    sizes: BoundedReduction | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.cells, str):
             if not self.cells or self.column is not None:
                 raise UsageError("cells names a column of listed values, so leave column out; pass one of the two.")
-        else:
+        elif self.cells is not None:
             object.__setattr__(self, "cells", check_positive("cells", self.cells))
         check_choice("method", self.method, METHODS)
         _check_common(self)
+        if self.cells is not None:
+            self._check_smoothed()
+        elif self.method == "smoothed" or self.column is not None or self.by or self.where is not None:
+            raise UsageError(
+                "cells must be given for method='smoothed', column=, by= and where=; without it the items of the whole "
+                "space are counted, so pass a pitch or a column."
+            )
+
+    def _check_smoothed(self) -> None:
+        if self.method not in ("auto", "smoothed") or self.model != "central" or self.sizes is not None:
+            raise UsageError(
+                "cells= gives smoothed frequencies in the central model; for another method=, model= or sizes= leave "
+                "it out and read the table with a finite space, such as emdp.Grid."
+            )
 
 
 @dataclass(frozen=True)
@@ -117,24 +142,39 @@ class Quantiles:
 
 
 def frequencies(
-    cells: float | str,
+    cells: float | str | None = None,
     *,
     column: str | None = None,
     alpha: float | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
-    method: FrequencyMethod = "smoothed",
+    method: FrequencyMethod = "auto",
     noise: VectorNoise = "auto",
     by: str | Iterable[str] = (),
     where: Any = None,
     name: str = "frequency",
+    model: Model = "central",
+    sizes: BoundedReduction | None = None,
 ) -> Frequencies:
     """Return a :class:`Frequencies` query; see there for the parameters.
 
     >>> frequencies(1.0, alpha=2.0).cells, frequencies("category", alpha=2.0).cells
     (1.0, 'category')
     """
-    return Frequencies(cells, column, alpha, epsilon, delta, method, noise, by, where, name)  # type: ignore[arg-type]
+    return Frequencies(
+        cells,
+        column,
+        alpha,
+        epsilon,
+        delta,
+        method,
+        noise,
+        by,  # type: ignore[arg-type]  # checked there
+        where,
+        name,
+        model,
+        sizes,
+    )
 
 
 def quantiles(

@@ -31,6 +31,8 @@ class Names:
         only the number of users is public.
     public : mapping of str to polars.DataFrame
         Public tables by name.
+    records : int or None
+        Public number of records that every user has, where it is declared.
     """
 
     table: str
@@ -40,6 +42,7 @@ class Names:
     users: int
     user_frame: pl.DataFrame | None = None
     public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    records: int | None = None
 
     @property
     def user_columns(self) -> tuple[str, ...]:

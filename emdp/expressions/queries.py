@@ -18,6 +18,10 @@ VectorNoise = Literal["auto", "laplace", "gaussian", "k_norm"]
 VECTOR_NOISE: tuple[VectorNoise, ...] = ("auto", "laplace", "gaussian", "k_norm")
 """Noise of a vector: the best for the parameters, product Laplace, Gaussian, or 2-norm K-norm (EMD 2)."""
 
+MeanModel = Literal["central", "local"]
+MEAN_MODELS: tuple[MeanModel, ...] = ("central", "local")
+"""Who adds the noise: a curator to the average, or every user to the own mean."""
+
 
 @dataclass(frozen=True)
 class Mean:
@@ -40,6 +44,8 @@ class Mean:
         public user columns (disjoint groups of users).
     where : Where, optional
         Which records or users count; see :func:`emdp.expressions.narrowing.check_where` for what a caller may pass.
+    model : {"central", "local"}
+        Whether a curator adds the noise, or every user alone to the own mean (then without ``by`` and ``where``).
 
     Raises
     ------
@@ -54,12 +60,14 @@ class Mean:
     name: str | None = None
     by: tuple[str, ...] = ()
     where: Where | None = None
+    model: MeanModel = "central"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "expression", lift(self.expression))
         object.__setattr__(self, "by", check_by(self.by))
         object.__setattr__(self, "where", check_where(self.where))
         check_parameters(self)
+        _check_model(self)
         if self.name is not None:
             _check_names((self.name,))
 
@@ -78,7 +86,7 @@ class VectorMean:
         Law of the noise; Gaussian noise needs ``delta > 0``.
     names : tuple of str, optional
         Columns of the answer, distinct, one an expression.
-    by, where
+    by, where, model
         As in :class:`Mean`.
 
     Raises
@@ -95,6 +103,7 @@ class VectorMean:
     names: tuple[str, ...] | None = None
     by: tuple[str, ...] = ()
     where: Where | None = None
+    model: MeanModel = "central"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", check_by(self.by))
@@ -105,6 +114,7 @@ class VectorMean:
         if not self.expressions:
             raise UsageError("expressions is empty; pass at least one expression.")
         check_parameters(self)
+        _check_model(self)
         check_choice("noise", self.noise, VECTOR_NOISE)
         if self.noise == "gaussian" and self.delta == 0:
             raise UsageError("noise='gaussian' needs delta above 0, got 0; pass delta= or choose noise='k_norm'.")
@@ -128,6 +138,7 @@ def mean(
     name: str | None = None,
     by: str | Iterable[str] = (),
     where: Any = None,
+    model: MeanModel = "central",
 ) -> Mean:
     """Return a :class:`Mean` query; see there for the parameters.
 
@@ -135,7 +146,7 @@ def mean(
     >>> mean(col("price"), alpha=1.0).expression
     price
     """
-    return Mean(lift(expression), alpha, epsilon, delta, name, by, where)  # type: ignore[arg-type]  # checked there
+    return Mean(lift(expression), alpha, epsilon, delta, name, by, where, model)  # type: ignore[arg-type]  # checked there
 
 
 def vector_mean(
@@ -148,6 +159,7 @@ def vector_mean(
     names: Iterable[str] | None = None,
     by: str | Iterable[str] = (),
     where: Any = None,
+    model: MeanModel = "central",
 ) -> VectorMean:
     """Return a :class:`VectorMean` query; see there for the parameters.
 
@@ -156,7 +168,7 @@ def vector_mean(
     ('x', 'y')
     """
     named = names if names is None or isinstance(names, str) else tuple(names)
-    return VectorMean(expressions, alpha, epsilon, delta, noise, named, by, where)  # type: ignore[arg-type]
+    return VectorMean(expressions, alpha, epsilon, delta, noise, named, by, where, model)  # type: ignore[arg-type]
 
 
 def check_parameters(query: Any) -> None:
@@ -172,6 +184,15 @@ def check_parameters(query: Any) -> None:
         if value is not None:
             object.__setattr__(query, name, check_positive(name, value))
     object.__setattr__(query, "delta", check_unit_interval("delta", query.delta, zero=True))
+
+
+def _check_model(query: Mean | VectorMean) -> None:
+    check_choice("model", query.model, MEAN_MODELS)
+    if query.model == "local" and (query.by or query.where is not None):
+        raise UsageError(
+            "model='local' has every user report one mean, so by= and where= do not fit it; leave them out, or weigh "
+            "the records in the expression."
+        )
 
 
 def _check_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from emdp.errors import UsageError
 from emdp.expressions.aggregation import LabelAxis
 from emdp.expressions.analysis import analyse
 from emdp.expressions.histograms import Frequencies, Quantiles
+from emdp.expressions.item_frequencies import ItemFrequencies
+from emdp.expressions.itemwise import Itemwise
 from emdp.expressions.names import Names
 from emdp.expressions.narrowing import Where
 from emdp.expressions.nodes import Expression
@@ -15,8 +17,8 @@ from emdp.expressions.select import FrequencyQuery, Grid, GroupColumn, Item, Peo
 
 __all__ = ["Query", "Resolved", "check_factor", "resolve_query"]
 
-Query = Mean | VectorMean | Frequencies | Quantiles | Select | FrequencyQuery | QuantileQuery
-Resolved = Mean | VectorMean | Select | FrequencyQuery | QuantileQuery
+Query = Mean | VectorMean | Frequencies | Quantiles | Itemwise | Select | FrequencyQuery | QuantileQuery
+Resolved = Mean | VectorMean | Itemwise | ItemFrequencies | Select | FrequencyQuery | QuantileQuery
 
 
 def resolve_query(query: Query, names: Names) -> Resolved:
@@ -27,10 +29,12 @@ def resolve_query(query: Query, names: Names) -> Resolved:
     UsageError
         If a column is unknown or does not fit, or a value is none of its public ones.
     """
-    if isinstance(query, Select | FrequencyQuery | QuantileQuery):
+    if isinstance(query, Select | FrequencyQuery | QuantileQuery | Itemwise):
         return query
     if isinstance(query, Mean | VectorMean) and not query.by and query.where is None:
         return query
+    if isinstance(query, Frequencies) and query.cells is None:
+        return _of_items(query)
     where = query.where or Where()
     user_by = tuple(name for name in query.by if name in names.user_columns)
     people = choose_people(names, _conditions(where, names), user_by)
@@ -63,14 +67,14 @@ def check_factor(factor: Expression, names: Names) -> None:
 
 def describe(query: Query) -> str:
     """Return a query as text, for the ledger and for explanations."""
-    if isinstance(query, Select | FrequencyQuery | QuantileQuery):
+    if isinstance(query, Select | FrequencyQuery | QuantileQuery | Itemwise):
         return query.text
     if isinstance(query, Mean):
         inner = f"mean({query.expression}"
     elif isinstance(query, VectorMean):
         inner = f"vector_mean({', '.join(map(str, query.expressions))}"
     elif isinstance(query, Frequencies):
-        inner = f"frequencies({query.cells!r}"
+        inner = f"frequencies({query.cells!r}" if query.cells is not None else _item_text(query)
     else:
         inner = f"quantiles({query.expression}, {list(query.levels)}"
     if query.by:
@@ -78,6 +82,8 @@ def describe(query: Query) -> str:
     if query.where is not None:
         shown = [str(query.where.factor)] if query.where.factor is not None else []
         inner += f", where={' and '.join([*shown, *(f'{name} in {values}' for name, values in query.where.users)])}"
+    if isinstance(query, Mean | VectorMean) and query.model != "central":
+        inner += f", model={query.model!r}"
     return f"{inner})"
 
 
@@ -133,7 +139,25 @@ def _distribution(
     return FrequencyQuery(cells, spending, people, query.name, text=describe(query))
 
 
+def _of_items(query: Frequencies) -> ItemFrequencies:
+    return ItemFrequencies(
+        query.method,  # type: ignore[arg-type]  # "smoothed" needs cells
+        query.model,
+        query.alpha,
+        query.epsilon,
+        query.delta,
+        query.sizes,
+        query.name,
+        describe(query),
+    )
+
+
+def _item_text(query: Frequencies) -> str:
+    sizes = "" if query.sizes is None else f", sizes={query.sizes!r}"
+    return f"frequencies(method={query.method!r}, model={query.model!r}{sizes}"
+
+
 def _cells(query: Frequencies, names: Names) -> Grid | LabelAxis:
     if isinstance(query.cells, str):
         return group_labels(names, query.cells).axis
-    return Grid(query.cells, query.column)
+    return Grid(float(query.cells or 0.0), query.column)

@@ -222,3 +222,14 @@ def test_csv_and_parts_hold_the_same_rows(tmp_path):
     assert read.equals(wanted.with_columns(venue=pl.col("venue").cast(pl.Int64)).select(read.columns))
     assert len(list((tmp_path / "parts").iterdir())) == 8
     assert pl.read_parquet(tmp_path / "parts" / "*.parquet").equals(frame)
+
+
+def test_equal_users_have_as_many_records_each(tmp_path):
+    frame = made(tmp_path, equal=True, dirty=0.2, chunk=4000)
+    counts = frame.group_by("user_id").len()
+    assert len(counts) == 300
+    assert counts["len"].unique().to_list() == [100]
+    # Long-tailed otherwise, with silent users.
+    assert made(tmp_path)["user_id"].n_unique() < 300
+    with pytest.raises(UsageError, match=r"^records must be a multiple of the 300 users"):
+        made(tmp_path, equal=True, records=30_001)

@@ -24,7 +24,6 @@ from emdp.expressions import Expression
 from emdp.expressions.aggregation import UserGroups
 from emdp.expressions.lookup import LabelValue
 from emdp.expressions.names import Names
-from emdp.presentation import is_constant
 from emdp.statements import plan_request
 from emdp.tables import Table, aggregate
 from emdp.transport.bags import Bag, bag_from_items
@@ -392,7 +391,7 @@ def cases(seed: int, count: int) -> Iterator[Case]:
         except (NotLipschitzError, SqlError, UsageError):
             continue
         plan = planned.plan
-        if is_constant(plan) or plan.aggregation.dimension > MOST_COORDINATES:
+        if plan.is_constant or plan.aggregation.dimension > MOST_COORDINATES:
             continue
         singles = aggregate(world.every, replace(plan.aggregation, users=alone))
         case = Case(world, query, plan, tuple(plan.prepared(found.open()) for found in singles))

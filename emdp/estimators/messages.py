@@ -1,0 +1,89 @@
+"""Releases that randomize items or users one by one: what is settled of them before the data is touched."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from emdp.expressions.columns import Finisher, PlannedColumn, Released
+from emdp.expressions.reading import Reading
+from emdp.mechanisms.release import Mechanism
+from emdp.privacy import Event, Guarantee
+
+__all__ = ["MessagePlan", "Releaser"]
+
+
+class Releaser(Mechanism, Protocol):
+    """A mechanism that makes messages of what an engine read."""
+
+    def release(self, read: Any, *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Draw the messages: this spends.
+
+        Parameters
+        ----------
+        read : numpy.ndarray or iterator of blocks
+            What :class:`Reading` asked for, opened.
+        users : int
+            The public number of users.
+        keep_exact : bool
+            Whether the test switch is on, so that the exact statistic is kept beside what is released.
+
+        Returns
+        -------
+        released : object
+            What the plan's finisher makes rows of.
+        exact : tuple or None
+            The same without randomness, where it is kept and there is such a thing.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class MessagePlan:
+    """A priced release of messages.
+
+    Parameters
+    ----------
+    reading : Reading
+        What the engine reads.
+    releaser : Releaser
+        What makes messages of it.
+    event : Event
+        What the ledger is charged.
+    columns : tuple of PlannedColumn
+        The answer's columns that are estimates with intervals; none where the answer is the messages alone.
+    choice : str
+        Why this randomizer, accountant and strength, in a few sentences.
+    finisher : Finisher
+        What makes rows of what was released.
+    weighing : str
+        How much a user and a record count, in words.
+    notes, assumptions : tuple of str
+        Further facts for the reader; what is the data owner's to know.
+    """
+
+    reading: Reading
+    releaser: Releaser
+    event: Event
+    columns: tuple[PlannedColumn, ...]
+    choice: str
+    finisher: Finisher
+    weighing: str
+    notes: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds for the release."""
+        return self.event.guarantee
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The releaser alone."""
+        return (self.releaser,)
+
+    @property
+    def is_constant(self) -> bool:
+        """False: some table changes the messages' law."""
+        return False
+
+    def group_sizes(self, users: int) -> tuple[int, ...]:
+        """Return the number of users: they are not grouped."""
+        return (users,)

@@ -1,0 +1,62 @@
+"""The frozen query for frequencies of all items of a finite space, by one of several methods."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from emdp.checks import check_choice
+from emdp.errors import UsageError
+from emdp.expressions.itemwise import MODELS, Model
+from emdp.expressions.queries import check_parameters
+from emdp.privacy.reduction import BoundedReduction
+
+__all__ = ["ITEM_METHODS", "ItemFrequencies", "ItemMethod"]
+
+ItemMethod = Literal[
+    "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response"
+]
+ITEM_METHODS: tuple[ItemMethod, ...] = (
+    "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response",
+)  # fmt: skip
+"""The best for space, price and model; noise on the averaged histogram; item-wise release; or an oracle of users."""
+
+
+@dataclass(frozen=True)
+class ItemFrequencies:
+    """The share of each item of a finite space in the average user's records.
+
+    Parameters
+    ----------
+    method : str
+        One of ``ITEM_METHODS``.
+    model : {"central", "shuffle", "local"}
+        Who sees what.
+    alpha, epsilon, delta
+        Exactly one of the first two; see :class:`emdp.Mean`.
+    sizes : BoundedReduction, optional
+        For item-wise release of users with different numbers of records; the price is then ``epsilon`` at its ``r``.
+    name : str
+        Column of the answer.
+    text : str
+        The query as it was written.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is malformed.
+    """
+
+    method: ItemMethod = "auto"
+    model: Model = "central"
+    alpha: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    sizes: BoundedReduction | None = None
+    name: str = "frequency"
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice("method", self.method, ITEM_METHODS)
+        check_choice("model", self.model, MODELS)
+        check_parameters(self)
+        if self.sizes is not None and self.method not in ("auto", "itemwise"):
+            raise UsageError(f"sizes belongs to item-wise release, not to method={self.method!r}; leave it out.")
