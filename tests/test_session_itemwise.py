@@ -10,6 +10,7 @@ import pytest
 
 import emdp
 from emdp.errors import BudgetExceededError, DataRuleError, UsageError
+from emdp.estimators.itemwise import plan_itemwise
 from emdp.privacy import shuffle_alpha
 from emdp.randomizers import GKRR, KRR, Exponential, HadamardResponse, OneBit, PlanarLaplace
 
@@ -278,3 +279,52 @@ def test_the_first_user_of_a_switch(tmp_path: Path) -> None:
     assert not local.is_private
     with pytest.raises(UsageError, match="not kept"):
         _ = local.exact
+
+
+@pytest.mark.parametrize("kind", [HadamardResponse(KINDS, 2.0), OneBit(KINDS, 0.5, [0.0, 1.0, 0.5])])
+def test_other_outputs_of_each_user(tmp_path: Path, kind: Any) -> None:
+    session = opened(tmp_path, equal_rows(), KINDS)
+    answer = session.itemwise(kind, delta=1e-9, model="local")
+    assert answer.frame.columns == ["user", "output", "count"]
+    assert set(answer.frame["output"]) <= set(kind.outputs_frame()["output"])
+    assert answer.frame["count"].sum() == SIZE * USERS
+
+
+def test_a_table_without_rows_breaks_the_declared_sizes(tmp_path: Path) -> None:
+    session = opened(tmp_path, equal_rows().clear(), KINDS)
+    for model in ("central", "local"):
+        with pytest.raises(DataRuleError, match="number of records is not the declared one"):
+            session.itemwise(KRR(KINDS, 0.5), delta=1e-9, model=model)
+    assert session.spent().alpha == 0
+
+
+def test_a_class_comes_near_the_price_where_the_accountant_changes() -> None:
+    grid = emdp.Grid(emdp.Vector(["x", "y"], box=[(0, 1), (0, 1)]), (8, 8))
+    query = emdp.itemwise(KRR, alpha=50.0, delta=1e-9)
+    plan = plan_itemwise(query, space=grid, users=2000, records=100)
+    assert 45.0 < plan.guarantee.level <= 50.0
+
+
+def test_intervals_follow_the_released_counts(tmp_path: Path) -> None:
+    # A rare item's estimate varies less than that of the worst item: its interval is narrower, and still holds.
+    space = emdp.Categories("kind", [f"k{number}" for number in range(30)])
+    rows = pl.DataFrame({"user": np.repeat(np.arange(USERS), SIZE), "kind": ["k0"] * (SIZE * USERS)})
+    session = opened(tmp_path, rows, space)
+    randomizer = KRR(space, 3.0)
+    frame = session.itemwise(randomizer, delta=1e-9).frame
+    widths = (frame["frequency_high"] - frame["frequency"]).to_numpy()
+    deviation = np.sqrt(randomizer.estimate_variance().max() / (SIZE * USERS))
+    assert widths[5] < 0.7 * widths[0]
+    assert widths[0] < 4.5 * deviation
+    truth = np.array([1.0] + [0.0] * 29)
+    held = (frame["frequency_low"].to_numpy() <= truth) & (truth <= frame["frequency_high"].to_numpy())
+    assert held.mean() > 0.9
+
+
+def test_what_no_budget_covers_names_the_budget_that_would(tmp_path: Path) -> None:
+    session = opened(tmp_path, equal_rows(), KINDS, emdp.EmdDP(1000.0, 1e-6))
+    with pytest.raises(UsageError, match=r"declare budget=emdp.EmdDP\(alpha, delta, sizes='bounded'\)"):
+        session.itemwise(KRR(KINDS, 1.0), delta=1e-9)
+    sizes = emdp.BoundedReduction(samples=50, r=0.1)
+    with pytest.raises(UsageError, match=r"declare budget=emdp.DiscreteEmdDP\(epsilon, delta, r=0.1\)"):
+        session.itemwise(KRR(KINDS, 1.0), delta=1e-8, sizes=sizes)

@@ -66,7 +66,10 @@ class _Asked:
         if self.model == "shuffle" and self.users is None:
             return None
         if self.delta == 0:
-            raise UsageError("--delta is missing; item-wise releases need one, such as 1e-9, well below 1/users.")
+            raise UsageError(
+                "--delta is missing; without one only alpha = records times alpha0 is left, so pass one such as 1e-9, "
+                "well below 1/users."
+            )
         return Items(m, m if self.model == "local" else m * (self.users or 1), self.delta, self.w_min)
 
 
@@ -195,7 +198,7 @@ def _check_plot(plot: str | None, catalog: str | None) -> None:
         return
     if not plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
-    check_target(("svg", plot), 1, () if catalog is None else (catalog,))
+    check_target(("plot", plot), 1, () if catalog is None else (catalog,))
 
 
 def _check_goal(asked: _Asked) -> None:

@@ -1,9 +1,14 @@
 """The rows of an item-wise release: outputs with their counts, unbiased frequencies with intervals, or points.
 
-Intervals. The estimate of an item's share is a mean of ``N`` independent values, of variance at most ``V`` each and in
-a range of width ``R`` (:mod:`emdp.mechanisms.finite_randomizer`), so by Bernstein's inequality it is within
-``R L/(3N) + sqrt((R L/(3N))^2 + 2 V L/N)``, ``L = ln(2/tail)``, but for a probability of ``tail``. Where records are
-sampled, each value has the variance of the randomizer's mean besides, at most that of an indicator, 1/4.
+Intervals. The estimate of item ``x`` is the mean of ``N`` independent values ``B[Y, x]`` in a range of width ``R``,
+of mean variance ``V`` (:mod:`emdp.mechanisms.finite_randomizer`), so by Bernstein's inequality it is within ``R
+L/(3N) + sqrt((R L/(3N))^2 + 2 V L/N)``, ``L = ln(2/tail)``, but for a probability of ``tail``. Before the release
+``V`` is the largest over items; where records are sampled each value has the variance of the randomizer's mean
+besides, at most that of an indicator, 1/4. After it the released counts bound ``V``: the squares ``Z = B[Y, x]^2``
+are independent in ``[0, M]``, and their mean is below its expectation ``E`` by ``sqrt(2 E M l/N)`` with probability
+``e^-l`` at most (the lower tail of sums of non-negative variables; Maurer 2003). Hence ``V <= E <= (sqrt(mean Z + M
+l/(2N)) + sqrt(M l/(2N)))^2`` but for ``e^-l``, for which a tenth of the tail is set aside; the smaller of the two
+bounds counts.
 """
 
 import math
@@ -12,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import RefusedError, UsageError
@@ -24,17 +30,23 @@ from emdp.spaces.base import Floats
 
 __all__ = ["CountRows", "FrameRows", "item_rows"]
 
+Integers = npt.NDArray[np.int64]
+
 COUNT, USER, OUTPUT = "count", "user", "output"
 """Columns of how many outputs there are of each kind, of the users' numbers, and of outputs that are no items."""
+
+SPARE = 0.1
+"""Share of an interval's tail that its variance may take."""
 
 RAW = "frequencies are unbiased and not adjusted: some may be below 0, and their sum off 1"
 MULTISET = (
     "the released multiset is the guarantee's: whatever is computed from it costs nothing more; each output is one "
     "randomized record, no person"
 )
-NO_ESTIMATE = (
-    "count is of outputs, not of items; randomizer.estimate(frame['count']) has the items' shares, where there are"
+OTHER_OUTPUTS = (
+    "count is of outputs, not of items; answer.noise.randomizer.estimate(answer.frame['count']) has the items' shares"
 )
+UNSTABLE = "the outputs do not determine the items' shares stably, so there are counts alone; use another randomizer"
 
 
 def item_rows(
@@ -66,7 +78,7 @@ def item_rows(
     if len({*own, *taken}) < len(own) + len(taken) or (are_items and OUTPUT in own):
         raise UsageError(
             f"the item columns {', '.join(map(repr, own))} and name={name!r} give a column of the answer twice; "
-            "pass another name=, or rename the column in the table."
+            f"{'rename the column in the table' if name not in own else 'pass another name='}."
         )
     return rows
 
@@ -116,7 +128,10 @@ class CountRows:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of the rows."""
-        return (MULTISET, RAW if self.is_estimated else NO_ESTIMATE)
+        if self.is_estimated:
+            return (MULTISET, RAW)
+        are_items = self.outputs.columns == list(self.randomizer.space.columns)
+        return (MULTISET, UNSTABLE if are_items else OTHER_OUTPUTS)
 
     @property
     def planned(self) -> tuple[PlannedColumn, ...]:
@@ -144,7 +159,7 @@ class CountRows:
         if not self.is_estimated:
             return frame
         values = self.randomizer.estimate(counts)
-        widths = self._half_widths((1.0 - level) / (len(values) if together else 1))
+        widths = self._half_widths((1.0 - level) / (len(values) if together else 1), counts)
         return frame.with_columns(
             pl.Series(self.name, values),
             pl.Series(f"{self.name}_low", values - widths),
@@ -160,11 +175,21 @@ class CountRows:
     def _variance(self) -> Floats:
         return self.randomizer.estimate_variance() + (0.25 if self.is_sampled else 0.0)
 
-    def _half_widths(self, tail: float) -> Floats:
+    def _half_widths(self, tail: float, counts: Integers | None = None) -> Floats:
         low, high = self.randomizer.estimate_range()
+        variance = self._variance
+        if counts is not None:
+            variance = np.minimum(variance, self._variance_seen(counts, SPARE * tail, np.maximum(low**2, high**2)))
+            tail *= 1.0 - SPARE
         log = math.log(2.0 / tail)
         linear = (high - low) * log / (3.0 * self.total)
-        return np.asarray(linear + np.sqrt(linear**2 + 2.0 * self._variance * log / self.total), dtype=np.float64)
+        return np.asarray(linear + np.sqrt(linear**2 + 2.0 * variance * log / self.total), dtype=np.float64)
+
+    def _variance_seen(self, counts: Integers, tail: float, most: Floats) -> Floats:
+        """Return what the released counts say of the mean variances, but for a probability of ``tail`` each."""
+        squares = (counts / float(self.total)) @ np.square(self.randomizer.right_inverse)
+        spare = most * math.log(1.0 / tail) / (2.0 * self.total)
+        return np.asarray((np.sqrt(squares + spare) + np.sqrt(spare)) ** 2, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +228,9 @@ class FrameRows:
         drawn: pl.DataFrame = released[0]
         if self.outputs is None:
             return drawn
-        named = self.outputs.with_row_index("output", 0).with_columns(pl.col("output").cast(pl.Int64))
-        if "output" in self.outputs.columns:
-            return drawn.with_columns(self.outputs.get_column("output").gather(drawn.get_column("output")))
-        return drawn.join(named, on="output", how="left", maintain_order="left").select(
-            "user", *self.outputs.columns, COUNT
-        )
+        codes = drawn.get_column(OUTPUT)
+        named = [self.outputs.get_column(name).gather(codes) for name in self.outputs.columns]
+        return pl.DataFrame([drawn.get_column(USER), *named, drawn.get_column(COUNT)])
 
     def exact(self, statistics: Any) -> pl.DataFrame:
         """Refuse: the records themselves are not kept."""

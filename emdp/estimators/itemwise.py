@@ -29,8 +29,8 @@ __all__ = ["plan_itemwise"]
 CLOSE = 0.95
 """Share of the wanted alpha at which the search for a class's strength ends."""
 
-EVALUATIONS = 6
-"""Most strengths that are tried: a randomizer of 1,000 items takes seconds to make."""
+EVALUATIONS, FEWER, SMALL = 14, 6, 300
+"""Most strengths that are tried, and of spaces with more items than the third: 1,000 take seconds to make."""
 
 SLOPE = 0.5
 """About how fast the logarithm of alpha grows with ``alpha0``, by the blanket: only the first guess depends on it."""
@@ -197,16 +197,21 @@ def _strongest(kind: type[Randomizer], space: Space, alpha: float, size: int, po
     good = trial.at(shuffle_alpha0(alpha, size, pooled, delta, trial.w_min))
     if trial.law is None:
         return good
+    target = math.log(alpha)
     low, high = (good.requested, _log_alpha(good, size, pooled, delta)), None
-    for _ in range(EVALUATIONS):
-        room = math.log(alpha) - low[1]
+    for _ in range(EVALUATIONS if isinstance(trial, FiniteRandomizer) and trial.items.count <= SMALL else FEWER):
+        room = target - low[1]
         if room < -math.log(CLOSE):
             break
-        slope = SLOPE if high is None else (high[1] - low[1]) / (high[0] - low[0])
-        guess = low[0] + (1.0 if high is None else 0.97) * room / slope
+        if high is None:
+            guess = low[0] + room / SLOPE
+        else:
+            # Inside the bracket, not too near its ends: alpha may bend where another accountant takes over.
+            share = min(max(0.97 * room / (high[1] - low[1]), 0.2), 0.8)
+            guess = low[0] + share * (high[0] - low[0])
         candidate = trial.at(guess)
         value = _log_alpha(candidate, size, pooled, delta)
-        if value <= math.log(alpha):
+        if value <= target:
             good, low = candidate, (guess, value)
         else:
             high = (guess, value)

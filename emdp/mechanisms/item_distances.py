@@ -59,9 +59,9 @@ class ItemDistances:
             raise UsageError(f"space must be a Space, not {type(self.space).__name__}; pass a finite space.")
         count = count_items(self.space)
         if count is None:
-            raise UsageError(
-                f"a {self.space.kind} space is not finite; use a Grid over it, or a randomizer of the continuum."
-            )
+            can_cut = self.space.kind in ("interval", "geo", "vector")
+            remedy = "cut it with emdp.Grid, or use PlanarLaplace" if can_cut else "use a space of listed values"
+            raise UsageError(f"the {self.space.kind} space is not finite; {remedy}.")
         if not 2 <= count <= LARGEST_ITEMS:
             raise UsageError(
                 f"a finite randomizer needs 2 to {LARGEST_ITEMS} items, and the space has {count}; use another space."

@@ -251,7 +251,21 @@ def group(guarantee: DiscreteEmdDP, d: float) -> DiscreteEmdDP:
 
 
 def _sentence(guarantee: Guarantee, kind: Guarantee) -> str:
-    return f"a guarantee of kind {guarantee.kind_name} is no {kind.kind_name}: {_refusal(guarantee, kind)}."
+    reason = _refusal(guarantee, kind)
+    # Most reasons say what to do; where they do not, a budget of the release's own kind is the remedy.
+    remedy = "" if ";" in reason or "group()" in reason else f"; declare budget={_declared(guarantee)}"
+    return f"a guarantee of kind {guarantee.kind_name} is no {kind.kind_name}: {reason}{remedy}."
+
+
+def _declared(guarantee: Guarantee) -> str:
+    """Return how a budget of a guarantee's kind is written, without its numbers."""
+    more = "" if guarantee.model == "central" else f", model={guarantee.model!r}"
+    if isinstance(guarantee, DiscreteEmdDP):
+        return f"emdp.DiscreteEmdDP(epsilon, delta, r={guarantee.r!r}{more})"
+    if isinstance(guarantee, UserDP):
+        return f"emdp.UserDP(epsilon, delta{more})"
+    sizes = "" if _sizes(guarantee) == "unbounded" else ", sizes='bounded'"
+    return f"emdp.EmdDP(alpha, delta{sizes}{more})"
 
 
 def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:

@@ -269,7 +269,7 @@ def _closed_alpha(alpha0: float, setting: ShuffleSetting) -> Outcome:
     if found is not None:
         return found, ""
     limit = closed_form_limit(alpha0, setting.m, setting.N, setting.delta)
-    return None, f"alpha0 must be below {limit:.4g} here"
+    return None, f"alpha0 must be below {limit:.4g} here" if limit > 0 else "it holds for no alpha0 with so few items"
 
 
 def _closed_alpha0(alpha: float, setting: ShuffleSetting) -> Outcome:

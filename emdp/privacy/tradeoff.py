@@ -82,7 +82,7 @@ _SMALLEST_RATE, _SMALLEST_DISTANCE = 1e-9, 1e-6
 _FINER = 4
 """Means of two neighbouring lines that are tried where one of them is valid."""
 _ROUNDING = 1e-9
-"""Relative, on times, exponents and the result; their computed error is below 1e-13."""
+"""Relative, on times, exponents and the result, computed to 1e-13; a flow's exponents add a margin of their own."""
 _LARGEST_EXPONENT = 650.0
 """Where a line's gap is not 0 its exponent must stay below."""
 

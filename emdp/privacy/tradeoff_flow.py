@@ -10,8 +10,8 @@ Let a step of *time* ``theta <= longest`` move the law from ``P`` to ``Q`` with,
 
     ``P_first(S) <= e^(E_n + omega) P_last(S) + e^omega Delta + (e^omega - 1) G_1``   for every event ``S``.
 
-With one line ``omega = 0``. If the chain's time is at most ``Theta - x``, ``0 <= x <= Theta``, then ``E_n - s_1 x`` may
-stand for ``E_n``.
+With one line ``omega = 0``. If the chain's time is at most ``Theta - x``, ``0 <= x <= Theta``, then ``E_n - s_1 x``
+may stand for ``E_n``.
 
 *Proof.* Append steps that change nothing, each of time at most ``longest``, until the total is ``Theta``: they satisfy
 the hypothesis. Give a step to the block ``i`` in whose time interval it *ends*. The blocks up to ``i`` then hold a time
@@ -39,7 +39,8 @@ the path has of them, so that ``omega`` moves without jumps.
 
 *Numerics.* The flow's exponents are differences of totals up to 700 whose terms carry a relative error below 1e-14, so
 their error is below 1e-11 in absolute terms: so much is added to each, and ``1e-11 h`` to ``Delta``, whose ``h`` and
-``e^(E_n) a`` are off by as much, relatively; delta must be met with 1e-6 to spare.
+``e^(E_n) a`` are off by as much, relatively; delta must be met with 1e-6 to spare. (On the last line totals are larger
+only for starts below 1e-280, where delta is smaller than any double that is asked for.)
 """
 
 from dataclasses import dataclass

@@ -125,7 +125,12 @@ def _other_counts(table: Table, named: Sql) -> Sql:
     if table.records is None:
         return exp.Literal.number(0)
     other = exp.NEQ(this=sql.column("records"), expression=exp.Literal.number(table.records))
-    wrong = exp.CountIf(this=exp.and_(named, other))
+    wrong = _count_if(exp.and_(named, other))
     # A user without a row has no record, which is not the declared number either.
-    absent = exp.Paren(this=exp.Sub(this=exp.Literal.number(table.n), expression=exp.CountIf(this=named)))
+    absent = exp.Paren(this=exp.Sub(this=exp.Literal.number(table.n), expression=_count_if(named)))
     return exp.Add(this=wrong, expression=absent)
+
+
+def _count_if(test: Sql) -> Sql:
+    """Return how many rows meet a test; 0 where there are no rows at all, of which DuckDB makes NULL."""
+    return sql.call("COALESCE", exp.CountIf(this=test), exp.Literal.number(0))

@@ -170,7 +170,7 @@ def test_a_promise_for_near_bags_is_met_by_sampling(capsys: pytest.CaptureFixtur
         (["--alpha", "1", "--error", "0.1"], "--lipschitz is missing"),
         (["--alpha", "1", "--lipschitz", "1", "--error", "0"], "--error must be above 0"),
         (["--alpha", "1", "--records", "10", "--delta", "1e-6"], "--users is missing; it says how many records"),
-        (["--alpha", "1", "--records", "10", "--users", "5"], "--delta is missing; item-wise releases"),
+        (["--alpha", "1", "--records", "10", "--users", "5"], "--delta is missing; without one only"),
         (["--alpha", "1", "--records", "0", "--users", "5"], "--records must be at least 1"),
         (["--alpha0", "1", "--users", "5"], "--records is missing"),
         (["--alpha0", "1", *ITEMS, "--model", "central"], "--model must be one of 'shuffle', 'local'"),

@@ -99,7 +99,8 @@ def test_the_same_report_again_costs_nothing_and_says_the_same(folder: Path, run
 
 def test_fresh_answers_are_paid_until_the_periods_budget_is_spent(folder: Path, run: Any) -> None:
     first, second = run(), run(fresh=True)
-    assert not any(one.equals(other) for one, other in zip(frames(first), frames(second), strict=True))
+    # New noise; a frame of few possible rows, such as quantiles on a grid, may come out the same by chance.
+    assert not all(one.equals(other) for one, other in zip(frames(first), frames(second), strict=True))
     assert run().outcomes[0].answer.frame.equals(second.outcomes[0].answer.frame)
     with pytest.raises(BudgetExceededError, match="for period one"):
         run(fresh=True)
