@@ -56,7 +56,7 @@ def tradeoff_steps_alpha(alpha0: float, m: int, N: int, delta: float, w_min: flo
     >>> round(tradeoff_steps_alpha(1.0, 10, 1000, 1e-6, 0.0), 2)
     2.21
     """
-    if alpha0 > LARGEST_ALPHA0 or delta <= 0:
+    if alpha0 > LARGEST_ALPHA0 or delta <= 0 or _is_one_step(m, w_min):
         return math.inf
     items, total = round_counts(m, N)
     if total < items:
@@ -94,7 +94,7 @@ def tradeoff_steps_alpha0(alpha: float, m: int, N: int, delta: float, w_min: flo
     >>> round(tradeoff_steps_alpha0(2.213, 10, 1000, 1e-6, 0.0), 3)
     1.0
     """
-    if delta <= 0 or alpha <= 0:
+    if delta <= 0 or alpha <= 0 or _is_one_step(m, w_min):
         return 0.0
     pure, stop = grid_step(min(max(alpha / m, 1e-300), LARGEST_ALPHA0), STEP_BITS), _step(LARGEST_ALPHA0) + 1
     good, bad = pure, stop
@@ -115,6 +115,11 @@ def tradeoff_steps_alpha0(alpha: float, m: int, N: int, delta: float, w_min: flo
         last = (place, excess)
         point = _step(math.exp(min(place - excess / slope, math.log(LARGEST_ALPHA0))))
     return on_grid(good, STEP_BITS) if good > pure else 0.0
+
+
+def _is_one_step(m: int, w_min: float) -> bool:
+    # A single item that can only move by 1: the exact clone step is all there is, and nothing is composed.
+    return m == 1 and w_min >= 1
 
 
 def _step(strength: float) -> int:
