@@ -75,7 +75,9 @@ def compare(table: emdp.Table, grid: emdp.Grid, samples: int, rounds: int, folde
             ]
             seconds = (time.perf_counter() - start) / rounds
         own = np.mean([distance(grid, simplex(answer.frame["frequency"].to_numpy()), truth) for answer in answers])
-        print(f"\nepsilon = {change.epsilon} at d_em = {moved:.4f} ({change.fraction:.3g} moved by {change.distance} km):")
+        print(
+            f"\nepsilon = {change.epsilon} at d_em = {moved:.4f} ({change.fraction:.3g} moved by {change.distance} km):"
+        )
         print(f"  item-wise on sampled records: d_EM to the truth {own:.4f} ({seconds:.1f} s); {answers[0].choice}")
         for name, epsilon in (("the same epsilon", change.epsilon), ("epsilon = alpha", alpha)):
             noise = LaplaceMechanism(sensitivity=2.0 / table.n, alpha=epsilon, dimension=grid.size)

@@ -84,8 +84,8 @@ class Questions(ABC):
             Pitch in the natural unit, or a column of listed values; None for all items of a finite space, by the best
             method for it.
         **options
-            ``alpha=`` or ``epsilon=``, ``delta=``, ``column=``, ``method=``, ``model=``, ``sizes=``, ``noise=``,
-            ``by=``, ``where=``, ``name=``: see :func:`emdp.frequencies`.
+            ``alpha=`` or ``epsilon=``, ``delta=``, ``column=``, ``method=``, ``model=``, ``sizes=``, ``adjust=``,
+            ``noise=``, ``by=``, ``where=``, ``name=``: see :func:`emdp.frequencies`.
 
         Returns
         -------

@@ -47,12 +47,16 @@ ALLOWED: dict[str, set[str]] = {
     },
     "store": {"errors", "accounts", "answers", "ledger", "session", "sql", "statements"},
     "catalog": {*GROUND, *MATHEMATICS, "tables", "session", "expressions"},
+    "experiments": {
+        "errors", "checks", *MATHEMATICS, "expressions", "estimators", "tables", "answers", "session", "pictures",
+        "testing", "randomizers",
+    },
     "reports": {
         "errors", "checks", "expressions", "spaces", "privacy", "accounts", "ledger", "answers", "pictures", "sql",
         "statements", "session", "store", "catalog", "spending", "reservations",
     },
     "cli": {
-        "pictures", "reports", "reservations", "spending", "store",
+        "experiments", "pictures", "reports", "reservations", "spending", "store",
         *GROUND, *MATHEMATICS, "testing", "accounts", "expressions", "tables", "answers", "ledger", "session",
         "statements", "presentation", "sql", "catalog", "cli", "__init__",
     },

@@ -9,7 +9,7 @@ import polars as pl
 from emdp.answers.description import DEFAULT_LEVEL, Description
 from emdp.checks import check_choice, check_unit_interval
 from emdp.errors import UsageError
-from emdp.expressions.columns import PlannedColumn, Released
+from emdp.expressions.columns import PlannedColumn, Released, TopItems
 from emdp.expressions.shape import Shape
 from emdp.privacy import Guarantee
 
@@ -153,6 +153,33 @@ class Answer(Description):
             query = pl.Series("query", [name] * len(frame), dtype=pl.String)
             blocks.append(pl.DataFrame([*keys, query, *map(pl.Series.alias, ends, SHOWN)]))
         return pl.concat(blocks)
+
+    def top(self, count: int, *, failure: float = 0.05) -> TopItems:
+        """Return the items with the largest estimated shares, with what holds of the list but for a probability.
+
+        Post-processing of frequencies of all items of a finite space: it costs nothing.
+
+        Parameters
+        ----------
+        count : int
+            How many items.
+        failure : float
+            Probability, in (0, 1), with which any of what is stated may fail.
+
+        Returns
+        -------
+        TopItems
+
+        Raises
+        ------
+        UsageError
+            If the answer is no such frequencies, or an argument is out of its range.
+        """
+        top = getattr(self.finisher, "top", None)
+        if top is None:
+            raise UsageError("top is for frequencies of all items of a finite space; ask session.frequencies() first.")
+        found: TopItems = top(self.released, count, failure)
+        return found
 
     def plot(self, kind: str = "auto") -> "Picture":
         """Return a picture of the answer, with its intervals.

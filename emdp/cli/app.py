@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from emdp.cli import calibrate, demo, distance, generate, init, ledger, mean, report, sql
+from emdp.cli import calibrate, demo, distance, experiment, generate, init, ledger, mean, report, sql
 
 __all__ = ["app"]
 
@@ -46,5 +46,6 @@ app.command("report")(report.run)
 app.command("mean")(mean.run)
 app.command("distance")(distance.run)
 app.command("calibrate")(calibrate.run)
+app.command("experiment")(experiment.run)
 app.add_typer(generate.app, name="generate", help="Write a realistic synthetic table.")
 app.add_typer(ledger.app, name="ledger", help="Show what was spent, set budget aside, and verify the chain of events.")

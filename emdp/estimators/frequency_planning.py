@@ -37,7 +37,7 @@ FEWEST_DRAWS, MOST_DRAWS = 2, 2000
 """Draws of very many, and of very few cells."""
 
 SINGLE_ENTRIES, FEWEST_SINGLE, MOST_SINGLE = 20_000, 4, 400
-"""The same where draws are projected one after the other, in the unit of ``d_em``."""
+"""The same where draws are projected, or on grids measured, one after the other in the unit of ``d_em``."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,14 @@ def planned_errors(
     if model.size != geometry.size:
         raise UsageError(f"model has {model.size} cells and geometry {geometry.size}; describe the same cells.")
     truth = checked_prior(prior, model.size)
-    alone = post == "d_em" and geometry.kind in ("line", "clusters", "grid")
+    projected_alone = post == "d_em" and geometry.kind in ("line", "clusters", "grid")
+    alone = projected_alone or geometry.kind == "grid"
     entries, fewest, most = (
         (SINGLE_ENTRIES, FEWEST_SINGLE, MOST_SINGLE) if alone else (ENTRIES, FEWEST_DRAWS, MOST_DRAWS)
     )
     draws = min(max(entries // model.size, fewest), most)
     errors = model.combine(fixed_normals(draws, model.size))
-    if alone:
+    if projected_alone:
         errors = np.stack([_projected(truth + row, geometry) - truth for row in errors])
     elif post != "raw":
         errors = project_rows(truth + errors, np.ones(len(errors))) - truth

@@ -31,14 +31,22 @@ Integers = npt.NDArray[np.int64]
 SUM_BITS = 62
 """Sums over users stay below ``2**62``."""
 
+MOST_BITS = 52
+"""A quotient of doubles errs by up to ``2**-54``: with more bits that would be more than half of the last one."""
+
+AT_ONCE = 2**22
+"""Users whose messages are drawn together: an oracle's work may grow with the number of draws, not of users alone."""
+
 
 def share_bits(users: int) -> int:
-    """Return the bits below 1 that a user's share keeps.
+    """Return the bits below 1 that a user's share keeps; it is within ``2**-bits`` of the exact one.
 
-    >>> share_bits(1_000_000)
-    42
+    Rounded to a double and then to a multiple of ``2**-bits`` it is off by at most ``2**-54 + 2**-(bits + 1)``.
+
+    >>> share_bits(1_000_000), share_bits(3)
+    (42, 52)
     """
-    return SUM_BITS - users.bit_length()
+    return min(SUM_BITS - users.bit_length(), MOST_BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,26 +168,30 @@ class OracleRelease:
         self, read: Iterator[BagBlock], *, users: int, keep_exact: bool
     ) -> tuple[tuple[Floats], Released | None]:
         """Draw the messages of all users and decode them: this spends."""
-        tally: Any = None
-        shares, present = np.zeros(self.oracle.items), 0
+        tally: Any = 0
+        shares = np.zeros(self.oracle.items)
+        chosen: list[Integers] = []
+        waiting = present = 0
         for block in read:
             bags = Bags(block.offsets, block.codes, block.counts)
-            own = self.oracle.draw_tally(bags)
-            tally = own if tally is None else tally + own
-            present += bags.users
+            # Every oracle's message is that of one uniform record.
+            chosen.append(bags.draw_items())
+            present, waiting = present + bags.users, waiting + bags.users
+            if waiting >= AT_ONCE:
+                tally, chosen, waiting = tally + self._tally(chosen), [], 0
             if keep_exact:
                 shares += bags.shares(self.oracle.items) * bags.users
-        if present < users:
-            absent = Bags.of_items(np.full(users - present, self.neutral, dtype=np.int64))
-            own = self.oracle.draw_tally(absent)
-            tally = own if tally is None else tally + own
-            shares[self.neutral] += users - present
-        released = (self.oracle.decode(tally),)
+        chosen.append(np.full(users - present, self.neutral, dtype=np.int64))
+        shares[self.neutral] += users - present
+        released = (self.oracle.decode(tally + self._tally(chosen)),)
         return released, (shares / users,) if keep_exact else None  # type: ignore[return-value]
+
+    def _tally(self, chosen: list[Integers]) -> Integers:
+        return self.oracle.draw_tally(Bags.of_items(np.concatenate(chosen)))
 
 
 def _on_grid(sums: list[int], users: int, shift: int) -> Integers:
-    """Return ``sums 2**shift/users``, rounded down to whole steps of the grid, exactly."""
-    if shift >= 0:
-        return np.array([(value << shift) // users for value in sums], dtype=np.int64)
-    return np.array([value // (users << -shift) for value in sums], dtype=np.int64)
+    """Return ``sums 2**shift/users``, rounded to the nearest whole steps of the grid, exactly."""
+    up, under = max(shift, 0), users << max(-shift, 0)
+    # floor(a/b + 1/2)
+    return np.array([((value << (up + 1)) + under) // (2 * under) for value in sums], dtype=np.int64)

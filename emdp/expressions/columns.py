@@ -8,7 +8,7 @@ import polars as pl
 
 from emdp.expressions.shape import Shape
 
-__all__ = ["Finisher", "PlannedColumn", "Released"]
+__all__ = ["Finisher", "PlannedColumn", "Released", "TopItems"]
 
 Released = tuple[tuple[Fraction, ...], ...]
 """For each group of users the released coordinates, in the statistic's own units."""
@@ -54,6 +54,35 @@ class PlannedColumn:
     share: float = 1.0
     note: str = ""
     written: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TopItems:
+    """The items with the largest estimated shares, and what holds of all of them together but for a probability.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        One row an item, largest estimate first: the item, its share with the ends of intervals that hold together, and
+        ``<name>_is_certain``, whether it surely is one of the truly most frequent ones.
+    complete_above : float
+        Every item of a larger share is listed; ``-inf`` where all items are.
+    none_below : float
+        No listed item has a smaller share.
+    failure : float
+        The probability, at most, with which any of this fails.
+    """
+
+    frame: pl.DataFrame
+    complete_above: float
+    none_below: float
+    failure: float
+
+    def __str__(self) -> str:
+        return (
+            f"every item with a share above {self.complete_above:.4g} is listed and no listed one has less than "
+            f"{self.none_below:.4g}, but for a probability of {self.failure:g}"
+        )
 
 
 class Finisher(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from emdp.checks import check_choice, check_positive, check_unit_interval
 from emdp.errors import UsageError
-from emdp.expressions.item_frequencies import ITEM_METHODS, ItemMethod
+from emdp.expressions.item_frequencies import ADJUSTMENTS, ITEM_METHODS, Adjustment, ItemMethod
 from emdp.expressions.itemwise import Model
 from emdp.expressions.narrowing import Where, check_by, check_where
 from emdp.expressions.nodes import Expression, lift
@@ -42,8 +42,11 @@ class Frequencies:
         Who sees what; of all items of a finite space.
     sizes : BoundedReduction, optional
         For item-wise release of all items of a finite space.
+    adjust : {"none", "simplex", "d_em"}
+        Of all items of a finite space: whether ``<name>_adjusted`` holds a distribution near the estimates, the nearest
+        in the 2-norm or one near in the unit of ``d_em``. The estimates and their intervals stay as they are.
     noise : {"auto", "laplace", "gaussian", "k_norm"}
-        Law of the noise.
+        Law of the noise of cells.
     by : tuple of str
         Public user columns to group by.
     where : Where, optional
@@ -69,6 +72,7 @@ class Frequencies:
     name: str = "frequency"
     model: Model = "central"
     sizes: BoundedReduction | None = None
+    adjust: Adjustment = "none"
 
     def __post_init__(self) -> None:
         if isinstance(self.cells, str):
@@ -77,9 +81,12 @@ class Frequencies:
         elif self.cells is not None:
             object.__setattr__(self, "cells", check_positive("cells", self.cells))
         check_choice("method", self.method, METHODS)
+        check_choice("adjust", self.adjust, ADJUSTMENTS)
         _check_common(self)
         if self.cells is not None:
             self._check_smoothed()
+        elif self.noise != "auto":
+            raise UsageError("noise belongs to cells=; of all items of a space method= and delta= settle it.")
         elif self.method == "smoothed" or self.column is not None or self.by or self.where is not None:
             raise UsageError(
                 "cells must be given for method='smoothed', column=, by= and where=; without it the items of the whole "
@@ -87,10 +94,11 @@ class Frequencies:
             )
 
     def _check_smoothed(self) -> None:
-        if self.method not in ("auto", "smoothed") or self.model != "central" or self.sizes is not None:
+        plain = (self.model, self.sizes, self.adjust) == ("central", None, "none")
+        if self.method not in ("auto", "smoothed") or not plain:
             raise UsageError(
-                "cells= gives smoothed frequencies in the central model; for another method=, model= or sizes= leave "
-                "it out and read the table with a finite space, such as emdp.Grid."
+                "cells= gives smoothed frequencies in the central model; for another method=, model=, sizes= or "
+                "adjust= leave it out and read the table with a finite space, such as emdp.Grid."
             )
 
 
@@ -155,6 +163,7 @@ def frequencies(
     name: str = "frequency",
     model: Model = "central",
     sizes: BoundedReduction | None = None,
+    adjust: Adjustment = "none",
 ) -> Frequencies:
     """Return a :class:`Frequencies` query; see there for the parameters.
 
@@ -174,6 +183,7 @@ def frequencies(
         name,
         model,
         sizes,
+        adjust,
     )
 
 

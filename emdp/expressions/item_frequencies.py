@@ -9,7 +9,7 @@ from emdp.expressions.itemwise import MODELS, Model
 from emdp.expressions.queries import check_parameters
 from emdp.privacy.reduction import BoundedReduction
 
-__all__ = ["ITEM_METHODS", "ItemFrequencies", "ItemMethod"]
+__all__ = ["ADJUSTMENTS", "ITEM_METHODS", "Adjustment", "ItemFrequencies", "ItemMethod"]
 
 ItemMethod = Literal[
     "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response"
@@ -18,6 +18,10 @@ ITEM_METHODS: tuple[ItemMethod, ...] = (
     "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response",
 )  # fmt: skip
 """The best for space, price and model; noise on the averaged histogram; item-wise release; or an oracle of users."""
+
+Adjustment = Literal["none", "simplex", "d_em"]
+ADJUSTMENTS: tuple[Adjustment, ...] = ("none", "simplex", "d_em")
+"""Which distribution near the estimates stands beside them: none, the nearest in the 2-norm, one near in ``d_em``."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class ItemFrequencies:
         Column of the answer.
     text : str
         The query as it was written.
+    adjust : {"none", "simplex", "d_em"}
+        Whether a column ``<name>_adjusted`` holds a distribution near the estimates: post-processing, without cost.
 
     Raises
     ------
@@ -53,10 +59,12 @@ class ItemFrequencies:
     sizes: BoundedReduction | None = None
     name: str = "frequency"
     text: str = ""
+    adjust: Adjustment = "none"
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, ITEM_METHODS)
         check_choice("model", self.model, MODELS)
+        check_choice("adjust", self.adjust, ADJUSTMENTS)
         check_parameters(self)
         if self.sizes is not None and self.method not in ("auto", "itemwise"):
             raise UsageError(f"sizes belongs to item-wise release, not to method={self.method!r}; leave it out.")

@@ -149,12 +149,14 @@ def _of_items(query: Frequencies) -> ItemFrequencies:
         query.sizes,
         query.name,
         describe(query),
+        query.adjust,
     )
 
 
 def _item_text(query: Frequencies) -> str:
     sizes = "" if query.sizes is None else f", sizes={query.sizes!r}"
-    return f"frequencies(method={query.method!r}, model={query.model!r}{sizes}"
+    adjusted = "" if query.adjust == "none" else f", adjust={query.adjust!r}"
+    return f"frequencies(method={query.method!r}, model={query.model!r}{sizes}{adjusted}"
 
 
 def _cells(query: Frequencies, names: Names) -> Grid | LabelAxis:
