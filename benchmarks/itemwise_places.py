@@ -25,6 +25,7 @@ from emdp.mechanisms import LaplaceMechanism
 from emdp.randomizers import Exponential
 from emdp.resources import load_dataset_module
 from emdp.tables import bag_blocks
+from emdp.transport.simplex import project_to_simplex
 
 SIDE = 16
 DELTA = 1e-9
@@ -32,13 +33,6 @@ PROTECTIONS = (
     emdp.Change(fraction=1 / 30, distance=5, epsilon=0.2),
     emdp.Change(fraction=0.2, distance=5, epsilon=1.0),
 )
-
-
-def simplex(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the nearest point of the probability simplex (Euclidean)."""
-    ordered = np.sort(values)[::-1]
-    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(values) + 1)
-    return np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
 
 
 def true_shares(table: emdp.Table, cells: int) -> npt.NDArray[np.float64]:
@@ -74,7 +68,9 @@ def compare(table: emdp.Table, grid: emdp.Grid, samples: int, rounds: int, folde
                 session.itemwise(Exponential, epsilon=change.epsilon, delta=DELTA, sizes=sizes) for _ in range(rounds)
             ]
             seconds = (time.perf_counter() - start) / rounds
-        own = np.mean([distance(grid, simplex(answer.frame["frequency"].to_numpy()), truth) for answer in answers])
+        own = np.mean(
+            [distance(grid, project_to_simplex(answer.frame["frequency"].to_numpy()), truth) for answer in answers]
+        )
         print(
             f"\nepsilon = {change.epsilon} at d_em = {moved:.4f} ({change.fraction:.3g} moved by {change.distance} km):"
         )
@@ -84,7 +80,7 @@ def compare(table: emdp.Table, grid: emdp.Grid, samples: int, rounds: int, folde
             found = []
             for _ in range(rounds):
                 released = noise.release([Fraction(float(share)) for share in truth])
-                found.append(distance(grid, simplex(np.array([float(value) for value in released])), truth))
+                found.append(distance(grid, project_to_simplex(np.array([float(value) for value in released])), truth))
             print(f"  user-level Laplace, {name} = {epsilon:.4g}: {np.mean(found):.4f}")
 
 

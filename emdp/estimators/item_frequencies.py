@@ -19,7 +19,7 @@ from emdp.estimators.frequency_planning import falling_prior, planned_errors
 from emdp.estimators.item_rows import CountRows
 from emdp.estimators.itemwise import plan_itemwise
 from emdp.estimators.itemwise_release import ItemwiseRelease
-from emdp.estimators.messages import MessagePlan
+from emdp.estimators.messages import TRUST, MessagePlan
 from emdp.estimators.share_rows import PooledRows, ShareRows, check_adjustable, check_columns
 from emdp.estimators.share_spread import share_spread
 from emdp.estimators.unequal_errors import UnequalErrors
@@ -44,7 +44,7 @@ from emdp.mechanisms.oracle_subset import SubsetOracle
 from emdp.mechanisms.oracle_unary import UnaryOracle
 from emdp.privacy import EmdDP, Event, Guarantee, GuaranteeEvent, UserDP, shuffle_alpha, shuffle_alpha0
 from emdp.privacy.rounding import as_decimal, float_up, quotient_up
-from emdp.spaces import Clusters, Grid, Space, count_items, item_codes
+from emdp.spaces import Clusters, Grid, Space, count_items, neutral_code
 from emdp.spaces.base import Floats
 
 __all__ = ["plan_item_frequencies"]
@@ -70,8 +70,6 @@ MOST_SET_WORK = 2**33
 """Most of ``users (items + 16 size)`` for subset selection, as :class:`SubsetOracle` has it for one draw."""
 
 WEIGHING = "every user counts once, whatever the number of records"
-SIMULATED = "messages are drawn by the table's owner as each user's device would draw them; nobody else need be trusted"
-SHUFFLED = "whoever sees messages before they are mixed is trusted not to look (shuffle model)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +161,6 @@ def plan_item_frequencies(
         interval_95=float((high - low).max() / 2.0),
         note="noise_scale is the standard deviation of an item's share, all items alike",
     )
-    model_notes = {"local": (SIMULATED,), "shuffle": (SHUFFLED,), "central": ()}[query.model]
     return MessagePlan(
         reading=Reading("bags", by_user=True),
         releaser=best.releaser,
@@ -176,7 +173,7 @@ def plan_item_frequencies(
         finisher=rows,
         weighing=WEIGHING,
         notes=rows.notes,
-        assumptions=model_notes,
+        assumptions=TRUST[query.model],
     )
 
 
@@ -241,7 +238,7 @@ def _histogram(query: ItemFrequencies, space: Space, users: int, items: int) -> 
     kind: Guarantee = EmdDP(0.0) if query.alpha is not None else UserDP(0.0)
     is_laplace = isinstance(best, LaplaceMechanism)
     model = IndependentErrors(items, best.standard_deviation**2, law="laplace" if is_laplace else "normal")
-    release = HistogramRelease(best, _neutral(space))
+    release = HistogramRelease(best, neutral_code(space))
     return Candidate(
         "histogram", release, best.event(kind), model, lambda _: model, f"{best.name} noise on the averaged histogram"
     )
@@ -271,7 +268,7 @@ def _oracle(
     event = GuaranteeEvent(guarantee, f"frequencies by {oracle.name}")
     theorem = "one message a user, shuffled: exact clone steps for m = 1 (EMD 3)" if query.model == "shuffle" else ""
     model = IndependentErrors(items, float(oracle.variances().mean()))
-    release = OracleRelease(oracle, _neutral(space), theorem)
+    release = OracleRelease(oracle, neutral_code(space), theorem)
     return Candidate(method, release, event, model, lambda shares: UnequalErrors(oracle.variances(shares)), accounted)
 
 
@@ -322,7 +319,3 @@ def _geometry(space: Space, items: int) -> Geometry:
     if space.labels is not None and len(space.labels) == items:
         return Geometry.of(space)
     return Geometry("other", items)
-
-
-def _neutral(space: Space) -> int:
-    return int(item_codes(space, space.neutral_item)[0])

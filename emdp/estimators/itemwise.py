@@ -12,7 +12,7 @@ from functools import lru_cache
 from emdp.errors import UsageError
 from emdp.estimators.item_rows import item_rows
 from emdp.estimators.itemwise_release import ItemwiseRelease
-from emdp.estimators.messages import MessagePlan
+from emdp.estimators.messages import TRUST, MessagePlan
 from emdp.expressions.itemwise import Itemwise
 from emdp.expressions.reading import Reading
 from emdp.mechanisms.finite_randomizer import FiniteRandomizer
@@ -39,8 +39,6 @@ SPLITS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 """Shares of delta for the sampling that are tried for a randomizer of given strength."""
 
 ASSUMED_SIZE = "every user has exactly {size} records, as declared (checked before the first charge)"
-SIMULATED = "messages are drawn by the table's owner as each user's device would draw them; nobody else need be trusted"
-SHUFFLED = "whoever sees messages before they are mixed is trusted not to look (shuffle model)"
 
 
 @dataclass(frozen=True)
@@ -136,9 +134,9 @@ def _declared(query: Itemwise, space: Space, size: int, pooled: int) -> Strength
     """Return what holds for users of one declared size."""
     if isinstance(query.randomizer, Randomizer):
         randomizer = _checked(query.randomizer, space)
+        bounds = _bounds(randomizer, size, pooled, query.delta)
     else:
-        randomizer = _strongest(query.randomizer, space, float(query.alpha or 0.0), size, pooled, query.delta)
-    bounds = _bounds(randomizer, size, pooled, query.delta)
+        randomizer, bounds = _strongest(query.randomizer, space, float(query.alpha or 0.0), size, pooled, query.delta)
     bounded = _bounded(bounds, query)
     if query.alpha is not None and bounded.alpha > query.alpha:
         fits = shuffle_alpha0(query.alpha, size, pooled, query.delta, randomizer.w_min)
@@ -168,8 +166,7 @@ def _reduced(query: Itemwise, space: Space, size: int, pooled: int, r: float) ->
 
     reduction = reduction_split(float(query.epsilon or 0.0), r, size, query.delta, objective)
     delta = reduction.delta_mechanism
-    randomizer = _strongest(query.randomizer, space, reduction.alpha, size, pooled, delta)
-    bounds = _bounds(randomizer, size, pooled, delta)
+    randomizer, bounds = _strongest(query.randomizer, space, reduction.alpha, size, pooled, delta)
     bounded = _bounded(bounds, query)
     guarantee = reduced_guarantee(bounded, r, size, reduction.delta_sampling)
     return Strength(randomizer, bounds, bounded, guarantee, reduction)
@@ -187,18 +184,22 @@ def _split_at(query: Itemwise, randomizer: Randomizer, size: int, pooled: int, r
 
 
 @lru_cache(maxsize=32)
-def _strongest(kind: type[Randomizer], space: Space, alpha: float, size: int, pooled: int, delta: float) -> Randomizer:
+def _strongest(
+    kind: type[Randomizer], space: Space, alpha: float, size: int, pooled: int, delta: float
+) -> tuple[Randomizer, tuple[ShuffleBound, ...]]:
     """Return the strongest randomizer of a class that some accountant shows to cost at most alpha, or nearly so.
 
     What holds for any randomizer gives a first strength; the randomizer's own law usually allows more. The logarithm of
-    alpha is about linear in the strength, so that few steps do; every step is checked by the accountants themselves.
+    alpha is about linear in the strength, so that few steps do; every step is checked by the accountants themselves,
+    and what they say of the result is returned with it.
     """
     trial = _made(kind, space)
     good = trial.at(shuffle_alpha0(alpha, size, pooled, delta, trial.w_min))
+    bounds = _bounds(good, size, pooled, delta)
     if trial.law is None:
-        return good
+        return good, bounds
     target = math.log(alpha)
-    low, high = (good.requested, _log_alpha(good, size, pooled, delta)), None
+    low, high = (good.requested, _log_alpha(bounds)), None
     for _ in range(EVALUATIONS if isinstance(trial, FiniteRandomizer) and trial.items.count <= SMALL else FEWER):
         room = target - low[1]
         if room < -math.log(CLOSE):
@@ -210,17 +211,18 @@ def _strongest(kind: type[Randomizer], space: Space, alpha: float, size: int, po
             share = min(max(0.97 * room / (high[1] - low[1]), 0.2), 0.8)
             guess = low[0] + share * (high[0] - low[0])
         candidate = trial.at(guess)
-        value = _log_alpha(candidate, size, pooled, delta)
+        found = _bounds(candidate, size, pooled, delta)
+        value = _log_alpha(found)
         if value <= target:
-            good, low = candidate, (guess, value)
+            good, bounds, low = candidate, found, (guess, value)
         else:
             high = (guess, value)
-    return good
+    return good, bounds
 
 
-def _log_alpha(randomizer: Randomizer, size: int, pooled: int, delta: float) -> float:
-    found = min(bound.alpha for bound in _bounds(randomizer, size, pooled, delta) if bound.alpha is not None)
-    return math.log(found) if found > 0 else -math.inf
+def _log_alpha(bounds: tuple[ShuffleBound, ...]) -> float:
+    best = bounds[0].alpha
+    return math.log(best) if best else -math.inf
 
 
 def _bounds(randomizer: Randomizer, size: int, pooled: int, delta: float) -> tuple[ShuffleBound, ...]:
@@ -234,6 +236,7 @@ def _bounded(bounds: tuple[ShuffleBound, ...], query: Itemwise) -> EmdDP:
     return EmdDP(best.alpha, best.delta, "bounded", query.model)
 
 
+@lru_cache(maxsize=8)
 def _made(kind: type[Randomizer], space: Space) -> Randomizer:
     try:
         return kind(space, 1.0)  # type: ignore[call-arg]  # what every class of emdp.randomizers but OneBit takes
@@ -281,5 +284,4 @@ def _reduction_notes(strength: Strength, size: int) -> tuple[str, ...]:
 
 def _assumptions(query: Itemwise, size: int) -> tuple[str, ...]:
     declared = () if query.sizes is not None else (ASSUMED_SIZE.format(size=size),)
-    model = {"local": (SIMULATED,), "shuffle": (SHUFFLED,), "central": ()}[query.model]
-    return (*declared, *model)
+    return (*declared, *TRUST[query.model])

@@ -16,13 +16,15 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError
+from emdp.estimators.messages import MessageRelease
 from emdp.expressions.columns import Released
 from emdp.expressions.reading import BagBlock, PointBlock
 from emdp.mechanisms.finite_randomizer import FiniteRandomizer
+from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.planar_laplace import PlanarLaplace
 from emdp.mechanisms.randomizer import Randomizer
 from emdp.noise.choices import draw_indices, draw_permutation, draw_sample_counts
-from emdp.spaces import item_codes
+from emdp.spaces import neutral_code
 
 __all__ = ["ItemwiseRelease"]
 
@@ -34,7 +36,7 @@ AT_ONCE = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class ItemwiseRelease:
+class ItemwiseRelease(MessageRelease):
     """Draws the outputs of every record, or of the sampled ones.
 
     Parameters
@@ -64,16 +66,6 @@ class ItemwiseRelease:
     def theorem(self) -> str:
         """The guarantee's source, in one line."""
         return f"{self.accounted}; {self.randomizer.theorem}"
-
-    @property
-    def slack_delta(self) -> float:
-        """0: draws are exact."""
-        return 0.0
-
-    @property
-    def is_exact(self) -> bool:
-        """False: every output is random."""
-        return False
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the randomizer as an answer's derivation shows it."""
@@ -119,9 +111,8 @@ class ItemwiseRelease:
             np.add.at(counts, block.codes, sampled)
             present += len(block.users)
             if keep_exact:
-                sizes = np.add.reduceat(block.counts, block.offsets[:-1])
-                np.add.at(shares, block.codes, block.counts / np.repeat(sizes, np.diff(block.offsets)))
-        neutral = self._neutral(randomizer)
+                shares += Bags(block.offsets, block.codes, block.counts).shares(len(shares)) * len(block.users)
+        neutral = neutral_code(randomizer.space)
         counts[neutral] += (users - present) * self.size
         shares[neutral] += users - present
         return counts, tuple(Fraction(float(share)) / users for share in shares) if keep_exact else None
@@ -138,7 +129,7 @@ class ItemwiseRelease:
             seen.append(block.users)
         present = np.concatenate(seen) if seen else np.empty(0, dtype=np.int64)
         absent = np.setdiff1d(np.arange(users, dtype=np.int64), present)
-        codes = np.full(len(absent), self._neutral(randomizer), dtype=np.int64)
+        codes = np.full(len(absent), neutral_code(randomizer.space), dtype=np.int64)
         found.append(self._histograms(randomizer, absent, codes, np.full(len(absent), self.size, dtype=np.int64)))
         frame = pl.concat(found)
         return _renumbered(frame, users)
@@ -191,9 +182,6 @@ class ItemwiseRelease:
             raise InternalError(f"{type(self.randomizer).__name__} draws no points; please report it.")
         points = pl.DataFrame(self.randomizer.space.decode(self.randomizer.draw(items)))
         return points if owners is None else points.with_columns(pl.Series("user", owners, dtype=pl.Int64))
-
-    def _neutral(self, randomizer: FiniteRandomizer) -> int:
-        return int(item_codes(randomizer.space, randomizer.space.neutral_item)[0])
 
 
 def _slices(counts: Integers) -> Iterator[tuple[int, int]]:

@@ -18,7 +18,7 @@ import polars as pl
 
 from emdp.errors import InternalError
 from emdp.estimators.linear import LinearNeeds, LinearQuery, linear_needs, noise_for, plan_linear
-from emdp.estimators.messages import MessagePlan
+from emdp.estimators.messages import SIMULATED, MessagePlan, WrappedRelease
 from emdp.estimators.plan import Plan
 from emdp.expressions import evaluate
 from emdp.expressions.bounds import Analysis
@@ -42,11 +42,10 @@ LARGEST_EPSILON = 30.0
 """Beyond it a bit is as good as certain."""
 
 WEIGHING = "every user counts once, whatever the number of records"
-SIMULATED = "messages are drawn by the table's owner as each user's device would draw them; nobody else need be trusted"
 
 
 @dataclass(frozen=True, eq=False)
-class LocalMeans:
+class LocalMeans(WrappedRelease):
     """Draws every user's message and averages them.
 
     Parameters
@@ -62,30 +61,6 @@ class LocalMeans:
     mechanism: LocalNoise | LocalOneBit
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
-
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return self.mechanism.theorem
-
-    @property
-    def slack_epsilon(self) -> float:
-        """Additive epsilon of one user's message."""
-        return self.mechanism.slack_epsilon
-
-    @property
-    def slack_delta(self) -> float:
-        """The part of delta that covers rounding."""
-        return self.mechanism.slack_delta
-
-    @property
-    def is_exact(self) -> bool:
-        """False."""
-        return False
-
-    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the facts of the randomizer."""
-        return self.mechanism.facts(unit)
 
     def release(
         self, read: Iterator[MeanBlock], *, users: int, keep_exact: bool

@@ -1,6 +1,8 @@
 """Releases that randomize items or users one by one: what is settled of them before the data is touched."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from emdp.expressions.columns import Finisher, PlannedColumn, Released
@@ -8,7 +10,18 @@ from emdp.expressions.reading import Reading
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
 
-__all__ = ["MessagePlan", "Releaser"]
+__all__ = ["SIMULATED", "TRUST", "MessagePlan", "MessageRelease", "Releaser", "WrappedRelease"]
+
+SIMULATED = "messages are drawn by the table's owner as each user's device would draw them; nobody else need be trusted"
+
+TRUST: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "central": (),
+        "shuffle": ("whoever sees messages before they are mixed is trusted not to look (shuffle model)",),
+        "local": (SIMULATED,),
+    }
+)
+"""For each model what is assumed of whoever sees what."""
 
 
 class Releaser(Mechanism, Protocol):
@@ -33,6 +46,51 @@ class Releaser(Mechanism, Protocol):
         exact : tuple or None
             The same without randomness, where it is kept and there is such a thing.
         """
+
+
+class MessageRelease:
+    """What most releasers have in common: every message is random, and drawn exactly."""
+
+    @property
+    def is_exact(self) -> bool:
+        """False: some table changes the messages' law."""
+        return False
+
+    @property
+    def slack_delta(self) -> float:
+        """0: nothing of delta covers rounding."""
+        return 0.0
+
+
+class WrappedRelease(MessageRelease):
+    """A releaser that stands before one mechanism, whose theorem, facts and slack are its own.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    """
+
+    mechanism: Mechanism
+
+    @property
+    def theorem(self) -> str:
+        """The guarantee's source, in one line."""
+        return self.mechanism.theorem
+
+    @property
+    def slack_epsilon(self) -> float:
+        """As of the mechanism."""
+        return self.mechanism.slack_epsilon
+
+    @property
+    def slack_delta(self) -> float:
+        """As of the mechanism."""
+        return self.mechanism.slack_delta
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return the facts of the mechanism."""
+        return self.mechanism.facts(unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,9 @@ from functools import lru_cache
 import numpy as np
 
 from emdp.errors import UsageError
+from emdp.mechanisms.item_distances import lowered_distances
 from emdp.privacy.rounding import as_decimal, float_down, quotient_up
-from emdp.spaces import Clusters, Geo, Grid, Space, count_items, finite_items
+from emdp.spaces import Geo, Grid, Space, count_items, finite_items
 from emdp.spaces.base import Floats
 from emdp.spaces.rounding import UNIT_ROUNDOFF
 
@@ -27,9 +28,6 @@ __all__ = ["MOST_LISTED", "share_spread", "smallest_distance"]
 
 MOST_LISTED = 30_000
 """Most listed values of which all pairs are looked at: some seconds."""
-
-GEO_SLACK = 2.0**-31
-"""Bound on the error of ``d_X`` of great-circle distances: twice what ``Geo.natural_distances`` states."""
 
 BLOCK_PAIRS = 2**22
 """Distances that are held at once."""
@@ -81,7 +79,8 @@ def smallest_distance(space: Space) -> float:
             if (count_items(part) or 0) > 1
         ]
         return min(found, default=0.0) * (1.0 - 8.0 * UNIT_ROUNDOFF)
-    return _lowered(_near_cells(space) if isinstance(space, Grid) else _near_values(space), space)
+    nearest = _near_cells(space) if isinstance(space, Grid) else _near_values(space)
+    return float(lowered_distances(np.array([nearest]), space, np.zeros((1, 1)))[0])
 
 
 def _near_cells(space: Grid) -> float:
@@ -116,15 +115,3 @@ def _off_diagonal(space: Space, items: Floats, start: int, rows: int) -> float:
     matrix = np.array(space.distances(block, items))
     matrix[np.arange(len(block)), start + np.arange(len(block))] = np.inf
     return float(matrix.min())
-
-
-def _lowered(distance: float, space: Space) -> float:
-    """Return a computed distance less the bound on its error, at least 0."""
-    if isinstance(space, Clusters):
-        return distance
-    items = np.zeros((1, 1))
-    # The bound for one point grows with its farthest item, which is at least half as far as any two items are apart.
-    error = 2.0 * space.distance_bounds(items).rounding / space.diameter
-    if isinstance(space, Grid) and isinstance(space.inner, Geo):
-        error = max(error, GEO_SLACK)
-    return max(distance * (1.0 - 8.0 * UNIT_ROUNDOFF) - error, 0.0)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.estimators.messages import MessageRelease, WrappedRelease
 from emdp.expressions.columns import Released
 from emdp.expressions.reading import BagBlock
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
@@ -50,7 +51,7 @@ def share_bits(users: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramRelease:
+class HistogramRelease(WrappedRelease):
     """Noise on the average of the users' normalised histograms.
 
     Parameters
@@ -68,25 +69,6 @@ class HistogramRelease:
     def theorem(self) -> str:
         """The guarantee's source, in one line."""
         return f"{self.mechanism.theorem}; the averaged histogram moves by 2/n under replacement (EMD 6)"
-
-    @property
-    def slack_epsilon(self) -> float:
-        """As of the mechanism."""
-        return self.mechanism.slack_epsilon
-
-    @property
-    def slack_delta(self) -> float:
-        """As of the mechanism."""
-        return self.mechanism.slack_delta
-
-    @property
-    def is_exact(self) -> bool:
-        """False."""
-        return False
-
-    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return sensitivity and noise."""
-        return self.mechanism.facts(unit)
 
     def intervals(self, values: Floats, level: float, together: bool) -> tuple[Floats, Floats]:
         """Return the ends of intervals from the exact law of the noise."""
@@ -117,7 +99,7 @@ class HistogramRelease:
 
 
 @dataclass(frozen=True, eq=False)
-class OracleRelease:
+class OracleRelease(MessageRelease):
     """One message of every user, and the shares that all messages together estimate.
 
     Parameters
@@ -143,16 +125,6 @@ class OracleRelease:
     def slack_epsilon(self) -> float:
         """0: messages are drawn from integer probabilities."""
         return 0.0
-
-    @property
-    def slack_delta(self) -> float:
-        """0: messages are drawn exactly."""
-        return 0.0
-
-    @property
-    def is_exact(self) -> bool:
-        """False."""
-        return False
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the oracle as an answer's derivation shows it."""

@@ -20,7 +20,7 @@ from emdp.mechanisms.weights import LARGEST_ITEMS, Floats, Integers
 from emdp.spaces import Clusters, Geo, Grid, Product, Space, count_items, finite_items
 from emdp.spaces.rounding import UNIT_ROUNDOFF
 
-__all__ = ["ItemDistances", "line_positions", "pair_orbits"]
+__all__ = ["ItemDistances", "line_positions", "lowered_distances", "pair_orbits"]
 
 SYMMETRY_TOLERANCE = 1e-9
 """Largest difference of two distances that are taken for one; great-circle distances are within 2e-10."""
@@ -136,15 +136,32 @@ class ItemDistances:
     @cached_property
     def _lowered(self) -> Floats:
         computed = self.space.distances(self.items, self.items)
-        lowered = np.maximum(
-            computed * (1 - _relative_error(self.space)) - _absolute_error(self.space, self.items), 0.0
-        )
+        lowered = lowered_distances(computed, self.space, self.items)
         lowered = np.minimum(lowered, lowered.T)
         np.fill_diagonal(lowered, 0.0)
         return lowered
 
     def _is_isometry(self, moved: Integers) -> bool:
         return bool((np.abs(self._lowered[np.ix_(moved, moved)] - self._lowered) <= SYMMETRY_TOLERANCE).all())
+
+
+def lowered_distances(computed: Floats, space: Space, items: Floats) -> Floats:
+    """Return computed ``d_X`` less the space's own bound on their error, at least 0.
+
+    Parameters
+    ----------
+    computed : numpy.ndarray
+        Distances in [0, 1].
+    space : Space
+        A finite space.
+    items : numpy.ndarray
+        At least one of its encoded items.
+
+    >>> from emdp.spaces import Categories
+    >>> lowered_distances(np.array([1.0]), Categories("kind", ["bar", "cafe"]), np.array([[0.0]])).tolist()
+    [1.0]
+    """
+    return np.maximum(computed * (1 - _relative_error(space)) - _absolute_error(space, items), 0.0)
 
 
 def line_positions(matrix: Floats) -> Floats | None:

@@ -12,6 +12,7 @@ steps' (:mod:`emdp.privacy.shuffle_tradeoff`). Composition is always valid, with
 """
 
 import math
+from collections.abc import Callable
 
 from emdp.checks import check_count, check_finite, check_range, check_unit_interval
 from emdp.errors import UsageError
@@ -43,6 +44,9 @@ __all__ = [
     "shuffle_bounds",
 ]
 
+_ONE_STEP = "it composes steps, and a single item that moves by 1 makes one: that of the clones"
+_Search = Callable[[float, ShuffleSetting], Outcome]
+_Steps = Callable[[float, int, int, float, float], float]
 _NO_DELTA = "delta is 0, and the theorem needs a delta above 0"
 
 
@@ -232,39 +236,7 @@ def _composition_alpha0(alpha: float, setting: ShuffleSetting) -> Outcome:
     return float_down(as_decimal(alpha) / setting.m), ""
 
 
-def _clones_alpha(alpha0: float, setting: ShuffleSetting) -> Outcome:
-    if setting.delta == 0:
-        return None, _NO_DELTA
-    if alpha0 > LARGEST_ALPHA0:
-        return None, f"alpha0 is above {LARGEST_ALPHA0}, the largest that is computed"
-    return clone_alpha(alpha0, setting.m, setting.N, setting.delta, setting.w_min), ""
-
-
-def _clones_alpha0(alpha: float, setting: ShuffleSetting) -> Outcome:
-    if setting.delta == 0:
-        return None, _NO_DELTA
-    found = clone_alpha0(alpha, setting.m, setting.N, setting.delta, setting.w_min)
-    return (found, "") if found > 0 else (None, "it allows no more than composition")
-
-
-def _tradeoff_alpha(alpha0: float, setting: ShuffleSetting) -> Outcome:
-    if setting.delta == 0:
-        return None, _NO_DELTA
-    if alpha0 > LARGEST_ALPHA0:
-        return None, f"alpha0 is above {LARGEST_ALPHA0}, the largest that is computed"
-    return tradeoff_steps_alpha(alpha0, setting.m, setting.N, setting.delta, setting.w_min), ""
-
-
-def _tradeoff_alpha0(alpha: float, setting: ShuffleSetting) -> Outcome:
-    if setting.delta == 0:
-        return None, _NO_DELTA
-    found = tradeoff_steps_alpha0(alpha, setting.m, setting.N, setting.delta, setting.w_min)
-    return (found, "") if found > 0 else (None, "it allows no more than composition")
-
-
 def _closed_alpha(alpha0: float, setting: ShuffleSetting) -> Outcome:
-    if setting.delta == 0:
-        return None, _NO_DELTA
     found = closed_form_alpha(alpha0, setting.m, setting.N, setting.delta)
     if found is not None:
         return found, ""
@@ -273,8 +245,6 @@ def _closed_alpha(alpha0: float, setting: ShuffleSetting) -> Outcome:
 
 
 def _closed_alpha0(alpha: float, setting: ShuffleSetting) -> Outcome:
-    if setting.delta == 0:
-        return None, _NO_DELTA
     found = closed_form_alpha0(alpha, setting.m, setting.N, setting.delta)
     return (
         (found, "")
@@ -283,25 +253,50 @@ def _closed_alpha0(alpha: float, setting: ShuffleSetting) -> Outcome:
     )
 
 
+def _with_delta(name: str, theorem: str, alpha: _Search, alpha0: _Search) -> ShuffleMethod:
+    """Return a method that is asked only where there is a delta."""
+
+    def asked(search: _Search) -> _Search:
+        return lambda value, setting: (None, _NO_DELTA) if setting.delta == 0 else search(value, setting)
+
+    return ShuffleMethod(name, theorem, asked(alpha), asked(alpha0))
+
+
+def _stepwise(name: str, theorem: str, alpha: _Steps, alpha0: _Steps) -> ShuffleMethod:
+    """Return a method that moves one item after the other: ``inf`` and 0 are its ways to say that it is not used."""
+
+    def from_alpha0(strength: float, setting: ShuffleSetting) -> Outcome:
+        if strength > LARGEST_ALPHA0:
+            return None, f"alpha0 is above {LARGEST_ALPHA0}, the largest that is computed"
+        found = alpha(strength, setting.m, setting.N, setting.delta, setting.w_min)
+        return (found, "") if math.isfinite(found) else (None, _ONE_STEP)
+
+    def from_alpha(wanted: float, setting: ShuffleSetting) -> Outcome:
+        found = alpha0(wanted, setting.m, setting.N, setting.delta, setting.w_min)
+        return (found, "") if found > 0 else (None, "it allows no more than composition")
+
+    return _with_delta(name, theorem, from_alpha0, from_alpha)
+
+
 _COMPOSITION = ShuffleMethod(
     "composition", "m items, each alpha0-d_X-DP: m alpha0, delta = 0 (EMD 3)", _composition_alpha, _composition_alpha0
 )
 
 METHODS: tuple[ShuffleMethod, ...] = (
     _COMPOSITION,
-    ShuffleMethod(
+    _stepwise(
         "exact clone steps",
         "exact clone pair for each moved item, any allocation (EMD 3, [sharper]; emdp.privacy.shuffle_clones)",
-        _clones_alpha,
-        _clones_alpha0,
+        clone_alpha,
+        clone_alpha0,
     ),
-    ShuffleMethod(
+    _stepwise(
         "trade-off steps",
         "composition of the clone pairs' trade-off functions (after EMD 3; emdp.privacy.tradeoff)",
-        _tradeoff_alpha,
-        _tradeoff_alpha0,
+        tradeoff_steps_alpha,
+        tradeoff_steps_alpha0,
     ),
-    ShuffleMethod(
+    _with_delta(
         "closed form",
         "paper, Thm 4.4, under its condition on alpha0 (EMD 3; emdp.privacy.shuffle_closed_form)",
         _closed_alpha,

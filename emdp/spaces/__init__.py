@@ -9,7 +9,7 @@ from emdp.spaces.embedding import Embedding, Words
 from emdp.spaces.geo import Geo
 from emdp.spaces.grid import Grid
 from emdp.spaces.interval import Interval
-from emdp.spaces.items import count_items, finite_items, item_codes
+from emdp.spaces.items import count_items, finite_items, item_codes, neutral_code
 from emdp.spaces.part import Weighted
 from emdp.spaces.product import Product
 from emdp.spaces.serial import from_json
@@ -38,4 +38,5 @@ __all__ = [
     "finite_items",
     "from_json",
     "item_codes",
+    "neutral_code",
 ]

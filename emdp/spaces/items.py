@@ -15,7 +15,7 @@ from emdp.spaces.base import Floats, Space
 from emdp.spaces.finite import FinitePart
 from emdp.spaces.grid import Grid
 
-__all__ = ["count_items", "finite_items", "item_codes", "part_counts"]
+__all__ = ["count_items", "finite_items", "item_codes", "neutral_code", "part_counts"]
 
 LARGEST_CODE = 2**63 - 1
 """Largest code: codes are 64-bit integers."""
@@ -109,3 +109,13 @@ def item_codes(space: Space, items: Floats) -> npt.NDArray[np.int64]:
     for place, count in enumerate(counts):
         codes = codes * count + own[:, place].astype(np.int64)
     return codes
+
+
+def neutral_code(space: Space) -> int:
+    """Return the row of the neutral item among :func:`finite_items`.
+
+    >>> from emdp.spaces import Categories
+    >>> neutral_code(Categories("kind", ["bar", "cafe"], neutral="cafe"))
+    1
+    """
+    return int(item_codes(space, space.neutral_item)[0])

@@ -374,3 +374,9 @@ def test_near_arguments_where_the_trade_off_steps_are_best() -> None:
             if changed is not None:
                 assert before <= tradeoff_steps_alpha(**changed) * (1 + MONOTONE), (arguments, changed)
                 compared += 1
+
+
+def test_a_method_that_bounds_nothing_says_why() -> None:
+    for bound in shuffle_bounds(1.0, 1, 1000, 1e-6, w_min=1.0):
+        assert (bound.alpha is None) == bool(bound.reason), bound
+        assert bound.alpha is None or math.isfinite(bound.alpha), bound
