@@ -27,7 +27,7 @@ from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.oracle_strength import inside_numerator, ratio_of
 from emdp.mechanisms.weights import TOTAL, Floats, Integers
 from emdp.noise.binomial import draw_binomials
-from emdp.noise.choices import draw_bernoulli
+from emdp.noise.coins import draw_coins
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["LARGEST_BITS", "BitsOracle", "UnaryEncoding", "UnaryOracle"]
@@ -38,7 +38,8 @@ LARGEST_BITS = 2**31
 BLOCK_BITS = 2**18
 """Bits drawn together: some megabytes."""
 
-_BITS = 62
+_BYTE_ROWS = 255
+# Rows of bits whose sum a byte holds: summing bytes is three times faster than summing words.
 
 
 class BitsOracle(FrequencyOracle):
@@ -56,7 +57,9 @@ class BitsOracle(FrequencyOracle):
         total = np.zeros(self.items, dtype=np.int64)
         for start in range(0, len(given), self._block):
             block = given[start : start + self._block]
-            total += np.unpackbits(block, axis=1, count=self.items, bitorder="little").sum(axis=0, dtype=np.int64)
+            bits = np.unpackbits(block, axis=1, count=self.items, bitorder="little")
+            for first in range(0, len(bits), _BYTE_ROWS):
+                total += bits[first : first + _BYTE_ROWS].sum(axis=0, dtype=np.uint8)
         return total
 
     def _encode(self, items: Integers) -> npt.NDArray[np.uint8]:
@@ -127,9 +130,10 @@ class UnaryEncoding(BitsOracle):
         return {**super().parameters(), "one": self.one, "zero": self.zero}
 
     def _draw_bits(self, items: Integers) -> npt.NDArray[np.bool_]:
-        numerators = np.full((items.size, self.items), self.zero, dtype=np.int64)
-        numerators[np.arange(items.size), items] = self.one
-        return draw_bernoulli(numerators.ravel(), _BITS).reshape(numerators.shape)
+        bits = draw_coins(self.zero, items.size * self.items).reshape(items.size, self.items)
+        # The bit of the user's item is drawn apart, and what stood there forgotten.
+        bits[np.arange(items.size), items] = draw_coins(self.one, items.size)
+        return bits
 
 
 class UnaryOracle(UnaryEncoding):

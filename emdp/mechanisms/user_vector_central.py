@@ -58,6 +58,8 @@ _STEPS = 12
 _SHRINKS = 64
 # Chernoff's bound is evaluated at so many points.
 
+_HIGHEST_LEVEL = 1.0 - 2.0**-53
+
 
 @dataclass(frozen=True, eq=False)
 class CentralUserVector(UserVectorMechanism):
@@ -205,7 +207,7 @@ class CentralUserVector(UserVectorMechanism):
         value = float(released.value[coordinate])
         low, high = self.frame.windows[coordinate]
         if not self.frame.is_turned:
-            half = self.noise.interval_half_width(1.0 - tail) * (high - low) * (1.0 + 2.0**-30)
+            half = self.noise.interval_half_width(min(1.0 - tail, _HIGHEST_LEVEL)) * (high - low) * (1.0 + 2.0**-30)
         else:
             # A grid step a coordinate, rounded; their combination is at most root D times that.
             half = (self._turned_half(tail) + self.noise.grid * math.sqrt(self.frame.width)) * (high - low)

@@ -21,9 +21,9 @@ one randomizer; what they guarantee together is :func:`emdp.privacy.shuffle_user
 groups is in one round alone, so that the larger epsilon counts. Every user keeps the guarantee above against the
 shuffler. Bounds for two outputs are used where a message is one bit about one coordinate, never for others.
 
-Wrong bins. The bound ``(k - 1) exp(-N/q)`` of :mod:`emdp.mechanisms.range_stage` is for any ``N`` users whose values
+Wrong bins. The bound ``(k - 1) phi^N`` of :mod:`emdp.mechanisms.range_stage` is for any ``N`` users whose values
 meet at most two bins, so for users chosen without the data. In the local model users are dealt out evenly. Where each
-chooses one of ``R`` coordinates itself, ``N`` is binomial; the bound's mean is ``(k - 1) (1 - (1 - exp(-1/q))/R)^n``.
+chooses one of ``R`` coordinates itself, ``N`` is binomial; the bound's mean is ``(k - 1) (1 - (1 - phi)/R)^n``.
 
 Error. Round two's estimate is unbiased for the mean of the clipped values. Its variance is that of the scalar
 randomizer over the ``N`` users who report the coordinate, and ``(1/N - 1/n) s^2`` for their choice, ``s`` the

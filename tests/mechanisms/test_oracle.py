@@ -66,21 +66,21 @@ def symbol_law(oracle: SymbolOracle, item: int, monkeypatch: pytest.MonkeyPatch)
 def unary_law(oracle: UnaryEncoding, item: int, monkeypatch: pytest.MonkeyPatch) -> Law:
     law: Law = {}
     patterns = np.array(list(itertools.product([False, True], repeat=oracle.items)))
-    chances = []
+    chances: dict[str, Fraction] = {}
 
-    def coin(numerators: Any, bits: int) -> Any:
-        rows = numerators.reshape(-1, oracle.items)
-        first = len(chances)
-        for row, pattern in zip(rows.tolist(), patterns[first : first + len(rows)], strict=True):
-            each = [Fraction(n if bit else 2**bits - n, 2**bits) for n, bit in zip(row, pattern, strict=True)]
-            chances.append(math.prod(each))
-        return patterns[first : first + len(rows)].ravel()
+    def coins(numerator: int, count: int) -> Any:
+        if count == patterns.size:
+            chances["other"] = Fraction(numerator, TOTAL)
+            return patterns.ravel().copy()
+        chances["own"] = Fraction(numerator, TOTAL)
+        return patterns[:, item]
 
     with monkeypatch.context() as patched:
-        patched.setattr(oracle_unary, "draw_bernoulli", coin)
+        patched.setattr(oracle_unary, "draw_coins", coins)
         messages = oracle.encode(Bags.of_items([item] * len(patterns)))
-    for message, chance in zip(messages, chances, strict=True):
-        law[message.tobytes()] = chance
+    for message, pattern in zip(messages, patterns, strict=True):
+        each = [chances["own" if place == item else "other"] for place in range(oracle.items)]
+        law[message.tobytes()] = math.prod(c if bit else 1 - c for c, bit in zip(each, pattern, strict=True))
     return law
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import emdp
-from emdp.mechanisms.range_stage import least_users, published_failure
+from emdp.mechanisms.range_stage import hadamard_failure, least_users, published_failure
 from emdp.mechanisms.user_vector_local import LocalUserVector
 from emdp.mechanisms.user_vector_rotation import Rotation
 from emdp.mechanisms.user_vector_setting import UserVectorSetting, frames_of, turned_factor
@@ -86,9 +86,13 @@ def test_users_for_one_per_cent_of_missed_ranges(d: int, published: float, split
     )
     sampled_way, split_way = both_rounds(setting), both_rounds(setting, is_sampled=False)
     assert sampled_way.frame.bins[0].count == 64
-    assert 0.7 * one < sampled_way.users_needed < 0.85 * one
+    assert sampled_way.users_needed < one
+    sharper = d * least_users(lambda users: min(1.0, d * hadamard_failure(bins, users, factor(1.0))), target)
+    assert sampled_way.users_needed == pytest.approx(sharper, rel=5e-3)
     assert sampled_way.missed_range < 0.0101 + 0.01
-    assert split_way.users_needed == pytest.approx(0.75 * each, rel=0.02)
+    assert split_way.users_needed < each
+    sharper = least_users(lambda users: min(1.0, d * hadamard_failure(bins, users, factor(1.0 / d))), target)
+    assert split_way.users_needed == pytest.approx(sharper, rel=5e-3)
     assert split_way.missed_range == 1.0
 
 
