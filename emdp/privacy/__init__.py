@@ -51,6 +51,20 @@ from emdp.privacy.shuffle import (
     shuffle_alpha0_bounds,
     shuffle_bounds,
 )
+from emdp.privacy.shuffle_renyi import (
+    renyi_delta,
+    renyi_epsilon,
+    renyi_shuffle,
+    renyi_shuffle_bound,
+    renyi_subsampled,
+)
+from emdp.privacy.shuffle_users import (
+    ShuffleRound,
+    UserShuffleBound,
+    shuffle_epsilon,
+    shuffle_epsilon0,
+    shuffle_total,
+)
 from emdp.privacy.totals import promised_as_user, total_as_user
 
 __all__ = [
@@ -72,9 +86,11 @@ __all__ = [
     "MetricTotal",
     "Reduction",
     "ShuffleBound",
+    "ShuffleRound",
     "ShuffleStrength",
     "Total",
     "UserDP",
+    "UserShuffleBound",
     "change_distance",
     "change_metric",
     "compose",
@@ -101,10 +117,18 @@ __all__ = [
     "reduction_alpha",
     "reduction_quantile",
     "reduction_split",
+    "renyi_delta",
+    "renyi_epsilon",
+    "renyi_shuffle",
+    "renyi_shuffle_bound",
+    "renyi_subsampled",
     "shuffle_alpha",
     "shuffle_alpha0",
     "shuffle_alpha0_bounds",
     "shuffle_bounds",
+    "shuffle_epsilon",
+    "shuffle_epsilon0",
+    "shuffle_total",
     "split",
     "tight",
     "to_bounded",

@@ -133,10 +133,12 @@ def closed_form_epsilon(epsilon0: float, n: int, delta: float) -> float | None:
     >>> round(closed_form_epsilon(1.0, 10**4, 1e-6), 5), closed_form_epsilon(4.0, 1000, 1e-6)
     (0.21403, None)
     """
-    if epsilon0 * (1 + 1e-12) > math.log(n / (16 * math.log(2 / delta))):
+    # Of the logarithms' quotients none may leave the doubles, however small delta is.
+    half = math.log(2) - math.log(delta)
+    if epsilon0 * (1 + 1e-12) > math.log(n) - math.log(16 * half):
         return None
     strength = math.exp(epsilon0)
-    factor = 8 * math.sqrt(strength * math.log(4 / delta) / n) + 8 * strength / n
+    factor = 8 * math.sqrt(strength * (math.log(2) + half) / n) + 8 * strength / n
     return math.log1p(math.tanh(epsilon0 / 2) * factor) * (1 + 1e-12)
 
 

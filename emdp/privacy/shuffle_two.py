@@ -44,7 +44,7 @@ import numpy.typing as npt
 from emdp.checks import check_count, check_positive, check_range, check_unit_interval
 from emdp.errors import UsageError
 from emdp.privacy.clones import CloneMixture
-from emdp.privacy.shuffle_grid import LARGEST_ALPHA0
+from emdp.privacy.shuffle_grid import LARGEST_ALPHA0, LARGEST_ITEMS
 from emdp.privacy.shuffle_renyi_law import log_window
 
 __all__ = ["LARGEST_EXACT", "SLACK", "binary_delta", "binary_epsilon", "pair_epsilon", "two_clone_epsilon"]
@@ -155,7 +155,8 @@ def pair_epsilon(tilt: float, others: int, clone: float, rest: float, delta: flo
     >>> round(pair_epsilon(1.0, 999, math.exp(-1), -math.expm1(-1), 1e-6), 5)
     0.18241
     """
-    mixture, log_delta = CloneMixture(others, clone, rest), math.log(delta)
+    # More users only lower it, and beyond this their numbers leave the integers of arrays.
+    mixture, log_delta = CloneMixture(min(others, LARGEST_ITEMS - 1), clone, rest), math.log(delta)
 
     def holds(epsilon: float) -> bool:
         if epsilon >= tilt:

@@ -325,3 +325,17 @@ def test_binary_bounds_are_refused_for_other_randomizers() -> None:
 def test_arguments_are_checked(call) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UsageError):
         call()
+
+
+def test_more_users_than_integers_of_arrays_hold_are_no_fault() -> None:
+    # Epsilon falls as the root of n does, in the limit: nothing may be below that.
+    many = shuffle_epsilon(1.0, 10**12, 1e-12, randomizer="binary").epsilon
+    for n in (2**63 - 1, 10**19):
+        for randomizer in ("binary", "any"):
+            assert shuffle_epsilon(1.0, n, 1e-12, randomizer=randomizer).epsilon > 0.999 * many * math.sqrt(1e12 / n)
+    assert shuffle_epsilon(1.0, 10**19, 1e-12, sampled=2**63).epsilon > 0.1 * many * math.sqrt(1e12 / 1e19)
+
+
+@pytest.mark.parametrize(("delta", "rounds"), [(1e-300, 10**9), (1e-308, 1), (5e-324, 1)])
+def test_a_delta_at_the_end_of_the_floats_is_no_error(delta: float, rounds: int) -> None:
+    assert 0 < shuffle_epsilon(1.0, 1000, delta, rounds).epsilon <= rounds
