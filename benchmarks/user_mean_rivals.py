@@ -3,7 +3,8 @@
 Run `python benchmarks/user_mean_rivals.py` from the project's root. diffprivlib gets a virtual environment of its own,
 made in a temporary folder and thrown away (or kept and used again, with `--environment FOLDER`), with an older
 scikit-learn than it asks for. Everybody is given one number a user, the mean of its records, and the bounds [-50, 50]:
-the others clip to these and add Laplace noise; we are also told how far records lie from their mean. Errors are root mean squares against the mean of the users' means.
+the others clip to these and add Laplace noise; we are also told how far records lie from their mean. Errors are root
+mean squares against the mean of the users' means.
 """
 
 import argparse
@@ -84,7 +85,8 @@ def main() -> None:
         place = given.environment or Path(folder) / "venv"
         if not place.exists():
             venv.create(place, with_pip=True)
-            subprocess.run([place / "bin" / "pip", "install", "-q", "diffprivlib", "scikit-learn<1.6", "numpy<2.2"], check=True)
+            wanted = ["diffprivlib", "scikit-learn<1.6", "numpy<2.2"]
+            subprocess.run([place / "bin" / "pip", "install", "-q", *wanted], check=True)
         print("| n | m | epsilon | ours | by | OpenDP | diffprivlib | OpenDP/ours | diffprivlib/ours |")
         print("|---|---|---|---|---|---|---|---|---|")
         for n, m, epsilon in SETTINGS:

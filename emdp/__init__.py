@@ -24,9 +24,11 @@ from emdp.errors import (
 from emdp.expressions import (
     Expression,
     Frequencies,
+    HeavyHitters,
     Itemwise,
     Mean,
     Quantiles,
+    UserMean,
     VectorMean,
     case,
     category_is,
@@ -37,6 +39,7 @@ from emdp.expressions import (
     dot,
     exp,
     frequencies,
+    heavy_hitters,
     itemwise,
     log,
     maximum,
@@ -49,6 +52,7 @@ from emdp.expressions import (
     sin,
     sqrt,
     tanh,
+    user_mean,
     vector_mean,
 )
 from emdp.privacy import BoundedReduction, Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
@@ -92,6 +96,7 @@ __all__ = [
     "Geo",
     "Grid",
     "Guarantee",
+    "HeavyHitters",
     "InternalError",
     "Interval",
     "InvalidItemError",
@@ -110,6 +115,7 @@ __all__ = [
     "Table",
     "UsageError",
     "UserDP",
+    "UserMean",
     "Vector",
     "VectorMean",
     "Words",
@@ -125,6 +131,7 @@ __all__ = [
     "dot",
     "exp",
     "frequencies",
+    "heavy_hitters",
     "itemwise",
     "load_catalog",
     "log",
@@ -144,5 +151,6 @@ __all__ = [
     "sqrt",
     "tanh",
     "testing",
+    "user_mean",
     "vector_mean",
 ]

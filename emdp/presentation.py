@@ -21,6 +21,7 @@ ASSUMPTIONS = (
 def public_part(planned: Planned, table: Table) -> dict[str, Any]:
     """Return the arguments of a ``Description``: what is said of an answer without looking at the data."""
     plan = planned.plan
+    absent = plan.without_records or _neutral(table)
     return {
         "query": planned.text,
         "columns": plan.columns,
@@ -29,10 +30,11 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
         "choice": plan.choice,
         "users": table.n,
         "groups": tuple(plan.group_sizes(table.n)),
-        "assumptions": (*ASSUMPTIONS, *plan.assumptions, f"a public user without records has {_neutral(table)}"),
+        "assumptions": (*ASSUMPTIONS, *plan.assumptions, f"a public user without records has {absent}"),
         "notes": plan.notes,
         "finisher": plan.finisher,
         "weighing": plan.weighing,
+        "compared": plan.comparison,
     }
 
 

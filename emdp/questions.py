@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from emdp.answers import Answer
-from emdp.expressions import frequencies, mean, quantiles, vector_mean
+from emdp.expressions import frequencies, heavy_hitters, mean, quantiles, user_mean, vector_mean
 from emdp.expressions.itemwise import itemwise
 from emdp.expressions.resolution import Query
 
@@ -117,6 +117,70 @@ class Questions(ABC):
             One row a quantile.
         """
         return self.answer(quantiles(expression, qs, **options))
+
+    def heavy_hitters(self, column: str, **options: Any) -> Answer:
+        """Find the frequent strings of a column of text whose values nobody listed, at user level.
+
+        Parameters
+        ----------
+        column : str
+            Any column of text of the table.
+        **options
+            ``epsilon=``, and ``threshold=`` (from which frequency every string is found) or ``count=`` (how many of the
+            most frequent ones); ``delta=``, ``words=`` (tokens in place of whole texts), ``model=`` (``"central"``,
+            which finds rarer strings by far, ``"shuffle"``, or ``"local"`` without a delta), ``length=``,
+            ``alphabet=``, ``lower=``, ``failure=``, ``name=``: see :func:`emdp.heavy_hitters`.
+
+        Returns
+        -------
+        Answer
+            One row a string: ``value``, ``frequency`` with its interval, with ``count=`` also
+            ``frequency_is_certain``; the most frequent first.
+
+        Raises
+        ------
+        UsageError
+            If users and price do not allow the threshold, or the column is none of text.
+        EmdpError
+            As :meth:`mean`.
+
+        Guarantee
+        ---------
+        ``(epsilon, delta)`` at user level in the model, for any records: :mod:`emdp.mechanisms.heavy_hitters` and
+        :mod:`emdp.mechanisms.stable_histogram`.
+        """
+        return self.answer(heavy_hitters(column, **options))
+
+    def user_mean(self, column: Any, **options: Any) -> Answer:
+        """Release the mean over users of the mean over their records at user level, where nobody knows its range.
+
+        A range is found first, then the mean of what is clipped to it, where that is expected to be nearer than one
+        round on the whole bounds. Every user weighs the same.
+
+        Parameters
+        ----------
+        column : str or Expression, or a sequence of them
+            What the mean is of; several are one vector.
+        **options
+            ``epsilon=``, ``delta=``, ``model=``, ``spread=`` (how far a user's records lie from their mean),
+            ``between=`` (how far users' means lie from the common one), ``records=``, ``bounds=``, ``radius=``,
+            ``failure=``, ``method=``, ``name=``: see :func:`emdp.user_mean`.
+
+        Returns
+        -------
+        Answer
+            One row; ``answer.diagnostics`` says which range was found and how many users lie near it.
+
+        Raises
+        ------
+        EmdpError
+            As :meth:`mean`.
+
+        Guarantee
+        ---------
+        ``(epsilon, delta)`` at user level in the model, for any records: local-shuffle-userlevel.md 2.
+        """
+        return self.answer(user_mean(column, **options))
 
     def itemwise(self, randomizer: Any, **options: Any) -> Answer:
         """Put every record through a randomizer and release the multiset of outputs.

@@ -40,7 +40,7 @@ class Session(Questions):
         What all releases may spend. The first session on a table writes it to the ledger; a later one with another
         budget, space or user column is refused.
     ledger : path
-        The ledger's file on a local disk; made if absent.
+        The ledger's file on a local disk, made if absent; or a PostgreSQL address, for a team.
     gaussian_share : float
         Share of an ``EmdDP`` budget set aside, once and for all, for Gaussian noise, whose ``mu^2`` add up there
         (:mod:`emdp.privacy.filter` says why a split must be fixed beforehand). 0: Gaussian releases are charged by
@@ -314,7 +314,7 @@ class Session(Questions):
 
     def _planned(self, request: str | Query) -> tuple[Planned, ...]:
         self._check_switch()
-        return plan_request(request, self._names)
+        return plan_request(request, self._names, self.promises)
 
     def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
         self._accounts.check_affordable(one.plan.event for one in planned)

@@ -1,11 +1,14 @@
 """From a request to its plan: SQL text or a query of Python, public names and public numbers alone."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from emdp.errors import SqlError, UsageError
 from emdp.estimators import MessagePlan, Plan, plan_query
+from emdp.expressions.item_frequencies import ItemFrequencies
 from emdp.expressions.names import Names
-from emdp.expressions.resolution import Query, describe, resolve_query
+from emdp.expressions.resolution import Query, Resolved, describe, resolve_query
+from emdp.privacy import Guarantee
 
 __all__ = ["Planned", "plan_request"]
 
@@ -26,7 +29,7 @@ class Planned:
     plan: Plan | MessagePlan
 
 
-def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
+def plan_request(request: str | Query, names: Names, promises: Sequence[Guarantee] = ()) -> tuple[Planned, ...]:
     """Check and price a request: one plan a statement.
 
     Parameters
@@ -35,6 +38,8 @@ def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
         SQL, several statements with ``;`` between them, or a frozen query such as ``emdp.mean(...)``.
     names : Names
         What is public.
+    promises : sequence of Guarantee
+        What the budgets that may pay allow; a choice among methods leaves out those that none of them pays.
 
     Raises
     ------
@@ -44,15 +49,14 @@ def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
         If a query of Python is refused.
     """
     if not isinstance(request, str):
-        plan = plan_query(resolve_query(request, names), space=names.space, users=names.users, records=names.records)
-        return (Planned(describe(request), plan),)
+        return (Planned(describe(request), _plan(resolve_query(request, names), names, promises)),)
     from emdp.sql import translate
 
     planned = []
     for translated in translate(request, names):
         statement = translated.statement
         try:
-            plan = plan_query(translated.query, space=names.space, users=names.users)
+            plan = _plan(translated.query, names, promises)
         except UsageError as error:
             # What only the numbers of a statement can tell, such as noise that does not fit.
             problem, _, remedy = str(error).rstrip(".").rpartition("; ")
@@ -66,3 +70,9 @@ def plan_request(request: str | Query, names: Names) -> tuple[Planned, ...]:
             ) from None
         planned.append(Planned(statement.text, plan))
     return tuple(planned)
+
+
+def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> Plan | MessagePlan:
+    if isinstance(query, ItemFrequencies):
+        query = replace(query, promises=tuple(promises))
+    return plan_query(query, space=names.space, users=names.users, records=names.records)

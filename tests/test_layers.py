@@ -51,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         "errors", "checks", *MATHEMATICS, "expressions", "estimators", "tables", "answers", "session", "pictures",
         "testing", "randomizers",
     },
+    "learn": {"errors", "frames", "expressions", "spaces", "privacy", "answers", "session"},
     "reports": {
         "errors", "checks", "expressions", "spaces", "privacy", "accounts", "ledger", "answers", "pictures", "sql",
         "statements", "session", "store", "catalog", "spending", "reservations",
@@ -69,6 +70,7 @@ HEAVY_BY_LAYER = {
     "typer": {"cli"},
     "rich": {"cli"},
     "sqlite3": {"ledger"},
+    "psycopg": {"ledger"},
     "altair": {"pictures"},
     "vl_convert": {"pictures"},
     "jinja2": {"reports"},
@@ -76,8 +78,8 @@ HEAVY_BY_LAYER = {
 """Packages that only the named layers may import: no I/O in mathematics, no engine below the tables."""
 
 LAZY = (
-    "pyspark", "ot", "dp_accounting", "scipy.stats", "opendp", "typer", "rich", "altair", "vl_convert", "jinja2",
-    "pandas", "sqlite3",
+    "pyspark", "psycopg", "ot", "dp_accounting", "scipy.stats", "opendp", "typer", "rich", "altair", "vl_convert",
+    "jinja2", "pandas", "sqlite3", "emdp.learn",
 )  # fmt: skip
 """Packages that ``import emdp`` must not load."""
 

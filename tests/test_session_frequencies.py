@@ -13,8 +13,10 @@ from scipy import stats
 
 import emdp
 from emdp.errors import BudgetExceededError, EmdpError, UsageError
+from emdp.estimators.frequency_candidates import candidates as _candidates
+from emdp.estimators.frequency_geometry import geometry_of_items
 from emdp.estimators.frequency_planning import typical_norm
-from emdp.estimators.item_frequencies import _candidates, _geometry, plan_item_frequencies
+from emdp.estimators.item_frequencies import plan_item_frequencies
 from emdp.expressions.item_frequencies import ItemFrequencies
 from emdp.mechanisms.oracle import FrequencyOracle
 from emdp.mechanisms.oracle_bags import Bags
@@ -467,7 +469,7 @@ def test_the_choice_is_near_the_best_by_simulation() -> None:
 
 def simulated_error(space: emdp.Space, oracle: FrequencyOracle) -> float:
     """The mean distance in d_em, after projection, of some draws at three truths of users with two records."""
-    geometry = _geometry(space, oracle.items)
+    geometry = geometry_of_items(space)
     rng = np.random.default_rng(oracle.items)
     errors = []
     for weights in (np.ones(oracle.items), 1.0 / np.arange(1, oracle.items + 1), 0.8 ** np.arange(oracle.items)):

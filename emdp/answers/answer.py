@@ -9,7 +9,7 @@ import polars as pl
 from emdp.answers.description import DEFAULT_LEVEL, Description
 from emdp.checks import check_choice, check_unit_interval
 from emdp.errors import UsageError
-from emdp.expressions.columns import PlannedColumn, Released, TopItems
+from emdp.expressions.columns import Finisher, PlannedColumn, Released, TopItems
 from emdp.expressions.shape import Shape
 from emdp.privacy import Guarantee
 
@@ -112,6 +112,18 @@ class Answer(Description):
         return columns if has_keys else {name: values[0] for name, values in columns.items()}
 
     @property
+    def diagnostics(self) -> dict[str, Any]:
+        """What the released messages tell besides the answer, at no cost; empty for most answers.
+
+        Of :meth:`emdp.Session.user_mean`: ``ranges`` (what users were clipped to, one a coordinate) and, where the
+        first round estimates it, ``near``, the share of users near that range, with its standard error ``near_error``:
+        well below 1 it says that users differ by more than was assumed.
+        """
+        found = getattr(self.finisher, "diagnostics", None)
+        told: dict[str, Any] = {} if found is None else found(self.released)
+        return told
+
+    @property
     def caveats(self) -> tuple[str, ...]:
         """What a reader must know besides the guarantee."""
         switch = () if self.is_private else ("made under the test switch: NOT PRIVATE",)
@@ -175,10 +187,47 @@ class Answer(Description):
         UsageError
             If the answer is no such frequencies, or an argument is out of its range.
         """
-        top = getattr(self.finisher, "top", None)
+        top = getattr(self._rows, "top", None)
         if top is None:
             raise UsageError("top is for frequencies of all items of a finite space; ask session.frequencies() first.")
         found: TopItems = top(self.released, count, failure)
+        return found
+
+    def region(self, level: float = DEFAULT_LEVEL, norm: str = "l2") -> float:
+        """Return the radius of a ball around the released frequencies that holds the exact ones.
+
+        With probability at least ``level``, over the release's own randomness and whatever the data, the exact
+        frequencies of all items together are within the radius of the released ones: before noise, unadjusted, in their
+        natural order whatever ORDER BY and LIMIT leave. It is post-processing, so it costs nothing. Of groups of users
+        each one's frequencies are within it, all at once; of smoothed cells the frequencies are those of the cells.
+
+        Parameters
+        ----------
+        level : float
+            Coverage in (0, 1).
+        norm : {"l2", "l1", "linf", "d_em"}
+            Euclidean norm; sum of absolute differences; the largest of them; or the earth-mover distance in the unit of
+            ``d_em``, after what the released sum is off 1 was spread evenly.
+
+        Returns
+        -------
+        float
+            From public numbers alone: the exact law of Laplace and Gaussian noise in the first three norms (sums of
+            many squares by inequalities), McDiarmid's and Bernstein's inequality for messages.
+
+        Raises
+        ------
+        UsageError
+            If the answer is no frequencies, or an argument is out of its range.
+
+        References
+        ----------
+        Proofs stand in :mod:`emdp.estimators.frequency_regions`.
+        """
+        region = getattr(self._rows, "region", None)
+        if region is None:
+            raise UsageError("region is for frequencies; ask for those, or for the intervals of other answers.")
+        found: float = region(check_unit_interval("level", level), norm)
         return found
 
     def plot(self, kind: str = "auto") -> "Picture":
@@ -209,6 +258,12 @@ class Answer(Description):
         if self.receipt is not None:
             lines.append(f"paid by      entry {self.receipt.sequence} of {self.receipt.ledger}, {self.receipt.hash}")
         return "\n".join(lines)
+
+    @property
+    def _rows(self) -> Finisher:
+        """What makes the rows before they are ordered and cut."""
+        inner: Finisher = getattr(self.finisher, "finisher", self.finisher)
+        return inner
 
     def __repr__(self) -> str:
         head = "" if self.is_private else "NOT PRIVATE (test switch)\n"

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from emdp.expressions.columns import Finisher, PlannedColumn
+from emdp.expressions.comparison import ComparedMethod
 from emdp.expressions.shape import Shape
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Guarantee
@@ -11,6 +14,15 @@ __all__ = ["DEFAULT_LEVEL", "Description", "on_one_line"]
 
 DEFAULT_LEVEL = 0.95
 """Coverage of the intervals that stand in ``Answer.frame``."""
+
+COMPARED = {
+    "method": pl.String,
+    "expected_error": pl.Float64,
+    "measure": pl.String,
+    "is_chosen": pl.Boolean,
+    "remark": pl.String,
+}
+"""Columns of a comparison of methods."""
 
 FEW = 24
 """Most groups of users whose noise is explained one by one."""
@@ -44,6 +56,8 @@ class Description:
         What makes rows of released coordinates.
     weighing : str
         How much a user and a record count, in words.
+    compared : tuple of ComparedMethod
+        The methods that were compared before the data was touched, if any were.
     """
 
     query: str
@@ -57,11 +71,22 @@ class Description:
     notes: tuple[str, ...]
     finisher: Finisher
     weighing: str
+    compared: tuple[ComparedMethod, ...] = ()
 
     @property
     def shape(self) -> Shape:
         """What the columns of the answer's frame are."""
         return self.finisher.shape
+
+    @property
+    def comparison(self) -> pl.DataFrame:
+        """The methods that were compared, the best first; no row where none were.
+
+        Columns: method, expected_error (planned from public numbers; missing where a method was left out), measure (of
+        what: ``"d_em"`` of frequencies, ``"root mean square"`` of means over users, in the columns' unit), is_chosen,
+        remark (how it is priced, or why it was left out).
+        """
+        return pl.DataFrame([vars(one) for one in self.compared], schema=COMPARED)
 
     def slack_caveat(self) -> str:
         """Say what rounding and floating-point sums cost (EMD 8.5), as one clause."""
@@ -80,6 +105,7 @@ class Description:
             *(f"             {line}" for line in more),
             f"guarantee    {self.guarantee}",
             f"mechanism    {self.choice}",
+            *(f"compared     {one.text}" for one in self.compared),
             f"theorem      {self.mechanisms[0].theorem}",
             f"users        {self.users} (public); {self.weighing}",
             *self._noise_lines(),

@@ -65,6 +65,15 @@ class Preview:
         ]
         return pl.DataFrame(rows, schema=SCHEMA)
 
+    @property
+    def comparison(self) -> pl.DataFrame:
+        """The methods that were compared, where several were: statement (from 1), then as :attr:`Answer.comparison`."""
+        tables = [
+            pl.DataFrame({"statement": pl.Series([number] * len(own), dtype=pl.Int64)}).hstack(own)
+            for number, own in enumerate((one.comparison for one in self.statements), start=1)
+        ]
+        return pl.concat(tables)
+
     def explain(self) -> str:
         """Return the whole derivation as text, a line a fact."""
         blocks = []

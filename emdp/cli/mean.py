@@ -47,7 +47,9 @@ def run(
     preview: Annotated[bool, typer.Option("--preview", help="Only say what it would cost; spends nothing.")] = False,
     budget: Annotated[float | None, typer.Option("--budget", help="Total alpha of the ledger, without -C.")] = None,
     budget_delta: Annotated[float | None, typer.Option("--budget-delta", help="Total delta of the ledger.")] = None,
-    ledger: Annotated[str | None, typer.Option("--ledger", help="File of the ledger, without -C.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", help="File or PostgreSQL address of the ledger, without -C.")
+    ] = None,
     catalog: CatalogOption = None,
     table: TableOption = None,
     name: NameOption = None,

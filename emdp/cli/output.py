@@ -132,7 +132,7 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def frame_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
+def frame_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int = WIDEST_CELL) -> str:
     """Return a frame as aligned columns of text: numbers with six digits, to the right.
 
     Parameters
@@ -141,6 +141,8 @@ def frame_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
         Rows of an answer or a preview.
     width : int, optional
         Columns of the terminal: long texts are cut where that helps.
+    widest : int
+        Characters of a cell that are shown before it is cut.
 
     >>> import polars as pl
     >>> print(frame_text(pl.DataFrame({"kind": ["cafe", None], "km": [1.25, float("inf")]})))
@@ -148,15 +150,15 @@ def frame_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
     cafe  1.25
     NULL   inf
     """
-    lines = _aligned(frame, WIDEST_CELL)
+    lines = _aligned(frame, widest)
     if width is not None and (excess := max(map(_width, lines)) - width) > 0:
-        texts = (_shown(value, WIDEST_CELL) for series in frame.get_columns() for value in series.to_list())
+        texts = (_shown(value, widest) for series in frame.get_columns() for value in series.to_list())
         cut = _aligned(frame, max(NARROWEST_CELL, max(map(len, texts), default=0) - excess))
         lines = lines if max(map(_width, cut)) > width else cut
     return "\n".join(lines)
 
 
-def preview_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
+def preview_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int = WIDEST_CELL) -> str:
     """Return a preview as text: a table, or where that does not fit into the width a block for each of its rows.
 
     >>> import polars as pl
@@ -165,12 +167,12 @@ def preview_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
     lipschitz  67.988
     share      1
     """
-    text = frame_text(frame)
+    text = frame_text(frame, widest=widest)
     if width is None or max(map(_width, text.splitlines())) <= width:
         return text
     space = max(map(len, frame.columns))
     blocks = (
-        "\n".join(f"{name.ljust(space)}  {_shown(value, WIDEST_CELL)}" for name, value in row.items())
+        "\n".join(f"{name.ljust(space)}  {_shown(value, widest)}" for name, value in row.items())
         for row in frame.iter_rows(named=True)
     )
     return "\n\n".join(blocks)

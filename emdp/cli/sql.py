@@ -19,11 +19,12 @@ from emdp.cli.output import (
     write_answers,
     write_pictures,
 )
-from emdp.errors import UsageError
+from emdp.errors import EmdpError, UsageError
 
 if TYPE_CHECKING:
     from emdp.answers import Preview
     from emdp.catalog import Catalog
+    from emdp.privacy import Guarantee
     from emdp.session import Session
 
 __all__ = ["check", "preview", "query"]
@@ -43,6 +44,9 @@ SUFFIXES, BEGINNINGS = (".sql", ".txt"), ("select", "with", "--", "/*")
 CHECKED = ("query", "expression", "lipschitz", "low", "high", "noise_scale", "expected_error", "interval_95", "share")
 """Columns that need no budget: what a check prints."""
 
+WIDEST_REMARK = 200
+"""Characters of a remark on a compared method that are shown: it says what the choice rests on."""
+
 
 def check(
     q: QueryArgument,
@@ -59,7 +63,7 @@ def check(
     text = _read_query(q)
     loaded, name = _table_of(text, catalog, table)
     declared = loaded.table(name, period=period)
-    planned = plan_request(text, loaded.names(name, period=period))
+    planned = plan_request(text, loaded.names(name, period=period), _promises(loaded, name))
     shown = Preview(tuple(previewed(one, declared) for one in planned))
     _show(shown, CHECKED, explain=explain)
 
@@ -77,6 +81,14 @@ def preview(
     with looking_ahead(loaded, name, period) as session:
         shown = session.preview(text)
     _show(shown, None, explain=explain)
+
+
+def _promises(catalog: "Catalog", name: str) -> "tuple[Guarantee, ...]":
+    """Return what a table's budgets allow; none where the catalog declares none yet, for a check needs none."""
+    try:
+        return catalog.budgets(name)
+    except EmdpError:
+        return ()
 
 
 @contextmanager
@@ -120,7 +132,7 @@ def query(
     text = _read_query(q)
     loaded, name = _table_of(text, catalog, table)
     # What is refused must not so much as make a ledger.
-    planned = plan_request(text, loaded.names(name, period=period))
+    planned = plan_request(text, loaded.names(name, period=period), loaded.budgets(name))
     check_target(target, len(planned), loaded.paths())
     if plot is not None and not plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
@@ -155,6 +167,8 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
             print(f"{'' if number == 1 else chr(10)}statement {number}")
         frame = Preview((statement,)).frame
         print(preview_text(frame if columns is None else frame.select(*columns), width=terminal_width()))
+        if statement.compared:
+            print(f"\n{preview_text(statement.comparison, width=terminal_width(), widest=WIDEST_REMARK)}")
         assumed: dict[str, list[str]] = {}
         for column in statement.columns:
             if column.note:
@@ -169,9 +183,9 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
 
 def has_charges(ledger: str, table: str) -> bool:
     """Say whether a ledger exists and a table's budget was used in it."""
-    from emdp.ledger import read_ledger
+    from emdp.ledger import ledger_exists, read_ledger
 
-    if not os.path.lexists(ledger):
+    if not ledger_exists(ledger):
         return False
     with read_ledger(ledger) as opened:
         return bool(opened.entries(table, "charge"))

@@ -8,16 +8,22 @@ from emdp.estimators.frequencies import plan_frequencies
 from emdp.estimators.item_frequencies import plan_item_frequencies
 from emdp.estimators.itemwise import plan_itemwise
 from emdp.estimators.linear import plan_linear
+from emdp.estimators.linear_fit import plan_linear_fit
 from emdp.estimators.local_means import plan_local_means
 from emdp.estimators.messages import MessagePlan
 from emdp.estimators.plan import Plan
 from emdp.estimators.quantiles import plan_quantiles
 from emdp.estimators.select import plan_select
+from emdp.estimators.string_search import plan_heavy_hitters
+from emdp.estimators.user_means import plan_user_mean
+from emdp.expressions.heavy_hitters import HeavyHitters
 from emdp.expressions.item_frequencies import ItemFrequencies
 from emdp.expressions.itemwise import Itemwise
+from emdp.expressions.linear_fit import LinearFit
 from emdp.expressions.queries import Mean, VectorMean
 from emdp.expressions.resolution import Resolved
 from emdp.expressions.select import FrequencyQuery, QuantileQuery, Select
+from emdp.expressions.user_mean import UserMean
 from emdp.spaces import Space
 
 __all__ = ["plan_query"]
@@ -61,6 +67,12 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
 
     if isinstance(query, Itemwise):
         return plan_itemwise(query, space=space, users=users, records=records)
+    if isinstance(query, HeavyHitters):
+        return plan_heavy_hitters(query, users=users)
+    if isinstance(query, UserMean):
+        return plan_user_mean(query, space=space, users=users, records=records)
+    if isinstance(query, LinearFit):
+        return plan_linear_fit(query, space=space, users=users, records=records)
     if isinstance(query, ItemFrequencies):
         return plan_item_frequencies(query, space=space, users=users, records=records)
     if isinstance(query, Mean | VectorMean):
@@ -69,7 +81,7 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
     family = FAMILIES.get(type(query))
     if family is None:
         raise UsageError(
-            f"query must be made by emdp.mean, vector_mean, frequencies, quantiles or itemwise, not "
-            f"{type(query).__name__}; make one of these, or pass SQL."
+            "query must be made by emdp.mean, vector_mean, frequencies, quantiles, itemwise, heavy_hitters or "
+            f"user_mean, not {type(query).__name__}; make one of these, or pass SQL."
         )
     return family(query, space=space, users=users)

@@ -7,25 +7,40 @@ of records (EMD 2, "Answer"); under user-level epsilon replacement of a user mov
 1-norm. Frequencies are released as they come: unbiased, so some may be negative and their sum is not exactly 1.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from emdp.errors import UsageError
+from emdp.estimators.frequency_geometry import Geometry, geometry_of_items, smoothing_bias
+from emdp.estimators.frequency_models import IndependentErrors
+from emdp.estimators.frequency_planning import expected_distance
+from emdp.estimators.frequency_regions import check_norm, noise_radius
 from emdp.estimators.grids import Cells, cells_of
 from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan
-from emdp.estimators.user_groups import GroupKeys, change_of, check_names, level_of_each, noise_of_groups
-from emdp.expressions.aggregation import Aggregation
+from emdp.estimators.user_groups import GroupKeys, GroupNoise, change_of, check_names, level_of_each, noise_of_groups
+from emdp.expressions.aggregation import Aggregation, HatAxis
 from emdp.expressions.columns import PlannedColumn, Released
+from emdp.expressions.comparison import ComparedMethod
 from emdp.expressions.nodes import Constant
 from emdp.expressions.select import FrequencyQuery
 from emdp.expressions.shape import Shape
-from emdp.mechanisms import AdditiveMechanism
-from emdp.spaces import Space
+from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
+from emdp.spaces import Geo, Space, count_items
 from emdp.spaces.base import Floats
 
 __all__ = ["FrequencyRows", "plan_frequencies"]
+
+JUMPS = (
+    "on a continuum the indicator of a cell has no Lipschitz constant; read the table with space=emdp.Grid(...) for "
+    "cells as they are"
+)
+
+Law = Literal["normal", "laplace"]
 
 RAW = "frequencies are unbiased and not adjusted: noise may take some below 0, and their sum off 1"
 
@@ -44,12 +59,15 @@ class FrequencyRows:
         Key columns of the groups of users.
     mechanisms : tuple of AdditiveMechanism
         The noise of each group.
+    geometry : Geometry or None
+        The cells, where they are the whole space: for regions in the unit of ``d_em``.
     """
 
     name: str
     cells: Cells
     keys: GroupKeys
     mechanisms: tuple[AdditiveMechanism, ...]
+    geometry: Geometry | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -72,6 +90,17 @@ class FrequencyRows:
         width = np.repeat(widths, self.cells.size)
         ends = [pl.Series(f"{self.name}_low", values - width), pl.Series(f"{self.name}_high", values + width)]
         return self._frame([pl.Series(self.name, values), *ends])
+
+    def region(self, level: float, norm: str) -> float:
+        """Return the radius of a ball around the frequencies of each group of users, all at once.
+
+        See :mod:`emdp.estimators.frequency_regions`; on a continuum the ball is around smoothed frequencies.
+        """
+        if check_norm(norm) == "d_em" and self.geometry is None:
+            raise UsageError("norm='d_em' is of whole items, and these are cells of a part of them; pass norm='l1'.")
+        own = level_of_each(level, len(self.mechanisms))
+        distinct = {mechanism.scale: mechanism for mechanism in self.mechanisms}
+        return max(noise_radius(one, own, check_norm(norm), self.geometry) for one in distinct.values())
 
     def exact(self, statistics: Released) -> pl.DataFrame:
         """Return the exact frequencies."""
@@ -120,7 +149,8 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     aggregation = Aggregation((Constant(1.0),), cells.axes, None if people is None else people.groups)
     change = change_of(aggregation, space, query.spending)
     noise = noise_of_groups(change, sizes, query.spending)
-    rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms)
+    geometry = _geometry(cells, space)
+    rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry)
     check_names(rows.columns)
     widest = noise.widest
     column = PlannedColumn(
@@ -144,6 +174,48 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
         choice=noise.choice,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
         notes=(*cells.notes, RAW, *((people.text,) if people is not None and people.text else ())),
+        comparison=_comparison(cells, space, noise, geometry),
+    )
+
+
+def _geometry(cells: Cells, space: Space) -> Geometry | None:
+    """Return how far cells are apart at most, where they are of the whole space."""
+    if len(space.parts) > 1:
+        return None
+    steps = tuple(min(pitch / space.diameter, 1.0) for pitch in _pitches(cells, space))
+    if not steps:
+        is_whole = count_items(space) == cells.size
+        return geometry_of_items(space) if is_whole else None
+    if len(steps) == 1:
+        return Geometry.line(np.arange(cells.size) * steps[0])
+    return Geometry.grid(tuple(axis.size for axis in cells.axes), steps)
+
+
+def _pitches(cells: Cells, space: Space) -> tuple[float, ...]:
+    """Return the natural distance of neighbouring cells along each axis of a continuum, at most."""
+    steps = tuple(axis.step for axis in cells.axes if isinstance(axis, HatAxis))
+    if not isinstance(space, Geo) or not steps:
+        return steps
+    # Degrees of longitude are chosen so that a cell is nowhere wider than it is high.
+    return (math.radians(steps[0]) * space.radius,) * 2
+
+
+def _comparison(cells: Cells, space: Space, noise: GroupNoise, geometry: Geometry | None) -> tuple[ComparedMethod, ...]:
+    """Return why cells of a continuum are smoothed, with what that costs in the unit of ``d_em``."""
+    pitches = _pitches(cells, space)
+    if geometry is None or not pitches or noise.widest.is_exact:
+        return ()
+    law: Law = "laplace" if isinstance(noise.widest, LaplaceMechanism) else "normal"
+    model = IndependentErrors(cells.size, noise.widest.standard_deviation**2, law=law)
+    moved = smoothing_bias(max(pitches), len(pitches), space.diameter)
+    return (
+        ComparedMethod(
+            "smoothed",
+            expected_distance(lambda _: model, geometry),
+            True,
+            f"{noise.widest.name} noise on smoothed cells; smoothing moves d_em by at most {moved:.3g} besides",
+        ),
+        ComparedMethod("cells", None, False, JUMPS),
     )
 
 

@@ -19,6 +19,7 @@ The bounds of the paper (EMD 6, theorems 6.5 and 6.6) are here for comparison; t
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,15 @@ from emdp.estimators.frequency_geometry import Geometry
 from emdp.estimators.frequency_models import ErrorModel
 from emdp.spaces.base import Floats
 
-__all__ = ["ExpectedErrors", "expected_errors", "expected_maximum", "mean_absolute", "theorem_6_5", "theorem_6_6"]
+__all__ = [
+    "ExpectedErrors",
+    "bound_of_mean",
+    "expected_errors",
+    "expected_maximum",
+    "mean_absolute",
+    "theorem_6_5",
+    "theorem_6_6",
+]
 
 Integers = npt.NDArray[np.int64]
 
@@ -93,6 +102,16 @@ def expected_errors(model: ErrorModel, geometry: Geometry) -> ExpectedErrors:
         d_em=d_em,
         is_bound=is_bound,
     )
+
+
+def bound_of_mean(model: ErrorModel, geometry: Geometry) -> float:
+    """Return an upper bound of the expected error in the unit of ``d_em``, whatever the law: ``E |X| <= sigma``.
+
+    >>> from emdp.estimators.frequency_models import IndependentErrors
+    >>> round(bound_of_mean(IndependentErrors(3, 0.02), Geometry.line([0.0, 0.5, 1.0])), 3)
+    0.115
+    """
+    return _expected_d_em(model, geometry, _deviation)[0]
 
 
 def mean_absolute(variances: Floats, excess: Floats | float = 0.0) -> Floats:
@@ -198,14 +217,21 @@ def theorem_6_6(alpha0: float, within: float, clusters: int, width: int, items: 
     return cells + math.sqrt(s * s * t * t / number) * math.sqrt(s + 2.0 * (top - 1.0)) / (top + (t - 1) * near - t)
 
 
-def _expected_d_em(model: ErrorModel, geometry: Geometry) -> tuple[float, bool]:
+def _deviation(variances: Floats, excess: Floats | float = 0.0) -> Floats:
+    del excess
+    return np.sqrt(variances)
+
+
+def _expected_d_em(
+    model: ErrorModel, geometry: Geometry, magnitude: Callable[..., Floats] = mean_absolute
+) -> tuple[float, bool]:
     if geometry.positions is not None:
         order = np.argsort(geometry.positions, kind="stable")
         gaps = np.diff(geometry.positions[order])
-        return float(gaps @ mean_absolute(model.prefix_variances(order), model.prefix_excess())), False
-    cells = _sum_of_groups(model, np.arange(geometry.size))
+        return float(gaps @ magnitude(model.prefix_variances(order), model.prefix_excess())), False
+    cells = _sum_of_groups(model, np.arange(geometry.size), magnitude)
     if geometry.clusters is not None:
-        between = _sum_of_groups(model, geometry.clusters)
+        between = _sum_of_groups(model, geometry.clusters, magnitude)
         return geometry.within * (cells - between) + between, False
     if geometry.kind != "grid":
         return cells, geometry.kind != "discrete"
@@ -213,13 +239,13 @@ def _expected_d_em(model: ErrorModel, geometry: Geometry) -> tuple[float, bool]:
     while geometry.block_diameter(level) < geometry.block_diameter(level + 1):
         bound += (geometry.block_diameter(level + 1) - geometry.block_diameter(level)) * sums
         level += 1
-        sums = _sum_of_groups(model, geometry.blocks(level))
+        sums = _sum_of_groups(model, geometry.blocks(level), magnitude)
     return min(bound, cells), True
 
 
-def _sum_of_groups(model: ErrorModel, groups: Integers) -> float:
+def _sum_of_groups(model: ErrorModel, groups: Integers, magnitude: Callable[..., Floats]) -> float:
     """Return half the expected 1-norm of the sums over groups."""
-    return float(mean_absolute(model.group_variances(groups), model.group_excess(groups)).sum()) / 2
+    return float(magnitude(model.group_variances(groups), model.group_excess(groups)).sum()) / 2
 
 
 def _distinct(sizes: Floats) -> tuple[Floats, Integers]:

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from emdp.checks import check_positive, check_unit_interval
 from emdp.errors import UsageError
-from emdp.spaces import Clusters, Geo, Grid, Space
+from emdp.spaces import Clusters, Geo, Grid, Space, count_items
 from emdp.spaces.base import Floats
 
-__all__ = ["Geometry", "smoothing_bias"]
+__all__ = ["Geometry", "geometry_of_items", "smoothing_bias"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -111,6 +111,21 @@ class Geometry:
         for count, step in zip(self.shape, self.steps, strict=True):
             spans.append((min(2**level, count) - 1) * float(np.max(step)) if count > 1 else 0.0)
         return min(math.hypot(*spans), 1.0)
+
+
+def geometry_of_items(space: Space) -> Geometry:
+    """Return the geometry of all items of a finite space, an unlisted neutral one among them.
+
+    >>> from emdp.spaces import Categories
+    >>> geometry_of_items(Categories("kind", ["bar", "cafe"])).kind
+    'discrete'
+    """
+    items = count_items(space)
+    if items is None:
+        raise UsageError(f"a {space.kind} space has no list of items; cut it with Grid.")
+    if isinstance(space, Grid) or (space.labels is not None and len(space.labels) == items):
+        return Geometry.of(space)
+    return Geometry("other", items)
 
 
 def smoothing_bias(step: float, axes: int, diameter: float) -> float:

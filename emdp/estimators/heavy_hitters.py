@@ -1,21 +1,29 @@
 """The most frequent items of a public list, with a stated probability of failure.
 
-Theorem. Let estimates of all ``k`` items be within ``w`` of their frequencies at once, with probability at least ``1
-- failure``: an oracle's intervals under a union bound, or a mechanism's simultaneous intervals. Then, with that
-probability for all statements together:
+Theorem. Let ``low_x <= f_x <= high_x`` hold for the frequencies ``f_x`` of all ``k`` items at once, with probability at
+least ``1 - failure``: an oracle's intervals under a union bound, or a mechanism's simultaneous ones. The items may have
+intervals of different widths, which need not be around the estimates, and may depend on what was released. Then, with
+that probability for all statements together:
 
-* *Above a threshold.* The items with estimates of at least ``tau - w`` hold every item of frequency at least ``tau``
-and none below ``tau - 2 w``. * *The top.* Let ``e`` be the ``count``-th largest estimate. Every item of frequency
-above ``e + w`` is among the ``count`` items with the largest estimates, and each of those has a frequency of at least
-``e - w``. An item whose estimate exceeds the largest one outside the list by more than ``2 w`` is among the ``count``
-truly most frequent ones.
+* *Above a threshold.* The items with ``high_x >= tau`` hold every item of frequency at least ``tau``. None of them has
+  a frequency below the least of their ``low_x``. One with ``low_x >= tau`` has a frequency of at least ``tau``.
+* *The top.* Let ``count`` items be listed, by whatever rule; here those with the largest estimates. Every item of a
+  frequency above the largest ``high_y`` of those that are not listed is listed, and none that is listed has a frequency
+  below the least of their ``low_x``. An item ``x`` is among the ``count`` truly most frequent ones, ties counted
+  against it, if at most ``count - 1`` other items ``y``, listed or not, have ``high_y >= low_x``.
 
-Proof. Of an item with ``f >= tau`` the estimate is at least ``tau - w``; of one with ``f < tau - 2 w`` it is below
-``tau - w``. An item outside the list has an estimate of at most ``e``, so ``f <= e + w``; one inside has ``f >= e -
-w``. In the last case its frequency exceeds that of every item outside the list, so at most ``count - 1`` items are as
-frequent.
+Proof. On the event that all intervals hold: an item with ``f >= tau`` has ``high >= f >= tau``, so it is listed; a
+listed item has ``f >= low``, which is at least the least of them, and at least ``tau`` where ``low`` is. An item that
+is not listed has ``f <= high``, which is at most the largest of them. For the last statement, an item ``y`` with
+``high_y < low_x`` has ``f_y <= high_y < low_x <= f_x``; so at most ``count - 1`` other items have a frequency of at
+least ``f_x``. One event serves all statements, whatever ``count``, ``tau`` and the list are: they may depend on what
+was released.
 
-All of it is post-processing: which items are listed costs nothing, and thresholds may depend on the estimates.
+With one width, intervals ``e_x -+ w`` around the estimates, this is what a common bound of the errors gives: none
+listed is below ``tau - 2 w``; and an item is surely among the top if its estimate exceeds the largest one outside the
+list by more than ``2 w``. Widths that fit each item say more, above all of rare ones.
+
+All of it is post-processing: which items are listed costs nothing.
 """
 
 from dataclasses import dataclass
@@ -42,13 +50,13 @@ class FrequentItems:
     codes : numpy.ndarray of int64
         Items, largest estimate first.
     estimates : numpy.ndarray
-        Their estimated frequencies; ``estimates -+ half_width`` hold all true ones at once.
-    half_width : float
-        ``w``.
+        Their estimated frequencies.
+    low, high : numpy.ndarray
+        Ends of their intervals, of which all items' hold at once.
     complete_above : float
         Every item of a frequency above it is listed (for :func:`items_above` also one of exactly that frequency).
     none_below : float
-        No listed item has a frequency below it.
+        No listed item has a frequency below it; for an empty list the threshold.
     is_certain : numpy.ndarray of bool
         Of the top: whether the item surely is one of the truly most frequent ones. Of a threshold: whether its
         frequency surely is at least that.
@@ -58,68 +66,76 @@ class FrequentItems:
 
     codes: Integers
     estimates: Floats
-    half_width: float
+    low: Floats
+    high: Floats
     complete_above: float
     none_below: float
     is_certain: npt.NDArray[np.bool_]
     failure: float
 
 
-def items_above(estimates: npt.ArrayLike, half_width: float, *, threshold: float, failure: float) -> FrequentItems:
+def items_above(
+    estimates: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, *, threshold: float, failure: float
+) -> FrequentItems:
     """Return every item that may have a frequency of at least ``threshold``.
 
     Parameters
     ----------
     estimates : array-like of float
-        Unbiased estimates of all items, shape (k,), not post-processed.
-    half_width : float
-        ``w``, at least 0: holds for all items at once.
+        Estimates of all items, shape (k,): by them the list is ordered.
+    low, high : array-like of float
+        Ends of intervals, shape (k,), that hold all frequencies at once.
     threshold : float
         ``tau``.
     failure : float
-        Probability that ``w`` does not hold, in (0, 1).
+        Probability that some interval does not hold, in (0, 1).
 
-    >>> items_above([0.5, 0.05, 0.31], 0.1, threshold=0.4, failure=0.05).codes.tolist()
+    >>> items_above([0.5, 0.05, 0.31], [0.4, 0.0, 0.21], [0.6, 0.15, 0.41], threshold=0.4, failure=0.05).codes.tolist()
     [0, 2]
     """
-    given, width, lost = _checked(estimates, half_width, failure)
+    given, lows, highs, lost = _checked(estimates, low, high, failure)
     wanted = check_finite("threshold", threshold)
     order = np.argsort(-given, kind="stable")
-    listed = order[given[order] >= wanted - width].astype(np.int64)
-    certain = given[listed] - width >= wanted
-    return FrequentItems(listed, given[listed], width, wanted, wanted - 2 * width, certain, lost)
+    listed = order[highs[order] >= wanted].astype(np.int64)
+    least = float(lows[listed].min()) if listed.size else wanted
+    certain = lows[listed] >= wanted
+    return FrequentItems(listed, given[listed], lows[listed], highs[listed], wanted, least, certain, lost)
 
 
-def top_items(estimates: npt.ArrayLike, half_width: float, *, count: int, failure: float) -> FrequentItems:
+def top_items(
+    estimates: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, *, count: int, failure: float
+) -> FrequentItems:
     """Return the items with the largest estimates.
 
     Parameters
     ----------
     estimates : array-like of float
-        Unbiased estimates of all items, shape (k,), not post-processed.
-    half_width : float
-        ``w``, at least 0: holds for all items at once.
+        Estimates of all items, shape (k,), not post-processed.
+    low, high : array-like of float
+        Ends of intervals, shape (k,), that hold all frequencies at once.
     count : int
         How many items, at most ``k``.
     failure : float
-        Probability that ``w`` does not hold, in (0, 1).
+        Probability that some interval does not hold, in (0, 1).
 
-    >>> top = top_items([0.1, 0.6, 0.3], 0.125, count=2, failure=0.05)
-    >>> top.codes.tolist(), top.is_certain.tolist(), round(top.complete_above, 3), round(top.none_below, 3)
-    ([1, 2], [True, False], 0.425, 0.175)
+    >>> top = top_items([0.1, 0.6, 0.3], [0.0, 0.475, 0.175], [0.1875, 0.725, 0.425], count=2, failure=0.05)
+    >>> top.codes.tolist(), top.is_certain.tolist(), top.complete_above, top.none_below
+    ([1, 2], [True, False], 0.1875, 0.175)
     """
-    given, width, lost = _checked(estimates, half_width, failure)
+    given, lows, highs, lost = _checked(estimates, low, high, failure)
     wanted = check_count("count", count)
     if wanted > given.size:
         raise UsageError(f"count must be at most {given.size}, the number of items, got {count}; ask for fewer.")
     order = np.argsort(-given, kind="stable")
     listed = order[:wanted].astype(np.int64)
-    least = float(given[listed[-1]])
-    best_outside = float(given[order[wanted]]) if wanted < given.size else -np.inf
-    certain = given[listed] - best_outside > 2 * width
-    # All items are listed, so none is missing.
-    complete = least + width if wanted < given.size else -np.inf
-    return FrequentItems(listed, given[listed], width, complete, least - width, certain, lost)
+    # Its own upper end is one of those that reach an item's lower end.
+    reached = given.size - np.searchsorted(np.sort(highs), lows[listed], side="left") - 1
+    # Where all items are listed, none is missing.
+    complete = float(highs[order[wanted:]].max()) if wanted < given.size else -np.inf
+    least = float(lows[listed].min())
+    return FrequentItems(
+        listed, given[listed], lows[listed], highs[listed], complete, least, reached <= wanted - 1, lost
+    )
 
 
 def top_of_tally(oracle: FrequencyOracle, tally: Integers, *, count: int, failure: float) -> FrequentItems:
@@ -128,7 +144,7 @@ def top_of_tally(oracle: FrequencyOracle, tally: Integers, *, count: int, failur
     Parameters
     ----------
     oracle : FrequencyOracle
-        What the messages were made by; ``w`` is the half width of its intervals for all items together.
+        What the messages were made by; its intervals hold for all items together.
     tally : numpy.ndarray of int64
         The tally of all messages.
     count : int
@@ -143,12 +159,21 @@ def top_of_tally(oracle: FrequencyOracle, tally: Integers, *, count: int, failur
     >>> top_of_tally(oracle, tally, count=1, failure=1e-6).codes.tolist()
     [3]
     """
-    width = oracle.interval(1.0 - check_unit_interval("failure", failure), together=True)
-    return top_items(oracle.decode(tally), width, count=count, failure=failure)
+    estimates = oracle.decode(tally)
+    # The level is rounded up, so that the failure is not above what is asked for.
+    level = np.nextafter(1.0 - check_unit_interval("failure", failure), 1.0)
+    low, high = oracle.intervals(estimates, float(level), together=True)
+    return top_items(estimates, low, high, count=count, failure=failure)
 
 
-def _checked(estimates: npt.ArrayLike, half_width: float, failure: float) -> tuple[Floats, float, float]:
-    width = check_finite("half_width", half_width)
-    if width < 0:
-        raise UsageError(f"half_width must be at least 0, got {width}; pass the width of the intervals.")
-    return check_estimates("estimates", estimates), width, check_unit_interval("failure", failure)
+def _checked(
+    estimates: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, failure: float
+) -> tuple[Floats, Floats, Floats, float]:
+    given = check_estimates("estimates", estimates)
+    lows, highs = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    for name, ends in (("low", lows), ("high", highs)):
+        if ends.shape != given.shape or np.isnan(ends).any():
+            raise UsageError(f"{name} must be {given.size} numbers, got shape {ends.shape}; pass an end for each item.")
+    if not (lows <= highs).all():
+        raise UsageError("low must be at most high for each item; pass the ends of intervals in this order.")
+    return given, lows, highs, check_unit_interval("failure", failure)

@@ -171,6 +171,10 @@ class CountRows:
         items = pl.DataFrame(self.randomizer.space.decode(self.randomizer.items.items))
         return items.with_columns(pl.Series(self.name, [float(share) for share in statistics[0]]))
 
+    def largest_error(self, level: float) -> float:
+        """Return what no estimate is farther from its share than, with that probability; from public numbers alone."""
+        return float(self._half_widths((1.0 - level) / len(self.outputs)).max())
+
     @cached_property
     def _variance(self) -> Floats:
         return self.randomizer.estimate_variance() + (0.25 if self.is_sampled else 0.0)

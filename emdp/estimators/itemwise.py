@@ -9,12 +9,13 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from emdp.errors import UsageError
+from emdp.errors import RefusedError, UsageError
 from emdp.estimators.item_rows import item_rows
 from emdp.estimators.itemwise_release import ItemwiseRelease
 from emdp.estimators.messages import TRUST, MessagePlan
 from emdp.expressions.itemwise import Itemwise
 from emdp.expressions.reading import Reading
+from emdp.mechanisms.exponential import Exponential
 from emdp.mechanisms.finite_randomizer import FiniteRandomizer
 from emdp.mechanisms.planar_laplace import PlanarLaplace
 from emdp.mechanisms.randomizer import Randomizer
@@ -22,7 +23,7 @@ from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
 from emdp.privacy.reduction import Reduction, reduced_guarantee, reduction_split
 from emdp.privacy.rounding import split
 from emdp.privacy.shuffle import ShuffleBound, shuffle_alpha0, shuffle_bounds
-from emdp.spaces import Grid, Space
+from emdp.spaces import Grid, Space, count_items
 
 __all__ = ["plan_itemwise"]
 
@@ -34,6 +35,13 @@ EVALUATIONS, FEWER, SMALL = 14, 6, 300
 
 SLOPE = 0.5
 """About how fast the logarithm of alpha grows with ``alpha0``, by the blanket: only the first guess depends on it."""
+
+MOST_MIXED_APART = 400
+"""Most items of the exponential randomizer where each user's records are mixed apart.
+
+Its calibration looks at all pairs of items at all outputs, so that the time grows with the cube of the items: 20
+seconds for 324 items, and more than an hour for 1936.
+"""
 
 SPLITS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 """Shares of delta for the sampling that are tried for a randomizer of given strength."""
@@ -85,6 +93,8 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
     UsageError
         If users may have different numbers of records and no reduction is asked for, the randomizer is for another
         space, or it is too strong for the price.
+    RefusedError
+        If its calibration would take many minutes.
 
     Guarantee
     ---------
@@ -106,6 +116,7 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
             "itemwise needs users with one public number of records; pass records= to emdp.read if all have exactly "
             "that many, or sizes=emdp.BoundedReduction(samples=..., r=...) to sample."
         )
+    _check_calibrated(query, space)
     pooled = size if query.model == "local" else size * users
     r = None if sizes is None else sizes.r
     strength = _declared(query, space, size, pooled) if r is None else _reduced(query, space, size, pooled, r)
@@ -128,6 +139,18 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
         notes=(*_reduction_notes(strength, size), *rows.notes),
         assumptions=_assumptions(query, size),
     )
+
+
+def _check_calibrated(query: Itemwise, space: Space) -> None:
+    """Refuse before the charge what would be calibrated for many minutes."""
+    kind = type(query.randomizer) if isinstance(query.randomizer, Randomizer) else query.randomizer
+    items = count_items(space) or 0
+    if query.model == "local" and issubclass(kind, Exponential) and items > MOST_MIXED_APART:
+        raise RefusedError(
+            f"the exponential randomizer is calibrated on all pairs of items in the local model, which takes many "
+            f"minutes for {items}; use a space of at most {MOST_MIXED_APART} items, emdp.randomizers.KRR or "
+            "model='shuffle'."
+        )
 
 
 def _declared(query: Itemwise, space: Space, size: int, pooled: int) -> Strength:

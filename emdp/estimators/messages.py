@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from emdp.expressions.columns import Finisher, PlannedColumn, Released
+from emdp.expressions.comparison import ComparedMethod
 from emdp.expressions.reading import Reading
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
@@ -115,6 +116,10 @@ class MessagePlan:
         How much a user and a record count, in words.
     notes, assumptions : tuple of str
         Further facts for the reader; what is the data owner's to know.
+    comparison : tuple of ComparedMethod
+        The methods that were compared, if any were.
+    without_records : str
+        What a public user without records counts with; empty: the neutral item.
     """
 
     reading: Reading
@@ -126,6 +131,8 @@ class MessagePlan:
     weighing: str
     notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    comparison: tuple[ComparedMethod, ...] = ()
+    without_records: str = ""
 
     @property
     def guarantee(self) -> Guarantee:

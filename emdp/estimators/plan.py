@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.columns import Finisher, PlannedColumn, Released
+from emdp.expressions.comparison import ComparedMethod
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Event, Guarantee, GuaranteeEvent
 from emdp.privacy.noise_events import GaussianEvent
@@ -39,6 +40,8 @@ class Plan:
         What makes rows of released coordinates.
     notes : tuple of str
         Further facts for the reader: what a filter or group means, what was centred, how cells are smoothed.
+    comparison : tuple of ComparedMethod
+        The methods that were compared, if any were.
     """
 
     aggregation: Aggregation
@@ -50,6 +53,7 @@ class Plan:
     finisher: Finisher
     is_cumulative: bool = False
     notes: tuple[str, ...] = ()
+    comparison: tuple[ComparedMethod, ...] = ()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -68,6 +72,11 @@ class Plan:
         if cap is None:
             return "every user counts once, whatever the number of records"
         return f"every record counts, those of one user together as at most {cap}"
+
+    @property
+    def without_records(self) -> str:
+        """What a public user without records counts with, where it is not the neutral item: empty."""
+        return ""
 
     @property
     def assumptions(self) -> tuple[str, ...]:

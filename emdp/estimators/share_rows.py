@@ -16,6 +16,8 @@ import polars as pl
 
 from emdp.checks import check_unit_interval
 from emdp.errors import InternalError, UsageError
+from emdp.estimators.frequency_geometry import Geometry, geometry_of_items
+from emdp.estimators.frequency_regions import MessageErrors, Norm, check_norm, message_radius, randomizer_spread
 from emdp.estimators.heavy_hitters import top_items
 from emdp.estimators.item_rows import COUNT, RAW, CountRows, shape_of
 from emdp.expressions.columns import TopItems
@@ -31,6 +33,9 @@ __all__ = ["PooledRows", "ShareRows", "check_adjustable", "check_columns", "top_
 
 Intervals = Callable[[Floats, float, bool], tuple[Floats, Floats]]
 """From estimates, a level and whether all hold together, to the ends of intervals."""
+
+Radius = Callable[[float, Norm, Geometry], float]
+"""From a level, a norm and the geometry of the items to the radius of a ball that holds the exact shares."""
 
 ADJUSTED, CERTAIN = "_adjusted", "_is_certain"
 """What is appended to a column's name for adjusted shares, and for which items surely are among the top."""
@@ -53,12 +58,15 @@ class ShareRows:
         See ``Intervals``.
     adjust : {"none", "simplex", "d_em"}
         Which distribution stands in ``<name>_adjusted``.
+    radius : callable or None
+        See ``Radius``.
     """
 
     space: Space
     name: str
     intervals: Intervals
     adjust: Adjustment = "none"
+    radius: Radius | None = None
 
     @cached_property
     def items(self) -> pl.DataFrame:
@@ -93,6 +101,12 @@ class ShareRows:
         """Return the items with the largest estimates; see :func:`top_rows`."""
         return top_rows(self.frame(released, _level(failure), together=True), self.name, count, failure)
 
+    def region(self, level: float, norm: str) -> float:
+        """Return the radius of a ball around the estimates; see :mod:`emdp.estimators.frequency_regions`."""
+        if self.radius is None:
+            raise UsageError("these shares have no region; ask for their intervals.")
+        return self.radius(level, check_norm(norm), geometry_of_items(self.space))
+
 
 @dataclass(frozen=True, eq=False)
 class PooledRows:
@@ -108,12 +122,15 @@ class PooledRows:
         Which distribution stands in ``<name>_adjusted``.
     is_local : bool
         Whether what is released is a frame of outputs by user.
+    shows_counts : bool
+        Whether the rows say how many outputs there were of each item, too.
     """
 
     rows: CountRows
     name: str
     adjust: Adjustment
     is_local: bool
+    shows_counts: bool = True
 
     @property
     def shape(self) -> Shape:
@@ -128,6 +145,8 @@ class PooledRows:
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the items with counts of outputs, shares, intervals and adjusted shares."""
         rows = self.rows.frame((self._counts(released),), level, together=together)
+        if not self.shows_counts:
+            rows = rows.drop(COUNT)
         return _with_adjusted(rows, self.rows.randomizer.space, self.name, self.adjust)
 
     def exact(self, statistics: Any) -> pl.DataFrame:
@@ -139,6 +158,20 @@ class PooledRows:
     def top(self, released: Any, count: int, failure: float) -> TopItems:
         """Return the items with the largest estimates; see :func:`top_rows`."""
         return top_rows(self.frame(released, _level(failure), together=True), self.name, count, failure)
+
+    def region(self, level: float, norm: str) -> float:
+        """Return the radius of a ball around the estimates; see :mod:`emdp.estimators.frequency_regions`."""
+        variance, change_2, change_1 = randomizer_spread(self.rows.randomizer)
+        errors = MessageErrors(
+            size=len(self.rows.outputs),
+            messages=self.rows.total,
+            # Records that are sampled differ, too: the sum of the variances of indicators is below 1.
+            variance=variance + (1.0 if self.rows.is_sampled else 0.0),
+            change_2=change_2,
+            change_1=change_1,
+            largest=self.rows.largest_error,
+        )
+        return message_radius(errors, level, check_norm(norm))
 
     def _counts(self, released: Any) -> Any:
         if not self.is_local:
@@ -170,9 +203,10 @@ def top_rows(frame: pl.DataFrame, name: str, count: int, failure: float) -> TopI
         If an argument is out of its range.
     """
     values, low, high = (frame.get_column(name + end).to_numpy() for end in ("", "_low", "_high"))
-    # All shares within their intervals are within the widest reach of all estimates.
-    width = math.nextafter(float(np.maximum(high - values, values - low).max()), math.inf)
-    found = top_items(values, width, count=count, failure=failure)
+    # Ends are sums rounded to the nearest double, so they hold one step further out; those cut off at 0 and 1 do as is.
+    low = np.where(low == 0.0, low, np.nextafter(low, -np.inf))
+    high = np.where(high == 1.0, high, np.nextafter(high, np.inf))
+    found = top_items(values, low, high, count=count, failure=failure)
     rows = frame[found.codes].with_columns(pl.Series(name + CERTAIN, found.is_certain))
     return TopItems(rows, found.complete_above, found.none_below, found.failure)
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.estimators.frequency_geometry import Geometry
+from emdp.estimators.frequency_regions import Norm, message_radius, noise_radius, oracle_errors
 from emdp.estimators.messages import MessageRelease, WrappedRelease
 from emdp.expressions.columns import Released
 from emdp.expressions.reading import BagBlock
@@ -74,6 +76,10 @@ class HistogramRelease(WrappedRelease):
         """Return the ends of intervals from the exact law of the noise."""
         width = self.mechanism.simultaneous_half_width(level) if together else self.mechanism.interval_half_width(level)
         return values - width, values + width
+
+    def radius(self, level: float, norm: Norm, geometry: Geometry) -> float:
+        """Return the radius of a ball that holds the exact shares; see :mod:`emdp.estimators.frequency_regions`."""
+        return noise_radius(self.mechanism, level, norm, geometry)
 
     def release(
         self, read: Iterator[BagBlock], *, users: int, keep_exact: bool
@@ -135,6 +141,11 @@ class OracleRelease(MessageRelease):
         """Return the ends of intervals that hold the exact shares with at least that probability."""
         low, high = self.oracle.intervals(values, level, together=together)
         return np.minimum(low, values), np.maximum(high, values)
+
+    def radius(self, level: float, norm: Norm, geometry: Geometry) -> float:
+        """Return the radius of a ball that holds the exact shares; see :mod:`emdp.estimators.frequency_regions`."""
+        del geometry
+        return message_radius(oracle_errors(self.oracle), level, norm)
 
     def release(
         self, read: Iterator[BagBlock], *, users: int, keep_exact: bool

@@ -21,19 +21,23 @@ from emdp.expressions.functions import (
     sqrt,
     tanh,
 )
+from emdp.expressions.heavy_hitters import HeavyHitters, heavy_hitters
 from emdp.expressions.histograms import Frequencies, Quantiles, frequencies, quantiles
 from emdp.expressions.itemwise import Itemwise, itemwise
 from emdp.expressions.nodes import Expression, lift, walk
 from emdp.expressions.queries import Mean, VectorMean, mean, vector_mean
+from emdp.expressions.user_mean import UserMean, user_mean
 from emdp.expressions.vectors import VectorAnalysis, analyse_vector
 
 __all__ = [
     "Analysis",
     "Expression",
     "Frequencies",
+    "HeavyHitters",
     "Itemwise",
     "Mean",
     "Quantiles",
+    "UserMean",
     "VectorAnalysis",
     "VectorMean",
     "analyse",
@@ -49,6 +53,7 @@ __all__ = [
     "exp",
     "final_lipschitz",
     "frequencies",
+    "heavy_hitters",
     "itemwise",
     "leaves",
     "lift",
@@ -65,6 +70,7 @@ __all__ = [
     "sqrt",
     "tanh",
     "truncated_parts",
+    "user_mean",
     "vector_mean",
     "walk",
 ]

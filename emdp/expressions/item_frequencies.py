@@ -7,6 +7,8 @@ from emdp.checks import check_choice
 from emdp.errors import UsageError
 from emdp.expressions.itemwise import MODELS, Model
 from emdp.expressions.queries import check_parameters
+from emdp.expressions.select import FrequencyQuery, Order
+from emdp.privacy import Guarantee
 from emdp.privacy.reduction import BoundedReduction
 
 __all__ = ["ADJUSTMENTS", "ITEM_METHODS", "Adjustment", "ItemFrequencies", "ItemMethod"]
@@ -44,6 +46,14 @@ class ItemFrequencies:
         The query as it was written.
     adjust : {"none", "simplex", "d_em"}
         Whether a column ``<name>_adjusted`` holds a distribution near the estimates: post-processing, without cost.
+    listed : FrequencyQuery, optional
+        The same shares as the frequencies of listed values, in the central model: then this is its histogram.
+    order, limit, offset
+        Post-processing of the answer's rows.
+    written : str
+        The aggregate as the analyst wrote it, for previews.
+    promises : tuple of Guarantee
+        Of the budgets that may pay; ``"auto"`` chooses no method that none of them pays. Empty: any may.
 
     Raises
     ------
@@ -60,6 +70,12 @@ class ItemFrequencies:
     name: str = "frequency"
     text: str = ""
     adjust: Adjustment = "none"
+    listed: FrequencyQuery | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    written: str = ""
+    promises: tuple[Guarantee, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, ITEM_METHODS)

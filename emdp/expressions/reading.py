@@ -5,13 +5,39 @@ from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from emdp.expressions.nodes import Expression
 
-__all__ = ["BagBlock", "MeanBlock", "PointBlock", "Reading"]
+__all__ = ["BagBlock", "MeanBlock", "PointBlock", "Reading", "TextBlock", "TextColumn"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of strings.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    words : bool
+        Whether every token is a record, as :class:`emdp.Words` makes them, or every text is.
+    lower : bool
+        Whether ASCII capitals of texts are small letters; those of words always are.
+    length : int or None
+        Most bytes of a string in UTF-8; longer ones are none.
+    alphabet : str or None
+        The ASCII characters of a string; one with others is none.
+    """
+
+    name: str
+    words: bool = False
+    lower: bool = True
+    length: int | None = None
+    alphabet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -20,18 +46,21 @@ class Reading:
 
     Parameters
     ----------
-    what : {"counts", "bags", "points", "means"}
+    what : {"counts", "bags", "points", "means", "texts"}
         How many records each item of a finite space has; each user's histogram over them; the items of a continuous
-        space; each user's mean of some expressions.
+        space; each user's mean of some expressions; each user's strings of a column.
     by_user : bool
         For points: whether blocks hold whole users.
     expressions : tuple of Expression
         For means.
+    column : TextColumn or None
+        For texts.
     """
 
-    what: Literal["counts", "bags", "points", "means"]
+    what: Literal["counts", "bags", "points", "means", "texts"]
     by_user: bool = False
     expressions: tuple[Expression, ...] = ()
+    column: TextColumn | None = None
 
 
 class BagBlock(Protocol):
@@ -80,3 +109,23 @@ class MeanBlock(Protocol):
     @property
     def exponents(self) -> tuple[int, ...]:
         """Exponent of each expression."""
+
+
+class TextBlock(Protocol):
+    """Strings of some whole users: entry ``e`` of user ``u``, ``offsets[u] <= e < offsets[u + 1]``."""
+
+    @property
+    def users(self) -> Integers:
+        """Number of each user."""
+
+    @property
+    def offsets(self) -> Integers:
+        """Where each user's entries begin, and where the last one's end."""
+
+    @property
+    def texts(self) -> pl.Series:
+        """String of each entry, null for records without one; a user's entries are of different strings."""
+
+    @property
+    def counts(self) -> Integers:
+        """How many records of the user have that string, at least 1."""

@@ -5,20 +5,26 @@ import polars as pl
 from emdp.errors import UsageError
 from emdp.expressions.aggregation import LabelAxis
 from emdp.expressions.analysis import analyse
+from emdp.expressions.heavy_hitters import HeavyHitters, check_listed, check_text_column
 from emdp.expressions.histograms import Frequencies, Quantiles
 from emdp.expressions.item_frequencies import ItemFrequencies
 from emdp.expressions.itemwise import Itemwise
+from emdp.expressions.linear_fit import LinearFit
 from emdp.expressions.names import Names
 from emdp.expressions.narrowing import Where
 from emdp.expressions.nodes import Expression
 from emdp.expressions.people import choose_people, group_labels
 from emdp.expressions.queries import Mean, VectorMean
 from emdp.expressions.select import FrequencyQuery, Grid, GroupColumn, Item, People, QuantileQuery, Select, Spending
+from emdp.expressions.user_mean import UserMean
 
 __all__ = ["Query", "Resolved", "check_factor", "resolve_query"]
 
-Query = Mean | VectorMean | Frequencies | Quantiles | Itemwise | Select | FrequencyQuery | QuantileQuery
-Resolved = Mean | VectorMean | Itemwise | ItemFrequencies | Select | FrequencyQuery | QuantileQuery
+Plain = Itemwise | HeavyHitters | UserMean | LinearFit | Select | FrequencyQuery | QuantileQuery
+"""Queries with nothing in them to look up, which have a text."""
+
+Query = Mean | VectorMean | Frequencies | Quantiles | Plain
+Resolved = Mean | VectorMean | ItemFrequencies | Plain
 
 
 def resolve_query(query: Query, names: Names) -> Resolved:
@@ -29,8 +35,15 @@ def resolve_query(query: Query, names: Names) -> Resolved:
     UsageError
         If a column is unknown or does not fit, or a value is none of its public ones.
     """
-    if isinstance(query, Select | FrequencyQuery | QuantileQuery | Itemwise):
+    if isinstance(query, HeavyHitters):
+        check_text_column(query, names)
         return query
+    if isinstance(query, Plain):
+        return query
+    if not isinstance(query, Mean | VectorMean | Frequencies | Quantiles):
+        raise UsageError(
+            f"query must be made by emdp.mean and its like, not {type(query).__name__}; make one of these, or pass SQL."
+        )
     if isinstance(query, Mean | VectorMean) and not query.by and query.where is None:
         return query
     if isinstance(query, Frequencies) and query.cells is None:
@@ -67,7 +80,7 @@ def check_factor(factor: Expression, names: Names) -> None:
 
 def describe(query: Query) -> str:
     """Return a query as text, for the ledger and for explanations."""
-    if isinstance(query, Select | FrequencyQuery | QuantileQuery | Itemwise):
+    if isinstance(query, Plain):
         return query.text
     if isinstance(query, Mean):
         inner = f"mean({query.expression}"
@@ -161,5 +174,6 @@ def _item_text(query: Frequencies) -> str:
 
 def _cells(query: Frequencies, names: Names) -> Grid | LabelAxis:
     if isinstance(query.cells, str):
+        check_listed(query.cells, names)
         return group_labels(names, query.cells).axis
     return Grid(float(query.cells or 0.0), query.column)

@@ -313,7 +313,7 @@ class _Checker:
     def error_at(self, draft: _Draft, level: float, world: _World) -> float:
         """Return the largest expected error of a statement's columns at a level."""
         try:
-            (planned,) = plan_request(with_level(draft.entry.query, level), world.names)
+            (planned,) = plan_request(with_level(draft.entry.query, level), world.names, world.budgets)
         except REFUSALS:
             return math.inf
         errors = [column.expected_error for column in planned.plan.columns]
@@ -342,7 +342,7 @@ class _Checker:
     def plan(self, draft: _Draft, world: _World) -> bool:
         """Plan a statement as it stands; say whether that went well, and note why not."""
         try:
-            (planned,) = plan_request(draft.text, world.names)
+            (planned,) = plan_request(draft.text, world.names, world.budgets)
         except REFUSALS as error:
             self.refused(draft.entry, error)
             return False

@@ -15,7 +15,7 @@ from emdp.sql.functions import FUNCTIONS, first_argument
 from emdp.sql.scalar import Scalars
 from emdp.sql.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
 
-__all__ = ["DISTRIBUTIONS", "Aggregate", "Entry", "expression_of", "is_aggregate", "read_entry", "refused_kind"]
+__all__ = ["ALONE", "Aggregate", "Entry", "expression_of", "is_aggregate", "read_entry", "refused_kind"]
 
 KINDS: Mapping[str, ItemKind] = {
     "AVG": "avg",
@@ -28,15 +28,18 @@ KINDS: Mapping[str, ItemKind] = {
 }
 """Aggregates of an expression."""
 
-DISTRIBUTIONS = ("FREQUENCY", "QUANTILE", "MEDIAN")
-"""Aggregates that stand alone in a select list, and give several rows."""
+ALONE: Mapping[str, str] = {
+    **dict.fromkeys(("FREQUENCY", "QUANTILE", "MEDIAN"), "gives several rows"),
+    "USER_MEAN": "has rounds of its own",
+}
+"""Aggregates that stand alone in a select list, each with why."""
 
 FORMS: Mapping[str, str] = {"SHARE": "SHARE()", "MEDIAN": "MEDIAN(e)", "WEIGHT": "WEIGHT(AVG(e), 2)"}
 """How aggregates are written that are not ``NAME(e)``."""
 
 REFUSED_AGGREGATES = (
     "mean", "quantile-function", "extreme", "one-record", "all-records", "sample-variance", "two-columns",
-    "sum-variant", "logic-aggregate", "moment", "user-mean", "window-function",
+    "sum-variant", "logic-aggregate", "moment", "window-function",
 )  # fmt: skip
 """Codes of refusals of aggregates."""
 
@@ -140,14 +143,10 @@ def _weight(scalars: Scalars, node: exp.Anonymous) -> tuple[exp.Anonymous, float
             node, "WEIGHT takes an aggregate and a number", remedy="write WEIGHT(AVG(e), 2)", code="argument-count"
         )
     inner = unwrapped(node.expressions[0])
-    if (
-        not isinstance(inner, exp.Anonymous)
-        or not is_aggregate(inner.name)
-        or inner.name.upper() in ("WEIGHT", *DISTRIBUTIONS)
-    ):
+    if not isinstance(inner, exp.Anonymous) or not is_aggregate(inner.name) or inner.name.upper() in ("WEIGHT", *ALONE):
         raise context.refusal(
             node.expressions[0],
-            "WEIGHT stands around an aggregate that gives one number",
+            "WEIGHT stands around an aggregate that shares its statement's alpha with others",
             remedy="write WEIGHT(AVG(e), 2)",
             code="weight",
         )
@@ -169,7 +168,7 @@ def _aggregate(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregat
         refused = UNSUPPORTED[name]
         remedy = refused.remedy_for(first_argument(context, node))
         raise context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)
-    if name in DISTRIBUTIONS:
+    if name in ALONE:
         return Aggregate(name, None, None, weight, node)
     if name == "COUNT":
         return _count(scalars, node, weight)

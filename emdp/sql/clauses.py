@@ -79,6 +79,9 @@ _PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
 }
 """The constructs of the language, each with the parts that it may have."""
 
+STARRED = ("COUNT", "FREQUENCY")
+"""Aggregates that take a star: of all records, and of all items."""
+
 _FILES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".gz", ".zst", ".db", ".duckdb")
 """Endings of names that DuckDB would read as files."""
 
@@ -151,10 +154,11 @@ def _check_select(statement: Statement, node: exp.Expr) -> None:
 
 def _check_star(statement: Statement, node: exp.Expr) -> None:
     parent = node.parent
-    if isinstance(parent, exp.Anonymous) and parent.name.upper() == "COUNT" and len(parent.expressions) == 1:
+    if isinstance(parent, exp.Anonymous) and parent.name.upper() in STARRED and len(parent.expressions) == 1:
         return
     if isinstance(parent, exp.Anonymous):
-        reason = Reason("star", f"{parent.name} takes an expression", "name a column; only COUNT(*) takes a star")
+        remedy = f"name a column; only {' and '.join(STARRED)} take a star"
+        reason = Reason("star", f"{parent.name} takes an expression", remedy)
         raise _refusal(statement, parent, reason)
     shown = parent if isinstance(parent, exp.Column) else node
     if isinstance(shown.parent, exp.Select) and shown.parent is not statement.tree:

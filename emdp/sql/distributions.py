@@ -18,6 +18,7 @@ from emdp.sql.context import Context, listed, unwrapped
 from emdp.sql.forms import GRIDDED, call_form, few_values_remedy, grid_form
 from emdp.sql.points import chosen_part, named_part
 from emdp.sql.scalar import Scalars
+from emdp.sql.unlisted import unlisted_text
 
 __all__ = ["Histogram", "Quantiles", "read_frequency", "read_quantiles"]
 
@@ -31,13 +32,13 @@ class Histogram:
 
     Parameters
     ----------
-    cells : Grid or LabelAxis
-        Its cells.
+    cells : Grid, LabelAxis or None
+        Its cells; None for all items of a finite space.
     columns : tuple of str
         Columns of the answer that say which cell.
     """
 
-    cells: Grid | LabelAxis
+    cells: Grid | LabelAxis | None
     columns: tuple[str, ...]
 
 
@@ -63,7 +64,7 @@ def read_frequency(scalars: Scalars, node: exp.Anonymous) -> Histogram:
     Raises
     ------
     SqlError
-        If its argument is neither a grid of a continuous part nor a categorical column.
+        If its argument is neither a star, nor a grid of a continuous part, nor a categorical column.
     """
     context = scalars.context
     if len(node.expressions) != 1:
@@ -75,6 +76,8 @@ def read_frequency(scalars: Scalars, node: exp.Anonymous) -> Histogram:
             code="argument-count",
         )
     argument = unwrapped(node.expressions[0])
+    if isinstance(argument, exp.Star):
+        return Histogram(None, context.names.space.columns)
     if isinstance(argument, exp.Anonymous) and argument.name.upper() == "GRID":
         return _grid(scalars, argument)
     column = scalars.scope.column(argument)
@@ -99,6 +102,9 @@ def _values(context: Context, node: exp.Expr, column: ItemColumn) -> LabelAxis:
 def _no_values(scalars: Scalars, node: exp.Expr, column: Resolved | None) -> SqlError:
     """Return the refusal of ``FREQUENCY`` of what lists no values."""
     context, text = scalars.context, scalars.context.text(node)
+    unlisted = unlisted_text(context, node, column)
+    if unlisted is not None:
+        return unlisted
     if isinstance(column, LookupColumn):
         remedy = f"write SHARE() and GROUP BY {text}"
     elif isinstance(column, UserColumn):

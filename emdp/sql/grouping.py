@@ -15,6 +15,7 @@ from emdp.sql.context import Context, one_by_name, unwrapped
 from emdp.sql.forms import few_values_remedy, grid_form
 from emdp.sql.ordering import read_limit
 from emdp.sql.scalar import Scalars
+from emdp.sql.unlisted import unlisted_text
 
 __all__ = ["Grouping", "read_grouping"]
 
@@ -157,7 +158,9 @@ def _no_expression(context: Context, node: exp.Expr) -> SqlError:
 
 
 def _no_group(context: Context, node: exp.Expr, meaning: Resolved) -> SqlError:
-    text = context.text(node)
+    text, unlisted = context.text(node), unlisted_text(context, node, meaning)
+    if unlisted is not None:
+        return unlisted
     if isinstance(meaning, UserKey):
         problem, remedy, code = (
             "one group a user would publish each user's records",

@@ -9,6 +9,7 @@ from typing import cast
 from sqlglot.tokenizer_core import Token, TokenType
 
 from emdp.errors import SqlError
+from emdp.sql.families import CHOICES, USER_LEVEL, usual
 from emdp.sql.statement import Option, Privacy
 from emdp.sql.tokens import CLOSING, OPENING
 
@@ -24,10 +25,10 @@ REQUIRED: Mapping[str, str] = {"EMD_PRIVACY": "alpha", "USER_PRIVACY": "epsilon"
 """The option that each kind cannot do without."""
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "EMD_PRIVACY": ("alpha", "delta", "noise"),
-    "USER_PRIVACY": ("epsilon", "delta", "max_records_per_user", "noise"),
+    "EMD_PRIVACY": ("alpha", "delta", "noise", *CHOICES),
+    "USER_PRIVACY": ("epsilon", "delta", "max_records_per_user", "noise", *CHOICES, *USER_LEVEL),
 }
-"""All options of each kind."""
+"""All options of each kind; those of :mod:`emdp.sql.families` are for some aggregates alone."""
 
 NOISES: Mapping[str, tuple[str, ...]] = {
     "EMD_PRIVACY": ("auto", "laplace", "gaussian", "k_norm"),
@@ -226,10 +227,22 @@ def _check_delta(reader: _Reader, option: Option, privacy: str) -> None:
         raise _about(reader, option, "option-value", problem, remedy)
 
 
-def _check_cap(reader: _Reader, option: Option, privacy: str) -> None:
+def _check_count(reader: _Reader, option: Option, privacy: str) -> None:
     if not isinstance(option.value, int) or not 1 <= option.value < 2**31:
-        problem = "max_records_per_user must be a whole number from 1 to 2147483647"
-        raise _about(reader, option, "option-value", problem, "write max_records_per_user = 50, for instance")
+        problem = f"{option.name} must be a whole number from 1 to 2147483647"
+        raise _about(reader, option, "option-value", problem, f"write {option.name} = 50, for instance")
+
+
+def _check_not_negative(reader: _Reader, option: Option, privacy: str) -> None:
+    if isinstance(option.value, str) or not option.value >= 0:
+        problem, remedy = f"{option.name} must be a number of at least 0", f"write {option.name} = 0.5, for instance"
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
+def _check_share(reader: _Reader, option: Option, privacy: str) -> None:
+    if isinstance(option.value, str) or not 0 < option.value < 1:
+        problem, remedy = f"{option.name} must be a number between 0 and 1", f"write {option.name} = 0.01, for instance"
+        raise _about(reader, option, "option-value", problem, remedy)
 
 
 def _check_noise(reader: _Reader, option: Option, privacy: str) -> None:
@@ -238,12 +251,32 @@ def _check_noise(reader: _Reader, option: Option, privacy: str) -> None:
         raise _about(reader, option, "option-value", problem, "write noise = 'auto', or leave it out")
 
 
+def _check_word(reader: _Reader, option: Option, privacy: str) -> None:
+    # Which aggregate it is for stands behind the header: this only tells a word of one of them from any other.
+    choices = CHOICES[option.name]
+    if not isinstance(option.value, str) or not any(option.value in allowed for allowed in choices.values()):
+        by_words: dict[tuple[str, ...], list[str]] = {}
+        for function, allowed in choices.items():
+            by_words.setdefault(allowed, []).append(function)
+        listed = ", or ".join(f"{', '.join(words)} for {' and '.join(names)}" for words, names in by_words.items())
+        problem, remedy = (
+            f"{option.name} must be one of {listed}",
+            f"write {option.name} = '{usual(next(iter(by_words)))}'",
+        )
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
 _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "alpha": _check_positive,
     "epsilon": _check_positive,
     "delta": _check_delta,
-    "max_records_per_user": _check_cap,
+    "max_records_per_user": _check_count,
     "noise": _check_noise,
+    "spread": _check_positive,
+    "between_users": _check_not_negative,
+    "records_per_user": _check_count,
+    "failure": _check_share,
+    **dict.fromkeys(CHOICES, _check_word),
 }
 
 

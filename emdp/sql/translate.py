@@ -6,19 +6,24 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from emdp.errors import SqlError
+from emdp.expressions.item_frequencies import ItemFrequencies
 from emdp.expressions.names import Names
 from emdp.expressions.queries import VECTOR_NOISE, VectorNoise
 from emdp.expressions.select import FrequencyQuery, Item, Order, QuantileQuery, Select, Spending
-from emdp.sql.aggregates import DISTRIBUTIONS, Aggregate, Entry, read_entry, refused_kind
+from emdp.expressions.user_mean import UserMean
+from emdp.sql.aggregates import ALONE, Aggregate, Entry, read_entry, refused_kind
 from emdp.sql.conditions import Chosen, chosen, where_conditions
 from emdp.sql.context import Context
 from emdp.sql.distributions import read_frequency, read_quantiles
+from emdp.sql.families import check_families
+from emdp.sql.frequency import frequency_query
 from emdp.sql.grouping import Grouping, read_grouping
 from emdp.sql.ordering import read_limit, read_order
 from emdp.sql.scalar import Scalars
 from emdp.sql.sources import scope_of
 from emdp.sql.statement import Statement
 from emdp.sql.text import parse
+from emdp.sql.user_means import check_all_users, user_mean_query
 
 __all__ = ["Translated", "translate", "translate_statement"]
 
@@ -34,12 +39,12 @@ class Translated:
     ----------
     statement : Statement
         As it was parsed.
-    query : Select, FrequencyQuery or QuantileQuery
+    query : Select, FrequencyQuery, ItemFrequencies, QuantileQuery or UserMean
         Resolved and type-checked.
     """
 
     statement: Statement
-    query: Select | FrequencyQuery | QuantileQuery
+    query: Select | FrequencyQuery | ItemFrequencies | QuantileQuery | UserMean
 
 
 def translate(text: str, names: Names) -> tuple[Translated, ...]:
@@ -85,10 +90,13 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
             remedy="add one, such as AVG(e) or SHARE()",
             code="no-aggregate",
         )
+    check_families(statement, (aggregate.function for aggregate in aggregates))
     reader = _Reader(context, scalars, tree, entries, grouping, left)
     for entry in entries:
-        if entry.aggregate is not None and entry.aggregate.function in DISTRIBUTIONS:
-            return Translated(statement, reader.distribution(entry, entry.aggregate))
+        if entry.aggregate is not None and entry.aggregate.function in ALONE:
+            is_mean = entry.aggregate.function == "USER_MEAN"
+            read = reader.user_mean if is_mean else reader.distribution
+            return Translated(statement, read(entry, entry.aggregate))
     return Translated(statement, reader.select(aggregates))
 
 
@@ -158,7 +166,34 @@ class _Reader:
             text=self.context.statement.text,
         )
 
-    def distribution(self, entry: Entry, aggregate: Aggregate) -> FrequencyQuery | QuantileQuery:
+    def user_mean(self, entry: Entry, aggregate: Aggregate) -> UserMean:
+        self._check_one(entry, aggregate)
+        clauses = self.tree.args
+        query = user_mean_query(
+            self.scalars,
+            aggregate.node,
+            alias=entry.alias,
+            limit=read_limit(self.context, clauses.get("limit")),
+            offset=read_limit(self.context, clauses.get("offset")) or 0,
+            written=self._text(entry),
+        )
+        people = self.grouping.people
+        grouped = self.grouping.node or (clauses.get("group") if people is not None and people.columns else None)
+        check_all_users(
+            self.context,
+            aggregate.node,
+            chosen=self.grouping.node or self.left.node,
+            users=None if people is None else grouped or clauses.get("where") or aggregate.node,
+            is_grouped=grouped is not None,
+        )
+        if self.cap is not None:
+            raise self._unused_cap("USER_MEAN weighs every user equally")
+        columns = [f"{name}{end}" for name in query.columns for end in ENDS]
+        # There is one row, so that every order is the natural one: names alone are checked.
+        self._order([query.columns[0]], columns)
+        return query
+
+    def distribution(self, entry: Entry, aggregate: Aggregate) -> FrequencyQuery | ItemFrequencies | QuantileQuery:
         self._check_alone(entry, aggregate)
         name = entry.alias or aggregate.function.lower()
         keys = self.grouping.names
@@ -172,15 +207,16 @@ class _Reader:
             cells = {column: f"FREQUENCY says in {column} what a row counts" for column in histogram.columns}
             self._check_distinct([(name, entry)], cells)
             order = self._order(names, columns)
-            return FrequencyQuery(
-                cells=histogram.cells,
+            return frequency_query(
+                self.context,
+                aggregate.node,
+                histogram,
                 spending=self.spending,
                 people=people,
                 name=name,
                 order=order,
                 limit=limit,
                 offset=offset or 0,
-                text=text,
                 written=self._text(entry),
             )
         quantiles = read_quantiles(self.scalars, aggregate.node)
@@ -200,16 +236,21 @@ class _Reader:
             written=self._text(entry),
         )
 
-    def _check_alone(self, entry: Entry, aggregate: Aggregate) -> None:
+    def _check_one(self, entry: Entry, aggregate: Aggregate) -> None:
         function, context = aggregate.function, self.context
         others = [other for other in self.entries if other.aggregate is not None and other is not entry]
         if others:
+            but = "" if function == "USER_MEAN" else " but for groups of users"
             raise context.refusal(
                 others[0].node,
-                f"{function} gives several rows, and stands alone in a select list but for groups of users",
+                f"{function} {ALONE[function]}, and stands alone in a select list{but}",
                 remedy="write two statements, separated by a semicolon",
                 code="alone",
             )
+
+    def _check_alone(self, entry: Entry, aggregate: Aggregate) -> None:
+        self._check_one(entry, aggregate)
+        function, context = aggregate.function, self.context
         if self.grouping.groups:
             raise context.refusal(
                 self.grouping.node,

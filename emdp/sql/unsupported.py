@@ -38,7 +38,7 @@ class Unsupported:
 
 AGGREGATES = (
     "AVG", "PART", "SHARE", "VARIANCE", "VAR_POP", "STDDEV", "STDDEV_POP", "COUNT", "SUM", "FREQUENCY", "QUANTILE",
-    "MEDIAN", "WEIGHT",
+    "MEDIAN", "USER_MEAN", "WEIGHT",
 )  # fmt: skip
 """Aggregates of the language, and ``WEIGHT`` around one."""
 
@@ -249,6 +249,5 @@ UNSUPPORTED: Mapping[str, Unsupported] = {
     "DEGREES": Unsupported("unknown-function", "is no function of this language", "write e * 180 / PI()"),
     "SINH": Unsupported("unknown-function", "is no function of this language", "write (EXP(e) - EXP(-e)) / 2"),
     "COSH": Unsupported("unknown-function", "is no function of this language", "write (EXP(e) + EXP(-e)) / 2"),
-    "USER_MEAN": Unsupported("user-mean", "is not part of SQL here", "write AVG(e), whose bounds are the range of e"),
 }
 """By name, in capitals."""

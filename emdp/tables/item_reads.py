@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.expressions import Expression
-from emdp.expressions.reading import Reading
+from emdp.expressions.reading import Reading, TextColumn
 from emdp.spaces.base import Floats
 from emdp.spaces.items import count_items
 from emdp.statistic import Hidden, HiddenBlocks
@@ -29,17 +29,20 @@ from emdp.tables.items import (
     user_means_statement,
 )
 from emdp.tables.table import Table
+from emdp.tables.texts import TEXT, check_texts, texts_statement
 
 __all__ = [
     "BLOCK_ROWS",
     "BagBlock",
     "MeanBlock",
     "PointBlock",
+    "TextBlock",
     "UserMeans",
     "bag_blocks",
     "check_items",
     "item_counts",
     "point_blocks",
+    "text_blocks",
     "user_means",
 ]
 
@@ -113,6 +116,30 @@ class MeanBlock(NamedTuple):
 
     def __repr__(self) -> str:
         return "MeanBlock(hidden)"
+
+
+class TextBlock(NamedTuple):
+    """Strings of some whole users, as :func:`emdp.tables.texts.texts_statement` has them.
+
+    Attributes
+    ----------
+    users : numpy.ndarray of int64, shape (users,)
+        Number of each user.
+    offsets : numpy.ndarray of int64, shape (users + 1,)
+        Where each user's entries begin, and where the last one's end.
+    texts : polars.Series of String, length entries
+        Strings, null for records without one; rising for each user, null first.
+    counts : numpy.ndarray of int64, shape (entries,)
+        How many records of the user have the string, at least 1.
+    """
+
+    users: Integers
+    offsets: Integers
+    texts: pl.Series
+    counts: Integers
+
+    def __repr__(self) -> str:
+        return "TextBlock(hidden)"
 
 
 class UserMeans(HiddenBlocks[MeanBlock]):
@@ -221,6 +248,21 @@ def user_means(table: Table, expressions: Sequence[Expression]) -> UserMeans:
     return UserMeans(read, statement.exponents, statement.neutral_values)
 
 
+def text_blocks(table: Table, column: TextColumn) -> HiddenBlocks[TextBlock]:
+    """Return each present public user's strings of a column, in blocks of whole users, numbered as in
+    :func:`bag_blocks`.
+    """
+    statement = texts_statement(table, column)
+
+    def read() -> Iterator[TextBlock]:
+        for users, offsets, frame in _user_blocks(table, statement):
+            owners = np.repeat(np.arange(len(users)), np.diff(offsets))
+            ordered = frame.with_columns(pl.Series(NUMBER, owners)).sort(NUMBER, TEXT)
+            yield TextBlock(users, offsets, ordered.get_column(TEXT), _integers(ordered, RECORDS))
+
+    return HiddenBlocks(read)
+
+
 def check_items(table: Table, what: Reading) -> None:
     """Run the statement of a reading on no rows, so that what the engine refuses is refused before a charge.
 
@@ -228,7 +270,12 @@ def check_items(table: Table, what: Reading) -> None:
     ------
     UsageError
         If the space is not finite where it must be, an expression does not fit it, or the engine cannot compute it.
+    DataRuleError
+        Of texts: if the column holds bytes that are no text.
     """
+    if what.column is not None:
+        check_texts(table, what.column)
+        return
     statements: dict[str, Callable[[], ItemStatement]] = {
         "counts": partial(counts_statement, table),
         "bags": partial(bags_statement, table),

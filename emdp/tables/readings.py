@@ -5,7 +5,7 @@ from typing import Any
 from emdp.errors import InternalError
 from emdp.expressions.reading import Reading
 from emdp.statistic import Hidden, HiddenBlocks
-from emdp.tables.item_reads import bag_blocks, item_counts, point_blocks, user_means
+from emdp.tables.item_reads import bag_blocks, item_counts, point_blocks, text_blocks, user_means
 from emdp.tables.table import Table
 
 __all__ = ["read_items"]
@@ -29,4 +29,6 @@ def read_items(table: Table, reading: Reading) -> Hidden[Any] | HiddenBlocks[Any
         return point_blocks(table, by_user=reading.by_user)
     if reading.what == "means":
         return user_means(table, reading.expressions)
+    if reading.what == "texts" and reading.column is not None:
+        return text_blocks(table, reading.column)
     raise InternalError(f"no engine reads {reading.what!r}; please report it.")

@@ -67,6 +67,26 @@ def test_preview_says_what_the_budget_allows_and_spends_nothing(
     assert "theorem" in run(capsys, "preview", "--explain", KM)[1]
 
 
+def test_preview_and_check_show_how_methods_for_frequencies_compare(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    start, end = CATALOG.index('{ kind = "product"'), CATALOG.index("budget =")
+    space = '{ kind = "categories", col = "category", values = ["bar", "cafe"] }\n'
+    Path("emdp.toml").write_text(CATALOG[:start] + space + CATALOG[end:])
+    text = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 10, model = 'local') FREQUENCY(*) FROM visits"
+    for command in ("preview", "check"):
+        status, out, _ = run(capsys, command, text)
+        assert status == 0
+        _, table = out.split("\n\n")
+        header, first, *rest = (line.split() for line in table.splitlines())
+        assert header == ["method", "expected_error", "measure", "is_chosen", "remark"]
+        assert first[2] == "d_em"
+        assert first[3].lower() == "true"
+        assert [row[0] for row in rest].count("itemwise") == 1
+    status, out, _ = run(capsys, "query", text)
+    assert (status, out.splitlines()[0].split()) == (0, ["category", "frequency", "frequency_low", "frequency_high"])
+
+
 def test_query_answers_until_the_budget_is_spent(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "query", KM)
     assert status == 0

@@ -13,6 +13,7 @@ from emdp.spaces import (
     Distances,
     Embedding,
     Geo,
+    Grid,
     Interval,
     Product,
     Space,
@@ -82,6 +83,8 @@ def _spaces() -> dict[str, Space]:
         "line": Interval("price", 0, 50),
         "clock": Cycle("hour", 24),
         "plane": Vector(["x", "y"], box=[(0, 3), (0, 4)]),
+        "cells": Grid(_place(), (20, 30)),
+        "kinds": Categories("category", KINDS),
         "words": Embedding("word", VECTORS),
         "text": Words("message", VECTORS),
         "trips": Product(

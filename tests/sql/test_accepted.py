@@ -9,6 +9,7 @@ import pytest
 from emdp.expressions import Expression, analyse, final_lipschitz
 from emdp.expressions.names import Names
 from emdp.expressions.select import QuantileQuery, Select
+from emdp.expressions.user_mean import UserMean
 from emdp.sql import Translated, translate
 
 FILES = sorted((Path(__file__).parent / "accepted").glob("*.sql"))
@@ -48,6 +49,8 @@ def expressions_of(translated: tuple[Translated, ...]) -> dict[str, Expression]:
             found |= {item.name: item.expression for item in one.query.items if item.expression is not None}
         elif isinstance(one.query, QuantileQuery):
             found[one.query.name] = one.query.expression
+        elif isinstance(one.query, UserMean):
+            found |= dict(zip(one.query.columns, one.query.expressions, strict=True))
     return found
 
 

@@ -53,8 +53,14 @@ def test_a_refused_statement_names_and_underlines_its_reason(path: Path, spaces:
 
 
 HEADER = "EMD_PRIVACY OPTIONS (alpha = 1.0)"
+USER_HEADERS = {
+    "COUNT(*)": "USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 9)",
+    "USER_MEAN": "USER_PRIVACY OPTIONS (epsilon = 1)",
+}
+"""Headers of aggregates that need a guarantee at the user level."""
+
 SCALARS = "DISTANCE|DOT|SIMILARITY|RAMP|EXTRACT|LN|POWER"
-AGGREGATES = "AVG|FREQUENCY|QUANTILE|MEDIAN|VARIANCE|STDDEV|COUNT"
+AGGREGATES = "AVG|FREQUENCY|QUANTILE|MEDIAN|VARIANCE|STDDEV|COUNT|USER_MEAN"
 CALL = re.compile(rf"\b(?:{SCALARS}|{AGGREGATES}|GRID)\(")
 PLACEHOLDER = re.compile(r"\b(?:e|a|b|p|x|y|column|condition|user|value|word)\b|\.\.")
 
@@ -82,7 +88,7 @@ def test_what_a_remedy_writes_out_is_accepted(path: Path, spaces: dict[str, Name
     for call in calls_of(caught.value.remedy):
         shown = f"FREQUENCY({call})" if call.startswith("GRID(") else call
         entry = shown if re.match(rf"(?:{AGGREGATES})\(", shown) else f"AVG({shown})"
-        header = "USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 9)" if call == "COUNT(*)" else HEADER
+        header = USER_HEADERS.get(call if call in USER_HEADERS else call.partition("(")[0], HEADER)
         assert translate(f"SELECT WITH {header} {entry} FROM visits", names), call
 
 

@@ -56,13 +56,14 @@ DISTRIBUTIONS = (
     "QUANTILE({e}, 0.5, 0.9)", "MEDIAN({e})", "QUANTILE({e}, 1 / (1 + {k}))", "FREQUENCY(GRID({k}))",
     "FREQUENCY(GRID({c}, {k}))", "FREQUENCY({c})",
 )  # fmt: skip
+USER_MEANS = ("USER_MEAN({e})", "USER_MEAN({e}, {e})", "USER_MEAN(CLAMP({e}, -3, {k}))")
 NO_AGGREGATES = (
     "AVG(DISTINCT {e})", "{e}", "*", "MAX({e})", "AVG({e}) + 1", "AVG({e}, 2)", "COUNT({e})", "COUNT(DISTINCT {e})",
     "STRING_AGG({e}, ',')", "AVG({e}) FILTER (WHERE {e} > 1)", "AVG({e}) OVER ()", "AVG({e} ORDER BY {e})", "AVG(*)",
     "QUANTILE({e}, 1.5)", "QUANTILE({e})", "FREQUENCY({e})", "FREQUENCY(GRID(0))", "WEIGHT(AVG({e}), -1)", "AVG()",
     "ARG_MAX({e}, {e})", "HISTOGRAM({e})", "SHARE({e})", "WEIGHT(WEIGHT(AVG({e}), 1), 2)", "CORR({e}, {e})",
     "visits.*", "FREQUENCY(GRID(1e-9))", "QUANTILE({e} ORDER BY {e})", "MEDIAN({e}, 2)",
-    "mode() WITHIN GROUP (ORDER BY {e})",
+    "mode() WITHIN GROUP (ORDER BY {e})", "USER_MEAN()", "USER_MEAN(*)", "WEIGHT(USER_MEAN({e}), 2)",
 )  # fmt: skip
 
 SHAPES = (
@@ -114,6 +115,7 @@ HEADERS = (
     "WITH USER_PRIVACY OPTIONS (epsilon = 1, delta = 1e-9, max_records_per_user = 5)",
     "WITH EMD_PRIVACY OPTIONS (alpha = 1, delta = 1e-6, noise = gaussian)",
     "WITH USER_PRIVACY OPTIONS (epsilon = 3, max_records_per_user = 2)",
+    "WITH USER_PRIVACY OPTIONS (epsilon = 5, model = local, spread = 0.1, between_users = 0.5)",
 )  # fmt: skip
 NO_HEADERS = (
     "", "WITH EMD_PRIVACY", "WITH EMD_PRIVACY OPTIONS (alpha = 0)", "WITH EMD_PRIVACY OPTIONS (alpha = -1)",
@@ -126,6 +128,7 @@ NO_HEADERS = (
     "WITH EMD_PRIVACY OPTIONS (alpha = 1, noise = zq)",
     "WITH EMD_PRIVACY OPTIONS (alpha = 1, delta = 1e-300, noise = gaussian)",
     "WITH USER_PRIVACY OPTIONS (epsilon = 1, noise = k_norm)",
+    "WITH USER_PRIVACY OPTIONS (epsilon = 1, spread = 1e-300)", "WITH USER_PRIVACY OPTIONS (epsilon = 1, failure = 0)",
 )  # fmt: skip
 
 
@@ -141,7 +144,7 @@ def _parsed(snippet: str) -> exp.Expr:
     """Return the tree of a snippet whose holes are columns, or the text itself where sqlglot has no tree for it."""
     text = re.sub(r"\{(\w)\}", r"zq_hole_\1", snippet).replace("{{", "{").replace("}}", "}")
     try:
-        return sqlglot.parse_one(text, read=Plain if "QUANTILE" in text else "duckdb")
+        return sqlglot.parse_one(text, read=Plain if "QUANTILE" in text or "USER_MEAN" in text else "duckdb")
     except sqlglot.ParseError:
         return exp.Var(this=text)
 
@@ -251,8 +254,10 @@ class Writer:
     def items(self, header: str, is_filtered: bool) -> list[exp.Expr]:
         """Return a select list."""
         kinds = MEANS + (TOTALS if "records" in header else SHARES if is_filtered else ())
-        if self.rng.randint(0, 4) == 0 and "records" not in header:
-            found = [self.tree(self.one_of(DISTRIBUTIONS, kinds), self.rng.randint(1, 2))]
+        if "spread" in header:
+            found = [self.tree(self.one_of(USER_MEANS, kinds), self.rng.randint(1, 2))]
+        elif self.rng.randint(0, 4) == 0 and "records" not in header:
+            found = [self.tree(self.one_of((*DISTRIBUTIONS, "USER_MEAN({e})"), kinds), self.rng.randint(1, 2))]
         else:
             count = self.rng.randint(1, 4)
             bad = NO_AGGREGATES + TOTALS + SHARES

@@ -162,6 +162,8 @@ def _cities() -> dict[str, World]:
         "shops": World("visits", emdp.Product(_geo(), kinds), "listed", NEAR, labels),
         "plain": World("visits", _geo(), "listed", NEAR),
         "foursquare": World("foursquare", checkins, 1083, NEAR, {"category": ["Bar", "Office"]}),
+        "kinds": World("visits", kinds, "listed", ("CASE category WHEN 'cafe' THEN 2 ELSE 0 END",), labels),
+        "cells": World("visits", emdp.Grid(_geo(), (20, 30)), "listed", NEAR),
         "gowalla": World("gowalla", week, 7115, NEAR, {'"dow(ts)"': [0, 6]}),
     }
 

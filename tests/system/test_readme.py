@@ -41,7 +41,7 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             out = run(["mean", "-C", "emdp.toml", "--distance-to", "40.7484,-73.9857", "--alpha", "1"], tmp_path)
             assert "95 % interval" in out
         ran.append(kind)
-    assert ran.count("python") == 9
+    assert ran.count("python") == 13
     assert ran.count("sh") == 2
     assert (tmp_path / "places" / "index.html").is_file()
     assert ran.count("toml") == 1
@@ -49,4 +49,4 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_test_command_is_where_ci_looks_for_it() -> None:
     after = README.read_text().split("<!-- test command -->", 1)[1]
-    assert after.lstrip().startswith("```sh\npip install '.[test]' && pytest\n```")
+    assert after.lstrip().startswith("```sh\npip install '.[test]' && pytest -n auto\n```")

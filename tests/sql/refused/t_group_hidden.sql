@@ -1,4 +1,4 @@
--- code: column-outside-space
+-- code: text-without-list
 -- underlined: note
--- says: public list
+-- says: session.heavy_hitters('note', ...)
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM visits GROUP BY note

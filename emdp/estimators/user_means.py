@@ -1,0 +1,292 @@
+"""User-level means by range-then-mean: which rounds pay, what they cost, and the rows of the answer.
+
+The mechanisms are :mod:`emdp.mechanisms.user_mean_plan` for a number and :mod:`emdp.mechanisms.user_vector_plan` for a
+vector (local-shuffle-userlevel.md 2). Here they meet a table: a user's number is the mean over its records of the
+expression, clipped record by record where bounds were given, in the engine's fixed point; a public user without records
+has the neutral item's. Every user weighs the same, whatever the number of records, so unequal numbers cost no privacy;
+users with fewer records than was declared lie farther from the common mean and may be clipped.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from emdp.errors import InternalError, NotLipschitzError, UsageError
+from emdp.estimators.messages import TRUST, MessagePlan, WrappedRelease
+from emdp.estimators.user_groups import check_names
+from emdp.estimators.user_mean_comparison import Candidate, compared_ways
+from emdp.expressions import analyse, evaluate, final_lipschitz
+from emdp.expressions.bounds import Analysis
+from emdp.expressions.columns import PlannedColumn, Released
+from emdp.expressions.fixed_point import fixed_point_error, fixed_point_exponent
+from emdp.expressions.nodes import Expression
+from emdp.expressions.reading import MeanBlock, Reading
+from emdp.expressions.shape import Shape
+from emdp.expressions.user_mean import UserMean
+from emdp.mechanisms.user_mean_plan import UserMeanMechanism, UserMeanSetting, user_mean_candidates
+from emdp.mechanisms.user_vector_plan import UserVectorMechanism, UserVectorSetting, user_vector_candidates
+from emdp.privacy import GuaranteeEvent, UserDP
+from emdp.spaces import Space
+
+__all__ = ["UserMeanMessages", "UserMeanRow", "candidates_of", "plan_user_mean"]
+
+Integers = npt.NDArray[np.int64]
+WEIGHING = "every user counts once, whatever the number of records"
+
+NEARLY = 1.01
+"""Expected errors that count as equal."""
+
+RESTS = "accuracy, not privacy, rests on {}: where they are wrong users are clipped, and intervals may miss"
+
+
+@dataclass(frozen=True, eq=False)
+class UserMeanMessages(WrappedRelease):
+    """Hands the users' means to a mechanism of one number or of a vector.
+
+    Parameters
+    ----------
+    mechanism : UserMeanMechanism or UserVectorMechanism
+        What releases.
+    neutral : tuple of float
+        The mean of a user without records, for each expression.
+    exponents : tuple of int
+        Fixed-point exponent of each expression's mean.
+    """
+
+    mechanism: UserMeanMechanism | UserVectorMechanism
+    neutral: tuple[float, ...]
+    exponents: tuple[int, ...]
+
+    def release(self, read: Iterator[MeanBlock], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Draw all rounds: this spends."""
+        neutral = [round(Fraction(v) * Fraction(2) ** e) for v, e in zip(self.neutral, self.exponents, strict=True)]
+        sums, present = [0] * len(neutral), [0]
+
+        def means() -> Iterator[Integers]:
+            for block in read:
+                if tuple(block.exponents) != self.exponents:
+                    raise InternalError("the engine's means have another unit than was planned; please report it.")
+                if keep_exact:
+                    present[0] += len(block.means)
+                    for place, column in enumerate(block.means.T):
+                        sums[place] += sum(map(int, column.tolist()))
+                yield block.means
+
+        released: Any
+        if isinstance(self.mechanism, UserMeanMechanism):
+            released = self.mechanism.release((block[:, 0] for block in means()), self.exponents[0], neutral[0])
+        else:
+            released = self.mechanism.release(means(), self.exponents, neutral)
+        if not keep_exact:
+            return released, None
+        exact = tuple(
+            Fraction(total + (users - present[0]) * own) / Fraction(2) ** exponent / users
+            for total, own, exponent in zip(sums, neutral, self.exponents, strict=True)
+        )
+        return released, (exact,)
+
+
+@dataclass(frozen=True, eq=False)
+class UserMeanRow:
+    """One row of means, each with an interval.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Column of each mean.
+    limit : int or None
+        Most rows; there is one.
+    offset : int
+        Rows left out first.
+    """
+
+    names: tuple[str, ...]
+    limit: int | None = None
+    offset: int = 0
+
+    @property
+    def shape(self) -> Shape:
+        """One row without keys."""
+        return Shape("rows")
+
+    def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return one row: for each name the value and the ends of its interval."""
+        own = 1.0 - (1.0 - level) / len(self.names) if together else level
+        data: dict[str, list[float]] = {}
+        values = released.value if isinstance(released.value, tuple) else (released.value,)
+        for place, (name, value) in enumerate(zip(self.names, values, strict=True)):
+            is_one = isinstance(released.mechanism, UserMeanMechanism)
+            low, high = released.interval(own) if is_one else released.interval(place, own)
+            data |= {name: [float(value)], f"{name}_low": [low], f"{name}_high": [high]}
+        return pl.DataFrame(data).slice(self.offset, self.limit)
+
+    def exact(self, statistics: Any) -> pl.DataFrame:
+        """Return one row of exact values."""
+        return pl.DataFrame({name: [float(value)] for name, value in zip(self.names, statistics[0], strict=True)})
+
+    def diagnostics(self, released: Any) -> dict[str, Any]:
+        """Return what the first round told besides: the range, and how many users seem to lie near it."""
+        ranges = released.ranges if isinstance(released.value, tuple) else (released.range,)
+        found: dict[str, Any] = {"ranges": [tuple(map(float, one)) for one in ranges]}
+        near = getattr(released, "near", None)
+        if near is not None:
+            found |= {"near": near, "near_error": released.near_error}
+        return found
+
+
+def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | None = None) -> MessagePlan:
+    """Return the plan of a mean at user level: the rounds that are expected to be nearest, failures included.
+
+    Parameters
+    ----------
+    query : UserMean
+        The query.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+    records : int or None
+        The public number of records that every user has, where it is declared.
+
+    Raises
+    ------
+    NotLipschitzError
+        If an expression has no finite range.
+    UsageError
+        If no way of releasing it fits, or ``method="range"`` and there are too few bins or users for one.
+
+    Guarantee
+    ---------
+    ``(epsilon, delta)`` at user level in the query's model, for any records: local-shuffle-userlevel.md 2.
+
+    >>> from emdp.expressions.user_mean import user_mean
+    >>> from emdp.spaces import Interval
+    >>> query = user_mean("x", epsilon=2.0, model="local", spread=1.0, records=100)
+    >>> plan = plan_user_mean(query, space=Interval("x", -50, 50), users=2000)
+    >>> plan.guarantee.kind_name, plan.columns[0].expected_error < 0.2
+    ('local UserDP', True)
+    """
+    entries = [analyse(expression, space) for expression in query.expressions]
+    check_names([f"{name}{end}" for name in query.columns for end in ("", "_low", "_high")])
+    candidates = candidates_of(query, space=space, users=users, records=records)
+    best = _best(_of_method(query, candidates))
+    kind = UserDP(0.0, model=query.model)
+    neutral = tuple(float(evaluate(one, space, space.neutral_item)[0]) for one in query.expressions)
+    return MessagePlan(
+        reading=Reading("means", by_user=True, expressions=query.expressions),
+        releaser=UserMeanMessages(best, neutral, tuple(fixed_point_exponent(entry) for entry in entries)),
+        event=GuaranteeEvent(kind.at_level(best.epsilon, best.delta), f"user mean: {best.name}", best.slack_epsilon),
+        columns=tuple(
+            _column(query, name, expression, entry, space, best)
+            for name, expression, entry in zip(query.columns, query.expressions, entries, strict=True)
+        ),
+        choice=_choice(query, candidates, best),
+        finisher=UserMeanRow(query.columns, query.limit, query.offset),
+        weighing=WEIGHING,
+        notes=_notes(query),
+        assumptions=TRUST[query.model],
+        comparison=compared_ways(query, candidates, best, space=space, users=users),
+    )
+
+
+def candidates_of(query: UserMean, *, space: Space, users: int, records: int | None = None) -> tuple[Candidate, ...]:
+    """Return every way of releasing a user mean; see :func:`plan_user_mean`."""
+    entries = [analyse(expression, space) for expression in query.expressions]
+    assumed = query.records or records or 1
+    error = max(map(fixed_point_error, entries))
+    if any(not entry.low < entry.high for entry in entries):
+        raise UsageError("expressions must not be constant: their mean is public; leave such a one out.")
+    if len(entries) == 1:
+        return user_mean_candidates(
+            UserMeanSetting(
+                users, entries[0].low, entries[0].high, query.epsilon, query.delta, query.model,
+                None if query.spread is None else query.spread[0], query.between[0], assumed, query.failure, error,
+            )
+        )  # fmt: skip
+    return user_vector_candidates(
+        UserVectorSetting(
+            users, tuple(entry.low for entry in entries), tuple(entry.high for entry in entries), query.epsilon,
+            query.delta, query.model, query.spread, query.radius,
+            query.between if len(query.between) > 1 else query.between[0], assumed, query.failure, error,
+        )
+    )  # fmt: skip
+
+
+def _best(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the first of those within 1 % of the least error, ways that miss the target failure left out if possible.
+
+    A noisy histogram comes before the median, since it also tells how many users are near the range.
+    """
+    sure = [one for one in candidates if one.missed_range <= one.setting.failure] or list(candidates)
+    least = min(one.expected_error for one in sure)
+    return next(one for one in sure if one.expected_error <= NEARLY * least)
+
+
+def _has_range(candidate: Candidate) -> bool:
+    # However many users there are, some mean may lie outside of the radius: a range is never sure.
+    return candidate.missed_range > 0
+
+
+def _of_method(query: UserMean, candidates: Sequence[Candidate]) -> list[Candidate]:
+    if query.method == "auto":
+        return list(candidates)
+    found = [one for one in candidates if _has_range(one) == (query.method == "range")]
+    if not found:
+        raise UsageError(
+            f"method={query.method!r} does not fit: the spread leaves fewer than three bins within the bounds, or "
+            "there are too few users; pass method='auto', a smaller spread or more records."
+        )
+    return found
+
+
+def _column(
+    query: UserMean, name: str, expression: Expression, entry: Analysis, space: Space, best: Candidate
+) -> PlannedColumn:
+    deviation, expected = _each(query, best.deviation), _each(query, best.expected_error)
+    try:
+        constant = final_lipschitz(entry, space, text=str(expression))
+    except NotLipschitzError:
+        constant = float("inf")
+    note = f"error is the root mean square; {deviation:.3g} where the range is not missed"
+    return PlannedColumn(
+        name=name,
+        expression=str(expression),
+        lipschitz=constant,
+        low=entry.low,
+        high=entry.high,
+        noise_scale=deviation,
+        expected_error=expected,
+        interval_95=min(2.0 * deviation, entry.high - entry.low),
+        share=1.0 / len(query.expressions),
+        note=note if best.missed_range else "error is the root mean square",
+        written=query.written,
+    )
+
+
+def _each(query: UserMean, error: float) -> float:
+    # Of a vector what is said of one coordinate is the root mean square over all of them.
+    return error / math.sqrt(len(query.expressions))
+
+
+def _choice(query: UserMean, candidates: Sequence[Candidate], best: Candidate) -> str:
+    fitting = len(_of_method(query, candidates))
+    if fitting == 1:
+        why = "the only way that fits" if query.method == "auto" else f"the only way of method={query.method!r}"
+    else:
+        # Ways that miss the target failure come last, whatever their error.
+        why = f"of {fitting} ways that of least expected error, missed ranges included"
+        why += "" if best.missed_range <= best.setting.failure else "; the range is missed more often than was asked"
+    return f"{query.model} model, {best.name}: {why}."
+
+
+def _notes(query: UserMean) -> tuple[str, ...]:
+    # Not of ranges alone: intervals of users who are dealt out rest on it too.
+    if query.spread is not None:
+        return (RESTS.format("spread, between and records"),)
+    return () if query.radius is None else (RESTS.format("radius, between and records"),)

@@ -1,0 +1,170 @@
+"""Linear models through a session: what is charged, what is found, what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import emdp
+import emdp.learn
+from emdp.errors import BudgetExceededError, DataRuleError, UsageError
+from emdp.mechanisms.descent_central import CentralDescent
+
+USERS = 3000
+SPACE = emdp.Product(
+    emdp.Interval("x", 0, 10, on_invalid="clamp"),
+    emdp.Categories("kind", ["a", "b"]),
+    emdp.Interval("y", 0, 50, on_invalid="clamp"),
+)
+TRUTH = np.array([10.0, 3.0, 8.0])
+FEATURES = ["x", emdp.category_is("b")]
+
+
+def rows(seed: int = 5) -> pl.DataFrame:
+    # One user in ten has no record and counts with the neutral item.
+    generator = np.random.default_rng(seed)
+    sizes = np.where(np.arange(USERS) % 10 == 0, 0, 1 + np.arange(USERS) % 7)
+    users = np.repeat(np.arange(USERS), sizes)
+    x, is_b = generator.uniform(0, 10, len(users)), generator.uniform(size=len(users)) < 0.5
+    y = TRUTH[0] + TRUTH[1] * x + TRUTH[2] * is_b + generator.normal(0, 1, len(users))
+    return pl.DataFrame({"user": users, "x": x, "kind": np.where(is_b, "b", "a"), "y": np.clip(y, 0, 50)})
+
+
+def opened(folder: Path, data: pl.DataFrame | None = None, space: emdp.Space = SPACE) -> emdp.Session:
+    table = emdp.read(rows() if data is None else data, user="user", users=USERS, space=space)
+    return emdp.Session(table, budget=(emdp.UserDP(100.0, 1e-4), emdp.EmdDP(9.0)), ledger=folder / "x.ledger")
+
+
+@pytest.mark.parametrize(("model", "delta"), [("central", 1e-6), ("central", 0.0), ("local", 0.0), ("shuffle", 1e-6)])
+def test_a_fit_is_one_charge_in_each_model(tmp_path: Path, model: Any, delta: float) -> None:
+    with emdp.testing.seeded(3):
+        session = opened(tmp_path)
+        fit = emdp.learn.fit_linear(session, FEATURES, "y", epsilon=3.0, delta=delta, model=model, rounds=16)
+    assert isinstance(fit.guarantee, emdp.UserDP)
+    assert fit.guarantee.model == model
+    assert 2.9 < fit.guarantee.epsilon <= 3.0
+    assert fit.guarantee.delta <= delta
+    assert session.spent(emdp.UserDP).epsilon == fit.guarantee.epsilon
+    assert session.spent(emdp.EmdDP).alpha == 0
+    history = session.history()
+    assert history["query"].to_list() == [fit.query.text]
+    frame = fit.answer.frame
+    assert frame["feature"].to_list() == ["intercept", "x", "category_is('b')"]
+    assert (fit.intercept, *fit.coefficients) == tuple(frame["coefficient"].to_list())
+    assert (
+        (frame["coefficient_low"] < frame["coefficient"]) & (frame["coefficient"] < frame["coefficient_high"])
+    ).all()
+    text = fit.answer.explain()
+    for told in ("NOT PRIVATE", "16, of", "rescaled to [-1, 1]", "excess loss"):
+        assert told in text
+
+
+def least_squares() -> Any:
+    # Every user weighs the same; those without records have x = 5, kind a, y = 25.
+    data = rows()
+    share = data.with_columns(pl.len().over("user"))["len"].to_numpy() ** -0.5
+    absent = USERS - data["user"].n_unique()
+    design = np.column_stack([np.ones(len(data)), data["x"], data["kind"] == "b"]) * share[:, None]
+    extra = np.tile([1.0, 5.0, 0.0], (absent, 1))
+    target = np.concatenate([data["y"] * share, np.full(absent, 25.0)])
+    return np.linalg.lstsq(np.vstack([design, extra]), target, rcond=None)[0]
+
+
+def test_the_central_fit_is_near_least_squares_and_the_wrong_sign_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    least = least_squares()
+    options: dict[str, Any] = {"epsilon": 20.0, "delta": 1e-5, "radius": 2.0}
+    with emdp.testing.seeded(3):
+        session = opened(tmp_path)
+        fit = emdp.learn.fit_linear(session, FEATURES, "y", **options)
+        again = session.answer(fit.query)
+        assert fit.answer.exact["coefficient"] == pytest.approx(least, abs=1e-6)
+        found = np.array([fit.intercept, *fit.coefficients])
+        # In units of the rescaled weights.
+        assert np.abs((found - least) * [1 / 25, 5 / 25, 0.5 / 25]).max() < 0.03
+        assert again.frame["coefficient"].to_list() != list(found)
+        plain = CentralDescent._estimate
+        monkeypatch.setattr(CentralDescent, "_estimate", lambda self, gradients: -plain(self, gradients))
+        wrong = emdp.learn.fit_linear(session, FEATURES, "y", **options)
+        found = np.array([wrong.intercept, *wrong.coefficients])
+        assert np.abs((found - least) * [1 / 25, 5 / 25, 0.5 / 25]).max() > 0.3
+
+
+def test_equal_seeds_give_equal_fits(tmp_path: Path) -> None:
+    found = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with emdp.testing.seeded(8):
+            session = opened(tmp_path / name)
+            found.append(emdp.learn.fit_linear(session, "x", "y", epsilon=2.0, model="local", rounds=8).coefficients)
+    assert found[0] == found[1]
+
+
+def test_a_logistic_fit_tells_classes_apart(tmp_path: Path) -> None:
+    generator = np.random.default_rng(2)
+    x = generator.uniform(0, 10, 2 * USERS)
+    kind = np.where(generator.uniform(size=2 * USERS) < 1 / (1 + np.exp(-1.0 * (x - 4))), "b", "a")
+    data = pl.DataFrame({"user": np.repeat(np.arange(USERS), 2), "x": x, "kind": kind, "y": np.full(2 * USERS, 1.0)})
+    with emdp.testing.seeded(4):
+        fit = emdp.learn.fit_linear(
+            opened(tmp_path, data), "x", emdp.category_is("b"), epsilon=4.0, delta=1e-6, loss="logistic", radius=6.0
+        )
+    chances = fit.predict({"x": [0.0, 4.0, 10.0]})
+    assert chances[0] < 0.2 < 0.3 < chances[1] < 0.7 < 0.8 < chances[2]
+    assert fit.answer.exact["coefficient"] == pytest.approx([-4.0, 1.0], rel=0.15)
+
+
+def test_predictions_need_the_features_columns_alone(tmp_path: Path) -> None:
+    with emdp.testing.seeded(3):
+        fit = emdp.learn.fit_linear(opened(tmp_path), FEATURES, "y", epsilon=3.0, rounds=4)
+    frame = pl.DataFrame({"x": [1.0, 2.0], "kind": ["a", "b"]})
+    slope, jump = fit.coefficients
+    expected = [fit.intercept + slope, fit.intercept + 2 * slope + jump]
+    assert fit.predict(frame) == pytest.approx(expected)
+    assert fit.predict(frame.with_columns(y=pl.lit(3.0))) == pytest.approx(expected)
+    with pytest.raises(UsageError, match="frame has no column 'kind'"):
+        fit.predict(frame.drop("kind"))
+
+
+def test_a_preview_spends_nothing_and_tells_rounds_and_noise(tmp_path: Path) -> None:
+    with emdp.testing.seeded(3):
+        session = opened(tmp_path)
+        query = emdp.learn.linear_fit_query(FEATURES, "y", epsilon=2.0, model="local", rounds=30)
+        preview = session.preview(query)
+        assert session.spent(emdp.UserDP).epsilon == 0
+        text = preview.explain()
+        for told in (
+            "30, of 100 users each",
+            "noise",
+            "in the 2-norm a round",
+            "at most in expectation",
+            "one message",
+        ):
+            assert told in text
+        assert preview.frame["expected_error"][0] > 0
+        assert preview.frame["affordable"][0] == 50
+
+
+def test_nothing_is_charged_for_what_is_refused(tmp_path: Path) -> None:
+    with emdp.testing.seeded(3):
+        session = opened(tmp_path)
+        with pytest.raises(BudgetExceededError):
+            emdp.learn.fit_linear(session, "x", "y", epsilon=101.0, rounds=2)
+        with pytest.raises(UsageError, match="must be 0 or 1 for the logistic loss"):
+            emdp.learn.fit_linear(session, "x", "y", epsilon=1.0, loss="logistic")
+        with pytest.raises(UsageError, match="session must be"):
+            emdp.learn.fit_linear("x.ledger", "x", "y", epsilon=1.0)  # type: ignore[arg-type]
+        assert session.spent(emdp.UserDP).epsilon == 0
+
+
+def test_records_without_a_number_break_a_rule_before_the_charge(tmp_path: Path) -> None:
+    space = emdp.Product(emdp.Interval("x", 0, 10), emdp.Interval("y", 0, 50))
+    data = pl.DataFrame({"user": [0, 1], "x": [1.0, float("nan")], "y": [2.0, 3.0]})
+    with emdp.testing.seeded(3):
+        session = opened(tmp_path, data, space)
+        with pytest.raises(DataRuleError):
+            emdp.learn.fit_linear(session, "x", "y", epsilon=1.0, rounds=2)
+        assert session.spent(emdp.UserDP).epsilon == 0

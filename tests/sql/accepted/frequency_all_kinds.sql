@@ -1,0 +1,2 @@
+-- space: kinds
+SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0, model = 'local') FREQUENCY(*) AS share FROM visits

@@ -1,0 +1,4 @@
+-- code: user-mean-option
+-- underlined: model = 'shuffle'
+-- says: add delta = 1e-9
+SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0, model = 'shuffle', spread = 2) USER_MEAN(price) FROM visits
