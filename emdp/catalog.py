@@ -64,7 +64,7 @@ class Catalog:
     path : Path
         Where it was read from.
     ledger : str or None
-        Address of the ledger, with its path made absolute.
+        Path of the ledger, made absolute, or its address; not shown, since an address may hold a password.
     tables : mapping
         The entries under ``[tables.NAME]``, as they were written.
     public_tables : mapping
@@ -72,7 +72,7 @@ class Catalog:
     """
 
     path: Path
-    ledger: str | None
+    ledger: str | None = field(repr=False)
     tables: Mapping[str, Mapping[str, Any]]
     public_tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

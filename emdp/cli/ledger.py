@@ -1,4 +1,4 @@
-"""``emdp ledger``: what was spent, the events one by one, budget set aside, and whether the chain of a ledger holds."""
+"""``emdp ledger``: what was spent, the events one by one, budget set aside, whether the chain holds, copies, roles."""
 
 import json
 import os
@@ -28,7 +28,9 @@ PIPE_WIDTH = 160
 
 app = typer.Typer(help="Show what was spent, set budget aside, verify the chain of events.", no_args_is_help=True)
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="The ledger's file.", show_default=False)]
+File = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="The ledger's file, or its postgresql:// address.", show_default=False)
+]
 Head = Annotated[
     str | None,
     typer.Option(help="A head hash kept elsewhere: fails if the file is an older copy or another ledger."),
@@ -124,6 +126,49 @@ def verify(file: File, head: Head = None, manifest: Manifest = None) -> None:
     for line in checked:
         print(line)
     _print_head(sequence, found)
+
+
+@app.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="File or address of a ledger.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Where nothing is yet.", show_default=False)],
+) -> None:
+    """Copy a ledger from a file to a PostgreSQL database or back, chain and texts intact, and verify the copy."""
+    from emdp.ledger import copy_ledger, shown_place
+
+    sequence, found, texts = copy_ledger(source, target)
+    print(f"copied {shown_place(source)} to {shown_place(target)}, with {texts} kept texts")
+    _print_head(sequence, found)
+    print(
+        "emdp: two ledgers hold this budget now, and each could spend all that is left; take one of them out of use.",
+        file=sys.stderr,
+    )
+
+
+@app.command()
+def roles(
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="postgresql://user@host/database", show_default=False)
+    ],
+    analyst: Annotated[list[str] | None, typer.Option(metavar="ROLE", help="A role that may charge.")] = None,
+    auditor: Annotated[list[str] | None, typer.Option(metavar="ROLE", help="A role that may only read.")] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the ledger first, owned by the address's user.")
+    ] = False,
+) -> None:
+    """Print the SQL with which the owner of a ledger in PostgreSQL lets roles charge or read it, for psql."""
+    from emdp.ledger import open_ledger
+    from emdp.ledger.address import address_of
+    from emdp.ledger.postgres_schema import grants
+
+    if address_of(address) is None:
+        raise UsageError("ADDRESS must be that of a PostgreSQL database; files are shared by the system's permissions.")
+    if not (create or analyst or auditor):
+        raise UsageError("one of --analyst, --auditor and --create must be given; pass a role that the server knows.")
+    if create:
+        open_ledger(address).close()
+    for statement in grants(tuple(analyst or ()), tuple(auditor or ())):
+        print(statement)
 
 
 def _checked_manifest(ledger: "Ledger", path: Path) -> list[str]:
@@ -238,7 +283,6 @@ def _print_head(sequence: int, found: str) -> None:
 
 
 def _print_spending(found: Sequence[BudgetSpending]) -> None:
-
     if not found:
         print("no budget was declared yet")
         return

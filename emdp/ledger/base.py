@@ -1,8 +1,8 @@
 """What every ledger does, wherever it is kept: append events to a hash chain, read them, verify them.
 
-An embedded file (:mod:`emdp.ledger.sqlite`) is one implementation. A ledger stores JSON and knows nothing of
-guarantees: who charges hands over a callback that admits or refuses a charge, and the ledger runs it while no
-other process can append.
+An embedded file (:mod:`emdp.ledger.sqlite`) is one implementation, a database that a team shares
+(:mod:`emdp.ledger.postgres`) another. A ledger stores JSON and knows nothing of guarantees: who charges hands over a
+callback that admits or refuses a charge, and the ledger runs it while no other process can append.
 """
 
 from abc import ABC, abstractmethod
@@ -80,7 +80,7 @@ class Ledger(ABC):
     @property
     @abstractmethod
     def path(self) -> str:
-        """Where the ledger is kept: the absolute path of its file."""
+        """Where the ledger is kept: an absolute path, or the address of a database without its password."""
 
     @property
     @abstractmethod

@@ -1,15 +1,18 @@
-"""Opening a ledger by its path: the one place that decides which store keeps it.
+"""Opening a ledger by its path or address: the one place that decides which store keeps it.
 
-SQLite is loaded only when a ledger is opened.
+SQLite, and what talks to PostgreSQL, is loaded only when a ledger is opened.
 """
 
 import os
 from pathlib import Path
+from typing import Any
 
 from emdp.errors import LedgerError, UsageError
+from emdp.ledger.address import Address, address_of
 from emdp.ledger.base import Ledger
+from emdp.ledger.stored import Snapshot, StoredLedger, first_link
 
-__all__ = ["local_path", "open_ledger", "read_ledger"]
+__all__ = ["copy_ledger", "ledger_exists", "local_path", "need_psycopg", "open_ledger", "read_ledger"]
 
 
 def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool = False) -> Ledger:
@@ -18,17 +21,20 @@ def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool
     Parameters
     ----------
     path : str or path-like
-        A file on a local disk, any suffix. A new one is readable by its owner alone.
+        A file on a local disk, any suffix; a new one is readable by its owner alone. Or the address of a PostgreSQL
+        database, ``postgresql://user@host/database`` (extra ``postgres``), which holds one ledger for a team.
     create : bool
-        Whether a missing file is made.
+        Whether a missing ledger is made; in a database by whoever may make a schema there, who then owns it.
     test : bool
         Whether the caller runs under the test switch; the ledger must have been made under it, or not, alike.
 
     Raises
     ------
     LedgerError
-        If the file is empty, damaged, no ledger, not writable, not a plain local file, or made under the
-        other setting of the test switch; if it is missing and ``create`` is false. Nothing is ever reset.
+        If the ledger is empty, damaged, none, not writable, not a plain local file, not reachable, or made under
+        the other setting of the test switch; if it is missing and ``create`` is false. Nothing is ever reset.
+    UsageError
+        If the address is malformed, or psycopg is not installed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, open_ledger(f"{folder}/city.ledger") as ledger:
@@ -36,16 +42,11 @@ def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool
     ...     entry.sequence, ledger.head() == (2, entry.hash), ledger.verify(entry.hash) == ledger.head()
     (2, True, True)
     """
-    from emdp.ledger.place import create_file
-    from emdp.ledger.sqlite import SqliteLedger
-
-    place = local_path(path)
-    if create and not os.path.lexists(place):
-        create_file(place, test=test)
-    ledger = SqliteLedger(place, writable=True)
+    address = address_of(path)
+    ledger = _open_file(path, create=create, test=test) if address is None else _open_team(address, create, test)
     if ledger.is_test != test:
         made = "under the test switch (not private)" if ledger.is_test else "without the test switch"
-        raise LedgerError(f"ledger {place} was made {made}; use another file on this side of the switch.")
+        raise LedgerError(f"ledger {ledger.path} was made {made}; use another one on this side of the switch.")
     return ledger
 
 
@@ -64,9 +65,128 @@ def read_ledger(path: str | os.PathLike[str]) -> Ledger:
         ...
     emdp.errors.LedgerError: ledger /nowhere/city.ledger does not exist; check the path, or put the file back.
     """
+    return _read(path)
+
+
+def ledger_exists(path: str | os.PathLike[str]) -> bool:
+    """Say whether there is a ledger, or something else, at a path or address.
+
+    Raises
+    ------
+    LedgerError
+        If a server cannot be reached.
+
+    >>> ledger_exists("/nowhere/city.ledger")
+    False
+    """
+    address = address_of(path)
+    if address is None:
+        return os.path.lexists(local_path(path))
+    need_psycopg()
+    from emdp.ledger.postgres import exists_in
+
+    return exists_in(address)
+
+
+def copy_ledger(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[int, str, int]:
+    """Copy a ledger, entry by entry, from a file to a database or back; both hold the same chain afterwards.
+
+    The same hashes, the same ledger id, and the texts that the source still keeps. The target appears whole or not at
+    all, and is read again and compared. From then on there are two ledgers, each of which could be charged up to the
+    whole budget: whoever copies takes one of them out of use.
+
+    Parameters
+    ----------
+    source, target : str or path-like
+        Path or address; at the target there must be nothing yet.
+
+    Returns
+    -------
+    (int, str, int)
+        Sequence and hash of the last entry, and the number of texts.
+
+    Raises
+    ------
+    LedgerError
+        If the target exists or cannot be made, the source is damaged, or was charged meanwhile.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, open_ledger(f"{folder}/city.ledger") as ledger:
+    ...     copy_ledger(ledger.path, f"{folder}/copy.ledger")[:2] == ledger.head()
+    True
+    """
+    address = address_of(target)
+    if ledger_exists(target):
+        raise LedgerError(f"ledger {_shown(target, address)} exists, and a copy goes to a new one; name another.")
+    with _read(source) as opened:
+        snapshot = opened.snapshot()
+        if not _create(target, address, snapshot):
+            raise LedgerError(f"ledger {_shown(target, address)} was made by somebody else meanwhile; name another.")
+        with _read(target) as copied:
+            if copied.snapshot() != snapshot:
+                raise LedgerError(f"ledger {copied.path} is not what was copied to it; delete it, and copy again.")
+            if opened.head() != copied.head():
+                raise LedgerError(
+                    f"ledger {opened.path} was charged while it was copied; delete {copied.path}, stop what charges, "
+                    "and copy again."
+                )
+            return *copied.head(), len(snapshot[1])
+
+
+def need_psycopg() -> None:
+    """Raise ``UsageError`` with the remedy unless psycopg is installed."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "ledger is the address of a PostgreSQL database, for which psycopg is missing; run "
+            "pip install 'emdp[postgres]'."
+        ) from None
+
+
+def _open_file(path: str | os.PathLike[str], *, create: bool, test: bool) -> StoredLedger[Any]:
+    from emdp.ledger.place import create_file
+    from emdp.ledger.sqlite import SqliteLedger
+
+    place = local_path(path)
+    if create and not os.path.lexists(place):
+        create_file(place, test=test)
+    return SqliteLedger(place, writable=True)
+
+
+def _open_team(address: Address, create: bool, test: bool) -> StoredLedger[Any]:
+    need_psycopg()
+    from emdp.ledger.postgres import PostgresLedger, create_in, exists_in
+
+    if create and not exists_in(address):
+        create_in(address, ((first_link(test=test),), ()))
+    return PostgresLedger(address, writable=True)
+
+
+def _create(target: str | os.PathLike[str], address: Address | None, snapshot: Snapshot) -> bool:
+    if address is None:
+        from emdp.ledger.place import create_copy
+
+        return create_copy(local_path(target), snapshot)
+    from emdp.ledger.postgres import create_in
+
+    return create_in(address, snapshot)
+
+
+def _read(path: str | os.PathLike[str]) -> StoredLedger[Any]:
+    address = address_of(path)
+    if address is not None:
+        need_psycopg()
+        from emdp.ledger.postgres import PostgresLedger
+
+        return PostgresLedger(address, writable=False)
     from emdp.ledger.sqlite import SqliteLedger
 
     return SqliteLedger(local_path(path), writable=False)
+
+
+def _shown(path: str | os.PathLike[str], address: Address | None) -> str:
+    return str(local_path(path)) if address is None else address.shown
 
 
 def local_path(path: str | os.PathLike[str]) -> Path:
@@ -80,8 +200,8 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     if "://" in text:
         # An address may hold a password.
         raise LedgerError(
-            f"ledger {text.partition('://')[0]}://... is an address, and this version keeps ledgers in "
-            "local files only; pass the path of a file."
+            f"ledger {text.partition('://')[0]}://... is an address of no known kind; pass the path of a local file, "
+            "or postgresql://user@host/database."
         )
     if text in {"", ":memory:"} or "\0" in text:
         raise LedgerError(f"ledger {text!r} names no file, and a ledger must outlive the process; pass a path.")

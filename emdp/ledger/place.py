@@ -4,16 +4,17 @@ import os
 import sqlite3
 import stat
 import tempfile
-import uuid
+from collections.abc import Callable
 from contextlib import closing, suppress
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from emdp.errors import LedgerError
-from emdp.ledger.chain import FIRST_PREVIOUS_HASH, Link, canonical_json, next_link
-from emdp.ledger.schema import APPEND, MOVE_HEAD, SIDE_FILES, create_schema, prepare
+from emdp.ledger.chain import FIRST_PREVIOUS_HASH
+from emdp.ledger.schema import APPEND, KEEP, MOVE_HEAD, SIDE_FILES, create_content, create_schema, prepare
+from emdp.ledger.stored import Snapshot, first_link
 
-__all__ = ["check_place", "create_file", "is_immutable", "is_writable", "now"]
+__all__ = ["check_place", "create_copy", "create_file", "is_immutable", "is_writable"]
 
 _TEMPORARY = ".emdp-ledger-"
 """How the name of a ledger begins while it is being made."""
@@ -71,6 +72,21 @@ def create_file(path: Path, *, test: bool) -> None:
     LedgerError
         If the folder is missing or cannot be written, or a log of a lost ledger lies beside ``path``.
     """
+    _create(path, lambda place: _write_first_entry(place, test=test))
+
+
+def create_copy(path: Path, snapshot: Snapshot) -> bool:
+    """Make a ledger that holds the entries and texts of another one; return whether ``path`` was still free.
+
+    Raises
+    ------
+    LedgerError
+        As :func:`create_file` does.
+    """
+    return _create(path, partial(_write_snapshot, snapshot=snapshot))
+
+
+def _create(path: Path, write: Callable[[Path], None]) -> bool:
     for suffix in SIDE_FILES:
         # A process that has just created the ledger has a log of it open: then the ledger exists.
         if os.path.lexists(f"{path}{suffix}") and not os.path.lexists(path):
@@ -83,27 +99,18 @@ def create_file(path: Path, *, test: bool) -> None:
         # Closed before the file has its name: a close drops this process's locks on it, another thread's too.
         os.close(handle)
         try:
-            _write_first_entry(Path(temporary), test=test)
-            with suppress(FileExistsError):
-                os.link(temporary, path)
+            write(Path(temporary))
+            made = _link(temporary, path)
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
         _sync_folder(path.parent)
+        return made
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise LedgerError(
             f"ledger {path} cannot be created ({reason}); choose a writable folder on a local disk."
         ) from error
-
-
-def now() -> str:
-    """Return the time as an entry holds it.
-
-    >>> len(now())
-    32
-    """
-    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
@@ -115,26 +122,35 @@ def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
                 os.unlink(other)
 
 
+def _link(temporary: str, path: Path) -> bool:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    return True
+
+
 def _write_first_entry(path: Path, *, test: bool) -> None:
-    link = _first_link(test=test)
+    _write_snapshot(path, ((first_link(test=test),), ()))
+
+
+def _write_snapshot(path: Path, snapshot: Snapshot) -> None:
+    links, texts = snapshot
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None)) as connection:
         prepare(connection)
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         connection.execute("BEGIN IMMEDIATE")
         create_schema(connection, FIRST_PREVIOUS_HASH)
-        connection.execute(APPEND, link)
-        connection.execute(MOVE_HEAD, (link.sequence, link.hash))
+        for link in links:
+            connection.execute(APPEND, link)
+            connection.execute(MOVE_HEAD, (link.sequence, link.hash))
+        if texts:
+            create_content(connection)
+            connection.executemany(KEEP, texts)
         connection.execute("COMMIT")
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if mode != "wal" or busy or os.path.lexists(f"{path}-wal"):
         raise LedgerError(f"folder {path.parent} cannot hold a write-ahead log; choose a folder on a local disk.")
-
-
-def _first_link(*, test: bool) -> Link:
-    # The id is a name, not a draw. From the operating system even under the test switch: its seeded stream
-    # must not depend on whether a ledger existed.
-    payload = canonical_json({"ledger_id": uuid.uuid4().hex, "test": test})
-    return next_link(None, now(), "created", "", payload)
 
 
 def _sync_folder(folder: Path) -> None:

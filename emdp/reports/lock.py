@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from emdp.errors import UsageError
+from emdp.ledger import address_of, hold_runs
 
 __all__ = ["SUFFIX", "run_lock"]
 
@@ -24,7 +25,7 @@ def run_lock(ledger: str, *, wait: float) -> Iterator[None]:
     Parameters
     ----------
     ledger : str
-        The ledger's path, by whatever name.
+        The ledger's path, by whatever name, or its address.
     wait : float
         Seconds to wait for another run.
 
@@ -38,6 +39,10 @@ def run_lock(ledger: str, *, wait: float) -> Iterator[None]:
     ...     os.listdir(folder)
     ['x.ledger.lock']
     """
+    if (address := address_of(ledger)) is not None:
+        with hold_runs(address, wait=wait):
+            yield
+        return
     path = os.path.realpath(ledger) + SUFFIX
     try:
         # Not inheritable: a child that lives on must not hold what its parent gave back.

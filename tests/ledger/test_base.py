@@ -35,7 +35,13 @@ def test_ledger_is_abstract_and_closes_at_the_end_of_its_block(tmp_path):
         ledger.head()
 
 
-@pytest.mark.parametrize("name", ["", ".base", ".chain", ".faults", ".opening", ".place", ".schema", ".sqlite"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", ".address", ".base", ".chain", ".faults", ".opening", ".place", ".postgres", ".postgres_faults",
+        ".postgres_schema", ".runs", ".schema", ".sqlite", ".stored",
+    ],
+)  # fmt: skip
 def test_every_public_name_exists(name):
     module = importlib.import_module("emdp.ledger" + name)
     assert all(hasattr(module, public) for public in module.__all__)

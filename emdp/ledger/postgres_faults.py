@@ -1,0 +1,49 @@
+"""PostgreSQL's errors as errors of emdp: what happened to the ledger, and what to do about it."""
+
+import psycopg
+
+from emdp.errors import LedgerError
+from emdp.ledger.chain import REMEDY
+
+__all__ = ["ConnectionLostError", "ledger_error"]
+
+_HELD = "is held by another process for too long; ask again when that has finished."
+_LACKS = "lacks its tables or functions; put back the last good copy, or name another database."
+
+_ANSWERS = {
+    "25006": "cannot be written, for the server only reads; name the primary server.",
+    "3F000": _LACKS,
+    "42883": _LACKS,
+    "42P01": _LACKS,
+    "40001": _HELD,
+    "40P01": _HELD,
+    "55P03": _HELD,
+    "53100": "finds the server's disk full; nothing was charged, so make room and ask again.",
+    "57014": "took longer than the server allows; nothing was charged, so raise statement_timeout and ask again.",
+    "58030": "cannot be read or written, for the server's disk fails; check it and ask again.",
+    "EM001": f"refuses an entry that does not follow its last one; {REMEDY}",
+}
+
+_LOST = ("08", "57P", "25P03", "53300")
+"""How the codes of a connection that the server cut, or would not give, begin."""
+
+
+class ConnectionLostError(LedgerError):
+    """The server cannot be reached, or cut the connection before a commit was asked for."""
+
+
+def ledger_error(shown: str, error: psycopg.Error) -> LedgerError:
+    """Return what a PostgreSQL error before the commit means for the ledger at the address ``shown``.
+
+    >>> str(ledger_error("postgresql://db/city", psycopg.errors.LockNotAvailable())).partition(";")[0]
+    'ledger postgresql://db/city is held by another process for too long'
+    """
+    code = error.sqlstate
+    reason = (error.diag.message_primary or "").rstrip(".") or type(error).__name__
+    if code is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return ConnectionLostError(f"ledger {shown} lost its server; nothing was charged, so ask again.")
+    if code is not None and code.startswith(_LOST):
+        return ConnectionLostError(f"ledger {shown} lost its server ({reason}); nothing was charged, so ask again.")
+    if code == "42501":
+        return LedgerError(f"ledger {shown} is denied by the server ({reason}); ask an owner of the ledger.")
+    return LedgerError(f"ledger {shown} {_ANSWERS.get(code or '', f'cannot be used ({reason}); {REMEDY}')}")

@@ -1,0 +1,329 @@
+"""What ledgers in files and on servers share: the chain as it was last read, and how it is read, checked, appended to.
+
+A store gives connections, rows and a commit; everything that decides whether an entry is written is here, once.
+"""
+
+import os
+import threading
+import uuid
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from emdp.checks import check_choice
+from emdp.errors import LedgerError, UsageError
+from emdp.ledger.base import KINDS, Admit, Entry, Ledger
+from emdp.ledger.chain import REMEDY, Link, canonical_json, check_links, content_digest, entry_of, is_hash, next_link
+
+__all__ = ["Snapshot", "StoredLedger", "first_link", "now"]
+
+Connection = TypeVar("Connection")
+"""What a store calls its connection."""
+
+Snapshot = tuple[tuple[Link, ...], tuple[tuple[str, str], ...]]
+"""All links of a ledger, and the texts that it still keeps by digest, in its order, read in one transaction."""
+
+_process_lock = threading.RLock()
+"""Held while this process has a connection to any ledger."""
+
+
+class StoredLedger(Ledger, Generic[Connection]):
+    """A ledger whose entries lie in a database.
+
+    The whole chain is checked on opening; each later call checks the entries that are new to this object, and
+    that the store still holds the last one it knows. Every call opens a connection, works in one transaction and
+    closes again, so that nothing is held between calls; a fork waits until no call is under way.
+
+    Parameters
+    ----------
+    path : str
+        Where the ledger is kept, as it may be shown.
+    writable : bool
+        Whether it may be appended to.
+
+    Raises
+    ------
+    LedgerError
+        If the store is damaged, holds no ledger, or may not be written though ``writable``.
+    """
+
+    def __init__(self, path: str, *, writable: bool) -> None:
+        _guard_forks()
+        self._shown = path
+        self._writable = writable
+        self._closed = False
+        self._admitting = False
+        self._refusal: BaseException | None = None
+        self._links: list[Link] = []
+        self._check_access()
+        self.verify()
+        first = entry_of(self._links[0])
+        if first.kind != "created" or not isinstance(first.payload.get("test"), bool):
+            raise LedgerError(f"ledger {path} does not begin as a ledger does; put back the last good copy.")
+        self._first = first
+
+    @property
+    def path(self) -> str:
+        return self._shown
+
+    @property
+    def is_test(self) -> bool:
+        return bool(self._first.payload["test"])
+
+    @property
+    def ledger_id(self) -> str:
+        return str(self._first.payload.get("ledger_id", ""))
+
+    def append(
+        self,
+        kind: str,
+        table: str,
+        payload: dict[str, Any],
+        *,
+        admit: Admit | None = None,
+        content: str | None = None,
+    ) -> Entry:
+        if content is not None:
+            payload = {**payload, "content": content_digest(content)}
+        text = self._check_arguments(kind, table, payload)
+        with self._alone():
+            with self._connected() as connection:
+                self._begin(connection, write=True)
+                self._check_new(connection)
+                if admit is not None:
+                    self._ask(admit, table)
+                link = next_link(self._links[-1], now(), kind, table, text)
+                mark = self._write(connection, link, content)
+                failure = self._commit(connection)
+            if failure is not None:
+                self._settle(link, mark, failure)
+            if self._links[-1].sequence < link.sequence:
+                self._links.append(link)
+        return entry_of(link)
+
+    def entries(self, table: str | None = None, kind: str | None = None) -> tuple[Entry, ...]:
+        if kind is not None:
+            check_choice("kind", kind, KINDS)
+        return tuple(
+            entry_of(link) for link in self._current() if table in {None, link.table} and kind in {None, link.kind}
+        )
+
+    def content(self, digest: str) -> str | None:
+        with self._reading() as connection:
+            found = self._texts(connection, digest)
+        return self._checked_text(*found[0]) if found else None
+
+    def forget(self, digests: Iterable[str]) -> int:
+        if not self._writable:
+            raise UsageError(f"ledger {self._shown} is open for reading only; forget through open_ledger.")
+        with self._alone(), self._connected() as connection:
+            self._begin(connection, write=True)
+            self._check_new(connection)
+            gone = self._drop(connection, list(digests))
+            failure = self._commit(connection)
+        if failure is not None:
+            raise LedgerError(f"ledger {self._shown} could not delete texts; make room on the disk, then try again.")
+        return gone
+
+    def head(self) -> tuple[int, str]:
+        last = self._current()[-1]
+        return last.sequence, last.hash
+
+    def verify(self, head: str | None = None) -> tuple[int, str]:
+        if head is not None and not is_hash(head := str(head).strip().lower()):
+            raise UsageError(f"head must be a hash of 64 hexadecimal digits, got {head!r}; pass it as it was printed.")
+        links, _ = self.snapshot()
+        if head is not None and all(link.hash != head for link in links):
+            raise LedgerError(
+                f"no entry of ledger {self._shown} has the head hash {head}: "
+                f"it is an older copy or another ledger; {REMEDY}"
+            )
+        return links[-1].sequence, links[-1].hash
+
+    def snapshot(self) -> Snapshot:
+        """Walk the whole chain and check every text that is kept, and return both.
+
+        Raises
+        ------
+        LedgerError
+            If the store or the chain is damaged, or a text is not the one that its digest is of.
+        """
+        with self._reading() as connection:
+            self._check_store(connection)
+            known, self._links = self._links, []
+            try:
+                self._check_new(connection)
+                if self._links[: len(known)] != known:
+                    raise self._exchanged()
+            except BaseException:
+                self._links = known
+                raise
+            return tuple(self._links), self._check_texts(connection)
+
+    def close(self) -> None:
+        self._closed = True
+
+    @abstractmethod
+    def _check_access(self) -> None:
+        """Raise unless the store may be read, and written where the ledger is writable."""
+
+    @abstractmethod
+    def _connected(self) -> AbstractContextManager[Connection]:
+        """Return a connection that lives for one call; leaving it rolls back what was not committed."""
+
+    @abstractmethod
+    def _begin(self, connection: Connection, *, write: bool) -> None:
+        """Begin a transaction: one snapshot for reading, or alone among all writers until it ends."""
+
+    @abstractmethod
+    def _check_store(self, connection: Connection) -> None:
+        """Check the store itself, beneath its rows."""
+
+    @abstractmethod
+    def _records(self, connection: Connection, start: int) -> Iterable[tuple[Any, ...]]:
+        """Return the stored entries from the sequence ``start`` on, in order."""
+
+    @abstractmethod
+    def _end(self, connection: Connection) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of the head record, and how many entries there are."""
+
+    @abstractmethod
+    def _texts(self, connection: Connection, digest: str | None = None) -> list[tuple[Any, ...]]:
+        """Return the kept texts with their digests: all of them, or the one of a digest."""
+
+    @abstractmethod
+    def _write(self, connection: Connection, link: Link, content: str | None) -> object:
+        """Write an entry, its text and the new head, and return what :meth:`_settle` needs to know."""
+
+    @abstractmethod
+    def _drop(self, connection: Connection, digests: list[str]) -> int:
+        """Delete texts, and return how many there were."""
+
+    @abstractmethod
+    def _commit(self, connection: Connection) -> Exception | None:
+        """Commit durably; return the error if the store does not confirm that."""
+
+    @abstractmethod
+    def _settle(self, link: Link, mark: object, failure: Exception) -> None:
+        """Find out what became of an entry whose commit was not confirmed: raise unless it is charged for sure."""
+
+    def _check_arguments(self, kind: str, table: str, payload: dict[str, Any]) -> str:
+        check_choice("kind", kind, KINDS[1:])
+        if not isinstance(table, str) or not table:
+            raise UsageError(f"table must be a table's name, not {table!r}; pass a non-empty string.")
+        if not isinstance(payload, dict):
+            raise UsageError(f"payload must be a dict of JSON values, not {type(payload).__name__}; pass one.")
+        if not self._writable:
+            raise UsageError(f"ledger {self._shown} is open for reading only; append through open_ledger.")
+        return canonical_json(payload)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"ledger {self._shown} is closed; open it again.")
+
+    def _current(self) -> tuple[Link, ...]:
+        with self._reading() as connection:
+            self._check_new(connection)
+            return tuple(self._links)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with _process_lock:
+            if self._admitting:
+                raise UsageError("admit must not append to the ledger that called it; append afterwards.")
+            try:
+                yield
+            finally:
+                self._refusal = None
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with _process_lock, self._connected() as connection:
+            self._begin(connection, write=False)
+            yield connection
+
+    def _check_new(self, connection: Connection) -> None:
+        last = self._links[-1] if self._links else None
+        records = iter(self._records(connection, last.sequence if last else 0))
+        if last and next(records, None) != tuple(last):
+            raise self._exchanged()
+        try:
+            links = check_links(last, records)
+            for link in links:
+                entry_of(link)
+        except LedgerError as error:
+            raise LedgerError(f"ledger {self._shown}: {error}") from error
+        newest = links[-1] if links else last
+        head, count = self._end(connection)
+        if newest is None or head != [(newest.sequence, newest.hash)] or count != newest.sequence:
+            raise LedgerError(
+                f"ledger {self._shown} does not end where its head record says: entries were removed; {REMEDY}"
+            )
+        self._links.extend(links)
+
+    def _ask(self, admit: Admit, table: str) -> None:
+        # What admit raises is its own, even if it looks like an error of the ledger's store.
+        self._admitting = True
+        try:
+            admit(tuple(entry_of(link) for link in self._links if link.table == table))
+        except BaseException as error:
+            self._refusal = error
+            raise
+        finally:
+            self._admitting = False
+
+    def _check_texts(self, connection: Connection) -> tuple[tuple[str, str], ...]:
+        known = {entry_of(link).payload.get("content") for link in self._links if link.kind == "answer"}
+        found = []
+        for digest, text in self._texts(connection):
+            found.append((digest, self._checked_text(digest, text)))
+            if digest not in known:
+                raise LedgerError(f"ledger {self._shown} keeps a text that no entry names; {REMEDY}")
+        # Stores give rows in orders of their own.
+        return tuple(sorted(found))
+
+    def _checked_text(self, digest: object, text: object) -> str:
+        if not isinstance(text, str) or content_digest(text) != digest:
+            raise LedgerError(f"ledger {self._shown} keeps a text that is not the one its entry names; {REMEDY}")
+        return text
+
+    def _exchanged(self) -> LedgerError:
+        return LedgerError(
+            f"ledger {self._shown} no longer holds entries that this process has seen: "
+            f"an older copy was put back, or it was rewritten; {REMEDY}"
+        )
+
+
+def now() -> str:
+    """Return the time as an entry holds it.
+
+    >>> len(now())
+    32
+    """
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def first_link(*, test: bool) -> Link:
+    """Return the first link of a new ledger, with a name of its own.
+
+    >>> first_link(test=False).sequence
+    1
+    """
+    # The id is a name, not a draw. From the operating system even under the test switch: its seeded stream
+    # must not depend on whether a ledger existed.
+    payload = canonical_json({"ledger_id": uuid.uuid4().hex, "test": test})
+    return next_link(None, now(), "created", "", payload)
+
+
+@cache
+def _guard_forks() -> None:
+    # A child that inherits an open connection believes in locks that it does not hold, or talks into its parent's
+    # session: fork between calls.
+    os.register_at_fork(
+        before=_process_lock.acquire,
+        after_in_parent=_process_lock.release,
+        after_in_child=_process_lock.release,
+    )
