@@ -281,3 +281,10 @@ def test_regions_of_answers_hold_the_exact_frequencies(tmp_path: Path) -> None:
         answer.region(norm="l3")
     with pytest.raises(UsageError, match="region is for frequencies"):
         session.mean(emdp.category_is("a"), alpha=1.0).region()
+
+
+def test_the_shuffle_model_needs_a_delta() -> None:
+    with pytest.raises(UsageError, match="delta must be above 0 in the shuffle model"):
+        plan_item_frequencies(
+            ItemFrequencies(epsilon=1.0, model="shuffle"), space=emdp.Categories("kind", list("abc")), users=100
+        )

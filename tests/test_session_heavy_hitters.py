@@ -278,6 +278,10 @@ def test_words_of_generated_messages(tmp_path: Path, switched: None) -> None:
     exact = answer.exact_frame
     joined = answer.frame.join(exact, on="value", suffix="_exact", how="left")
     assert len(joined) >= 10
+    # Fewer than the 50 that were asked for: the answer says from which frequency all are found.
+    assert answer.diagnostics["found"] == len(joined) < 50
+    assert answer.diagnostics["complete_above"] > 0
+    assert f"{len(joined)} of 50 strings were found" in answer.explain()
     assert joined["frequency_exact"].is_between(joined["frequency_low"], joined["frequency_high"]).all()
     certain = joined.filter(pl.col("frequency_is_certain"))["value"]
     assert len(certain) >= 3

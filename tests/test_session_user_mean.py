@@ -246,3 +246,28 @@ def test_what_intervals_rest_on_is_said_without_a_range_too(tmp_path: Path) -> N
     session = opened(tmp_path, data, emdp.Product(HOURS, emdp.Interval("y", -50, 50, on_invalid="clamp")))
     direct = emdp.user_mean(["hour", "y"], epsilon=1.0, model="local", spread=1.0, method="direct")
     assert "accuracy, not privacy" in session.preview(direct).explain()
+
+
+@pytest.mark.parametrize("model", ["central", "local", "shuffle"])
+@pytest.mark.parametrize("columns", [["hour"], ["hour", "y"]])
+def test_a_preview_has_the_half_width_of_the_answer(tmp_path: Path, model: Any, columns: list[str]) -> None:
+    data = rows().with_columns(y=pl.col("hour"))
+    session = opened(tmp_path, data, emdp.Product(HOURS, emdp.Interval("y", -50, 50, on_invalid="clamp")))
+    delta = 1e-7 if model == "shuffle" else 0.0
+    query = emdp.user_mean(columns, epsilon=2.0, delta=delta, model=model, spread=1.0, records=40, name=columns)
+    planned = session.preview(query).frame["interval_95"][0]
+    frame = session.answer(query).frame
+    assert 0.5 * (frame["hour_high"][0] - frame["hour_low"][0]) == pytest.approx(planned, rel=0.05)
+
+
+def test_an_answer_says_so_where_people_differ_by_more_than_was_assumed(tmp_path: Path) -> None:
+    apart = pl.DataFrame({"user": np.arange(USERS), "hour": np.where(np.arange(USERS) % 3 == 0, 30.0, -30.0)})
+    session = opened(tmp_path, apart)
+    wrong = session.user_mean("hour", epsilon=4.0, spread=0.5)
+    assert wrong.diagnostics["near"] < 0.8
+    assert "of users are near the range that was found" in wrong.explain()
+    assert any("near the range" in caveat for caveat in wrong.caveats)
+    assert "between = 0 assumes" in wrong.explain()
+    right = session.user_mean("hour", epsilon=4.0, spread=0.5, between=30.0)
+    assert "near the range" not in right.explain()
+    assert "between = 0" not in right.explain()

@@ -117,7 +117,8 @@ class Answer(Description):
 
         Of :meth:`emdp.Session.user_mean`: ``ranges`` (what users were clipped to, one a coordinate) and, where the
         first round estimates it, ``near``, the share of users near that range, with its standard error ``near_error``:
-        well below 1 it says that users differ by more than was assumed.
+        well below 1 it says that users differ by more than was assumed. Of :meth:`emdp.Session.heavy_hitters`:
+        ``complete_above`` (the frequency from which every string was found), ``half_width`` and ``found``.
         """
         found = getattr(self.finisher, "diagnostics", None)
         told: dict[str, Any] = {} if found is None else found(self.released)
@@ -127,7 +128,13 @@ class Answer(Description):
     def caveats(self) -> tuple[str, ...]:
         """What a reader must know besides the guarantee."""
         switch = () if self.is_private else ("made under the test switch: NOT PRIVATE",)
-        return (*switch, *self.notes, self.slack_caveat())
+        return (*switch, *self._remarks, *self.notes, self.slack_caveat())
+
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        """What the released numbers say of the answer in words."""
+        remarks = getattr(self.finisher, "remarks", None)
+        return () if remarks is None else tuple(remarks(self.released))
 
     def interval(self, level: float = DEFAULT_LEVEL, *, coverage: str = "each") -> pl.DataFrame:
         """Return intervals that contain the exact values with probability ``level``, from the noise's exact law.
@@ -252,7 +259,7 @@ class Answer(Description):
 
     def explain(self) -> str:
         """Return the whole derivation as text, a line a fact, with the ledger entry that paid."""
-        lines = self.explain_lines()
+        lines = [*self.explain_lines(), *(f"found        {remark}" for remark in self._remarks)]
         if not self.is_private:
             lines.insert(0, "NOT PRIVATE  made under the test switch, with reproducible noise")
         if self.receipt is not None:

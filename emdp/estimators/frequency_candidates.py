@@ -190,6 +190,8 @@ def _oracle(
     if query.model == "shuffle":
         if query.epsilon is None:
             raise UsageError("it mixes one message a user, at user level, whose price is epsilon.")
+        if query.delta == 0:
+            raise UsageError("it mixes messages, which hides nothing without a delta.")
         oracle = kind(items, users, _message_strength(query.epsilon, users, query.delta))
         reached = shuffle_alpha(oracle.epsilon, 1, users, query.delta, 1.0)
         guarantee = UserDP(reached, query.delta, "shuffle")

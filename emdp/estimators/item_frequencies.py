@@ -152,6 +152,8 @@ def _no_answer(query: ItemFrequencies, refused: Mapping[str, EmdpError]) -> Emdp
             "the shuffle model mixes one message a user, at user level; pass epsilon= instead of alpha=, or "
             "method='itemwise' where all users have one declared number of records."
         )
+    if query.model == "shuffle" and query.delta == 0:
+        return UsageError("delta must be above 0 in the shuffle model, where mixing hides nothing without; pass 1e-9.")
     reasons = "; ".join(f"{method}: {_reason(error)}" for method, error in refused.items())
     return UsageError(f"method={query.method!r} has no answer in the {query.model} model ({reasons}); change one.")
 

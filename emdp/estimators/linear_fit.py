@@ -271,6 +271,11 @@ def _check_ranges(query: LinearFit, entries: Sequence[Analysis], outcome: Analys
     for expression, entry in zip((*query.features, query.target), (*entries, outcome), strict=True):
         if not entry.low < entry.high:
             raise UsageError(f"`{expression}` is constant, so that it explains nothing; leave it out.")
+        if not 2.0**-500 < entry.high - entry.low < 2.0**500:
+            raise UsageError(
+                f"`{expression}` has a range of {entry.high - entry.low:.3g}, which coefficients cannot be scaled to; "
+                "multiply it by a number."
+            )
     if query.loss == "logistic" and not (outcome.low >= 0.0 and outcome.high <= 1.0):
         raise UsageError(
             f"target must be 0 or 1 for the logistic loss, but `{query.target}` has the range [{outcome.low:.6g}, "

@@ -107,6 +107,20 @@ class FoundRows:
             columns.append(pl.Series(self.name + CERTAIN, certain))
         return pl.DataFrame(columns)
 
+    def diagnostics(self, released: Any) -> dict[str, Any]:
+        """Return from which frequency every string was found, and how far off all estimates are at most."""
+        return {"complete_above": self.threshold, "half_width": self.half_width, "found": len(released[0])}
+
+    def remarks(self, released: Any) -> tuple[str, ...]:
+        """Return why fewer strings are listed than were asked for."""
+        found = len(released[0])
+        if self.count is None or found >= self.count:
+            return ()
+        return (
+            f"{found} of {self.count} strings were found: those below a frequency of {self.threshold:.3g} need not be, "
+            "for so few users at this price",
+        )
+
     def exact(self, statistics: Any) -> pl.DataFrame:
         """Return the exact frequencies of all strings that may be found: of at least ``threshold - 2 w``."""
         found: pl.DataFrame = statistics[0]

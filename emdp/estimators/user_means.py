@@ -25,12 +25,12 @@ from emdp.expressions import analyse, evaluate, final_lipschitz
 from emdp.expressions.bounds import Analysis
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.fixed_point import fixed_point_error, fixed_point_exponent
-from emdp.expressions.nodes import Expression
 from emdp.expressions.reading import MeanBlock, Reading
 from emdp.expressions.shape import Shape
 from emdp.expressions.user_mean import UserMean
-from emdp.mechanisms.user_mean_plan import UserMeanMechanism, UserMeanSetting, user_mean_candidates
-from emdp.mechanisms.user_vector_plan import UserVectorMechanism, UserVectorSetting, user_vector_candidates
+from emdp.mechanisms.user_mean_plan import UserMeanMechanism, UserMeanRelease, UserMeanSetting, user_mean_candidates
+from emdp.mechanisms.user_vector_local import LocalUserVector
+from emdp.mechanisms.user_vector_plan import UserVectorRelease, UserVectorSetting, user_vector_candidates
 from emdp.privacy import GuaranteeEvent, UserDP
 from emdp.spaces import Space
 
@@ -39,8 +39,13 @@ __all__ = ["UserMeanMessages", "UserMeanRow", "candidates_of", "plan_user_mean"]
 Integers = npt.NDArray[np.int64]
 WEIGHING = "every user counts once, whatever the number of records"
 
-NEARLY = 1.01
-"""Expected errors that count as equal."""
+NEARLY = 1.1
+"""Expected errors that count as equal: a tenth is worth it to be told how many users are near the range."""
+
+ALIKE = "between = 0 assumes that all users have one mean, up to their records' spread; say how far people differ"
+
+FEW_NEAR = 0.9
+"""Share of users near the range below which an answer says that it clips many."""
 
 RESTS = "accuracy, not privacy, rests on {}: where they are wrong users are clipped, and intervals may miss"
 
@@ -59,7 +64,7 @@ class UserMeanMessages(WrappedRelease):
         Fixed-point exponent of each expression's mean.
     """
 
-    mechanism: UserMeanMechanism | UserVectorMechanism
+    mechanism: Candidate
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
 
@@ -139,6 +144,16 @@ class UserMeanRow:
             found |= {"near": near, "near_error": released.near_error}
         return found
 
+    def remarks(self, released: Any) -> tuple[str, ...]:
+        """Return what the first round says against the assumptions."""
+        near = getattr(released, "near", None)
+        if near is None or near + 2.0 * (released.near_error or 0.0) >= FEW_NEAR:
+            return ()
+        return (
+            f"about {near:.0%} of users are near the range that was found: the others are clipped, and the interval "
+            "does not hold for the mean of all; assume a larger spread or between",
+        )
+
 
 def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | None = None) -> MessagePlan:
     """Return the plan of a mean at user level: the rounds that are expected to be nearest, failures included.
@@ -182,10 +197,7 @@ def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | 
         reading=Reading("means", by_user=True, expressions=query.expressions),
         releaser=UserMeanMessages(best, neutral, tuple(fixed_point_exponent(entry) for entry in entries)),
         event=GuaranteeEvent(kind.at_level(best.epsilon, best.delta), f"user mean: {best.name}", best.slack_epsilon),
-        columns=tuple(
-            _column(query, name, expression, entry, space, best)
-            for name, expression, entry in zip(query.columns, query.expressions, entries, strict=True)
-        ),
+        columns=tuple(_column(query, place, entry, space, best) for place, entry in enumerate(entries)),
         choice=_choice(query, candidates, best),
         finisher=UserMeanRow(query.columns, query.limit, query.offset),
         weighing=WEIGHING,
@@ -219,7 +231,7 @@ def candidates_of(query: UserMean, *, space: Space, users: int, records: int | N
 
 
 def _best(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the first of those within 1 % of the least error, ways that miss the target failure left out if possible.
+    """Return the first of those near the least error, ways that miss the target failure left out if possible.
 
     A noisy histogram comes before the median, since it also tells how many users are near the range.
     """
@@ -245,9 +257,8 @@ def _of_method(query: UserMean, candidates: Sequence[Candidate]) -> list[Candida
     return found
 
 
-def _column(
-    query: UserMean, name: str, expression: Expression, entry: Analysis, space: Space, best: Candidate
-) -> PlannedColumn:
+def _column(query: UserMean, place: int, entry: Analysis, space: Space, best: Candidate) -> PlannedColumn:
+    name, expression = query.columns[place], query.expressions[place]
     deviation, expected = _each(query, best.deviation), _each(query, best.expected_error)
     try:
         constant = final_lipschitz(entry, space, text=str(expression))
@@ -262,11 +273,28 @@ def _column(
         high=entry.high,
         noise_scale=deviation,
         expected_error=expected,
-        interval_95=min(2.0 * deviation, entry.high - entry.low),
+        interval_95=_half_width(best, place, fixed_point_exponent(entry)),
         share=1.0 / len(query.expressions),
         note=note if best.missed_range else "error is the root mean square",
         written=query.written,
     )
+
+
+def _half_width(best: Candidate, place: int, exponent: int) -> float:
+    """Return half the length that the answer's interval has, of an estimate in the middle of the longest range."""
+    released: UserMeanRelease | UserVectorRelease
+    if isinstance(best, UserMeanMechanism):
+        setting = best.setting
+        window = setting.middle_window if _has_range(best) else (setting.low, setting.high)
+        released = UserMeanRelease(best, Fraction(0.5 * window[0] + 0.5 * window[1]), window, exponent=exponent)
+        low, high = released.interval(0.95)
+    else:
+        windows = best.frame.windows
+        middles = tuple(0.5 * low + 0.5 * high for low, high in windows)
+        counts = best.planned_counts if isinstance(best, LocalUserVector) else ()
+        released = UserVectorRelease(middles, windows, best, counts)
+        low, high = released.interval(place, 0.95)
+    return 0.5 * (high - low)
 
 
 def _each(query: UserMean, error: float) -> float:
@@ -288,5 +316,6 @@ def _choice(query: UserMean, candidates: Sequence[Candidate], best: Candidate) -
 def _notes(query: UserMean) -> tuple[str, ...]:
     # Not of ranges alone: intervals of users who are dealt out rest on it too.
     if query.spread is not None:
-        return (RESTS.format("spread, between and records"),)
+        alike = () if any(query.between) else (ALIKE,)
+        return (RESTS.format("spread, between and records"), *alike)
     return () if query.radius is None else (RESTS.format("radius, between and records"),)

@@ -4,6 +4,7 @@ SQLite, and what talks to PostgreSQL, is loaded only when a ledger is opened.
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from emdp.ledger.base import Ledger
 from emdp.ledger.stored import Snapshot, StoredLedger, first_link
 
 __all__ = ["copy_ledger", "ledger_exists", "local_path", "need_psycopg", "open_ledger", "read_ledger"]
+
+_SERVER = re.compile(r"^postgres(ql)?:(?!//)|(^|\s)(host|hostaddr|dbname|user|password|service)\s*=", re.IGNORECASE)
+"""What libpq reads as a connection besides an address: a file of that name would be everybody's own full budget."""
 
 
 def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool = False) -> Ledger:
@@ -197,6 +201,11 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
         raise UsageError(f"ledger must be a path, not {type(path).__name__}; pass a string or a Path.")
+    if _SERVER.search(text):
+        # It may hold a password.
+        raise UsageError(
+            "ledger is written as a server's connection, which is no path; write postgresql://user@host/database."
+        )
     if "://" in text:
         # An address may hold a password.
         raise LedgerError(

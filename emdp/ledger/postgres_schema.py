@@ -116,9 +116,14 @@ BEGIN
 END
 """
 
+DEEPEST = 64
+"""How deeply the JSON of an entry may be nested, and 400 digits in a row are too many: beyond either Python could not
+read what PostgreSQL takes, and nobody the ledger."""
+
 _CHECK_EVENT = f"""
 DECLARE
     last {SCHEMA}.head;
+    brackets text;
 BEGIN
     SELECT * INTO last FROM {SCHEMA}.head FOR UPDATE;
     IF NEW.kind NOT IN ({", ".join(f"'{kind}'" for kind in KINDS)})
@@ -139,6 +144,16 @@ BEGIN
             NEW.sequence, NEW.time, NEW.kind, NEW."table", NEW.payload, NEW.previous_hash)
     THEN
         RAISE EXCEPTION 'the entry does not follow the last one' USING ERRCODE = '{BROKEN_LINK}';
+    END IF;
+    -- A backslash is written chr(92): a setting of the caller's could give it another meaning.
+    brackets := regexp_replace(NEW.payload,
+        '"([^"' || chr(92) || chr(92) || ']|' || chr(92) || chr(92) || '.)*"', '', 'g');
+    brackets := regexp_replace(brackets, '[^][{{}}]', '', 'g');
+    FOR level IN 1..{DEEPEST} LOOP
+        brackets := regexp_replace(brackets, '[[][]]|[{{][}}]', '', 'g');
+    END LOOP;
+    IF brackets <> '' OR NEW.payload ~ '([0-9]{{200}}){{2}}' THEN
+        RAISE EXCEPTION 'the entry is nested too deeply, or holds too long a number' USING ERRCODE = '{BROKEN_LINK}';
     END IF;
     RETURN NEW;
 END
@@ -170,7 +185,7 @@ BEGIN
 END
 """
 
-# A quote within a JSON string is escaped: the member that is looked for stands nowhere in a string.
+# Of a member that stands there twice the last counts, here as in Python.
 _APPEND = f"""
 DECLARE
     digest text := encode(sha256(convert_to($8, 'UTF8')), 'hex');
@@ -178,7 +193,7 @@ BEGIN
     INSERT INTO {SCHEMA}.event VALUES ($1, $2, $3, $4, $5, $6, $7);
     UPDATE {SCHEMA}.head SET sequence = $1, hash = $7;
     IF $8 IS NOT NULL THEN
-        IF $3 <> 'answer' OR position('"content":"' || digest || '"' IN $5) = 0 THEN
+        IF $3 <> 'answer' OR ($5::json ->> 'content') IS DISTINCT FROM digest THEN
             RAISE EXCEPTION 'a text is kept with an answer that names it' USING ERRCODE = '{BROKEN_LINK}';
         END IF;
         INSERT INTO {SCHEMA}.content VALUES (digest, $8) ON CONFLICT DO NOTHING;

@@ -122,6 +122,9 @@ def _affordable(descent: MessageDescent) -> MessageDescent:
 
 def _dealt(setting: DescentSetting, rounds: int) -> MessageDescent | None:
     users = setting.users // rounds
+    if setting.model == "shuffle" and users < 2:
+        # Nobody's message is mixed with another's.
+        return None
     return _one_shot(setting, rounds, users, _strength(setting, users, 1), is_dealt=True)
 
 

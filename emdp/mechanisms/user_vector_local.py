@@ -194,6 +194,12 @@ class LocalUserVector(UserVectorMechanism):
         target = self.setting.failure - self.setting.gamma
         return least_users(lambda users: min(1.0, math.fsum(self._wrong(users))), target)
 
+    @property
+    def planned_counts(self) -> tuple[int, ...]:
+        """How many users are to report each coordinate in round two, at least: for predictions."""
+        senders = self.second if self.rounds == "two groups" else self.setting.users
+        return (senders // self.frame.width if self.is_sampled else senders,) * self.frame.width
+
     def wrong_bins(self, *, tolerant: bool = False) -> tuple[float, ...]:
         """Return for each coordinate the probability at most of a wrong bin; tolerant of 1 % outliers, if wanted."""
         return self._wrong(self.setting.tolerated(self.first) if tolerant else self.first)

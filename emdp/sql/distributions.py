@@ -10,7 +10,8 @@ from emdp.expressions.aggregation import LabelAxis
 from emdp.expressions.nodes import Expression
 from emdp.expressions.people import group_labels
 from emdp.expressions.select import Grid
-from emdp.spaces import Space
+from emdp.spaces import Grid as CellGrid
+from emdp.spaces import Space, count_items
 from emdp.sql.aggregates import expression_of
 from emdp.sql.checking import checked
 from emdp.sql.columns import ItemColumn, LookupColumn, Resolved, UserColumn
@@ -94,9 +95,14 @@ def _values(context: Context, node: exp.Expr, column: ItemColumn) -> LabelAxis:
         raise context.refusal(
             node,
             str(error).rstrip(".").split(";")[0].replace("groups", "rows"),
-            remedy=few_values_remedy(column.part),
+            remedy="write FREQUENCY(*)" if _is_whole(context) else few_values_remedy(column.part),
             code="groups",
         ) from None
+
+
+def _is_whole(context: Context) -> bool:
+    """Say whether the space is one finite part, so that its column and all items are the same."""
+    return len(context.names.space.parts) == 1 and count_items(context.names.space) is not None
 
 
 def _no_values(scalars: Scalars, node: exp.Expr, column: Resolved | None) -> SqlError:
@@ -110,7 +116,8 @@ def _no_values(scalars: Scalars, node: exp.Expr, column: Resolved | None) -> Sql
     elif isinstance(column, UserColumn):
         remedy = f"GROUP BY {text} instead"
     elif isinstance(column, ItemColumn):
-        remedy = f"write FREQUENCY({grid_form(column.part)})"
+        is_cells = isinstance(column.part, CellGrid)
+        remedy = f"write FREQUENCY({'*' if is_cells and _is_whole(context) else grid_form(column.part)})"
     else:
         scalars.number(node)
         remedy = f"write QUANTILE({text}, 0.5, 0.9), or FREQUENCY of a column or a GRID"

@@ -119,6 +119,8 @@ def test_a_fit_that_noise_drowns_is_said_to_be_one() -> None:
         (linear_fit_query("x", emdp.clamp(emdp.col("y"), 3, 3.0), epsilon=1.0), "low|constant"),
         (linear_fit_query("x", "y", epsilon=1.0, loss="logistic"), "pass such as emdp.category_is"),
         (linear_fit_query("nothing", "y", epsilon=1.0), "nothing"),
+        (linear_fit_query([emdp.col("x") * 5e-324], "y", epsilon=1.0), "multiply it by a number|constant"),
+        (linear_fit_query([emdp.col("x") * 1e-310], "y", epsilon=1.0), "multiply it by a number"),
         (linear_fit_query("x", "y", epsilon=1.0, model="local", rounds=101), "rounds must be at most the 100 users"),
     ],
 )

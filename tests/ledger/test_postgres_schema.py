@@ -133,6 +133,9 @@ def broken_links(ledger):
     yield "no table", follow(ledger, table="")
     yield "no object", follow(ledger, payload="[]")
     yield "no JSON", follow(ledger, payload="{")
+    yield "long number", follow(ledger, payload='{"a":' + "7" * 5000 + "}")
+    yield "deep", follow(ledger, payload='{"a":' + "[" * 3000 + "]" * 3000 + "}")
+    yield "deep in turns", follow(ledger, payload='{"a":' + '[{},{"b":' * 40 + "1" + "}]" * 40 + "}")
     yield "not ASCII", follow(ledger, payload='{"a":"b"}')._replace(payload='{"a":"ä"}')
     yield "time", follow(ledger, time="yesterday")
     yield "time quoted", follow(ledger, time=f'{TIME}","')
@@ -148,7 +151,9 @@ def test_a_link_that_does_not_follow_is_refused_whoever_comes(server, ledger):
             with pytest.raises(psycopg.Error):
                 append(server, role, link)
     assert open_ledger(server.address()).head() == ledger.head()
-    append(server, "analyst", follow(ledger))
+    # As nested and with as many digits and brackets as any entry of emdp has: taken.
+    fits = canonical_json({"a": [[[["[" * 900, {}]]] * 3], "b": 10**300, "c": '"' * 9 + "{["})
+    append(server, "analyst", follow(ledger, payload=fits))
     assert ledger.verify()[0] == 6
 
 
@@ -174,6 +179,8 @@ def test_a_text_is_kept_with_an_answer_that_names_it(server, ledger):
         ("answer", payload, "yours"),
         ("answer", "{}", "mine"),
         ("answer", canonical_json({"query": payload}), "mine"),
+        ("answer", canonical_json({"of": {"content": content_digest("mine")}}), "mine"),
+        ("answer", f'{{"content":"{content_digest("mine")}","content":"b"}}', "mine"),
     ):
         with pytest.raises(psycopg.Error) as caught:
             append(server, "analyst", follow(ledger, kind, payload=own), text)

@@ -84,3 +84,10 @@ def test_what_cannot_be_planned_is_refused() -> None:
         descent_candidates(CENTRAL, rounds=0)
     with pytest.raises(RefusedError, match="too small for messages"):
         descent_candidates(replace(local, epsilon=1e-9))
+
+
+def test_a_round_of_one_user_is_mixed_with_nobody() -> None:
+    setting = DescentSetting(3, 2, "squared", 1.0, 1.0, 4.0, 1e-6, "shuffle")
+    found = descent_candidates(setting, rounds=2)
+    assert found
+    assert not any("dealt" in one.name for one in found)
