@@ -21,6 +21,7 @@ from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, conv
 from emdp.privacy.conversions import paying
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.reservations import held_from
+from emdp.spending import COPY, field_of
 
 __all__ = ["Accounts", "Limit", "Tags", "make_budgets", "space_digest"]
 
@@ -125,13 +126,20 @@ class Accounts:
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
         account = account.replay(
-            event_from_json(entry.payload["event"])
+            event_from_json(field_of(entry, "event"))
             for entry in entries
-            if entry.sequence > last and entry.kind == "charge" and entry.payload["budget"] == kind
+            if entry.sequence > last and entry.kind == "charge" and self._payer_of(entry) == kind
         )
         if entries:
             self._known[kind] = (max(last, entries[-1].sequence), account)
         return account
+
+    def _payer_of(self, entry: Entry) -> str:
+        """Return the kind of the budget that a charge names; one that is none of the table's must not go uncounted."""
+        named = field_of(entry, "budget")
+        if named not in [budget.guarantee.kind_name for budget in self.budgets]:
+            raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
+        return str(named)
 
     def available(
         self, budget: Budget, entries: Sequence[Entry] | None = None, *, reserve: str | None = None
@@ -237,12 +245,12 @@ class Accounts:
         """Return the table's charges, one row an event; see ``HISTORY``."""
         rows = []
         for entry in self.ledger.entries(self.name, "charge"):
-            event = event_from_json(entry.payload["event"])
+            event = event_from_json(field_of(entry, "event"))
             rows.append(
                 {
                     "sequence": entry.sequence,
                     "time": entry.time,
-                    "query": entry.payload["query"],
+                    "query": field_of(entry, "query"),
                     "mechanism": type(event).__name__.removesuffix("Event"),
                     "alpha": event.guarantee.level,
                     "delta": event.guarantee.delta,

@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "pictures": {"errors", "checks", "expressions"},
     "answers": {"errors", "checks", "frames", "expressions", "pictures", *MATHEMATICS},
     "ledger": {"errors", "checks", "noise", "privacy"},
-    "accounts": {"errors", "checks", "privacy", "ledger", "reservations"},
+    "accounts": {"errors", "checks", "privacy", "ledger", "reservations", "spending"},
     "statements": {"errors", "privacy", "expressions", "estimators", "sql"},
     "presentation": {"errors", "statistic", "expressions", "estimators", "statements", "tables", "answers"},
     "spending": {"errors", "checks", "privacy", "ledger"},

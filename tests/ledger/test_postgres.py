@@ -189,17 +189,19 @@ def test_a_commit_whose_answer_was_lost_is_found_and_returned(server, ledger, mo
 
 def test_a_commit_that_is_still_running_is_waited_for(server, ledger, monkeypatch):
     """The client lost the connection, the server has not noticed, and commits later than somebody looks."""
-    late = []
+    late, timers = [], []
 
     def lost(connection):
         monkeypatch.undo()
         connection.close, close = lambda: None, connection.close
-        timer = threading.Timer(0.3, lambda: late.append((commit(connection), close())))
-        timer.start()
+        timers.append(threading.Timer(0.3, lambda: late.append((commit(connection), close()))))
+        timers[0].start()
         return psycopg.OperationalError("the network is gone")
 
     monkeypatch.setattr(postgres_module, "_commit", lost)
     assert ledger.append("charge", "visits", {}).sequence == 2
+    # The server is done, which is what was waited for; the thread that told it may be a moment behind.
+    timers[0].join()
     assert late == [(None, None)]
     assert ledger.verify()[0] == 2
 
