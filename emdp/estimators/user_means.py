@@ -28,6 +28,7 @@ from emdp.expressions.fixed_point import fixed_point_error, fixed_point_exponent
 from emdp.expressions.reading import MeanBlock, Reading
 from emdp.expressions.shape import Shape
 from emdp.expressions.user_mean import UserMean
+from emdp.mechanisms.user_mean_choice import best_of
 from emdp.mechanisms.user_mean_plan import UserMeanMechanism, UserMeanRelease, UserMeanSetting, user_mean_candidates
 from emdp.mechanisms.user_vector_local import LocalUserVector
 from emdp.mechanisms.user_vector_plan import UserVectorRelease, UserVectorSetting, user_vector_candidates
@@ -38,9 +39,6 @@ __all__ = ["UserMeanMessages", "UserMeanRow", "candidates_of", "plan_user_mean"]
 
 Integers = npt.NDArray[np.int64]
 WEIGHING = "every user counts once, whatever the number of records"
-
-NEARLY = 1.1
-"""Expected errors that count as equal: a tenth is worth it to be told how many users are near the range."""
 
 ALIKE = "between = 0 assumes that all users have one mean, up to their records' spread; say how far people differ"
 
@@ -190,7 +188,7 @@ def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | 
     entries = [analyse(expression, space) for expression in query.expressions]
     check_names([f"{name}{end}" for name in query.columns for end in ("", "_low", "_high")])
     candidates = candidates_of(query, space=space, users=users, records=records)
-    best = _best(_of_method(query, candidates))
+    best = best_of(_of_method(query, candidates))
     kind = UserDP(0.0, model=query.model)
     neutral = tuple(float(evaluate(one, space, space.neutral_item)[0]) for one in query.expressions)
     return MessagePlan(
@@ -228,16 +226,6 @@ def candidates_of(query: UserMean, *, space: Space, users: int, records: int | N
             query.between if len(query.between) > 1 else query.between[0], assumed, query.failure, error,
         )
     )  # fmt: skip
-
-
-def _best(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the first of those near the least error, ways that miss the target failure left out if possible.
-
-    A noisy histogram comes before the median, since it also tells how many users are near the range.
-    """
-    sure = [one for one in candidates if one.missed_range <= one.setting.failure] or list(candidates)
-    least = min(one.expected_error for one in sure)
-    return next(one for one in sure if one.expected_error <= NEARLY * least)
 
 
 def _has_range(candidate: Candidate) -> bool:

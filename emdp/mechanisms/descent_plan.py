@@ -18,7 +18,7 @@ from emdp.mechanisms.descent_central import CentralDescent
 from emdp.mechanisms.descent_messages import MessageDescent
 from emdp.mechanisms.gaussian import least_gaussian_delta
 from emdp.mechanisms.oracle_strength import LARGEST_EPSILON, SMALLEST_EPSILON
-from emdp.mechanisms.user_vector_base import preference
+from emdp.mechanisms.user_mean_choice import preference
 from emdp.mechanisms.user_vector_plan import UserVectorSetting, user_vector_candidates
 from emdp.mechanisms.user_vector_setting import frames_of
 from emdp.mechanisms.vector_best import best_vector

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from emdp.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.errors import InternalError, UsageError
 from emdp.mechanisms.range_bins import RangeBins, concentration_radius
+from emdp.mechanisms.user_mean_choice import preference
 
 __all__ = [
     "AT_ONCE",
@@ -24,7 +25,6 @@ __all__ = [
     "all_means",
     "best_part",
     "is_worth_a_range",
-    "preference",
 ]
 
 Integers = npt.NDArray[np.int64]
@@ -347,11 +347,6 @@ def is_worth_a_range(setting: UserMeanSetting) -> bool:
     (False, True)
     """
     return setting.radius is not None and setting.bins.count >= 3
-
-
-def preference(mechanism: UserMeanMechanism) -> tuple[bool, float]:
-    """Return what candidates are compared by: whether the target failure is missed, then the expected error."""
-    return mechanism.missed_range > mechanism.setting.failure, mechanism.expected_error
 
 
 def best_part(make: Callable[[float], UserMeanMechanism]) -> float:

@@ -2,15 +2,13 @@
 
 from functools import lru_cache
 
-from emdp.mechanisms.user_mean_base import UserMeanMechanism, UserMeanRelease, UserMeanSetting, preference
+from emdp.mechanisms.user_mean_base import UserMeanMechanism, UserMeanRelease, UserMeanSetting
 from emdp.mechanisms.user_mean_central import central_candidates
+from emdp.mechanisms.user_mean_choice import best_of
 from emdp.mechanisms.user_mean_local import local_candidates
 from emdp.mechanisms.user_mean_shuffle import shuffle_candidates
 
 __all__ = ["UserMeanMechanism", "UserMeanRelease", "UserMeanSetting", "best_user_mean", "user_mean_candidates"]
-
-_NEARLY = 1.01
-# Expected errors that count as equal: then the way that is listed first is taken.
 
 
 @lru_cache(maxsize=64)
@@ -37,10 +35,9 @@ def user_mean_candidates(setting: UserMeanSetting) -> tuple[UserMeanMechanism, .
 
 
 def best_user_mean(setting: UserMeanSetting) -> UserMeanMechanism:
-    """Return the way with the least expected error among those that reach the target failure.
+    """Return the way of about the least expected error among those that reach the target failure; see :func:`best_of`.
 
-    One round is always among them. Of ways within 1 % of the least error the first that is listed is taken: one round
-    before two, a noisy histogram, which also tells how many users are near the range, before the median.
+    One round is always among them.
 
     Parameters
     ----------
@@ -52,6 +49,4 @@ def best_user_mean(setting: UserMeanSetting) -> UserMeanMechanism:
     >>> best_user_mean(UserMeanSetting(20_000, -10, 10, 1.0, model="local", spread=1.0, records=100)).name
     'range, then mean, every user in one round'
     """
-    ways = [way for way in user_mean_candidates(setting) if not preference(way)[0]]
-    least = min(way.expected_error for way in ways)
-    return next(way for way in ways if way.expected_error <= _NEARLY * least)
+    return best_of(user_mean_candidates(setting))

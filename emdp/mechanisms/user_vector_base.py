@@ -14,7 +14,7 @@ from emdp.errors import InternalError, UsageError
 from emdp.mechanisms.user_vector_setting import Frame, UserVectorSetting
 from emdp.privacy.rounding import as_decimal
 
-__all__ = ["UserVectorMechanism", "UserVectorRelease", "gathered", "preference"]
+__all__ = ["UserVectorMechanism", "UserVectorRelease", "gathered"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -194,8 +194,3 @@ def gathered(setting: UserVectorSetting, blocks: Iterator[Integers], neutral: Se
         raise InternalError("more users came from the engine than there are; please report it.")
     row = np.array([list(neutral)], dtype=np.int64)
     return np.concatenate([*rows, np.repeat(row, setting.users - present, axis=0)])
-
-
-def preference(mechanism: UserVectorMechanism) -> tuple[bool, float]:
-    """Return what candidates are compared by: whether the target failure is missed, then the expected error."""
-    return mechanism.missed_range > mechanism.setting.failure, mechanism.expected_error

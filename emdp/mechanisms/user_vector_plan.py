@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from emdp.errors import RefusedError
 from emdp.mechanisms.scalar_randomizer import LARGEST_SCALAR_EPSILON, SMALLEST_SCALAR_EPSILON
-from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease, preference
+from emdp.mechanisms.user_mean_choice import best_of, preference
+from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease
 from emdp.mechanisms.user_vector_central import CentralUserVector
 from emdp.mechanisms.user_vector_local import LocalUserVector
 from emdp.mechanisms.user_vector_setting import Frame, UserVectorSetting, ball_of, frames_of
@@ -53,7 +54,7 @@ def best_user_vector(setting: UserVectorSetting) -> UserVectorMechanism:
     >>> best.name, round(best.expected_error, 3), best.missed_range < 0.01
     ('range from some users, mean from the others; one coordinate a user', 0.167, True)
     """
-    return min(user_vector_candidates(setting), key=preference)
+    return best_of(user_vector_candidates(setting))
 
 
 def user_vector_candidates(setting: UserVectorSetting) -> tuple[UserVectorMechanism, ...]:

@@ -11,7 +11,8 @@ import pytest
 
 import emdp
 from emdp.errors import UsageError
-from emdp.mechanisms.user_vector_base import UserVectorMechanism, preference
+from emdp.mechanisms.user_mean_choice import preference
+from emdp.mechanisms.user_vector_base import UserVectorMechanism
 from emdp.mechanisms.user_vector_central import CentralUserVector
 from emdp.mechanisms.user_vector_local import LocalUserVector
 from emdp.mechanisms.user_vector_plan import best_user_vector, user_vector_candidates
