@@ -21,7 +21,7 @@ from emdp.errors import EmdpError, InternalError, UsageError
 from emdp.estimators.frequency_candidates import Candidate, candidates
 from emdp.estimators.frequency_geometry import Geometry, geometry_of_items
 from emdp.estimators.frequency_planning import expected_distance
-from emdp.estimators.messages import TRUST, MessagePlan
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan
 from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan
 from emdp.estimators.share_rows import ShareRows, check_adjustable, check_columns
@@ -43,8 +43,6 @@ TIED = 1.01
 
 NEAR = 1.002
 """How much more error before the projection counts as nearly the least: 0.4 % of the squared error."""
-
-WEIGHING = "every user counts once, whatever the number of records"
 
 ENDS = ("", "_low", "_high")
 """What is appended to a column's name for its value and the ends of its interval."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError, UsageError
-from emdp.estimators.messages import TRUST, MessagePlan, WrappedRelease
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
 from emdp.expressions import analyse, evaluate
 from emdp.expressions.bounds import Analysis
 from emdp.expressions.columns import PlannedColumn, Released
@@ -45,8 +45,6 @@ LOGISTIC_RADIUS = 4.0
 
 HOPELESS = 0.5
 """Part of the typical excess loss of weights of 0 above which a reader is warned."""
-
-WEIGHING = "every user counts once, whatever the number of records"
 
 NO_INTERVAL = (
     "the ends beside a coefficient are those of the public ball of weights: no narrower interval is certain, since how "

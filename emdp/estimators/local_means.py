@@ -18,7 +18,7 @@ import polars as pl
 
 from emdp.errors import InternalError
 from emdp.estimators.linear import LinearNeeds, LinearQuery, linear_needs, noise_for, plan_linear
-from emdp.estimators.messages import SIMULATED, MessagePlan, WrappedRelease
+from emdp.estimators.messages import SIMULATED, WEIGHING, MessagePlan, WrappedRelease
 from emdp.estimators.plan import Plan
 from emdp.expressions import evaluate
 from emdp.expressions.bounds import Analysis
@@ -40,8 +40,6 @@ AT_ONCE = 2**16
 
 LARGEST_EPSILON = 30.0
 """Beyond it a bit is as good as certain."""
-
-WEIGHING = "every user counts once, whatever the number of records"
 
 
 @dataclass(frozen=True, eq=False)

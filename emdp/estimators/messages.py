@@ -11,7 +11,9 @@ from emdp.expressions.reading import Reading
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
 
-__all__ = ["SIMULATED", "TRUST", "MessagePlan", "MessageRelease", "Releaser", "WrappedRelease"]
+__all__ = ["SIMULATED", "TRUST", "WEIGHING", "MessagePlan", "MessageRelease", "Releaser", "WrappedRelease"]
+
+WEIGHING = "every user counts once, whatever the number of records"
 
 SIMULATED = "messages are drawn by the table's owner as each user's device would draw them; nobody else need be trusted"
 

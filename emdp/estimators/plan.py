@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 
+from emdp.estimators.messages import WEIGHING
 from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.columns import Finisher, PlannedColumn, Released
 from emdp.expressions.comparison import ComparedMethod
@@ -70,7 +71,7 @@ class Plan:
         """How much a user and a record count, in words."""
         cap = self.aggregation.cap
         if cap is None:
-            return "every user counts once, whatever the number of records"
+            return WEIGHING
         return f"every record counts, those of one user together as at most {cap}"
 
     @property

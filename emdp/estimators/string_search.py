@@ -17,19 +17,17 @@ import numpy as np
 import polars as pl
 
 from emdp.errors import InternalError, UsageError
-from emdp.estimators.messages import TRUST, MessagePlan, MessageRelease
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, MessageRelease
 from emdp.estimators.string_rows import FoundRows, StringShares
 from emdp.expressions.columns import PlannedColumn
 from emdp.expressions.heavy_hitters import EPSILONS, HeavyHitters
 from emdp.expressions.reading import Reading, TextBlock, TextColumn
-from emdp.mechanisms.heavy_hitters import HeavyHitterSearch, _sampling_error
+from emdp.mechanisms.heavy_hitters import HeavyHitterSearch, sampling_error
 from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.stable_histogram import StableHistogram, best_histogram
 from emdp.privacy import GuaranteeEvent, UserDP, shuffle_alpha, shuffle_alpha0
 
 __all__ = ["PrefixRelease", "StringCounts", "plan_heavy_hitters"]
-
-WEIGHING = "every user counts once, whatever the number of records"
 
 TEXT, COUNT = "value", "count"
 
@@ -85,7 +83,7 @@ class PrefixRelease(MessageRelease):
         if search.levels == 1:
             return oracle.interval(_level(failure), together=True)
         own = oracle.interval(_level(0.5 * failure), together=True)
-        return own + _sampling_error(search.level_users, 0.5 * failure)
+        return own + sampling_error(search.level_users, 0.5 * failure)
 
     def release(
         self, read: Iterator[TextBlock], *, users: int, keep_exact: bool

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError, NotLipschitzError, UsageError
-from emdp.estimators.messages import TRUST, MessagePlan, WrappedRelease
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
 from emdp.estimators.user_groups import check_names
 from emdp.estimators.user_mean_comparison import Candidate, compared_ways
 from emdp.expressions import analyse, evaluate, final_lipschitz
@@ -28,6 +29,7 @@ from emdp.expressions.fixed_point import fixed_point_error, fixed_point_exponent
 from emdp.expressions.reading import MeanBlock, Reading
 from emdp.expressions.shape import Shape
 from emdp.expressions.user_mean import UserMean
+from emdp.mechanisms.local_noise import exact_sums
 from emdp.mechanisms.user_mean_choice import best_of
 from emdp.mechanisms.user_mean_plan import UserMeanMechanism, UserMeanRelease, UserMeanSetting, user_mean_candidates
 from emdp.mechanisms.user_vector_local import LocalUserVector
@@ -38,7 +40,6 @@ from emdp.spaces import Space
 __all__ = ["UserMeanMessages", "UserMeanRow", "candidates_of", "plan_user_mean"]
 
 Integers = npt.NDArray[np.int64]
-WEIGHING = "every user counts once, whatever the number of records"
 
 ALIKE = "between = 0 assumes that all users have one mean, up to their records' spread; say how far people differ"
 
@@ -77,8 +78,7 @@ class UserMeanMessages(WrappedRelease):
                     raise InternalError("the engine's means have another unit than was planned; please report it.")
                 if keep_exact:
                     present[0] += len(block.means)
-                    for place, column in enumerate(block.means.T):
-                        sums[place] += sum(map(int, column.tolist()))
+                    sums[:] = map(add, sums, exact_sums(block.means))
                 yield block.means
 
         released: Any

@@ -48,7 +48,7 @@ from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.weights import Floats, Integers
 from emdp.noise.choices import draw_permutation
 
-__all__ = ["FoundStrings", "HeavyHitterSearch"]
+__all__ = ["FoundStrings", "HeavyHitterSearch", "sampling_error"]
 
 Strings = npt.NDArray[np.bytes_]
 
@@ -309,7 +309,7 @@ class HeavyHitterSearch:
         share = self.beta / (2 * self.levels)
         oracle = self.oracle(self.candidates_at(self.step), level_users, self.epsilon)
         own = oracle.interval(1.0 - share, together=True)
-        return own if self.levels == 1 else own + _sampling_error(level_users, share)
+        return own if self.levels == 1 else own + sampling_error(level_users, share)
 
 
 def _checked_words(words: npt.ArrayLike) -> Strings:
@@ -320,7 +320,7 @@ def _checked_words(words: npt.ArrayLike) -> Strings:
     return np.ascontiguousarray(given.astype(np.bytes_))
 
 
-def _sampling_error(users: int, failure: float) -> float:
+def sampling_error(users: int, failure: float) -> float:
     """Return ``b`` with ``(3 e^2/b) exp(-2 users b^2) <= failure``, rounded up; infinite above 1/2."""
 
     def is_enough(width: float) -> bool:

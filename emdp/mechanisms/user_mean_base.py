@@ -18,6 +18,7 @@ from emdp.mechanisms.user_mean_choice import preference
 
 __all__ = [
     "AT_ONCE",
+    "HIGHEST_LEVEL",
     "Model",
     "UserMeanMechanism",
     "UserMeanRelease",
@@ -29,6 +30,9 @@ __all__ = [
 
 Integers = npt.NDArray[np.int64]
 Model = Literal["central", "local", "shuffle"]
+
+HIGHEST_LEVEL = 1.0 - 2.0**-53
+"""Level of an interval whose tail is all but nothing: the next one is 1."""
 
 AT_ONCE = 2**16
 """Users without records whose means are handed on at once."""

@@ -39,6 +39,7 @@ from emdp.mechanisms.scalar_randomizer import (
 )
 from emdp.mechanisms.user_mean_base import (
     AT_ONCE,
+    HIGHEST_LEVEL,
     UserMeanMechanism,
     UserMeanRelease,
     UserMeanSetting,
@@ -56,8 +57,6 @@ ScalarMaker = Callable[[float, float, float], ScalarRandomizer]
 
 _LEAST_SPLIT = 1e-4
 # Epsilon below which no range is looked for: it would take 10^9 users.
-
-_HIGHEST_LEVEL = 1.0 - 2.0**-53
 
 
 @lru_cache(maxsize=4096)
@@ -123,7 +122,7 @@ class LocalUserMean(UserMeanMechanism):
         if self._sampling:
             noise = math.sqrt(scalar.variance() / self.senders)
             own *= noise / (noise + self._sampling)
-        low, high = scalar.interval(float(release.value), self.senders, min(1.0 - own, _HIGHEST_LEVEL))
+        low, high = scalar.interval(float(release.value), self.senders, min(1.0 - own, HIGHEST_LEVEL))
         width = self._sampling * math.sqrt(2.0 * math.log(2.0 / (tail - own))) if self._sampling else 0.0
         return low - width, high + width
 

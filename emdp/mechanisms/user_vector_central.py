@@ -41,6 +41,7 @@ from emdp.mechanisms.gaussian import GaussianMechanism
 from emdp.mechanisms.laplace import LaplaceMechanism
 from emdp.mechanisms.local_noise import exact_sums
 from emdp.mechanisms.range_stage import MedianRange, least_users
+from emdp.mechanisms.user_mean_base import HIGHEST_LEVEL
 from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease, gathered
 from emdp.mechanisms.user_vector_rotation import draw_rotation
 from emdp.privacy.composition import Total, tight
@@ -57,8 +58,6 @@ _STEPS = 12
 
 _SHRINKS = 64
 # Chernoff's bound is evaluated at so many points.
-
-_HIGHEST_LEVEL = 1.0 - 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +206,7 @@ class CentralUserVector(UserVectorMechanism):
         value = float(released.value[coordinate])
         low, high = self.frame.windows[coordinate]
         if not self.frame.is_turned:
-            half = self.noise.interval_half_width(min(1.0 - tail, _HIGHEST_LEVEL)) * (high - low) * (1.0 + 2.0**-30)
+            half = self.noise.interval_half_width(min(1.0 - tail, HIGHEST_LEVEL)) * (high - low) * (1.0 + 2.0**-30)
         else:
             # A grid step a coordinate, rounded; their combination is at most root D times that.
             half = (self._turned_half(tail) + self.noise.grid * math.sqrt(self.frame.width)) * (high - low)

@@ -52,6 +52,7 @@ from emdp.errors import UsageError
 from emdp.mechanisms.range_stage import HadamardRange, hadamard_failure, least_users
 from emdp.mechanisms.scalar_one_bit import OneBitScalar
 from emdp.mechanisms.scalar_randomizer import ScalarRandomizer, best_scalar
+from emdp.mechanisms.user_mean_base import HIGHEST_LEVEL
 from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease, gathered
 from emdp.mechanisms.user_vector_rotation import draw_rotation
 from emdp.noise.choices import draw_below, draw_permutation
@@ -63,8 +64,6 @@ __all__ = ["LocalUserVector", "Rounds"]
 Integers = npt.NDArray[np.int64]
 Rounds = Literal["one round", "two rounds", "two groups"]
 Maker = Callable[[float, float, float], ScalarRandomizer]
-
-_HIGHEST_LEVEL = 1.0 - 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,10 +260,10 @@ class LocalUserVector(UserVectorMechanism):
             return -math.inf, math.inf
         law = self._makers[coordinate](*released.ranges[coordinate], self._shares[1])
         if count == users:
-            return law.interval(value, count, min(1.0 - tail, _HIGHEST_LEVEL))
+            return law.interval(value, count, min(1.0 - tail, HIGHEST_LEVEL))
         part = 1.0 / count - (1.0 / users if self.setting.spread is not None else 0.0)
         half = self.frame.spreads[coordinate] * math.sqrt(2.0 * math.log(4.0 / tail) * part)
-        low, high = law.interval(value, count, min(1.0 - 0.5 * tail, _HIGHEST_LEVEL))
+        low, high = law.interval(value, count, min(1.0 - 0.5 * tail, HIGHEST_LEVEL))
         return low - half, high + half
 
     def _turned_half(self, tail: float) -> float:

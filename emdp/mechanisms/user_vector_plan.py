@@ -57,6 +57,7 @@ def best_user_vector(setting: UserVectorSetting) -> UserVectorMechanism:
     return best_of(user_vector_candidates(setting))
 
 
+@lru_cache(maxsize=64)
 def user_vector_candidates(setting: UserVectorSetting) -> tuple[UserVectorMechanism, ...]:
     """Return all ways that the setting allows, those without ranges first.
 

@@ -34,6 +34,7 @@ __all__ = [
     "ItemStatement",
     "bags_statement",
     "counts_statement",
+    "of_users",
     "points_statement",
     "user_means_statement",
 ]
@@ -114,7 +115,7 @@ def bags_statement(table: Table) -> ItemStatement:
     rows, lookups = _coded_rows(table, by_user=True)
     columns = {USER: sql.column(USER), CODE: sql.column(CODE), RECORDS: exp.Count(this=exp.Star())}
     bags = sql.select(columns, rows.subquery("coded")).group_by(sql.column(USER), sql.column(CODE), copy=False)
-    return _of_users(table, bags, lookups, (CODE, RECORDS), order=(CODE,))
+    return of_users(table, bags, lookups, (CODE, RECORDS), order=(CODE,))
 
 
 def points_statement(table: Table, *, by_user: bool) -> ItemStatement:
@@ -129,7 +130,7 @@ def points_statement(table: Table, *, by_user: bool) -> ItemStatement:
     rows = _with_joins(table, {USER: sql.column(USER), **columns} if by_user else columns, joins)
     if not by_user:
         return ItemStatement(rows, lookups)
-    return _of_users(table, rows, lookups, names, order=())
+    return of_users(table, rows, lookups, names, order=())
 
 
 def user_means_statement(table: Table, expressions: Sequence[Expression]) -> ItemStatement:
@@ -138,11 +139,11 @@ def user_means_statement(table: Table, expressions: Sequence[Expression]) -> Ite
     names = [f"mean_{index}" for index in range(len(expressions))]
     columns = {name: sql.cast(sql.column(name), "BIGINT") for name in names}
     rows = sql.select({USER: sql.column(USER), **columns}, means.query.subquery("per_user", copy=False))
-    made = _of_users(table, rows, means.lookups, names, order=())
+    made = of_users(table, rows, means.lookups, names, order=())
     return ItemStatement(made.query, made.lookups, means.exponents, means.neutral_values)
 
 
-def _of_users(
+def of_users(
     table: Table, rows: exp.Select, lookups: Mapping[str, pl.DataFrame], names: Sequence[str], *, order: Sequence[str]
 ) -> ItemStatement:
     """Return a statement for rows by user: the user's number or key first, in its order."""

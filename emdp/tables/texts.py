@@ -17,7 +17,7 @@ from emdp.tables import fragments as sql
 from emdp.tables.compile import USER
 from emdp.tables.duckdb import DIALECT, _connection, check_on_no_rows, hidden_errors
 from emdp.tables.fragments import Sql
-from emdp.tables.items import RECORDS, ItemStatement, _of_users
+from emdp.tables.items import RECORDS, ItemStatement, of_users
 from emdp.tables.table import Table
 
 __all__ = ["TEXT", "check_texts", "texts_statement"]
@@ -54,7 +54,7 @@ def texts_statement(table: Table, column: TextColumn) -> ItemStatement:
     columns = {USER: sql.column(USER), TEXT: sql.column(TEXT), RECORDS: exp.Count(this=exp.Star())}
     bags = sql.select(columns, rows.subquery("kept", copy=False))
     bags = bags.group_by(sql.column(USER), sql.column(TEXT), copy=False)
-    return _of_users(table, bags, {}, (TEXT, RECORDS), order=())
+    return of_users(table, bags, {}, (TEXT, RECORDS), order=())
 
 
 def check_texts(table: Table, column: TextColumn) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from emdp.errors import UsageError
 from emdp.mechanisms import heavy_hitters as module
-from emdp.mechanisms.heavy_hitters import HeavyHitterSearch, _sampling_error
+from emdp.mechanisms.heavy_hitters import HeavyHitterSearch, sampling_error
 from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.oracle_krr import KRROracle
@@ -79,12 +79,12 @@ def test_candidates_are_all_continuations() -> None:
 
 @pytest.mark.parametrize("level_users", [100, 10_000, 10**6])
 def test_sampling_error_solves_its_inequality(level_users: int) -> None:
-    width = _sampling_error(level_users, 0.01)
+    width = sampling_error(level_users, 0.01)
     lost = 3 * math.e**2 / width * math.exp(-2 * level_users * width**2)
     assert lost <= 0.01
     closer = width * 0.999
     assert 3 * math.e**2 / closer * math.exp(-2 * level_users * closer**2) > 0.01
-    assert _sampling_error(2, 0.01) == math.inf
+    assert sampling_error(2, 0.01) == math.inf
 
 
 def test_a_sample_of_users_stands_for_all_by_simulation() -> None:
@@ -95,7 +95,7 @@ def test_a_sample_of_users_stands_for_all_by_simulation() -> None:
     for _ in range(300):
         chosen = rng.permutation(20_000)[:5000]
         worst.append(np.abs(np.bincount(items[chosen], minlength=20_000) / 5000 - truth).max())
-    bound = _sampling_error(5000, 0.01)
+    bound = sampling_error(5000, 0.01)
     assert np.mean(np.array(worst) > bound) <= 0.01
     assert max(worst) > bound / 3
 
