@@ -5,74 +5,102 @@ a person's data moves, and the shorter the way, the better it is hidden. Start w
 :class:`Session`; ``emdp demo`` shows all of it on generated tables.
 """
 
-from emdp import privacy, randomizers, testing
-from emdp.answers import Answer, Preview
-from emdp.catalog import Catalog, load_catalog
-from emdp.errors import (
-    BudgetExceededError,
-    DataRuleError,
-    EmdpError,
-    InternalError,
-    InvalidItemError,
-    LedgerError,
-    NotLipschitzError,
-    RefusedError,
-    SolverError,
-    SqlError,
-    UsageError,
-)
-from emdp.expressions import (
-    Expression,
-    Frequencies,
-    HeavyHitters,
-    Itemwise,
-    Mean,
-    Quantiles,
-    UserMean,
-    VectorMean,
-    case,
-    category_is,
-    clamp,
-    col,
-    cos,
-    distance_to,
-    dot,
-    exp,
-    frequencies,
-    heavy_hitters,
-    itemwise,
-    log,
-    maximum,
-    mean,
-    minimum,
-    power,
-    quantiles,
-    ramp,
-    similarity,
-    sin,
-    sqrt,
-    tanh,
-    user_mean,
-    vector_mean,
-)
-from emdp.privacy import BoundedReduction, Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
-from emdp.session import Session, read
-from emdp.spaces import (
-    Categories,
-    Clusters,
-    Cycle,
-    Distances,
-    Embedding,
-    Geo,
-    Grid,
-    Interval,
-    Product,
-    Space,
-    Vector,
-    Words,
-)
-from emdp.tables import Table
-from emdp.transport import d_em, d_em_bounds, d_em_pairs, plan
+from typing import TYPE_CHECKING
+
+from emdp.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from emdp import privacy, randomizers, testing
+    from emdp.answers import Answer, Preview
+    from emdp.catalog import Catalog, load_catalog
+    from emdp.errors import (
+        BudgetExceededError,
+        DataRuleError,
+        EmdpError,
+        InternalError,
+        InvalidItemError,
+        LedgerError,
+        NotLipschitzError,
+        RefusedError,
+        SolverError,
+        SqlError,
+        UsageError,
+    )
+    from emdp.expressions import (
+        Expression,
+        Frequencies,
+        HeavyHitters,
+        Itemwise,
+        Mean,
+        Quantiles,
+        UserMean,
+        VectorMean,
+        case,
+        category_is,
+        clamp,
+        col,
+        cos,
+        distance_to,
+        dot,
+        exp,
+        frequencies,
+        heavy_hitters,
+        itemwise,
+        log,
+        maximum,
+        mean,
+        minimum,
+        power,
+        quantiles,
+        ramp,
+        similarity,
+        sin,
+        sqrt,
+        tanh,
+        user_mean,
+        vector_mean,
+    )
+    from emdp.privacy import BoundedReduction, Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
+    from emdp.session import Session, read
+    from emdp.spaces import (
+        Categories,
+        Clusters,
+        Cycle,
+        Distances,
+        Embedding,
+        Geo,
+        Grid,
+        Interval,
+        Product,
+        Space,
+        Vector,
+        Words,
+    )
+    from emdp.tables import Table
+    from emdp.transport import d_em, d_em_bounds, d_em_pairs, plan
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "emdp": "privacy randomizers testing",
+            "emdp.answers": "Answer Preview",
+            "emdp.catalog": "Catalog load_catalog",
+            "emdp.errors": (
+                "BudgetExceededError DataRuleError EmdpError InternalError InvalidItemError LedgerError "
+                "NotLipschitzError RefusedError SolverError SqlError UsageError"
+            ),
+            "emdp.expressions": (
+                "Expression Frequencies HeavyHitters Itemwise Mean Quantiles UserMean VectorMean case category_is "
+                "clamp col cos distance_to dot exp frequencies heavy_hitters itemwise log maximum mean minimum "
+                "power quantiles ramp similarity sin sqrt tanh user_mean vector_mean"
+            ),
+            "emdp.privacy": "BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP protect",
+            "emdp.session": "Session read",
+            "emdp.spaces": "Categories Clusters Cycle Distances Embedding Geo Grid Interval Product Space Vector Words",
+            "emdp.tables": "Table",
+            "emdp.transport": "d_em d_em_bounds d_em_pairs plan",
+        },
+    )
 
 __version__ = "0.1.0"
 

@@ -27,6 +27,7 @@ from emdp.spaces import Space, from_json
 from emdp.tables import Table, read_public
 from emdp.tables.public import MAIN_SCHEMA, is_same_source
 from emdp.tables.source import DEFAULT_WAIT, DUCKDB_SEPARATOR
+from emdp.tables.spark_source import SPARK, spark_table
 
 __all__ = ["Catalog", "load_catalog"]
 
@@ -153,16 +154,11 @@ class Catalog:
         private = [entry["source"] for entry in self.tables.values() if isinstance(entry.get("source"), str)]
         for name, entry in self.public_tables.items():
             self._check_entry("public", name, entry, PUBLIC_KEYS, needed=("source",))
+            wrong = partial(self._error, name, section="public")
             if "{" in entry["source"] or "}" in entry["source"]:
-                raise self._error(
-                    name, "has a brace in its path; periods are for private tables, so name one file", section="public"
-                )
+                raise wrong("has a brace in its path; periods are for private tables, so name one file")
             if any(self._is_part_of(path, entry["source"]) for path in private):
-                raise self._error(
-                    name,
-                    "has the source of a private table, or of a period of it; name a public file",
-                    section="public",
-                )
+                raise wrong("has the source of a private table, or of a period of it; name a public file")
             found[name] = read_public(name, self._path(entry["source"]))
         return found
 
@@ -192,10 +188,9 @@ class Catalog:
         Those with ``{period}`` are patterns. Of a DuckDB file it is the file, without its table.
         """
         entries = [*self.tables.values(), *self.public_tables.values()]
-        named = [entry.get(key) for entry in entries for key in ("source", "users")]
-        texts = [text.replace(PERIOD, "*").partition(DUCKDB_SEPARATOR)[0] for text in named if isinstance(text, str)]
-        own = [str(self.path), *([] if self.ledger is None else [self.ledger])]
-        return (*own, *map(self._path, texts))
+        named = [text for entry in entries for key in ("source", "users") if isinstance(text := entry.get(key), str)]
+        texts = [text.replace(PERIOD, "*").partition(DUCKDB_SEPARATOR)[0] for text in named if not spark_table(text)]
+        return (str(self.path), *([] if self.ledger is None else [self.ledger]), *map(self._path, texts))
 
     @property
     def ledger_path(self) -> str:
@@ -303,10 +298,14 @@ class Catalog:
             # Of all tables of the file it can only be the one that the other path names.
             named = other.partition(DUCKDB_SEPARATOR)[2]
             own, public = (text.lower().removeprefix(MAIN_SCHEMA) for text in (table, named))
+            if file == SPARK:
+                # Spark looks for a name without its database in the current one, which may be that of the other.
+                depth = min(own.count("."), public.count(".")) + 1
+                own, public = (".".join(text.split(".")[-depth:]) for text in (own, public))
             if re.fullmatch(re.escape(own).replace(re.escape(PERIOD), "[^.]+"), public) is None:
                 return False
             table = named
-        places = glob.glob(file.replace(PERIOD, "*"), recursive=True)
+        places = [file] if file == SPARK else glob.glob(file.replace(PERIOD, "*"), recursive=True)
         return any(is_same_source(f"{place}{separator}{table}", other) for place in places)
 
     def _change(self, name: str, change: Any) -> Change:
@@ -316,7 +315,7 @@ class Catalog:
         return Change(**change)
 
     def _path(self, text: str) -> str:
-        return text if "://" in text else os.path.join(self.path.parent, text)
+        return text if "://" in text or spark_table(text) else os.path.join(self.path.parent, text)
 
     def _error(self, name: str, problem: str, *, section: str = "tables") -> UsageError:
         return UsageError(f"[{section}.{name}] of {self.path} {problem}.")
@@ -335,8 +334,13 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
         data = tomllib.loads(place.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"catalog {str(place)!r} does not exist; pass the path of an emdp.toml.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"catalog {str(place)!r} cannot be read as TOML ({error}); correct it.") from None
+    except RecursionError:
+        raise UsageError(f"catalog {str(place)!r} nests lists too deep; write fewer brackets.") from None
+    except OSError as error:
+        raise UsageError(f"catalog {str(place)!r} cannot be read ({error.strerror}); pass an emdp.toml.") from None
+    except ValueError as error:
+        # Beside its own errors tomllib raises those of integers of thousands of digits; a path may hold a NUL.
+        raise UsageError(f"catalog {str(place)!r} cannot be read as TOML ({_reason(error)}); correct it.") from None
     unknown = set(data) - CATALOG_KEYS
     if unknown:
         raise UsageError(f"catalog {str(place)!r} has an unknown key {min(unknown)!r}; use {sorted(CATALOG_KEYS)}.")
@@ -360,6 +364,14 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
     if ledger is not None and "://" not in ledger:
         ledger = os.path.join(place.parent, ledger)
     return Catalog(place, ledger, tables, public)
+
+
+def _reason(error: ValueError) -> str:
+    """Return what is wrong with a text, in characters that a terminal shows as they are."""
+    text = "it holds a number of too many digits or is no path"
+    if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError):
+        text = str(error)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _find_blank(key: str, value: Any) -> tuple[str, str] | None:

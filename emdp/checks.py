@@ -18,6 +18,10 @@ __all__ = [
 ]
 
 
+LONGEST_SHOWN = 200
+"""Characters of a given value that a message repeats."""
+
+
 def check_finite(name: str, value: object) -> float:
     """Return ``value`` as a float, or raise if it is not a finite real number.
 
@@ -81,10 +85,10 @@ def check_count(name: str, value: object, *, minimum: int = 1) -> int:
     """
     number = value if isinstance(value, int) else check_finite(name, value)
     if isinstance(value, bool) or number != int(number):
-        raise UsageError(f"{name} must be a whole number, not {value!r}; pass an int.")
+        raise UsageError(f"{name} must be a whole number, not {_shown(value)}; pass an int.")
     number = int(number)
     if number < minimum:
-        raise UsageError(f"{name} must be at least {minimum}, got {number}; pass a larger whole number.")
+        raise UsageError(f"{name} must be at least {minimum}, got {_shown(number)}; pass a larger whole number.")
     return number
 
 
@@ -96,7 +100,7 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     """
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise UsageError(f"{name} must be one of {listed}, got {value!r}; pass one of them.")
+        raise UsageError(f"{name} must be one of {listed}, got {_shown(value)}; pass one of them.")
     return value
 
 
@@ -112,6 +116,16 @@ def check_period(period: object) -> str:
     """
     if not isinstance(period, str) or PERIOD.fullmatch(period) is None:
         raise UsageError(
-            f"period must be a name of letters, digits, '_', '-' and '.', as 2026-W47, got {period!r}; pass one."
+            f"period must be a name of letters, digits, '_', '-' and '.', as 2026-W47, got {_shown(period)}; pass one."
         )
     return period
+
+
+def _shown(value: object) -> str:
+    """Return a given value for a message: cut if long, its type's name if it has no text."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        # An integer of thousands of digits, or a list nested too deep.
+        return f"a very large {type(value).__name__}"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"

@@ -4,8 +4,10 @@ Every message is one sentence that names the argument, what was wrong and the re
 of a private table. ``exit_status`` is what the command line exits with (design.md, "Command line").
 """
 
+import errno
 import re
 from collections.abc import Iterable
+from typing import NoReturn
 
 __all__ = [
     "BudgetExceededError",
@@ -17,9 +19,12 @@ __all__ = [
     "NotLipschitzError",
     "RefusedError",
     "ReportError",
+    "ResourceError",
     "SolverError",
     "SqlError",
     "UsageError",
+    "raise_alone",
+    "resource_error",
 ]
 
 
@@ -137,10 +142,50 @@ class SolverError(EmdpError):
     """A numerical solve was not proven optimal, so its number is withheld."""
 
 
+class ResourceError(EmdpError):
+    """Memory or disk space ran out while something was computed or written."""
+
+    exit_status = 1
+
+
 class InternalError(EmdpError):
     """A state that emdp's own code should have made impossible: a bug in emdp, not in the call."""
 
     exit_status = 1
+
+
+def raise_alone(error: BaseException) -> NoReturn:
+    """Raise an error with nothing of the one that is being handled, whose text may quote records.
+
+    ``from None`` hides that one from a traceback, and yet keeps it as ``__context__``.
+    """
+    try:
+        raise error from None
+    finally:
+        error.__context__ = None
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where a disk is full, or as much of it as this user or file may have."""
+
+
+def resource_error(error: BaseException) -> ResourceError | None:
+    """Return what an error of Python or of the system means, where it is about memory or disk space; None elsewhere.
+
+    >>> str(resource_error(MemoryError())).partition(";")[0], resource_error(ValueError())
+    ('memory ran out', None)
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, MemoryError) or number == errno.ENOMEM:
+        return ResourceError(
+            "memory ran out; free some, or put the records in more and smaller files; what was charged stays charged."
+        )
+    if number in FULL:
+        return ResourceError(
+            "the disk is full; make room on it, or set TMPDIR to a folder on another one; what was charged stays "
+            "charged."
+        )
+    return None
 
 
 LONGEST_QUOTE = 120

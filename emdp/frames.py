@@ -14,6 +14,7 @@ import polars as pl
 from emdp.errors import UsageError
 
 __all__ = [
+    "BROKEN",
     "COMPONENTS",
     "DAY_MICROSECONDS",
     "EARLIEST",
@@ -45,6 +46,23 @@ LATEST = 2_932_897 * DAY_MICROSECONDS
 
 INFINITE = 2**63 - 1
 """The counts of this size are DuckDB's two infinities, which only nanoseconds could take for times."""
+
+BROKEN = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What Polars, Arrow and those who made a stream raise while it is read; the classes of Arrow's errors are among
+them."""
+
+NO_TABLE = "is no table; pass columns of one length, each of one type"
+"""What is said of a frame that could not be read to its end, whatever the reason, which might quote a value."""
 
 DAY_BY_UNIT = {"ms": 86_400_000, "us": DAY_MICROSECONDS, "ns": 86_400_000_000_000}
 
@@ -105,26 +123,16 @@ def to_polars(name: str, frame: object) -> pl.DataFrame:
     Raises
     ------
     UsageError
-        If it is neither.
+        If it is neither, breaks off, or has a column that the engines cannot take.
 
     >>> to_polars("P", {"x": [1.0, 2.0]}).shape
     (2, 1)
     """
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    try:
-        if isinstance(frame, Mapping):
-            return pl.DataFrame({str(key): values for key, values in frame.items()}, strict=False)
-        if hasattr(frame, "__arrow_c_stream__"):
-            return pl.DataFrame(frame)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
-        raise UsageError(f"{name} is no table; pass columns of one length, each of one type.") from None
-    raise UsageError(
-        f"{name} must be a frame with the Arrow C stream interface or a mapping of columns, "
-        f"not {type(frame).__name__}; pass a Polars, Arrow or pandas frame."
-    )
+    made, problem = _converted(frame)
+    if made is None:
+        # Raised here, where no error of another library is at hand whose text would quote values.
+        raise UsageError(f"{name} {problem}.")
+    return _plain_columns(name, made)
 
 
 def columns_of(name: str, frame: object, columns: Sequence[str]) -> dict[str, pl.Series]:
@@ -153,6 +161,98 @@ def columns_of(name: str, frame: object, columns: Sequence[str]) -> dict[str, pl
                 "rename the column or the space's."
             )
     return found
+
+
+def _converted(frame: object) -> tuple[pl.DataFrame | None, str]:
+    """Return a frame of Polars', or None and what is wrong with what was passed."""
+    try:
+        if isinstance(frame, pl.DataFrame):
+            return frame, ""
+        if isinstance(frame, pl.LazyFrame):
+            return frame.collect(), ""
+        if isinstance(frame, Mapping):
+            return pl.DataFrame({str(key): values for key, values in frame.items()}, strict=False), ""
+        if hasattr(frame, "__arrow_c_stream__"):
+            return _imported(frame)
+    except BROKEN:
+        return None, NO_TABLE
+    return None, (
+        "must be a frame with the Arrow C stream interface or a mapping of columns, "
+        f"not {type(frame).__name__}; pass a Polars, Arrow or pandas frame"
+    )
+
+
+def _imported(frame: Any) -> tuple[pl.DataFrame | None, str]:
+    # Polars knows pandas' frames by themselves, and leaves out their index.
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return pl.DataFrame(frame), ""
+    import pyarrow as pa
+
+    try:
+        rows = pa.RecordBatchReader.from_stream(frame)
+    except Exception:  # noqa: BLE001 - who made the stream chooses what it raises, as DuckDB errors of its own
+        return None, NO_TABLE
+    if len(set(rows.schema.names)) < len(rows.schema.names):
+        return None, "has two columns of one name; rename one of them"
+    for column in rows.schema:
+        if _is_foreign(column.type):
+            return None, (
+                f"has a column {column.name!r} of Arrow's type {_type_word(column.type)}, which no engine reads; "
+                "convert it to numbers, texts or times"
+            )
+    table = rows.read_all()
+    # Polars takes offsets and UTF-8 on trust.
+    table.validate(full=True)
+    return pl.DataFrame(table), ""
+
+
+def _is_foreign(kind: Any) -> bool:
+    """Say whether Polars panics at an Arrow type, rather than refuses it."""
+    from pyarrow import types
+
+    if types.is_union(kind) or types.is_interval(kind) or types.is_decimal256(kind):
+        return True
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    # A name that is no UTF-8 is an error of Arrow's here, and a panic of Polars' later.
+    inner = [own.type for own in fields if own.name is not None]
+    inner += [kind.value_type] if types.is_dictionary(kind) else []
+    return any(map(_is_foreign, inner))
+
+
+def _type_word(kind: Any) -> str:
+    return str(kind).partition("<")[0].partition("(")[0]
+
+
+def _plain_columns(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame whose columns Arrow and DuckDB can take too: half floats become floats."""
+    cast = []
+    for column, kind in frame.schema.items():
+        if "\0" in column:
+            raise UsageError(f"{name} has a column whose name holds a NUL character; rename it.")
+        plain = _plain_type(kind)
+        if plain is None:
+            raise UsageError(
+                f"{name} has a column {column!r} of integers of 128 bits, which no engine reads; convert it to Int64, "
+                "Decimal or text."
+            )
+        if plain != kind:
+            cast.append(frame.get_column(column).cast(plain))
+    return frame.with_columns(cast) if cast else frame
+
+
+def _plain_type(kind: Any) -> Any:
+    """Return a type of Polars with floats in place of half floats; None where it has integers of 128 bits."""
+    if kind in (pl.Int128, pl.UInt128):
+        return None
+    if kind == pl.Float16:
+        return pl.Float32
+    if isinstance(kind, pl.List | pl.Array):
+        inner = _plain_type(kind.inner)
+        return None if inner is None else pl.List(inner) if isinstance(kind, pl.List) else pl.Array(inner, kind.size)
+    if isinstance(kind, pl.Struct):
+        fields = {own.name: _plain_type(own.dtype) for own in kind.fields}
+        return None if None in fields.values() else pl.Struct(fields)
+    return kind
 
 
 def _component_of(name: str, series: pl.Series, component: Component) -> pl.Series:

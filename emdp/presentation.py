@@ -4,11 +4,13 @@ from fractions import Fraction
 from typing import Any
 
 from emdp.answers import PreviewedStatement
-from emdp.estimators import Plan
+from emdp.estimators import MessagePlan, Plan
 from emdp.expressions.cells import cell_values
 from emdp.statements import Planned
 from emdp.statistic import Statistic
 from emdp.tables import Table
+from emdp.tables.engine import explain_cost
+from emdp.tables.readings import explain_reading
 
 __all__ = ["constant_statistics", "previewed", "public_part"]
 
@@ -31,7 +33,7 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
         "users": table.n,
         "groups": tuple(plan.group_sizes(table.n)),
         "assumptions": (*ASSUMPTIONS, *plan.assumptions, f"a public user without records has {absent}"),
-        "notes": plan.notes,
+        "notes": (*plan.notes, *_work(plan, table)),
         "finisher": plan.finisher,
         "weighing": plan.weighing,
         "compared": plan.comparison,
@@ -48,6 +50,15 @@ def constant_statistics(plan: Plan, table: Table) -> tuple[Statistic, ...]:
     values = cell_values(plan.aggregation, table.space, table.space.neutral_item)[0].tolist()
     statistic = Statistic([Fraction(value) for value in values])
     return (statistic,) * len(plan.mechanisms)
+
+
+def _work(plan: Plan | MessagePlan, table: Table) -> tuple[str, ...]:
+    """Return what is public about the work of a plan where an engine says it, as one note."""
+    if isinstance(plan, MessagePlan):
+        facts = explain_reading(table, plan.reading)
+    else:
+        facts = () if plan.is_constant else explain_cost(table, plan.aggregation)
+    return ("work: " + ", ".join(f"{name} {text}" for name, text in facts),) if facts else ()
 
 
 def _neutral(table: Table) -> str:

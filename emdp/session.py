@@ -22,9 +22,9 @@ from emdp.presentation import constant_statistics, previewed, public_part
 from emdp.privacy import Guarantee
 from emdp.questions import Questions
 from emdp.statements import Planned, plan_request
-from emdp.tables import Table, aggregate, check_aggregation, check_engine, check_items, read
+from emdp.tables import Table, aggregate, check_aggregation, check_engine, read
 from emdp.tables.base import type_name
-from emdp.tables.readings import read_items
+from emdp.tables.readings import check_items, read_items, release_steps
 
 __all__ = ["Session", "read"]
 
@@ -390,8 +390,8 @@ class Releasing:
         return released, tuple(plan.summed(values) for values in opened) if is_seeded() else None
 
     def _messages(self, plan: MessagePlan) -> tuple[Any, Released | None]:
-        read = read_items(self._table, plan.reading).open()
-        return plan.releaser.release(read, users=self._table.n, keep_exact=is_seeded())
+        encoder, finish = release_steps(plan.releaser, keep_exact=is_seeded())
+        return finish(read_items(self._table, plan.reading, encoder).open(), users=self._table.n)
 
 
 def _check_text(text: object) -> str:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from emdp.answers.stored import StoredAnswer
 from emdp.catalog import load_catalog
-from emdp.cli.app import app
+from emdp.cli.app import make_app
 from emdp.errors import DataRuleError
 from emdp.ledger import read_ledger
 from emdp.reports.checking import check_report
@@ -210,6 +210,6 @@ def test_a_reports_tables_neither_replace_a_source_nor_join_it(
     (folder / "emdp.toml").write_text(CATALOG.replace("visits.parquet", source))
     (folder / "visits.toml").write_text(DEFINITION)
     monkeypatch.chdir(folder)
-    assert CliRunner().invoke(app, ["report", "visits.toml", "--out", out]).exit_code != 0
+    assert CliRunner().invoke(make_app(()), ["report", "visits.toml", "--out", out]).exit_code != 0
     assert place.read_bytes() == rows
     assert list(place.parent.glob("*.parquet")) == [place]

@@ -1,7 +1,21 @@
 """What leaves a session: answers and previews, each with the promise that holds for it."""
 
-from emdp.answers.answer import Answer, Receipt
-from emdp.answers.description import DEFAULT_LEVEL, Description
-from emdp.answers.preview import Preview, PreviewedStatement
+from typing import TYPE_CHECKING
+
+from emdp.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from emdp.answers.answer import Answer, Receipt
+    from emdp.answers.description import DEFAULT_LEVEL, Description
+    from emdp.answers.preview import Preview, PreviewedStatement
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "emdp.answers.answer": "Answer Receipt",
+            "emdp.answers.description": "DEFAULT_LEVEL Description",
+            "emdp.answers.preview": "Preview PreviewedStatement",
+        },
+    )
 
 __all__ = ["DEFAULT_LEVEL", "Answer", "Description", "Preview", "PreviewedStatement", "Receipt"]

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StoredAnswer"]
 
+POLARS_ERRORS = (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises at a stream that is damaged or of a later version."""
+
 
 @dataclass(frozen=True, eq=False)
 class StoredAnswer:
@@ -166,7 +169,7 @@ class StoredAnswer:
                 receipt=receipt,
                 time=time,
             )
-        except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        except (AttributeError, LookupError, OSError, RecursionError, TypeError, *POLARS_ERRORS) as error:
             raise StoredTextError(
                 "a stored answer cannot be read; it may be of a newer emdp, so install that, or ask with --fresh."
             ) from error

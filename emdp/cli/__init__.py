@@ -1,59 +1,85 @@
 """The command line ``emdp``: one command a file; the only part of the package that prints or exits."""
 
+import gc
 import io
 import os
-import signal
 import sys
+from contextlib import suppress
 
-from emdp.errors import EmdpError, UsageError
+from emdp.cli.stopping import Stop, stoppable
+from emdp.errors import EmdpError, UsageError, resource_error
 
 __all__ = ["main"]
 
+COLLECTED = 200_000
+"""Objects made between two searches for rings of dead ones: what a start loads stays, and is looked through less."""
+
 INTERRUPTED = 130
-"""Exit status after Ctrl-C: 128 and the signal's number, as shells have it."""
+"""What Typer exits with after Ctrl-C, and says nothing."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0, 2 refused, 3 budget spent, 4 data breaks a rule, 130 interrupted.
+    """Run the command line and exit: 0, 2 refused, 3 budget spent, 4 data breaks a rule, 1 no memory or disk space.
+
+    After Ctrl-C it is 130, after SIGTERM 143, where its terminal is gone 129: nothing temporary is left then, and no
+    file half written.
 
     Parameters
     ----------
     arguments : list of str, optional
         Words after ``emdp``; the process's own by default.
     """
+    stop = Stop()
     try:
-        from emdp.cli.app import app
+        with stoppable() as stop:
+            _run(sys.argv[1:] if arguments is None else arguments)
+    except (OSError, MemoryError) as error:
+        _end(_reason(error), 1)
+    except EmdpError as error:
+        _end(str(error), error.exit_status)
+    except (KeyboardInterrupt, SystemExit) as ending:
+        if isinstance(ending, SystemExit) and ending.code != INTERRUPTED:
+            raise
+        _end(f"{stop.word}; what was charged stays charged, and no file is left half written.", stop.status)
+
+
+def _run(words: list[str]) -> None:
+    threshold = gc.get_threshold()
+    gc.set_threshold(COLLECTED, *threshold[1:])
+    try:
+        from emdp.cli.app import make_app
 
         _prepare()
         try:
-            app(args=arguments)
+            make_app(words)(args=words)
         finally:
             # What cannot be written must show here, not when the process ends.
             sys.stdout.flush()
-    except OSError as error:
-        print(f"emdp: output cannot be written ({error.strerror}); what was charged stays charged.", file=sys.stderr)
-        # Nothing more can be written, so Python must not try again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
-    except EmdpError as error:
-        print(f"emdp: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_status) from None
-    except (KeyboardInterrupt, SystemExit) as ending:
-        # Typer turns Ctrl-C into this status and says nothing.
-        if isinstance(ending, SystemExit) and ending.code != INTERRUPTED:
-            raise
-        print("emdp: interrupted; what was charged stays charged, nothing else was changed.", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+    finally:
+        gc.set_threshold(*threshold)
 
 
 def _prepare() -> None:
-    """See to it that what is charged can be shown, and that Ctrl-C ends what waits for the keyboard."""
+    """See to it that what is charged can be shown."""
     if sys.stdout is None:
         raise UsageError("standard output is closed, so no answer could be shown; open it, or send it to a file.")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A name that the terminal's encoding lacks must not cost an answer.
             stream.reconfigure(errors="backslashreplace")
-    if hasattr(signal, "siginterrupt"):
-        # Polars' own handler restarts a read that Ctrl-C broke off, so that a prompt would go on waiting.
-        signal.siginterrupt(signal.SIGINT, True)
+
+
+def _reason(error: OSError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return str(resource_error(error))
+    # Nothing more can be written, so Python must not try again when it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    remedy = "" if resource_error(error) is None else " make room on the disk;"
+    return f"output cannot be written ({error.strerror});{remedy} what was charged stays charged."
+
+
+def _end(message: str, status: int) -> None:
+    # A terminal that is gone takes no message, and the status says it too.
+    with suppress(OSError, ValueError):
+        print(f"emdp: {message}", file=sys.stderr, flush=True)
+    raise SystemExit(status) from None

@@ -1,12 +1,99 @@
 """The command table of ``emdp``."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from emdp.cli import calibrate, demo, distance, experiment, generate, init, ledger, mean, report, sql
+__all__ = ["make_app"]
 
-__all__ = ["app"]
+COMMANDS = MappingProxyType(
+    {
+        "demo": "demo.run",
+        "init": "init.run",
+        "check": "sql.check",
+        "preview": "sql.preview",
+        "query": "sql.query",
+        "report": "report.run",
+        "mean": "mean.run",
+        "distance": "distance.run",
+        "calibrate": "calibrate.run",
+        "experiment": "experiment.run",
+        "audit": "audit.run",
+        "generate": "generate.app",
+        "ledger": "ledger.app",
+    }
+)
+"""In the order of the help, with the module and the name of what runs; an ``app`` has commands of its own."""
+
+GROUPS = MappingProxyType(
+    {
+        "generate": "Write a realistic synthetic table.",
+        "ledger": "Show what was spent, set budget aside, and verify the chain of events.",
+    }
+)
+"""What the help says of those."""
+
+
+def make_app(arguments: Sequence[str]) -> typer.Typer:
+    """Return the command line: with the one command that is asked for, since the others take time to load, or all.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Words after ``emdp``.
+    """
+    app = typer.Typer(
+        name="emdp",
+        cls=_Group,
+        help="Private analytics over tables in which every person has many records.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_options)
+    for name in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
+        module, _, runs = COMMANDS[name].partition(".")
+        found = getattr(import_module(f"emdp.cli.{module}"), runs)
+        if name in GROUPS:
+            app.add_typer(found, name=name, help=GROUPS[name])
+        else:
+            app.command(name, cls=_Command)(found)
+    return app
+
+
+class _AsGiven:
+    """What makes the value of a text or a flag: nothing."""
+
+    def coerce(self, value: Any, **_: object) -> Any:
+        return value
+
+
+class _Command(TyperCommand):
+    """A command that loads no pydantic, as Typer would, to look at texts and flags that need no look."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [_as_given(param) for param in super().get_params(ctx)]
+
+
+class _Group(TyperGroup):
+    """The command line itself, likewise."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [_as_given(param) for param in super().get_params(ctx)]
+
+
+def _as_given(param: Any) -> Any:
+    """Let a parameter that is one text or a flag have the value that was parsed; others are converted by Typer."""
+    kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
+    if kind in {str, bool} and param.nargs == 1 and not param.multiple:
+        # Versions of Typer that do not look here load no pydantic either.
+        param.get_runtime_param = _AsGiven
+    return param
 
 
 def _show_version(wanted: bool) -> None:
@@ -17,35 +104,10 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(
-    name="emdp",
-    help="Private analytics over tables in which every person has many records.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def options(
+def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Private analytics over tables in which every person has many records."""
     del version
-
-
-app.command("demo")(demo.run)
-app.command("init")(init.run)
-app.command("check")(sql.check)
-app.command("preview")(sql.preview)
-app.command("query")(sql.query)
-app.command("report")(report.run)
-app.command("mean")(mean.run)
-app.command("distance")(distance.run)
-app.command("calibrate")(calibrate.run)
-app.command("experiment")(experiment.run)
-app.add_typer(generate.app, name="generate", help="Write a realistic synthetic table.")
-app.add_typer(ledger.app, name="ledger", help="Show what was spent, set budget aside, and verify the chain of events.")

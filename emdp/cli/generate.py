@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from emdp.errors import UsageError
+from emdp.errors import UsageError, resource_error
 from emdp.resources import load_dataset_module
 
 __all__ = ["app"]
@@ -113,7 +113,7 @@ def _run(write: Callable[[Callable[[int], None]], Any], records: int, paths: lis
         with _progress(records) as progress:
             written = write(progress)
     except OSError as error:
-        raise UsageError(f"out cannot be written: {error}; choose another place.") from error
+        raise resource_error(error) or UsageError(f"out cannot be written: {error}; choose another place.") from error
     names = " and ".join(map(str, paths))
     size = f"{written.rows:,} rows, {written.users:,} users, {written.bytes:,} bytes"
     print(f"wrote {names}: {size}, {time.monotonic() - start:.1f} s")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.errors import UsageError
+from emdp.cli.output import write_file
+from emdp.errors import UsageError, resource_error
 
 if TYPE_CHECKING:
     from emdp.tables.source import Source
@@ -56,9 +57,11 @@ def run(
     _check_users(users)
     text = starter_catalog(_beside(source, place), opened, name=name, user=user, users=users)
     try:
-        place.write_text(text, encoding="utf-8")
+        write_file(place, text.encode("utf-8"))
     except OSError as error:
-        raise UsageError(f"--out {out!r} cannot be written ({error.strerror}); pass another path.") from None
+        raise resource_error(error) or UsageError(
+            f"--out {out!r} cannot be written ({error.strerror}); pass another path."
+        ) from None
     blanks = text.count(f'"{BLANK}')
     print(f"{out}: {blanks} blanks to fill in, then: emdp check -C {out} QUERY" if blanks else f"{out}: complete")
 

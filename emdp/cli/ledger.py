@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.cli import spending
+from emdp.cli.output import write_file
 from emdp.cli.spending import BudgetSpending, cost, printable
-from emdp.errors import LedgerError, UsageError
+from emdp.errors import LedgerError, UsageError, resource_error
 
 if TYPE_CHECKING:
     from emdp.ledger import Entry, Ledger
@@ -232,9 +233,11 @@ def _write_plots(found: Sequence[BudgetSpending], path: str, ledger: str) -> Non
         if own.suffix.lower() != ".svg" or os.path.realpath(own) == os.path.realpath(ledger):
             raise UsageError(f"--plot {path!r} must be a file of its own that ends in .svg; pass another name.")
         try:
-            own.write_text(picture.svg, encoding="utf-8")
+            write_file(own, picture.svg.encode("utf-8"))
         except OSError as error:
-            raise UsageError(f"--plot {str(own)!r} cannot be written ({error.strerror}); pass another file.") from None
+            raise resource_error(error) or UsageError(
+                f"--plot {str(own)!r} cannot be written ({error.strerror}); pass another file."
+            ) from None
 
 
 def _event_name(entry: "Entry") -> str:

@@ -1,5 +1,6 @@
 """Answers and previews on standard output, or in a file."""
 
+import io
 import json
 import math
 import os
@@ -11,9 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emdp.answers.description import on_one_line
 from emdp.errors import UsageError
-from emdp.privacy.filter import UNLIMITED
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +30,7 @@ __all__ = [
     "preview_text",
     "terminal_width",
     "write_answers",
+    "write_file",
     "write_pictures",
 ]
 
@@ -113,7 +113,9 @@ def write_answers(answers: "Sequence[Answer | StoredAnswer]", target: Target | N
         return
     for own, answer in zip(_files(target, len(answers)), answers, strict=True):
         if kind == "parquet":
-            answer.frame.write_parquet(own)
+            packed = io.BytesIO()
+            answer.frame.write_parquet(packed)
+            write_file(own, packed.getvalue())
             _say_written(own)
         else:
             _write_text(own, _as_csv(answer.frame))
@@ -125,6 +127,23 @@ def write_pictures(pictures: "Sequence[Picture]", path: str) -> None:
 
     for own, picture in zip(_files(("svg", path), len(pictures)), pictures, strict=True):
         _write_text(own, picture_file(picture))
+
+
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file, so that its name holds the old content or the new one; or a pipe or device that has the name.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    from emdp.reports.files import write_whole
+
+    place = Path(path)
+    if place.exists() and not place.is_file():
+        place.write_bytes(content)
+    else:
+        write_whole(Path(os.path.realpath(place)), content)
 
 
 def terminal_width() -> int | None:
@@ -179,6 +198,8 @@ def preview_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int
 
 
 def _aligned(frame: "pl.DataFrame", widest: int) -> list[str]:
+    from emdp.answers.description import on_one_line
+
     columns = []
     for series in frame.get_columns():
         cells = [on_one_line(series.name), *(_shown(value, widest) for value in series.to_list())]
@@ -190,6 +211,9 @@ def _aligned(frame: "pl.DataFrame", widest: int) -> list[str]:
 
 
 def _shown(value: Any, widest: int) -> str:
+    from emdp.answers.description import on_one_line
+    from emdp.privacy.filter import UNLIMITED
+
     if value is None:
         return "NULL"
     if isinstance(value, float):
@@ -260,7 +284,7 @@ def _write_text(path: str, text: str) -> None:
     if path == STANDARD_OUTPUT:
         sys.stdout.write(text)
     else:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text.encode("utf-8"))
         _say_written(path)
 
 

@@ -14,6 +14,7 @@ from emdp.cli.options import TableOption
 from emdp.cli.output import (
     check_target,
     choose_target,
+    is_kept,
     preview_text,
     terminal_width,
     write_answers,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from emdp.privacy import Guarantee
     from emdp.session import Session
 
-__all__ = ["check", "preview", "query"]
+__all__ = ["check", "preview", "promises_of", "query", "read_query", "table_of"]
 
 QueryArgument = Annotated[str, typer.Argument(metavar="Q", help="SQL, or a file with SQL; - reads standard input.")]
 CatalogPath = Annotated[str, typer.Option("-C", "--catalog", help="Catalog that has the table.")]
@@ -40,6 +41,9 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Ask anew, and pay, t
 
 SUFFIXES, BEGINNINGS = (".sql", ".txt"), ("select", "with", "--", "/*")
 """Endings by which an argument with spaces is taken for a file, and beginnings by which it is not."""
+
+TABLES = (".csv", ".tsv", ".gz", ".parquet", ".pq", ".duckdb", ".ledger")
+"""Endings of files of records, which a refusal must not quote as if they were SQL."""
 
 CHECKED = ("query", "expression", "lipschitz", "low", "high", "noise_scale", "expected_error", "interval_95", "share")
 """Columns that need no budget: what a check prints."""
@@ -60,10 +64,10 @@ def check(
     from emdp.presentation import previewed
     from emdp.statements import plan_request
 
-    text = _read_query(q)
-    loaded, name = _table_of(text, catalog, table)
+    text = read_query(q)
+    loaded, name = table_of(q, text, catalog, table)
     declared = loaded.table(name, period=period)
-    planned = plan_request(text, loaded.names(name, period=period), _promises(loaded, name))
+    planned = plan_request(text, loaded.names(name, period=period), promises_of(loaded, name))
     shown = Preview(tuple(previewed(one, declared) for one in planned))
     _show(shown, CHECKED, explain=explain)
 
@@ -76,14 +80,14 @@ def preview(
     explain: DetailOption = False,
 ) -> None:
     """Say what a query would cost, how far off it would be, and how many more the budget allows. Spends nothing."""
-    text = _read_query(q)
-    loaded, name = _table_of(text, catalog, table)
+    text = read_query(q)
+    loaded, name = table_of(q, text, catalog, table)
     with looking_ahead(loaded, name, period) as session:
         shown = session.preview(text)
     _show(shown, None, explain=explain)
 
 
-def _promises(catalog: "Catalog", name: str) -> "tuple[Guarantee, ...]":
+def promises_of(catalog: "Catalog", name: str) -> "tuple[Guarantee, ...]":
     """Return what a table's budgets allow; none where the catalog declares none yet, for a check needs none."""
     try:
         return catalog.budgets(name)
@@ -125,19 +129,21 @@ def query(
 
     Several statements with ; between them are one batch.
     """
+    from emdp.session import Session
     from emdp.statements import plan_request
     from emdp.store import Store
 
     target = choose_target(csv, json, parquet)
-    text = _read_query(q)
-    loaded, name = _table_of(text, catalog, table)
+    text = read_query(q)
+    loaded, name = table_of(q, text, catalog, table)
     # What is refused must not so much as make a ledger.
-    planned = plan_request(text, loaded.names(name, period=period), loaded.budgets(name))
+    read, public = loaded.table(name, period=period), loaded.public()
+    planned = plan_request(text, read.names(public), loaded.budgets(name))
     check_target(target, len(planned), loaded.paths())
     if plot is not None and not plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
     check_target(None if plot is None else ("svg", plot), len(planned), loaded.paths())
-    with loaded.session(name, period=period) as session:
+    with Session(read, budget=loaded.budget(name), ledger=loaded.ledger_path, public=public, period=period) as session:
         kept = Store(session).ask(planned, fresh=fresh)
         answers = [one.answer for one in kept]
         write_answers(answers, target)
@@ -191,7 +197,8 @@ def has_charges(ledger: str, table: str) -> bool:
         return bool(opened.entries(table, "charge"))
 
 
-def _read_query(q: str) -> str:
+def read_query(q: str) -> str:
+    """Return the SQL that an argument holds, or names a file of."""
     if q == "-":
         if sys.stdin is None:
             raise UsageError("Q is -, but standard input is closed; pass SQL or a file of it.")
@@ -199,6 +206,8 @@ def _read_query(q: str) -> str:
         return sys.stdin.read().removeprefix("\ufeff")
     if not _is_path(q):
         return q.removeprefix("\ufeff")
+    if q.lower().endswith(TABLES):
+        raise UsageError(f"Q names the file {q!r}, which is no file of SQL by its name; pass SQL or a .sql file.")
     try:
         return Path(q).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError) as error:
@@ -216,12 +225,14 @@ def _is_path(q: str) -> bool:
     return is_named or not any(map(str.isspace, q)) or os.path.lexists(q)
 
 
-def _table_of(text: str, path: str, table: str | None) -> "tuple[Catalog, str]":
+def table_of(q: str, text: str, path: str, table: str | None) -> "tuple[Catalog, str]":
     """Return the catalog and the name of the private table that the statements speak of."""
     from emdp.catalog import load_catalog
     from emdp.sql import tables_named
 
     loaded = load_catalog(path)
+    if _is_path(q) and not q.lower().endswith(SUFFIXES) and is_kept(q, loaded.paths()):
+        raise UsageError(f"Q names the file {q!r}, which belongs to what the catalog names; pass SQL or a .sql file.")
     if table is not None:
         return loaded, table
     named = {name.lower() for name in tables_named(text)}

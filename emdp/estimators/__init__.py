@@ -1,7 +1,21 @@
 """Query families: what to aggregate, how sensitive it is, and which mechanism answers it."""
 
-from emdp.estimators.dispatch import plan_query
-from emdp.estimators.messages import MessagePlan
-from emdp.estimators.plan import Plan
+from typing import TYPE_CHECKING
+
+from emdp.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from emdp.estimators.dispatch import plan_query
+    from emdp.estimators.messages import MessagePlan
+    from emdp.estimators.plan import Plan
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "emdp.estimators.dispatch": "plan_query",
+            "emdp.estimators.messages": "MessagePlan",
+            "emdp.estimators.plan": "Plan",
+        },
+    )
 
 __all__ = ["MessagePlan", "Plan", "plan_query"]

@@ -227,7 +227,10 @@ def _strongest(
         room = target - low[1]
         if room < -math.log(CLOSE):
             break
-        if high is None:
+        if math.isinf(room):
+            # So weak that it costs nothing: no line has been seen yet.
+            guess = 2.0 * low[0] if high is None else 0.5 * (low[0] + high[0])
+        elif high is None:
             guess = low[0] + room / SLOPE
         else:
             # Inside the bracket, not too near its ends: alpha may bend where another accountant takes over.

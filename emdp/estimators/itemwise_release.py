@@ -3,12 +3,16 @@
 On a finite space the outputs of all records of one item are one multinomial draw, so that the cost does not depend on
 the number of records (EMD 3, "Sampling it fast"). Unequal users are first brought to ``samples`` records each, drawn
 with replacement from their own (EMD 5). In the local model each user's multiset stays apart, under a number dealt out
-at random where users have no public list. Outputs leave sorted or counted: a multiset has no order.
+at random. Outputs leave sorted or counted: a multiset has no order.
+
+Sampled records, outputs of users and points are drawn block by block (:mod:`emdp.estimators.itemwise_encoders`),
+perhaps on other machines; what is left for one place is to add the users without records, and to merge.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,14 +20,13 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError
+from emdp.estimators.itemwise_encoders import AT_ONCE, HistogramEncoder, PointEncoder, SampleEncoder
 from emdp.estimators.messages import MessageRelease
 from emdp.expressions.columns import Released
-from emdp.expressions.reading import BagBlock, PointBlock
 from emdp.mechanisms.finite_randomizer import FiniteRandomizer
-from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.planar_laplace import PlanarLaplace
 from emdp.mechanisms.randomizer import Randomizer
-from emdp.noise.choices import draw_indices, draw_permutation, draw_sample_counts
+from emdp.noise.choices import draw_permutation
 from emdp.spaces import neutral_code
 
 __all__ = ["ItemwiseRelease"]
@@ -31,8 +34,9 @@ __all__ = ["ItemwiseRelease"]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-AT_ONCE = 2**21
-"""Items randomized at once, about."""
+Encoder = HistogramEncoder | PointEncoder | SampleEncoder
+
+OTHER_TOTAL = "the records are not as many as was declared and checked; please report it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,16 @@ class ItemwiseRelease(MessageRelease):
             ("records", f"{self.size} of every user, {drawn}; drawn exactly from integer weights"),
         )
 
+    def encoder(self, *, keep_exact: bool) -> Encoder | None:
+        """Return what draws of every block; None where the records of each item are counted, whoever's they are."""
+        if not isinstance(self.randomizer, FiniteRandomizer):
+            if not isinstance(self.randomizer, PlanarLaplace):
+                raise InternalError(f"{type(self.randomizer).__name__} draws no points; please report it.")
+            return PointEncoder(self.randomizer, self.size, self.is_sampled, self.is_local)
+        if self.is_local:
+            return HistogramEncoder(self.randomizer, self.size, self.is_sampled)
+        return SampleEncoder(self.size, keep_exact) if self.is_sampled else None
+
     def release(self, read: Any, *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
         """Draw the outputs: this spends.
 
@@ -86,113 +100,97 @@ class ItemwiseRelease(MessageRelease):
         exact : tuple or None
             The share of each item in the average user's records, for a pooled release on a finite space.
         """
-        if not isinstance(self.randomizer, FiniteRandomizer):
-            return (self._points(read, users),), () if keep_exact else None
-        if self.is_local:
-            return (self._local(self.randomizer, read, users),), () if keep_exact else None
-        counts, shares = self._pooled(self.randomizer, read, users, keep_exact=keep_exact)
-        outputs = tuple(map(Fraction, self.randomizer.release(counts).tolist()))
+        encoder = self.encoder(keep_exact=keep_exact)
+        if encoder is not None:
+            frames = chain.from_iterable(map(encoder.encode, read))
+            return self.merge(frames, users=users, keep_exact=keep_exact)
+        total = users * self.size
+        if int(read.sum()) != total:
+            raise InternalError(OTHER_TOTAL)
+        shares = tuple(Fraction(int(count), total) for count in read) if keep_exact else None
+        return self._pooled(read, shares)
+
+    def merge(self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Return what ``release`` does, from what the encoder made of all blocks, in any order.
+
+        Users without records are drawn for here, with the neutral item.
+        """
+        encoder = self.encoder(keep_exact=keep_exact)
+        if isinstance(encoder, PointEncoder):
+            return (self._points(encoder, frames, users),), () if keep_exact else None
+        if isinstance(encoder, HistogramEncoder):
+            return (self._histograms(encoder, frames, users),), () if keep_exact else None
+        return self._pooled(*self._sampled(frames, users, keep_exact=keep_exact))
+
+    def _pooled(self, counts: Integers, shares: tuple[Fraction, ...] | None) -> tuple[Any, Released | None]:
+        """Return the outputs of all items together, and the items' exact shares where they are kept."""
+        randomizer = self._finite
+        outputs = tuple(map(Fraction, randomizer.release(counts).tolist()))
         return (outputs,), None if shares is None else (shares,)
 
-    def _pooled(
-        self, randomizer: FiniteRandomizer, read: Any, users: int, *, keep_exact: bool
+    def _sampled(
+        self, frames: Iterator[pl.DataFrame], users: int, *, keep_exact: bool
     ) -> tuple[Integers, tuple[Fraction, ...] | None]:
-        """Return how many of the items that are randomized are which, and the exact shares if wanted."""
-        if not self.is_sampled:
-            total = users * self.size
-            if int(read.sum()) != total:
-                raise InternalError("the records are not as many as was declared and checked; please report it.")
-            return read, tuple(Fraction(int(count), total) for count in read) if keep_exact else None
-        counts = np.zeros(randomizer.items.count, dtype=np.int64)
-        shares = np.zeros(randomizer.items.count)
-        present = 0
-        for block in read:
-            sampled = draw_sample_counts(block.counts, block.offsets, self.size)
-            np.add.at(counts, block.codes, sampled)
-            present += len(block.users)
+        """Return how many sampled records are which item, and the exact shares if wanted."""
+        items, neutral = self._finite.items.count, neutral_code(self._finite.space)
+        counts = np.zeros(items, dtype=np.int64)
+        shares = np.zeros(items)
+        for frame in frames:
+            codes = frame.get_column("code").to_numpy()
+            np.add.at(counts, codes, frame.get_column("count").to_numpy())
             if keep_exact:
-                shares += Bags(block.offsets, block.codes, block.counts).shares(len(shares)) * len(block.users)
-        neutral = neutral_code(randomizer.space)
-        counts[neutral] += (users - present) * self.size
-        shares[neutral] += users - present
+                np.add.at(shares, codes, frame.get_column("share").to_numpy())
+        absent = self._absent(int(counts.sum()), users)
+        counts[neutral] += absent * self.size
+        shares[neutral] += absent
         return counts, tuple(Fraction(float(share)) / users for share in shares) if keep_exact else None
 
-    def _local(self, randomizer: FiniteRandomizer, read: Iterator[BagBlock], users: int) -> pl.DataFrame:
+    def _histograms(self, encoder: HistogramEncoder, frames: Iterator[pl.DataFrame], users: int) -> pl.DataFrame:
         """Return each user's histogram of outputs, as rows (user, output, count)."""
-        found, seen = [], []
-        for block in read:
-            counts = block.counts
-            if self.is_sampled:
-                counts = draw_sample_counts(counts, block.offsets, self.size)
-            own = np.repeat(block.users, np.diff(block.offsets))
-            found.append(self._histograms(randomizer, own, block.codes, counts))
-            seen.append(block.users)
-        present = np.concatenate(seen) if seen else np.empty(0, dtype=np.int64)
-        absent = np.setdiff1d(np.arange(users, dtype=np.int64), present)
-        codes = np.full(len(absent), neutral_code(randomizer.space), dtype=np.int64)
-        found.append(self._histograms(randomizer, absent, codes, np.full(len(absent), self.size, dtype=np.int64)))
-        frame = pl.concat(found)
-        return _renumbered(frame, users)
+        found = pl.concat([pl.DataFrame(schema=dict(encoder.schema)), *frames])
+        own, present = _dense(found)
+        absent = self._absent(int(found.get_column("count").sum()), users, present)
+        owners = np.arange(present, users, dtype=np.int64)
+        codes = np.full(absent, neutral_code(encoder.randomizer.space), dtype=np.int64)
+        rest = encoder.histograms(owners, codes, np.full(absent, self.size, dtype=np.int64))
+        return _renumbered(pl.concat([own, rest]), users)
 
-    def _histograms(
-        self, randomizer: FiniteRandomizer, owners: Integers, codes: Integers, counts: Integers
-    ) -> pl.DataFrame:
-        """Randomize ``counts`` copies of each entry and count the outputs of each owner."""
-        parts = []
-        for start, end in _slices(counts):
-            each = slice(start, end)
-            outputs = randomizer.draw(np.repeat(codes[each], counts[each]))
-            whose = np.repeat(owners[each], counts[each])
-            parts.append(pl.DataFrame({"user": whose, "output": outputs.astype(np.int64)}))
-        whole = pl.concat(parts) if parts else pl.DataFrame(schema={"user": pl.Int64, "output": pl.Int64})
-        return whole.group_by("user", "output").agg(pl.len().cast(pl.Int64).alias("count"))
-
-    def _points(self, read: Iterator[PointBlock], users: int) -> pl.DataFrame:
+    def _points(self, encoder: PointEncoder, frames: Iterator[pl.DataFrame], users: int) -> pl.DataFrame:
         """Return the randomized points, sorted, under the space's column names."""
         space = self.randomizer.space
-        frames, seen = [], []
-        for block in read:
-            items, owners = self._chosen(block)
-            if block.users is not None:
-                seen.append(block.users)
-            frames.append(self._drawn(items, owners))
-        if self.is_sampled:
-            present = np.concatenate(seen) if seen else np.empty(0, dtype=np.int64)
-            absent = np.setdiff1d(np.arange(users, dtype=np.int64), present)
-            for start in range(0, len(absent), max(1, AT_ONCE // self.size)):
-                owners = np.repeat(absent[start : start + max(1, AT_ONCE // self.size)], self.size)
-                frames.append(self._drawn(np.repeat(space.neutral_item, len(owners), axis=0), owners))
-        frame = pl.concat(frames)
-        if len(frame) != users * self.size:
-            raise InternalError("the records are not as many as was declared and checked; please report it.")
-        return _renumbered(frame, users) if self.is_local else frame.drop("user", strict=False).sort(space.columns)
+        found = pl.concat([pl.DataFrame(schema=dict(encoder.schema)), *frames])
+        own, present = _dense(found) if self.is_local else (found, len(found) // self.size)
+        absent = self._absent(len(found), users, present)
+        parts = [own]
+        step = max(1, AT_ONCE // self.size)
+        for start in range(users - absent, users, step):
+            owners = np.repeat(np.arange(start, min(start + step, users), dtype=np.int64), self.size)
+            parts += encoder.moved(owners, np.repeat(space.neutral_item, len(owners), axis=0))
+        whole = pl.concat(parts)
+        items = whole.drop("user", strict=False).to_numpy()
+        points = pl.DataFrame(space.decode(items))
+        if not self.is_local:
+            return points.sort(space.columns)
+        return _renumbered(points.with_columns(whole.get_column("user")), users)
 
-    def _chosen(self, block: PointBlock) -> tuple[Floats, Integers | None]:
-        if block.users is None or block.offsets is None:
-            return block.items, None
-        sizes = np.diff(block.offsets)
-        if not self.is_sampled:
-            return block.items, np.repeat(block.users, sizes)
-        drawn = np.concatenate([own.reshape(-1) for own in draw_indices(sizes, self.size)])
-        owners = np.repeat(block.users, self.size)
-        return block.items[np.repeat(block.offsets[:-1], self.size) + drawn], owners
+    @property
+    def _finite(self) -> FiniteRandomizer:
+        if not isinstance(self.randomizer, FiniteRandomizer):
+            raise InternalError("outputs were counted that are points; please report it.")
+        return self.randomizer
 
-    def _drawn(self, items: Floats, owners: Integers | None) -> pl.DataFrame:
-        if not isinstance(self.randomizer, PlanarLaplace):
-            raise InternalError(f"{type(self.randomizer).__name__} draws no points; please report it.")
-        points = pl.DataFrame(self.randomizer.space.decode(self.randomizer.draw(items)))
-        return points if owners is None else points.with_columns(pl.Series("user", owners, dtype=pl.Int64))
+    def _absent(self, outputs: int, users: int, present: int | None = None) -> int:
+        """Return how many public users have no output yet, every other one having as many as is public."""
+        found = outputs // self.size if present is None else present
+        if outputs != found * self.size or found > users or (found < users and not self.is_sampled):
+            raise InternalError(OTHER_TOTAL)
+        return users - found
 
 
-def _slices(counts: Integers) -> Iterator[tuple[int, int]]:
-    """Cut entries into runs of about ``AT_ONCE`` items."""
-    ends = np.cumsum(counts)
-    start = 0
-    while start < len(counts):
-        done = int(ends[start - 1]) if start else 0
-        end = max(start + 1, int(np.searchsorted(ends, done + AT_ONCE, side="right")))
-        yield start, end
-        start = end
+def _dense(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Return rows whose users are numbered 0, 1, ... without gaps, and how many users there are."""
+    numbers, own = np.unique(frame.get_column("user").to_numpy(), return_inverse=True)
+    return frame.with_columns(pl.Series("user", own, dtype=pl.Int64)), len(numbers)
 
 
 def _renumbered(frame: pl.DataFrame, users: int) -> pl.DataFrame:

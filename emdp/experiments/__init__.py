@@ -4,6 +4,7 @@ Built on sessions and public functions. All of it is simulation under the test s
 is private, and nothing is read but what was generated.
 """
 
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -73,12 +74,24 @@ def write_experiment(experiment: Experiment, folder: str | os.PathLike[str]) -> 
     check_folder(folder)
     place = Path(folder)
     table, picture = place / f"{experiment.name}.parquet", place / f"{experiment.name}.svg"
+    packed = io.BytesIO()
+    experiment.frame.write_parquet(packed)
+    drawn = picture_file(draw_experiment(experiment)).encode("utf-8")
     try:
-        experiment.frame.write_parquet(table)
-        picture.write_text(picture_file(draw_experiment(experiment)), encoding="utf-8")
+        _write_whole(table, packed.getvalue())
+        _write_whole(picture, drawn)
     except OSError as error:
         raise UsageError(f"out {str(folder)!r} cannot be written: {error.strerror}; pass another folder.") from None
     return table, picture
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_bytes(content)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:

@@ -36,7 +36,8 @@ def aggregation_errors(aggregation: Aggregation, space: Space, *, is_cumulative:
     - without a cap what :data:`ERROR_UNITS` counts: with the half above, half for the division, half for the last
       rounding, half as margin;
     - with a cap the first item times ``cap``, :data:`SCALING_UNITS` times ``cap``, and as much for the last rounding
-      and margin;
+      and margin; an engine that scales users of as many records together, in integers, stays below that as far as two
+      neighbouring tables differ (``tables/cells.py``);
     - where coordinates are summed up along the last axis, a last rounding for each of its nodes instead of one. No
       other item is multiplied: the integers of a record have one sign and add up to the record's, so all cells before a
       node get all, or one part of a split, or nothing; and errors relative to a sum add up to those of the total.

@@ -1,7 +1,12 @@
-"""What an engine reads for a release that randomizes items or users one by one, and the blocks it hands on."""
+"""What an engine reads for a release that randomizes items or users one by one, and the blocks it hands on.
 
+Some releases fall into two steps, so that the first can run wherever the records are: a :class:`BlockEncoder` makes
+random output of one block, and the rest of the release merges the outputs of all blocks.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +14,16 @@ import polars as pl
 
 from emdp.expressions.nodes import Expression
 
-__all__ = ["BagBlock", "MeanBlock", "PointBlock", "Reading", "TextBlock", "TextColumn"]
+__all__ = [
+    "BagBlock",
+    "BlockEncoder",
+    "EncodedReleaser",
+    "MeanBlock",
+    "PointBlock",
+    "Reading",
+    "TextBlock",
+    "TextColumn",
+]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -129,3 +143,40 @@ class TextBlock(Protocol):
     @property
     def counts(self) -> Integers:
         """How many records of the user have that string, at least 1."""
+
+
+class BlockEncoder(Protocol):
+    """Makes random output of one block of whole users or of records, on whatever machine reads it.
+
+    Blocks are independent: how records are divided into them does not change the law of what all outputs together are.
+    An encoder is a frozen value that is pickled to workers, so it holds public facts alone. A block's users are
+    numbered by whatever integers; equal numbers are one user.
+    """
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """Columns of the output: 64-bit integers and doubles."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns by which rows are the same; the others of such rows may be added up. Empty: every row counts."""
+
+    def encode(self, block: Any) -> Iterator[pl.DataFrame]:
+        """Draw the output of a block, in frames of bounded size: this spends."""
+
+
+@runtime_checkable
+class EncodedReleaser(Protocol):
+    """A releaser that encodes block by block, and then merges."""
+
+    def encoder(self, *, keep_exact: bool) -> BlockEncoder | None:
+        """Return what encodes blocks; None where what is read comes in none.
+
+        Parameters
+        ----------
+        keep_exact : bool
+            Whether the test switch is on, so that what the exact statistic needs is kept beside the output.
+        """
+
+    def merge(self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool) -> tuple[Any, Any]:
+        """Return what is released, from the outputs of all blocks in any order; as ``release`` does."""

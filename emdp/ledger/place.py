@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import stat
-import tempfile
+import uuid
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
@@ -95,15 +95,17 @@ def _create(path: Path, write: Callable[[Path], None]) -> bool:
                 "put the ledger back, or name another file."
             )
     try:
-        handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
-        # Closed before the file has its name: a close drops this process's locks on it, another thread's too.
-        os.close(handle)
+        # The name is known before the file is made, so that no signal can come between.
+        temporary = os.path.join(path.parent, f"{_TEMPORARY}{uuid.uuid4().hex}")
         try:
+            # Closed before the file has its name: a close drops this process's locks on it, another thread's too.
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
             write(Path(temporary))
             made = _link(temporary, path)
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+            for suffix in ("", "-shm", *SIDE_FILES):
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{temporary}{suffix}")
         _sync_folder(path.parent)
         return made
     except (OSError, sqlite3.Error) as error:

@@ -21,7 +21,7 @@ from typing import Any
 
 from emdp.errors import LedgerError
 from emdp.ledger.chain import REMEDY, Link, content_digest
-from emdp.ledger.faults import ledger_error
+from emdp.ledger.faults import in_one_line, ledger_error
 from emdp.ledger.place import check_place, is_immutable, is_writable
 from emdp.ledger.schema import (
     APPEND,
@@ -99,7 +99,7 @@ class SqliteLedger(StoredLedger[sqlite3.Connection]):
     def _check_store(self, connection: sqlite3.Connection) -> None:
         faults = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(1)")]
         if faults != ["ok"]:
-            raise LedgerError(f"ledger {self._path} is a damaged SQLite file ({faults[0]}); {REMEDY}")
+            raise LedgerError(f"ledger {self._path} is a damaged SQLite file ({in_one_line(faults[0])}); {REMEDY}")
 
     def _records(self, connection: sqlite3.Connection, start: int) -> Iterable[tuple[Any, ...]]:
         return connection.execute(f"{SELECT_LINKS} WHERE sequence >= ? ORDER BY sequence", (start,))

@@ -194,6 +194,9 @@ class Descent(ABC):
     setting: DescentSetting
     rounds: int
 
+    def __post_init__(self) -> None:
+        check_count("rounds", self.rounds)
+
     @property
     @abstractmethod
     def name(self) -> str:

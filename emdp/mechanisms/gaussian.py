@@ -136,8 +136,12 @@ class GaussianMechanism(AdditiveMechanism):
         cells = self.dimension * (Fraction(self._grid_for(least)) / Fraction(least)) ** 2 / 6
         return gaussian_sigma(self.alpha, float_down(room * (1 - min(cells, _LARGEST_CELLS))), self.sensitivity)
 
+    def draw_many(self, releases: int) -> Sequence[int]:
+        """Draw the noise of so many releases, in grid steps, one after another: what :meth:`release` adds to one."""
+        return draw_discrete_gaussian(self.noise_units, releases * self.dimension)
+
     def _draw(self) -> Sequence[int]:
-        return draw_discrete_gaussian(self.noise_units, self.dimension)
+        return self.draw_many(1)
 
     def _coordinate_units(self, tail: float) -> int:
         return discrete_gaussian_quantile(tail, self.noise_units)

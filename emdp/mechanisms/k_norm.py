@@ -81,8 +81,12 @@ class KNormMechanism(AdditiveMechanism):
         super()._check_law()
         check_k_norm_dimension(self.dimension)
 
+    def draw_many(self, releases: int) -> Sequence[int]:
+        """Draw the noise of so many releases, in grid steps, one after another: what :meth:`release` adds to one."""
+        return [step for point in draw_k_norm(self.noise_units, self.dimension, releases) for step in point]
+
     def _draw(self) -> Sequence[int]:
-        return draw_k_norm(self.noise_units, self.dimension, 1)[0]
+        return self.draw_many(1)
 
     def _coordinate_units(self, tail: float) -> int:
         return k_norm_quantile(tail, self.noise_units, self.dimension)

@@ -77,8 +77,12 @@ class LaplaceMechanism(AdditiveMechanism):
             kind=kind,
         )
 
+    def draw_many(self, releases: int) -> Sequence[int]:
+        """Draw the noise of so many releases, in grid steps, one after another: what :meth:`release` adds to one."""
+        return draw_discrete_laplace(self.noise_units, releases * self.dimension)
+
     def _draw(self) -> Sequence[int]:
-        return draw_discrete_laplace(self.noise_units, self.dimension)
+        return self.draw_many(1)
 
     def _coordinate_units(self, tail: float) -> int:
         return discrete_laplace_quantile(tail, self.noise_units)

@@ -5,6 +5,10 @@ scale ``l/alpha`` on ``q(K)`` is ``(alpha, 0)`` unbounded local d_EM-DP; Gaussia
 profile. All that leaves a user is the message, so nobody need be trusted; averaging the messages is post-processing.
 The grid and its slack are those of the mechanism (:mod:`emdp.mechanisms.base`) for a single user.
 
+Proof. It is the theorem of :mod:`emdp.mechanisms.laplace`, :mod:`emdp.mechanisms.k_norm` or
+:mod:`emdp.mechanisms.gaussian` for the statistic ``q`` of a table of one user, of any number of records. The others'
+messages are independent of that user's, and have the same law on both tables.
+
 Error. The noise of the average is ``1/n`` times a sum of ``n`` independent draws: a normal law for Gaussian noise,
 else a difference of Gamma variables (:mod:`emdp.noise.gamma_difference`). A discrete Laplace draw is the difference
 of the integer parts of two exponential variables, so it is within one step of the continuous one, and the average

@@ -26,6 +26,7 @@ inverted.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,7 +34,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count, check_finite, check_positive, check_unit_interval
+from emdp.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.errors import UsageError
 from emdp.noise.choices import draw_bernoulli, draw_permutation
 
@@ -69,6 +70,7 @@ class OneBitCoordinate:
     def __post_init__(self) -> None:
         check_finite("low", self.low)
         check_positive("rate", self.rate)
+        check_range("error", self.error, 0.0, sys.float_info.max)
         if not self.low < check_finite("high", self.high):
             raise UsageError(f"high must be above low = {self.low}, got {self.high}; pass the range of the mean.")
 

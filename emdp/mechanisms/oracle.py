@@ -93,9 +93,11 @@ class FrequencyOracle(ABC):
     RefusedError
         If the oracle cannot serve so many items.
 
-    Guarantee --------- Each user's message is ``epsilon``-LDP at user level and ``(alpha_em, 0)`` local d_EM-DP on 0/1
-    distances, for bags of any sizes, by the theorem of this file. Neighbours replace a user's whole bag; ``items`` and
-    ``users`` are public, and every user sends one message, one without records that of a fixed public item.
+    Guarantee
+    ---------
+    Each user's message is ``epsilon``-LDP at user level and ``(alpha_em, 0)`` local d_EM-DP on 0/1 distances, for bags
+    of any sizes, by the theorem of this file. Neighbours replace a user's whole bag; ``items`` and ``users`` are
+    public, and every user sends one message, one without records that of a fixed public item.
     """
 
     name: ClassVar[str]

@@ -14,6 +14,11 @@ rounded. Nothing is lost in accuracy, since the message's law is what it is.
 So it is one symbol, ``2 j`` for ``s = +1`` and ``2 j + 1`` for ``s = -1``, uniform on the ``K`` symbols that agree with
 ``H[x, .]``, or on the ``K`` others; it supports the items that agree with it, ``p = e^epsilon/(e^epsilon + 1)`` and ``q
 = 1/2``, and ``1/(2 p - 1) = c``.
+
+Proof. A symbol has probability ``p/K`` or ``(1 - p)/K`` for an item, and ``p/(1 - p) = e^epsilon``; a user is a mixture
+of items, to which the theorem of :mod:`emdp.mechanisms.oracle` applies. Rows of ``H`` are orthogonal, so ``c s H[x,
+j]`` has mean ``sum_x' h_x' E_j H[x', j] H[x, j] = h_x``, and its square is ``c^2``: variance ``c^2 - h_x^2``, over
+``k`` items and ``n`` independent users as stated.
 """
 
 from fractions import Fraction

@@ -6,6 +6,9 @@ with ``b >= k/B + 1``, ``s = b/2``, ``K = B b``. Item ``x`` belongs to block ``x
 A symbol of the set is sent with probability ``e^epsilon/t`` each, the others with ``1/t``, ``t = s e^epsilon + K - s``:
 ``epsilon``-LDP, and the theorem of :mod:`emdp.mechanisms.oracle` holds.
 
+Proof. Row ``r`` is not row 0, so half of its ``b`` entries are +1: every set has ``s`` symbols, and ``t`` is the same
+for all items. Two items' probabilities of a symbol, each ``e^epsilon/t`` or ``1/t``, differ by at most ``e^epsilon``.
+
 Estimates. With ``P`` the set's probability and ``o = (1 - P)/(K - s)`` that of another symbol, let a message in the
 block of ``x`` count ``A H_b[r, y]``, ``A = 1/(P - s o)``, and any other 0. Rows of ``H_b`` are orthogonal to each other
 and to row 0, so its mean is 1 for item ``x`` and 0 for others: unbiased, one fast transform a block. The square of what

@@ -4,6 +4,9 @@ Theorem (local-shuffle-userlevel.md 3.2; Warner 1965; Kairouz, Oh and Viswanath 
 probability ``e^epsilon/(e^epsilon + k - 1)``, every other one with ``1/(e^epsilon + k - 1)``: ``epsilon``-LDP, and the
 theorem of :mod:`emdp.mechanisms.oracle` holds. Sent items support themselves, ``p`` and ``q`` being these
 probabilities. It is the best oracle for about ``k < 3 e^epsilon + 2``, and far from it beyond.
+
+Proof. The normaliser is the same for all items, so two items' probabilities of one message are equal or differ by the
+factor ``e^epsilon``; a user with several records is a mixture of items.
 """
 
 from fractions import Fraction

@@ -7,6 +7,11 @@ is uniform on the set, else uniform on the ``K - s`` other points: ``epsilon``-L
 :mod:`emdp.mechanisms.oracle` holds. Two sets have ``i = (q^(t-2) - 1)/(q - 1)`` points in common, so a message supports
 the items whose sets it is in, with ``p = P`` and ``q' = P i/s + (1 - P)(s - i)/(K - s)``.
 
+Proof. All sets have ``s`` points, so a message has probability ``P/s`` or ``(1 - P)/(K - s)``, whatever the item; the
+quotient of the two is ``P (K - s)/((1 - P) s) = e^epsilon``. Two different points are independent vectors, so their
+sets meet in a space of two dimensions less, of ``i`` points: of the set's ``s`` points ``i`` support another item, and
+of the ``K - s`` others ``s - i``.
+
 With ``q`` near ``e^epsilon + 1`` the variance is near the least of all known oracles, ``4 e^epsilon/(n (e^epsilon -
 1)^2)``. The prime is chosen by the exact variance, among those with at most ``LARGEST_POINTS`` points; of primes within
 1 % of the least, that with fewest points.

@@ -8,6 +8,10 @@ estimate, with a mean squared error of at most
 
 attained where what is left after the first ``m - 1`` digits is in the middle of its range, for every entry.
 
+Proof. ``|y|_inf <= 1``, and ``L = r I`` inverts the map: the theorem of :mod:`emdp.mechanisms.vector_cube` with ``K =
+d`` and ``e = r^2``, whose second bound this is. A plane has ``s`` signs of ``epsilon w_k/s`` each, of contrast
+``coth(epsilon w_k/(2 s))``; the ``w_k`` add up to 1, so that all signs together have ``epsilon``.
+
 For ``m = s = 1`` this is ``R_inf`` of one-bit-and-sampling.md 2: one coordinate, one bit, ``r^2 d^2
 coth(epsilon/2)^2/n`` at the vector 0. Several blocks pay from ``epsilon`` about 2.5 upward, and several planes only
 where ``s`` would be beyond ``d``: few dimensions, large epsilon.

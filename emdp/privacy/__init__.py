@@ -1,71 +1,110 @@
 """Guarantees and their accounting, with no table in sight: the public home of what prices a release."""
 
-from emdp.privacy.budget import SLACK_LIMIT, Budget
-from emdp.privacy.calibration import (
-    gaussian_alpha,
-    gaussian_delta,
-    gaussian_mu,
-    gaussian_sigma,
-    laplace_scale,
-)
-from emdp.privacy.composition import Total, compose, epsilon_curve, price_batch, tight
-from emdp.privacy.conversions import (
-    conversion_factor,
-    convert,
-    converts_to,
-    group,
-    paying,
-    to_bounded,
-    to_central,
-    to_discrete,
-    to_user,
-)
-from emdp.privacy.events import (
-    BatchEvent,
-    Event,
-    GaussianEvent,
-    GuaranteeEvent,
-    KNormEvent,
-    LaplaceEvent,
-    event_from_json,
-)
-from emdp.privacy.filter import UNLIMITED, Account
-from emdp.privacy.guarantees import DiscreteEmdDP, EmdDP, Guarantee, UserDP, guarantee_from_json
-from emdp.privacy.metrics import MetricTotal, change_metric, compose_metrics
-from emdp.privacy.protections import Change, change_distance, epsilon_for, protect
-from emdp.privacy.reduction import (
-    BoundedReduction,
-    Reduction,
-    published_reduction_alpha,
-    reduced_guarantee,
-    reduction_alpha,
-    reduction_quantile,
-    reduction_split,
-)
-from emdp.privacy.rounding import split
-from emdp.privacy.shuffle import (
-    ShuffleBound,
-    ShuffleStrength,
-    shuffle_alpha,
-    shuffle_alpha0,
-    shuffle_alpha0_bounds,
-    shuffle_bounds,
-)
-from emdp.privacy.shuffle_renyi import (
-    renyi_delta,
-    renyi_epsilon,
-    renyi_shuffle,
-    renyi_shuffle_bound,
-    renyi_subsampled,
-)
-from emdp.privacy.shuffle_users import (
-    ShuffleRound,
-    UserShuffleBound,
-    shuffle_epsilon,
-    shuffle_epsilon0,
-    shuffle_total,
-)
-from emdp.privacy.totals import promised_as_user, total_as_user
+from typing import TYPE_CHECKING
+
+from emdp.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from emdp.privacy.budget import SLACK_LIMIT, Budget
+    from emdp.privacy.calibration import (
+        gaussian_alpha,
+        gaussian_delta,
+        gaussian_mu,
+        gaussian_sigma,
+        laplace_scale,
+    )
+    from emdp.privacy.composition import Total, compose, epsilon_curve, price_batch, tight
+    from emdp.privacy.conversions import (
+        conversion_factor,
+        convert,
+        converts_to,
+        group,
+        paying,
+        to_bounded,
+        to_central,
+        to_discrete,
+        to_user,
+    )
+    from emdp.privacy.events import (
+        BatchEvent,
+        Event,
+        GaussianEvent,
+        GuaranteeEvent,
+        KNormEvent,
+        LaplaceEvent,
+        event_from_json,
+    )
+    from emdp.privacy.filter import UNLIMITED, Account
+    from emdp.privacy.guarantees import DiscreteEmdDP, EmdDP, Guarantee, UserDP, guarantee_from_json
+    from emdp.privacy.metrics import MetricTotal, change_metric, compose_metrics
+    from emdp.privacy.protections import Change, change_distance, epsilon_for, protect
+    from emdp.privacy.reduction import (
+        BoundedReduction,
+        Reduction,
+        published_reduction_alpha,
+        reduced_guarantee,
+        reduction_alpha,
+        reduction_quantile,
+        reduction_split,
+    )
+    from emdp.privacy.rounding import split
+    from emdp.privacy.shuffle import (
+        ShuffleBound,
+        ShuffleStrength,
+        shuffle_alpha,
+        shuffle_alpha0,
+        shuffle_alpha0_bounds,
+        shuffle_bounds,
+    )
+    from emdp.privacy.shuffle_renyi import (
+        renyi_delta,
+        renyi_epsilon,
+        renyi_shuffle,
+        renyi_shuffle_bound,
+        renyi_subsampled,
+    )
+    from emdp.privacy.shuffle_users import (
+        ShuffleRound,
+        UserShuffleBound,
+        shuffle_epsilon,
+        shuffle_epsilon0,
+        shuffle_total,
+    )
+    from emdp.privacy.totals import promised_as_user, total_as_user
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "emdp.privacy.budget": "SLACK_LIMIT Budget",
+            "emdp.privacy.calibration": "gaussian_alpha gaussian_delta gaussian_mu gaussian_sigma laplace_scale",
+            "emdp.privacy.composition": "Total compose epsilon_curve price_batch tight",
+            "emdp.privacy.conversions": (
+                "conversion_factor convert converts_to group paying to_bounded to_central to_discrete to_user"
+            ),
+            "emdp.privacy.events": (
+                "BatchEvent Event GaussianEvent GuaranteeEvent KNormEvent LaplaceEvent event_from_json"
+            ),
+            "emdp.privacy.filter": "UNLIMITED Account",
+            "emdp.privacy.guarantees": "DiscreteEmdDP EmdDP Guarantee UserDP guarantee_from_json",
+            "emdp.privacy.metrics": "MetricTotal change_metric compose_metrics",
+            "emdp.privacy.protections": "Change change_distance epsilon_for protect",
+            "emdp.privacy.reduction": (
+                "BoundedReduction Reduction published_reduction_alpha reduced_guarantee reduction_alpha "
+                "reduction_quantile reduction_split"
+            ),
+            "emdp.privacy.rounding": "split",
+            "emdp.privacy.shuffle": (
+                "ShuffleBound ShuffleStrength shuffle_alpha shuffle_alpha0 shuffle_alpha0_bounds shuffle_bounds"
+            ),
+            "emdp.privacy.shuffle_renyi": (
+                "renyi_delta renyi_epsilon renyi_shuffle renyi_shuffle_bound renyi_subsampled"
+            ),
+            "emdp.privacy.shuffle_users": (
+                "ShuffleRound UserShuffleBound shuffle_epsilon shuffle_epsilon0 shuffle_total"
+            ),
+            "emdp.privacy.totals": "promised_as_user total_as_user",
+        },
+    )
 
 __all__ = [
     "SLACK_LIMIT",

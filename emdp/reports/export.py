@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from emdp.errors import UsageError
+from emdp.errors import UsageError, resource_error
+from emdp.reports.files import write_whole
 from emdp.reports.manifest import FORMAT
 from emdp.reports.outcome import EntryOutcome, ReportRun
 from emdp.reports.page import page
@@ -56,9 +56,9 @@ def write_report(run: ReportRun, folder: Path) -> tuple[Path, ...]:
     contents[MANIFEST] = f"{told}\n".encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return tuple(_write(folder / name, content) for name, content in contents.items())
+        return tuple(write_whole(folder / name, content) for name, content in contents.items())
     except OSError as error:
-        raise UsageError(
+        raise resource_error(error) or UsageError(
             f"folder {str(folder)!r} cannot be written to ({error.strerror}); pass a folder that can."
         ) from None
 
@@ -136,19 +136,3 @@ def _entry(outcome: EntryOutcome, names: Sequence[str]) -> dict[str, Any]:
         "answer": None if outcome.stored is None else dict(outcome.stored),
         "files": list(names),
     }
-
-
-def _write(path: Path, content: bytes) -> Path:
-    """Write a file so that its name holds the old content or the new one, whatever interrupts."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    unfinished.unlink(missing_ok=True)
-    try:
-        # "x": a link that somebody put there is not followed.
-        with unfinished.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return path

@@ -17,7 +17,15 @@ from typing import Any
 from emdp.accounts import Tags
 from emdp.answers.stored import StoredAnswer
 from emdp.catalog import Catalog
-from emdp.errors import BudgetExceededError, DataRuleError, EmdpError, LedgerError, StoredTextError, UsageError
+from emdp.errors import (
+    BudgetExceededError,
+    DataRuleError,
+    EmdpError,
+    LedgerError,
+    ResourceError,
+    StoredTextError,
+    UsageError,
+)
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Event, Guarantee, convert, event_from_json, paying
 from emdp.privacy.rounding import as_decimal, float_up
@@ -117,8 +125,9 @@ def _outcome(
 ) -> EntryOutcome:
     try:
         (kept,) = store.ask([entry.planned], fresh=fresh)
-    except (LedgerError, DataRuleError):
-        # A broken rule is the owner's to know: it is a fact about the records that no budget paid for.
+    except (LedgerError, DataRuleError, ResourceError):
+        # A broken rule is the owner's to know: it is a fact about the records that no budget paid for. Where memory or
+        # disk space ran out, the entries that follow would be charged and find none either.
         raise
     except EmdpError as error:
         return EntryOutcome(entry.entry, entry.text, None, error=str(error), status=error.exit_status)

@@ -13,7 +13,7 @@ import polars as pl
 
 from emdp.checks import check_count
 from emdp.errors import UsageError
-from emdp.frames import to_polars
+from emdp.frames import BROKEN, to_polars
 from emdp.spaces.base import Floats
 from emdp.spaces.finite import check_labels
 from emdp.spaces.given import number_matrix, shown
@@ -133,14 +133,20 @@ def _frame_of(source: object) -> pl.DataFrame:
 
 def _read_file(path: str) -> pl.DataFrame:
     if "://" in path:
-        raise UsageError(f"vectors must be a local file, not {path!r}; download it first.")
+        raise UsageError(f"vectors must be a local file, not {shown(path)}; download it first.")
     suffix = Path(path).suffix.lower()
     if suffix not in (".parquet", ".csv"):
-        raise UsageError(f"vectors must be a .parquet or .csv file or a frame, got {path!r}; convert it.")
+        raise UsageError(f"vectors must be a .parquet or .csv file or a frame, got {shown(path)}; convert it.")
     try:
-        return pl.read_parquet(path) if suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UsageError(f"the vectors at {path!r} cannot be read ({type(error).__name__}); check the file.") from error
+        if suffix == ".csv":
+            return pl.read_csv(path, infer_schema_length=None)
+        import pyarrow.parquet as pq
+
+        # Polars' own reader panics at some damaged files.
+        table = pq.read_table(path, partitioning=None)
+    except BROKEN as error:
+        raise UsageError(f"the vectors at {shown(path)} cannot be read; check that the file is whole.") from error
+    return to_polars("vectors", table)
 
 
 def _as_matrix(values: Any) -> Any:

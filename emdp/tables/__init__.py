@@ -1,9 +1,24 @@
 """Private tables, and the engines that compute exact statistics of them: one engine a file."""
 
-from emdp.tables.duckdb import aggregate, check_aggregation, check_engine, check_statement, mean_of_user_means
-from emdp.tables.item_reads import bag_blocks, check_items, item_counts, point_blocks, user_means
-from emdp.tables.public import read_public
-from emdp.tables.table import Table, UserList, read
+from typing import TYPE_CHECKING
+
+from emdp.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from emdp.tables.engine import aggregate, check_aggregation, check_engine, check_statement, mean_of_user_means
+    from emdp.tables.item_reads import bag_blocks, check_items, item_counts, point_blocks, user_means
+    from emdp.tables.public import read_public
+    from emdp.tables.table import Table, UserList, read
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "emdp.tables.engine": "aggregate check_aggregation check_engine check_statement mean_of_user_means",
+            "emdp.tables.item_reads": "bag_blocks check_items item_counts point_blocks user_means",
+            "emdp.tables.public": "read_public",
+            "emdp.tables.table": "Table UserList read",
+        },
+    )
 
 __all__ = [
     "Table",

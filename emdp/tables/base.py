@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from emdp.errors import DataRuleError, EmdpError
+from emdp.errors import DataRuleError, EmdpError, raise_alone
 
 __all__ = [
     "CLOSED",
     "DUCKDB_SEPARATOR",
+    "WITHOUT_ROWS",
     "Source",
     "SourceBusyError",
     "create_view",
@@ -33,6 +34,9 @@ CLOSED: Mapping[str, str] = MappingProxyType(
 )
 """Settings of every connection: nothing is loaded, and no Python variable can be reached."""
 
+WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1"})
+"""Settings of one that reads no rows: more threads would only have to be started and stopped."""
+
 
 class SourceBusyError(EmdpError):
     """A source is held for writing, and was not released within the time that its owner is ready to wait."""
@@ -47,10 +51,13 @@ class Source(ABC):
         The table's name in SQL where the caller gives none.
     is_text : bool
         Whether every column is text, whatever the space makes of it.
+    engine : str
+        What runs statements on its rows: ``duckdb`` or ``spark``.
     """
 
     default_name: str
     is_text: ClassVar[bool] = False
+    engine: ClassVar[str] = "duckdb"
 
     @abstractmethod
     def schema(self) -> dict[str, str]:
@@ -139,9 +146,11 @@ def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
     try:
         connection.execute(f"CREATE TEMP VIEW source_rows AS SELECT {columns} FROM {relation}")
     except duckdb.Error:
-        raise DataRuleError(
-            "source cannot be read as what its name says it is; check that the file is whole and of that format."
-        ) from None
+        raise_alone(
+            DataRuleError(
+                "source cannot be read as what its name says it is; check that the file is whole and of that format."
+            )
+        )
 
 
 def lock(connection: Any) -> None:

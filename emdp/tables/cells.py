@@ -5,23 +5,44 @@ as ``expressions/fixed_point.py`` says. Records are grouped by user and *base ce
 hat axis, with a sum for each *corner* above it; only sums over all users are handed on to the corners' own cells. So
 records are never multiplied by their corners, and cells that no record reaches cost nothing.
 
-A user's mean. The sums of a user and base cell are divided by the user's number of records and rounded to multiples of
-``2**-(exponent + MEAN_BITS)``. For one value, with ``h`` hat axes and ``B`` base cells of the user, the result differs
-from the mean of the computed values times their weights by at most ``2**h + h/2 + 1/4 + B 2**(h - 11)`` units in the
-1-norm, plus ``2**52`` units times the sum over the axes of the error of ``u``. Proof: rounding a record costs 1/2; its
-``2**h - 1`` splits move 1/2 each and, by the error of products, ``h/4`` in all, which counts at both ends; a mean over
-records keeps that. A quotient of doubles is off by at most ``3 * 2**-53`` (a negative HUGEINT is converted with two
-roundings), 3/4 of a unit in all, and each corner is rounded by ``2**-11``. Hats are a partition of unity that moves by
-at most twice as much as ``u`` in the 1-norm.
+A user's mean, in one scan. The sums of a user and base cell are divided by the user's number of records and rounded
+to multiples of ``2**-(exponent + MEAN_BITS)``. For one value, with ``h`` hat axes and ``B`` base cells of the user,
+the result differs from the mean of the computed values times their weights by at most ``2**h + h/2 + 1/4 +
+B 2**(h - 11)`` units in the 1-norm, plus ``2**52`` units times the sum over the axes of the error of ``u``. Proof:
+rounding a record costs 1/2; its ``2**h - 1`` splits move 1/2 each and, by the error of products, ``h/4`` in all, which
+counts at both ends; a mean over records keeps that. A quotient of doubles is off by at most ``3 * 2**-53`` (a negative
+HUGEINT is converted with two roundings), 3/4 of a unit in all, and each corner is rounded by ``2**-11``. Hats are a
+partition of unity that moves by at most twice as much as ``u`` in the 1-norm.
 
-A user's capped total. The sums of ``C a`` are exact, and in the 1-norm over cells at most ``max|a|`` times the sum of
-``C``, whatever the number of records. A user over the cap is scaled down in doubles, with a relative error below
-``2**-50``, and rounded to multiples of ``2**-(exponent + WEIGHT_BITS)``.
+A user's mean, in two scans, which costs a third: records are counted user by user, and then added up over all users of
+as many records at once, in few sums that stay in the processor's cache. Those sums ``A`` are exact, and ``A/n`` is
+rounded by less than ``2**-(exponent + SHARED_BITS)``. That is no rounding of one user's mean, so what counts is what a
+changed user does: only sums with the user's old or new number of records, in base cells with the user's old or new
+records, are other than before, so of two neighbouring tables all but ``2 B`` of them are the same, ``B`` from each. The
+change of the statistic differs from that of the means of integers by less than ``2**(h + 2) B`` multiples of
+``2**-SHARED_BITS`` units, half of which counts at each end: ``2**h + h/2 - 1/2 + B 2**(h - 19)`` units in the 1-norm
+in place of the bound above, and less for every coordinate, too.
+
+A user's capped total, in one scan. The sums of ``C a`` are exact, and in the 1-norm over cells at most ``max|a|`` times
+the sum of ``C``, whatever the number of records. A user over the cap is scaled down in doubles, with a relative error
+below ``2**-50``, and rounded to multiples of ``2**-(exponent + WEIGHT_BITS)``.
+
+A user's capped total, in two scans, where every record weighs 1: the records of all users within the cap are added up
+at once, those of users over it with all users of as many records ``n``. The sums ``A`` are exact, and so is ``A``
+within the cap; ``A cap/n`` over it is rounded by less than ``2**-(exponent + WEIGHT_BITS)``. The exact numbers are
+totals of users with weights ``cap/max(n, cap)``, to which the sensitivity applies, so only roundings count. Of two
+neighbouring tables all sums are the same but those with the changed user's old or new number of records, in base cells
+with its old or new records; whether it crosses the cap, or joins users of as many records or leaves them, makes no
+difference, since a sum has one rounding whoever is in it. A coordinate adds up one base cell for each of ``2**h``
+corners, hence at most ``2**(h + 1)`` sums that changed, each with a rounding that moves by less than 2. Half of that
+counts at each end: ``2**(h + 1 - WEIGHT_BITS)`` units, at most the half that the last rounding of a user's total counts
+otherwise, for up to 22 hat axes, and so for every node of a cumulative axis. No doubles scale anything.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import polars as pl
@@ -30,8 +51,9 @@ from sqlglot import exp
 from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.cells import cell_values
 from emdp.expressions.fixed_point import WEIGHT_BITS
+from emdp.spaces import Words
 from emdp.tables import fragments as sql
-from emdp.tables.compile import USER, compile_items
+from emdp.tables.compile import USER, compile_items, item_rows
 from emdp.tables.fragments import Sql
 from emdp.tables.layout import Layout, layout_of
 from emdp.tables.linear import is_public
@@ -42,8 +64,22 @@ __all__ = ["CellStatement", "cell_statement"]
 MEAN_BITS = 10
 """Bits below the unit that a user's mean in a corner of a cell keeps: with the 51 above, and a sign, fewer than 64."""
 
+SHARED_BITS = 20
+"""Bits below the unit that a mean shared by many users keeps: with 51 and ``MOST_RECORDS`` they fit a HUGEINT."""
+
 MOST_RECORDS = 2**50
-"""Records that no user has: a larger cap is taken for this one, with which a total of 51 and 24 bits fits a HUGEINT."""
+"""Records that nobody has: a larger cap is taken for this one, with which a total of 51 and 24 bits fits a HUGEINT."""
+
+INTEGERS = {
+    "INTEGER": exp.DataType.Type.INT,
+    "BIGINT": exp.DataType.Type.BIGINT,
+    "UINTEGER": exp.DataType.Type.UINT,
+    "UBIGINT": exp.DataType.Type.UBIGINT,
+}
+"""Types of keys that there may be many of, by which DuckDB can index an array."""
+
+DIALECT = "duckdb"
+"""The engine that reads the users' column first."""
 
 CHOSEN_USERS = "chosen_users"
 """Name of the public table of the users that count, with their groups."""
@@ -77,7 +113,7 @@ class CellStatement:
 
 
 def cell_statement(table: Table, aggregation: Aggregation) -> CellStatement:
-    """Return the statement of an aggregation, in one scan of the records.
+    """Return the statement of an aggregation: in one scan, or where that costs less with the users' column read before.
 
     Raises
     ------
@@ -89,13 +125,18 @@ def cell_statement(table: Table, aggregation: Aggregation) -> CellStatement:
     records, lookups = _records(table, layout)
     if layout.has_cells:
         records = _in_corners(_in_base_cells(records, layout), layout)
-    query = _over_users(_per_user(records, layout), table, aggregation, layout)
+    is_total = aggregation.cap is not None
+    # Weights of records would be computed in both scans, and no bound forgives two that differ.
+    is_shared = layout.has_cells and layout.weight is None and _counts_users_first(table)
+    if is_shared:
+        query = _over_equal_users(records, table, aggregation, layout)
+    else:
+        query = _over_users(_per_user(records, layout), table, aggregation, layout)
     if aggregation.users is not None:
         chosen = {"key": aggregation.users.keys, GROUP: aggregation.users.groups}
         lookups = {**lookups, CHOSEN_USERS: pl.DataFrame(chosen)}
-    is_total = aggregation.cap is not None
     absent = {} if is_total else {int(at): Fraction(float(neutral[at])) for at in np.flatnonzero(neutral)}
-    bits = WEIGHT_BITS if is_total else MEAN_BITS if layout.has_cells else 0
+    bits = WEIGHT_BITS if is_total else SHARED_BITS if is_shared else MEAN_BITS if layout.has_cells else 0
     units = tuple(Fraction(2) ** -(exponent + bits) for exponent in layout.exponents)
     return CellStatement(query, lookups, units, absent)
 
@@ -112,7 +153,7 @@ def _records(table: Table, layout: Layout) -> tuple[exp.Select, Mapping[str, pl.
     for _ in weights:
         columns[WEIGHT] = sql.cast(sql.shift(next(found), WEIGHT_BITS), "BIGINT")
     for position in layout.labels:
-        columns[f"cell_{position}"] = sql.cast(next(found), "BIGINT")
+        columns[f"cell_{position}"] = next(found)
     for position, axis in layout.hats.items():
         steps = sql.divide(sql.subtract(next(found), sql.number(axis.start)), sql.number(axis.step))
         # One node more on a periodic axis: it is node 0 again.
@@ -130,14 +171,18 @@ def _in_base_cells(rows: exp.Select, layout: Layout) -> exp.Select:
     places = _columns((*(f"cell_{at}" for at in layout.labels), *(f"place_{at}" for at in layout.hats)))
     nodes: dict[str, Sql] = {}
     for position, axis in layout.hats.items():
-        last = sql.number(axis.size - 1 if axis.is_periodic else axis.size - 2)
-        nodes[f"node_{position}"] = sql.call("LEAST", sql.call("FLOOR", sql.column(f"place_{position}")), last)
+        node = sql.call("FLOOR", sql.column(f"place_{position}"))
+        # A record on the last node has nothing above it, wherever that is; but node `size` of a circle has no number.
+        nodes[f"node_{position}"] = sql.call("LEAST", node, sql.number(axis.size - 1)) if axis.is_periodic else node
     rows = _layer({**_columns(kept), **places, **nodes}, rows)
     steps = {position: sql.column(f"cell_{position}") for position in layout.labels}
-    steps.update((position, sql.cast(sql.column(f"node_{position}"), "BIGINT")) for position in layout.hats)
-    cell = sql.total(sql.multiply(step, sql.integer(layout.stride(position))) for position, step in steps.items())
+    steps.update((position, sql.column(f"node_{position}")) for position in layout.hats)
+    # Whole doubles, exactly, and cast once, to the smallest type: records are grouped by it.
+    cell = sql.total(sql.multiply(step, sql.number(layout.stride(position))) for position, step in steps.items())
+    kind = exp.DataType.Type.INT if prod(layout.sizes) < 2**31 else exp.DataType.Type.BIGINT
+    cell = exp.Cast(this=cell, to=exp.DataType(this=kind))
     if layout.labels:
-        outside = sql.either(sql.compare(steps[position].copy(), "<", sql.integer(0)) for position in layout.labels)
+        outside = sql.either(sql.compare(steps[position].copy(), "<", sql.number(0)) for position in layout.labels)
         cell = sql.case([(outside, sql.integer(-1))], cell)
     fractions = {
         f"fraction_{at}": sql.subtract(sql.column(f"place_{at}"), sql.column(f"node_{at}")) for at in layout.hats
@@ -185,17 +230,134 @@ def _over_users(per_user: exp.Select, table: Table, aggregation: Aggregation, la
     weights = {USER: sql.column(USER), WEIGHT: exp.Sum(this=sql.column(WEIGHT))}
     all_users = sql.select(weights, exp.to_table("spread")).group_by(sql.column(USER), copy=False)
     users = _counted(all_users, {}, table, aggregation)
+    query = _with_present(_joined(_cells(sums), exp.to_table("users")), shares)
+    query = query.with_("spread", as_=per_user, materialized=True, copy=False)
+    return query.with_("users", as_=users, materialized=True, copy=False)
+
+
+def _over_equal_users(rows: exp.Select, table: Table, aggregation: Aggregation, layout: Layout) -> Sql:
+    """Return the statement where users whose records are scaled alike are added up together."""
+    cap = None if layout.cap is None else min(layout.cap, MOST_RECORDS)
+    has_groups = aggregation.users is not None
+    is_everybody = not has_groups and table.users.keys is None
+    users = _counted(_counts(table, cap, over_cap=is_everybody), {}, table, aggregation)
+    shares = layout.shares(len(layout.hats))
+    keys = _columns((GROUP, USER_WEIGHT, BASE) if has_groups else (USER_WEIGHT, BASE))
+    if cap is not None and is_everybody:
+        keys[USER_WEIGHT] = _count_or_cap(cap)
+    totals: dict[str, Sql] = {name: exp.Sum(this=sql.column(name)) for name in shares}
+    rows = _layer({USER: _computed_key(table), **_columns((BASE, *shares))}, rows)
+    spread = _layer({**keys, **totals}, rows)
+    if cap is not None and is_everybody:
+        spread = _joined(spread, exp.to_table("users"), side="LEFT")
+    else:
+        spread = _joined(spread, _with_gap(table))
+    spread = spread.group_by(*(key.copy() for key in keys.values()), copy=False)
+    sums: dict[str, Sql] = {name: exp.Sum(this=_shared_sum(name, cap)) for name in shares}
+    cells = _cells(sums, has_groups=has_groups)
+    # Users without records add nothing to a total, so nobody asks how many there are.
+    query = _with_present(cells, shares) if cap is None else cells
+    query = query.with_("users", as_=users, materialized=True, copy=False)
+    return query.with_("spread", as_=spread, materialized=True, copy=False)
+
+
+def _counts(table: Table, cap: int | None, *, over_cap: bool) -> exp.Select:
+    """Return the layer with one row a user: its number of records, at least the cap; of users over it, if so asked."""
+    count: Sql = exp.Count(this=exp.Star())
+    columns = {USER: sql.column(USER), WEIGHT: count if cap is None else sql.call("GREATEST", count, sql.integer(cap))}
+    counts = _layer(columns, item_rows(table, ())).group_by(sql.column(USER), copy=False)
+    if cap is None or not over_cap:
+        return counts
+    return counts.having(sql.compare(count.copy(), ">", sql.integer(cap)), copy=False)
+
+
+def _count_or_cap(cap: int) -> Sql:
+    """Return what scales a record where the users over the cap alone are joined; NULL for a record without a user."""
+    count = sql.call("COALESCE", sql.column(USER_WEIGHT), sql.integer(cap))
+    return sql.case([(sql.is_null(sql.column(USER)), exp.Null())], count)
+
+
+def _computed_key(table: Table) -> Sql:
+    """Return a record's key, as something computed from it.
+
+    DuckDB would hand the range of the users' keys down to the scan of a mere column, which leaves out blocks of records
+    where a file's footer says that none is in it. Footers may be wrong, and then records that were counted were gone.
+    """
+    key = sql.column(USER)
+    if _has_integer_keys(table):
+        return exp.BitwiseXor(this=key, expression=sql.integer(0))
+    return sql.case([(sql.is_null(key), exp.Null())], key.copy())
+
+
+def _has_integer_keys(table: Table) -> bool:
+    """Return whether the users' keys are whole numbers."""
+    return table.type_of(table.user).upper() in INTEGERS
+
+
+def _with_gap(table: Table) -> Sql:
+    """Return the users that count, and where their keys are whole numbers one row more.
+
+    DuckDB 2.0 indexes an array by the keys of a join, at a thirtieth of a hash table's cost, where they are whole
+    numbers in a range of a million, by the range that it sees when it has read them. It compares their number with the
+    range's length less one, and so takes keys without a gap for keys that repeat. So one more key, two above the
+    largest, makes a gap; where that is no number of the type, it is NULL, and joins nothing. It has no count, so that
+    records of a user who does not count, but has that key, add nothing to any sum.
+    """
+    users = exp.to_table("users")
+    if not _has_integer_keys(table):
+        return users
+    above = sql.add(sql.cast(exp.Max(this=sql.column(COUNTED)), "HUGEINT"), sql.integer(2))
+    kind = exp.DataType(this=INTEGERS[table.type_of(table.user).upper()])
+    key = exp.TryCast(this=above, to=kind, safe=True)
+    more = sql.select({COUNTED: key, USER_WEIGHT: exp.Null(), GROUP: sql.integer(0)}, users.copy())
+    counted = sql.select(_columns((COUNTED, USER_WEIGHT, GROUP)), users)
+    return exp.union(counted, more, distinct=False, copy=False).subquery("counted", copy=False)
+
+
+def _cells(sums: Mapping[str, Sql], *, has_groups: bool = True) -> exp.Select:
+    """Return the sums of each group of users and base cell; of all users in group 0, if they have no column of it."""
+    group = sql.column(GROUP) if has_groups else sql.integer(0)
+    cells = sql.select({GROUP: group, BASE: sql.column(BASE), PRESENT: exp.Null(), **sums}, exp.to_table("spread"))
+    return cells.group_by(*map(sql.column, (GROUP, BASE) if has_groups else (BASE,)), copy=False)
+
+
+def _joined(rows: exp.Select, users: Sql, *, side: str = "") -> exp.Select:
+    """Join rows to the users that count."""
     same_user = exp.EQ(this=sql.column(USER), expression=sql.column(COUNTED))
-    keys = {GROUP: sql.column(GROUP), BASE: sql.column(BASE)}
-    cells = sql.select({**keys, PRESENT: exp.Null(), **sums}, exp.to_table("spread"))
-    cells = cells.join(exp.Join(this=exp.to_table("users"), on=same_user), copy=False)
-    cells = cells.group_by(*(key.copy() for key in keys.values()), copy=False)
+    return rows.join(exp.Join(this=users, on=same_user, side=side), copy=False)
+
+
+def _with_present(cells: exp.Select, shares: Iterable[str]) -> exp.Union:
+    """Add a row for each group: how many of its users have records."""
     absent: dict[str, Sql] = {BASE: exp.Null(), PRESENT: exp.Count(this=exp.Star())}
     absent.update((name, exp.Null()) for name in shares)
     present = sql.select({GROUP: sql.column(GROUP), **absent}, exp.to_table("users"))
-    query = exp.union(cells, present.group_by(sql.column(GROUP), copy=False), distinct=False, copy=False)
-    query = query.with_("spread", as_=per_user, materialized=True, copy=False)
-    return query.with_("users", as_=users, materialized=True, copy=False)
+    return exp.union(cells, present.group_by(sql.column(GROUP), copy=False), distinct=False, copy=False)
+
+
+def _counts_users_first(table: Table) -> bool:
+    """Return whether the users' column alone is read at a fraction of a scan's cost, by an engine that divides integers
+    of 128 bits.
+    """
+    has_words = any(isinstance(part, Words) for part in table.space.parts)
+    return table.source.engine == DIALECT and not table.source.is_text and not has_words
+
+
+def _shared_sum(name: str, cap: int | None) -> Sql:
+    """Return the sum of the means, or capped totals, of users with as many records, as an integer."""
+    count = sql.column(USER_WEIGHT)
+    bits = SHARED_BITS if cap is None else WEIGHT_BITS
+    whole = sql.multiply(sql.cast(sql.column(name), "HUGEINT"), sql.integer(2**bits))
+    if cap is None:
+        return _quotient(whole, count)
+    # In two parts, since a sum times the cap may not fit. Where the count is the cap, they add up to the sum.
+    rest = sql.multiply(sql.remainder(whole.copy(), count.copy()), sql.integer(cap))
+    return sql.add(sql.multiply(_quotient(whole, count), sql.integer(cap)), _quotient(rest, count.copy()))
+
+
+def _quotient(above: Sql, below: Sql) -> Sql:
+    """Return a quotient of integers without its fraction."""
+    return exp.Paren(this=exp.IntDiv(this=above, expression=below))
 
 
 def _user_share(name: str, layout: Layout) -> Sql:

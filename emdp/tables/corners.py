@@ -38,7 +38,8 @@ def coordinates(
         positions = (value * aggregation.cells + cell for value in range(len(aggregation.values)) for cell in cells)
         own = sums[row[0]]
         for position, total in zip(positions, row[3:], strict=True):
-            own[position] = own.get(position, 0) + int(total)
+            # No number: none of the cell's records has a user that counts.
+            own[position] = own.get(position, 0) + int(total or 0)
     return [
         _group_coordinates(statement, aggregation, own, size, size - present[group])
         for group, (own, size) in enumerate(zip(sums, sizes, strict=True))

@@ -5,24 +5,35 @@ is off but for them, extensions cannot be loaded, Python objects cannot be reach
 attached files are read-only. Text of DuckDB's errors never leaves this file, since it may quote records.
 """
 
+import os
 import shutil
+import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
+from emdp.errors import (
+    DataRuleError,
+    EmdpError,
+    InternalError,
+    ResourceError,
+    UsageError,
+    raise_alone,
+    resource_error,
+)
 from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
-from emdp.tables.base import CLOSED, Source, lock, quote_list, quote_name, quote_text
+from emdp.tables.base import CLOSED, WITHOUT_ROWS, Source, lock, quote_list, quote_name, quote_text
 from emdp.tables.cells import CellStatement, cell_statement
 from emdp.tables.corners import coordinates
-from emdp.tables.linear import LinearStatement, linear_statement
+from emdp.tables.limits import engine_limits
+from emdp.tables.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
 from emdp.tables.table import Table
 
@@ -47,6 +58,17 @@ INTERRUPTED = "Query interrupted"
 
 OUT_OF_MEMORY = "Out of Memory"
 """What DuckDB's error says then, where Arrow has wrapped it."""
+
+DISABLED_OPTIMIZERS = ("statistics_propagation", "partial_aggregate_pushdown")
+"""What DuckDB 2.0 must leave alone. The first takes a Parquet footer's smallest and largest value for those of all
+records, though NaN is left out of them, and then drops the test that would have found it. The second adds records up
+user by user before it joins them to their users, though they are many more groups than were asked for."""
+
+DISK_FULL = ("No space left on device", "max_temp_directory_size", "Disk quota exceeded", "File too large")
+"""What it says where records that memory does not hold found no room: the system's words, or its own setting's name."""
+
+NOT_TEXT = "nanobind::str()"
+"""What is in the error of DuckDB's Python part for a name or text that is no UTF-8: a plain RuntimeError."""
 
 MOST_STATEMENTS = 32
 """Compiled statements that are remembered of a table: they hold public facts alone."""
@@ -89,7 +111,7 @@ def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Stati
         rows = _run(connection, text)
     if len(rows) != 1:
         raise InternalError("a statement for one row gave another number of rows.")
-    return Statistic(_finish(statement, rows[0], table.n))
+    return Statistic(finished_means(statement, rows[0], table.n))
 
 
 def aggregate(table: Table, aggregation: Aggregation) -> tuple[Statistic, ...]:
@@ -110,8 +132,10 @@ def aggregate(table: Table, aggregation: Aggregation) -> tuple[Statistic, ...]:
 
 
 def check_engine() -> None:
-    """Check what an answer needs besides the data: a place for temporary files."""
-    shutil.rmtree(_spill_folder(), ignore_errors=True)
+    """Check what an answer needs besides the data: limits that make sense, and a place for temporary files."""
+    engine_limits()
+    with _spill_folder():
+        pass
 
 
 def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
@@ -177,7 +201,7 @@ def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]
     import duckdb
 
     columns = {name: table.schema[name] for name in table.source_columns}
-    with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
+    with duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) as connection:
         try:
             statement, text = compiled()
             typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
@@ -196,25 +220,35 @@ def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]
 def hidden_errors() -> Iterator[None]:
     """Raise errors of emdp in place of DuckDB's, and of those that Arrow makes of them, with nothing of their text."""
     import duckdb
-    import pyarrow as pa
 
     error: EmdpError
     try:
         yield
         return
-    except duckdb.OutOfMemoryException:
-        error = _no_memory()
+    except (duckdb.OutOfMemoryException, MemoryError) as cause:
+        error = _no_room(cause) or _no_memory()
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as cause:
         error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
-    except (duckdb.Error, pa.ArrowException, OSError) as cause:
+    except _reading_errors() as cause:
         if INTERRUPTED in str(cause):
             raise KeyboardInterrupt from None
-        error = _no_memory() if OUT_OF_MEMORY in str(cause) else _unreadable()
+        # Arrow's error for an interrupt and for what is missing has the text of DuckDB's.
+        error = _no_room(cause) or _unreadable()
     except RuntimeError as cause:
         if INTERRUPTED in str(cause):
             raise KeyboardInterrupt from None
-        raise
-    raise error from None
+        if NOT_TEXT not in str(cause):
+            raise
+        error = _unreadable()
+    raise_alone(error)
+
+
+def _reading_errors() -> tuple[type[Exception], ...]:
+    """Return what reading raises; of Arrow, which takes time to load, where something has loaded it."""
+    import duckdb
+
+    arrow = sys.modules.get("pyarrow")
+    return (duckdb.Error, OSError) if arrow is None else (duckdb.Error, OSError, arrow.ArrowException)
 
 
 def _compiled(table: Table, expressions: tuple[Expression, ...]) -> tuple[LinearStatement, str]:
@@ -238,17 +272,22 @@ def _compiled_cells(table: Table, aggregation: Aggregation) -> tuple[CellStateme
     return found
 
 
-def _finish(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Fraction]:
-    present = int(row[0])
-    values = []
-    for total, exponent, neutral in zip(row[1:], statement.exponents, statement.neutral_values, strict=True):
-        absent = Fraction(neutral) * (n - present)
-        values.append((Fraction(int(total or 0)) / Fraction(2) ** exponent + absent) / n)
-    return values
+def _no_room(cause: BaseException) -> EmdpError | None:
+    """Return the error for a full disk or memory, where that is what an error says."""
+    text = str(cause)
+    if any(mark in text for mark in DISK_FULL):
+        return ResourceError(
+            "the query found the disk of its temporary files full; make room on it, or set TMPDIR to a folder on "
+            "another one; what was charged stays charged."
+        )
+    return _no_memory() if OUT_OF_MEMORY in text or resource_error(cause) is not None else None
 
 
 def _no_memory() -> EmdpError:
-    return EmdpError("the query ran out of memory; free memory, or put the records in more and smaller files.")
+    return ResourceError(
+        "the query ran out of memory; free some, raise EMDP_MEMORY_LIMIT where it is set, or put the records in more "
+        "and smaller files; what was charged stays charged."
+    )
 
 
 def _unreadable() -> EmdpError:
@@ -288,35 +327,41 @@ def _connection(
     """
     import duckdb
 
-    folder = _spill_folder()
-    config: dict[str, str | bool | int | float | list[str]] = {
-        **CLOSED,
-        # DuckDB 2.0 takes a Parquet footer's smallest and largest value for those of all records, though NaN is left
-        # out of them, and then drops the test that would have found it.
-        "disabled_optimizers": "statistics_propagation",
-        # Row order means nothing to a sum, and keeping it costs memory.
-        "preserve_insertion_order": "true" if in_order else "false",
-        "temp_directory": folder,
-    }
-    connection = duckdb.connect(":memory:", config=config)
+    limits = engine_limits()
+    with _spill_folder() as folder:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            **CLOSED,
+            **limits,
+            "disabled_optimizers": ",".join(DISABLED_OPTIMIZERS),
+            # Row order means nothing to a sum, and keeping it costs memory.
+            "preserve_insertion_order": "true" if in_order else "false",
+            "temp_directory": folder,
+        }
+        with duckdb.connect(":memory:", config=config) as connection:
+            allowed = source.attach(connection)
+            _register(connection, lookups, users)
+            connection.execute(f"SET allowed_paths = {quote_list(allowed)}")
+            connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
+            lock(connection)
+            yield connection
+
+
+@contextmanager
+def _spill_folder() -> Iterator[str]:
+    """Make a folder that only this user can read, for records that do not fit into memory; it goes at the end."""
+    folder = ""
     try:
-        allowed = source.attach(connection)
-        _register(connection, lookups, users)
-        connection.execute(f"SET allowed_paths = {quote_list(allowed)}")
-        connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
-        lock(connection)
-        yield connection
+        try:
+            # The name is known before the folder is made, so that no signal can come between.
+            folder = os.path.join(tempfile.gettempdir(), f"emdp-{uuid.uuid4().hex}")
+            os.mkdir(folder, 0o700)
+        except OSError as error:
+            raise resource_error(error) or EmdpError(
+                "no folder for temporary files can be made; set TMPDIR to one that can be written."
+            ) from None
+        yield folder
     finally:
-        connection.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _spill_folder() -> str:
-    """Make a folder that only this user can read, for records that do not fit into memory."""
-    try:
-        return tempfile.mkdtemp(prefix="emdp-")
-    except OSError:
-        raise EmdpError("no folder for temporary files can be made; set TMPDIR to one that can be written.") from None
 
 
 def _register(connection: Any, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> None:

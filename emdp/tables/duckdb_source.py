@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from emdp.errors import DataRuleError, UsageError
+from emdp.errors import DataRuleError, UsageError, raise_alone
 from emdp.tables.base import (
     CLOSED,
     DUCKDB_SEPARATOR,
@@ -91,11 +91,13 @@ class DuckDBSource(Source):
             try:
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
             except (duckdb.PermissionException, duckdb.CatalogException):
-                raise self._not_in_file(connection) from None
+                raise_alone(self._not_in_file(connection))
             except duckdb.Error:
-                raise DataRuleError(
-                    f"table {self.table!r} of source {self.path!r} cannot be read; repair the view or the file."
-                ) from None
+                raise_alone(
+                    DataRuleError(
+                        f"table {self.table!r} of source {self.path!r} cannot be read; repair the view or the file."
+                    )
+                )
         return {row[0]: row[1] for row in rows}
 
     def _files(self) -> list[str]:
@@ -122,10 +124,12 @@ class DuckDBSource(Source):
                 ) from None
             except duckdb.Error as error:
                 if LOCKED not in str(error):
-                    raise DataRuleError(
-                        f"source {self.path!r} cannot be opened; check that it is a DuckDB file, whole, and may be "
-                        "read."
-                    ) from None
+                    raise_alone(
+                        DataRuleError(
+                            f"source {self.path!r} cannot be opened; check that it is a DuckDB file, whole, and may be "
+                            "read."
+                        )
+                    )
             self._pause(deadline, note)
 
     def _pause(self, deadline: float, note: str) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import polars as pl
 from sqlglot import exp
@@ -13,7 +15,7 @@ from emdp.tables.compile import USER, compile_items
 from emdp.tables.fragments import Sql
 from emdp.tables.table import Table
 
-__all__ = ["LinearStatement", "is_listed", "is_public", "linear_statement", "means_statement"]
+__all__ = ["LinearStatement", "finished_means", "is_listed", "is_public", "linear_statement", "means_statement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,16 @@ def means_statement(table: Table, expressions: Sequence[Expression]) -> LinearSt
     for join in items.joins:
         per_user = per_user.join(join, copy=False)
     return LinearStatement(per_user.group_by(sql.column(USER), copy=False), items.lookups, exponents, neutral)
+
+
+def finished_means(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Fraction]:
+    """Return the means over ``n`` users, exactly: those of the statement's one row, and the users without records."""
+    present = int(row[0])
+    values = []
+    for total, exponent, neutral in zip(row[1:], statement.exponents, statement.neutral_values, strict=True):
+        absent = Fraction(neutral) * (n - present)
+        values.append((Fraction(int(total or 0)) / Fraction(2) ** exponent + absent) / n)
+    return values
 
 
 def is_public(table: Table) -> Sql:

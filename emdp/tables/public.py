@@ -24,6 +24,7 @@ from emdp.tables.source import (
     Source,
     open_source,
 )
+from emdp.tables.spark_source import SparkSource, is_same_rows, is_spark_frame, spark_table
 
 __all__ = ["UserList", "is_same_source", "make_user_list", "read_public", "typed_columns"]
 
@@ -145,7 +146,7 @@ def read_public(name: str, source: object) -> pl.DataFrame:
             opened = open_source(source)
             frame = typed_columns(_fetch(opened)) if opened.is_text else _fetch(opened)
         else:
-            frame = to_polars("source", source)
+            frame = _in_memory("source", source)
     except (UsageError, DataRuleError) as error:
         raise type(error)(f"public table {name!r}: {error}") from None
     _check_columns(f"public table {name!r}", frame)
@@ -155,7 +156,8 @@ def read_public(name: str, source: object) -> pl.DataFrame:
 def is_same_source(private: object, other: object) -> bool:
     """Say whether two sources read a file, or a table of a DuckDB file, in common.
 
-    Links and other spellings of a path are seen through; a copy, and a view of a DuckDB file, are not.
+    Links and other spellings of a path are seen through; a copy, and a view of a DuckDB file, are not. Two sources of
+    Spark are the same if Spark says that they compute the same rows.
 
     Parameters
     ----------
@@ -165,6 +167,9 @@ def is_same_source(private: object, other: object) -> bool:
     >>> is_same_source("visits.csv", "./visits.csv"), is_same_source("visits.csv", 100)
     (True, False)
     """
+    is_named = isinstance(private, str) and spark_table(private) is not None
+    if is_named or isinstance(private, SparkSource) or is_spark_frame(private):
+        return is_same_rows(*map(_opened, (private, other)))
     return bool(_places(private) & _places(other))
 
 
@@ -186,12 +191,25 @@ def typed_columns(frame: pl.DataFrame, *, keep: str | None = None) -> pl.DataFra
 
 
 def _fetch(source: Source) -> pl.DataFrame:
-    from emdp.tables.duckdb import fetch_public
+    from emdp.tables.engine import fetch_public
 
     frame = fetch_public(source)
     # DuckDB hands times over in the time zone of this machine, which says nothing about the table.
     zoned = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime) and kind.time_zone]
     return frame.with_columns(pl.col(zoned).dt.convert_time_zone("UTC")) if zoned else frame
+
+
+def _in_memory(name: str, frame: object) -> pl.DataFrame:
+    return _fetch(open_source(frame)) if is_spark_frame(frame) else to_polars(name, frame)
+
+
+def _opened(source: object) -> object:
+    if not isinstance(source, str | os.PathLike) and not is_spark_frame(source):
+        return source
+    try:
+        return open_source(source)
+    except EmdpError:
+        return None
 
 
 def _places(source: object) -> set[str]:
@@ -265,18 +283,24 @@ def _user_rows(users: object, user: str) -> tuple[pl.DataFrame, str]:
     elif isinstance(users, list | tuple):
         if not all(isinstance(key, str) for key in users):
             users = ["" if key is None else _user_key(key) for key in users]
+        if any(not key.isascii() and _has_surrogate(key) for key in users):
+            raise UsageError("users has a key with a lone surrogate, which is no character; correct that key.")
         frame = pl.DataFrame({user: [key or None for key in users]}, schema={user: pl.String})
     elif isinstance(users, pl.Series):
         frame = pl.DataFrame({user: users})
     elif users is None:
         raise UsageError("users must be a number, a list of keys, or a file or frame with one row a user; pass one.")
     else:
-        frame = to_polars("users", users)
+        frame = _in_memory("users", users)
     if user in frame.columns:
         return frame, user
     if len(frame.columns) == 1:
         return frame, frame.columns[0]
     raise UsageError(f"users has no column {user!r}; name its key column like the table's.")
+
+
+def _has_surrogate(key: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in key)
 
 
 def _user_key(key: object) -> str:

@@ -9,6 +9,7 @@ import glob
 import gzip
 import os
 import uuid
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from emdp.errors import DataRuleError, UsageError
+from emdp.errors import DataRuleError, UsageError, raise_alone
 from emdp.frames import to_polars
 from emdp.tables.base import (
     CLOSED,
     DUCKDB_SEPARATOR,
+    WITHOUT_ROWS,
     Source,
     create_view,
     quote_list,
@@ -30,6 +32,7 @@ from emdp.tables.base import (
 )
 from emdp.tables.duckdb_source import DEFAULT_WAIT, DuckDBSource
 from emdp.tables.files import expand_paths, files_fingerprint, folder_keys
+from emdp.tables.spark_source import SparkSource, is_spark_frame, open_frame, spark_table
 
 __all__ = [
     "CLOSED",
@@ -70,12 +73,12 @@ class ParquetSource(Source):
     def schema(self) -> dict[str, str]:
         import duckdb
 
-        with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
+        with duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) as connection:
             relation = f"read_parquet({quote_list(self.paths()[:1])}, hive_partitioning = false)"
             try:
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
             except duckdb.Error:
-                raise _unreadable(self.pattern, "a Parquet file") from None
+                raise_alone(_unreadable(self.pattern, "a Parquet file"))
         return {row[0]: row[1] for row in rows}
 
     def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
@@ -88,7 +91,7 @@ class ParquetSource(Source):
         try:
             schemas = [pq.read_schema(path) for path in paths]
         except (pa.ArrowException, OSError):
-            raise _unreadable(self.pattern, "a Parquet file") from None
+            raise_alone(_unreadable(self.pattern, "a Parquet file"))
         for schema in schemas[1:]:
             for column in columns:
                 if column not in schema.names or schema.field(column).type != schemas[0].field(column).type:
@@ -160,8 +163,8 @@ class CsvSource(Source):
         try:
             with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
                 header = next(csv.reader(stream, delimiter=self._delimiter()), None)
-        except (OSError, EOFError, UnicodeDecodeError, csv.Error):
-            raise _unreadable(self.pattern, "a CSV file") from None
+        except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error):
+            raise_alone(_unreadable(self.pattern, "a CSV file"))
         if not header or len(set(header)) != len(header) or not all(header):
             raise UsageError(
                 f"source {self.pattern!r} needs a header row of distinct, non-empty names; add one to the file."
@@ -183,7 +186,7 @@ class FrameSource(Source):
     def schema(self) -> dict[str, str]:
         import duckdb
 
-        with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
+        with duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) as connection:
             self.attach(connection)
             rows = connection.execute("DESCRIBE SELECT * FROM source_rows").fetchall()
         return {row[0]: row[1] for row in rows}
@@ -198,7 +201,7 @@ class FrameSource(Source):
 
 
 def open_source(source: object, *, wait: float = DEFAULT_WAIT) -> Source:
-    """Return the source that a caller named: a path, a pattern, ``"file.duckdb::table"``, or a frame.
+    """Return the source that a caller named: a path, a pattern, ``"file.duckdb::table"``, ``"spark::table"``, a frame.
 
     Parameters
     ----------
@@ -217,6 +220,8 @@ def open_source(source: object, *, wait: float = DEFAULT_WAIT) -> Source:
     """
     if isinstance(source, os.PathLike | str):
         return _open_path(os.fspath(source), wait)
+    if is_spark_frame(source):
+        return open_frame(source)
     return FrameSource(_loadable(to_polars("source", source)).to_arrow())
 
 
@@ -225,6 +230,9 @@ def _open_path(text: str, wait: float) -> Source:
         raise UsageError(
             f"source {text!r} is a remote address; records must not travel, so copy the file here and pass its path."
         )
+    name = spark_table(text)
+    if name is not None:
+        return SparkSource(table=name, default_name=name.split(".")[-1])
     path, separator, table = text.partition(DUCKDB_SEPARATOR)
     if separator:
         if not path or not table:

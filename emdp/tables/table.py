@@ -152,7 +152,7 @@ class Table:
         DataRuleError
             Naming the rule that is broken and the remedy, never a value.
         """
-        from emdp.tables.duckdb import check_rules
+        from emdp.tables.engine import check_rules
 
         check_rules(self)
 
@@ -174,7 +174,7 @@ class Table:
         UsageError
             If the public users are listed and this is none of them, or they are not and this one has no record.
         """
-        from emdp.tables.duckdb import fetch_bag
+        from emdp.tables.engine import fetch_bag
 
         listed = self.users.keys
         if listed is not None and str(user) not in listed:
@@ -223,8 +223,10 @@ def read(
     Parameters
     ----------
     source : path or frame
-        A Parquet or CSV file, a folder or pattern of Parquet files, ``"file.duckdb::table"``, or a frame with the
-        Arrow C stream interface, which must not be changed in place afterwards. Remote addresses are refused. Every
+        A Parquet or CSV file, a folder or pattern of Parquet files, ``"file.duckdb::table"``, a frame with the Arrow C
+        stream interface, which must not be changed in place afterwards, a Spark DataFrame, or ``"spark::table"``, a
+        table or view of the active Spark session (one is started where there is none). Of Spark nothing but statistics
+        comes to this process, and each row must be made from rows of its own user. Remote addresses are refused. Every
         row is one record (in a ``Words`` space, every word is), exact duplicates included. In place of a table a
         view of tables of the same DuckDB file may stand, each row made from rows of its own user and from nothing
         that changes by itself; one that reads other files is refused.
@@ -246,8 +248,9 @@ def read(
         Column names and DuckDB types, for a source whose data is not at hand: nothing is opened then.
     version : str, optional
         Declares which state of the data this is, in place of the fingerprint: for files that are rewritten without
-        a change, and for frames. The rules are validated once for a version and never again, and stored answers are
-        taken for those of their version: the owner promises another text whenever the source or its rows change.
+        a change, for frames, and for Spark, whose data has no fingerprint. The rules are validated once for a version
+        and never again, and stored answers are taken for those of their version: the owner promises another text
+        whenever the source or its rows change.
     wait : float
         Seconds to wait for a DuckDB file that another process has open for writing; 0 tries once.
 

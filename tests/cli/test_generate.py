@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from emdp.cli import generate
-from emdp.errors import UsageError
+from emdp.errors import ResourceError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -115,8 +115,8 @@ def test_a_disk_error_is_a_sentence(tmp_path, monkeypatch):
 
     monkeypatch.setattr(generate.load_dataset_module("checkins"), "write_checkins", fail)
     result = run("checkins", *sizes(), "--out", tmp_path / "t.parquet")
-    assert isinstance(result.exception, UsageError)
-    assert "No space left on device" in str(result.exception)
+    assert isinstance(result.exception, ResourceError)
+    assert "the disk is full" in str(result.exception)
 
 
 def test_interrupt_leaves_nothing_behind(tmp_path):

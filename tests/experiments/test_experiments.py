@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from emdp.cli.app import app
+from emdp.cli.app import make_app
 from emdp.errors import UsageError
 from emdp.experiments import NAMES, clustered, frequency, geometric, linear, run_experiment, table2, write_experiment
 from emdp.experiments.base import EMD, USER, Row, row_of, verdicts
@@ -63,7 +63,7 @@ def test_a_seed_gives_the_same_rows_again() -> None:
 
 @pytest.mark.usefixtures("_tiny")
 def test_the_command_prints_where_user_level_is_better(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["experiment", "freq-central", "--out", str(tmp_path), "--runs", "12"])
+    done = CliRunner().invoke(make_app(()), ["experiment", "freq-central", "--out", str(tmp_path), "--runs", "12"])
     assert done.exit_code == 0
     assert "user-level DP has the smaller error at 1" in done.stdout
     assert "nothing here is private" in done.stdout
@@ -77,7 +77,7 @@ def test_what_is_malformed_is_refused(tmp_path: Path) -> None:
         run_experiment("geometric", runs=0)
     taken = tmp_path / "file"
     taken.write_text("")
-    done = CliRunner().invoke(app, ["experiment", "geometric", "--out", str(taken)])
+    done = CliRunner().invoke(make_app(()), ["experiment", "geometric", "--out", str(taken)])
     assert isinstance(done.exception, UsageError)
 
 

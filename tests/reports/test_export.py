@@ -11,7 +11,7 @@ import pytest
 from made_runs import HEAD, full_run, grouped, listed, outcome, run_of, single
 from polars.testing import assert_frame_equal
 
-from emdp.errors import UsageError
+from emdp.errors import ResourceError, UsageError
 from emdp.ledger import open_ledger
 from emdp.privacy import EmdDP, guarantee_from_json
 from emdp.reports.export import write_report
@@ -125,7 +125,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(UsageError, match=r"cannot be written to \(No space left on device\); pass a folder"):
+    with pytest.raises(ResourceError, match="the disk is full; make room on it"):
         write_report(replace(run, made="2026-11-23T00:00:00+00:00"), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

@@ -170,7 +170,9 @@ class World:
         kinds = {name: pl.String if part.labels else pl.Float64 for part in self.space.parts for name in part.columns}
         rows = [{"user": key, **own} for key, bag in zip(self.users["user"], bags, strict=True) for own in bag]
         frame = pl.DataFrame(rows, schema={"user": pl.String, **kinds})
-        return emdp.read(frame, user="user", space=self.space, users=self.users, name="visits")
+        # Declared, so that no connection is opened to look at them.
+        types = {name: "VARCHAR" if kind == pl.String else "DOUBLE" for name, kind in frame.schema.items()}
+        return emdp.read(frame, user="user", space=self.space, users=self.users, name="visits", columns=types)
 
     @cached_property
     def every(self) -> Table:

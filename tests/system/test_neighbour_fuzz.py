@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,9 @@ from emdp.statements import plan_request
 from emdp.tables import Table, aggregate
 
 DUCKDB_CASES, SPARK_CASES = 5000, 1000
+FEW_SPARK_CASES = 12
+"""A case of Spark takes a second."""
+
 MOST_COORDINATES = 400
 QUIET: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 
@@ -138,6 +142,30 @@ def test_a_near_neighbour_moves_statistics_by_at_most_sensitivity_times_distance
 @given(st.data())
 def test_a_near_neighbour_moves_statistics_by_at_most_sensitivity_times_distance_in_5000_cases(data: Any) -> None:
     check(Drawn(data.draw), on_duckdb)
+
+
+def on_spark(spark: Any) -> Callable[[World, Sequence[Sequence[Row]]], Table]:
+    """Return what makes a world's table as a Spark DataFrame of two partitions."""
+
+    def read(world: World, bags: Sequence[Sequence[Row]]) -> Table:
+        rows = pl.DataFrame(world.table(bags).source.table)
+        frame = spark.createDataFrame(rows.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        return emdp.read(frame, user="user", space=world.space, users=world.users, name="visits")
+
+    return read
+
+
+@settings(max_examples=FEW_SPARK_CASES, **QUIET)
+@given(st.data())
+def test_a_near_neighbour_moves_statistics_of_spark_no_farther(spark: Any, data: Any) -> None:
+    check(Drawn(data.draw), on_spark(spark))
+
+
+@pytest.mark.slow
+@settings(max_examples=SPARK_CASES, **QUIET)
+@given(st.data())
+def test_a_near_neighbour_moves_statistics_of_spark_no_farther_in_1000_cases(spark: Any, data: Any) -> None:
+    check(Drawn(data.draw), on_spark(spark))
 
 
 def test_a_sensitivity_three_tenths_too_small_is_found_out() -> None:

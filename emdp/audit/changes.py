@@ -1,0 +1,99 @@
+"""How much one user's records can change what a plan computes: what the search for a neighbour makes large.
+
+These numbers only choose the tables; what is audited is computed by the engine. Changes are in units of the noise where
+there is some.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.audit.neighbours import Change
+from emdp.errors import EmdpError
+from emdp.estimators import MessagePlan, Plan
+from emdp.expressions import evaluate
+from emdp.expressions.cells import cell_values
+from emdp.mechanisms import AdditiveMechanism
+from emdp.mechanisms.finite_randomizer import FiniteRandomizer
+from emdp.spaces import Space
+from emdp.spaces.items import item_codes
+
+__all__ = ["added_changes", "change_of", "largest_total"]
+
+Floats = npt.NDArray[np.float64]
+
+AT_ONCE = 2**24
+"""Numbers of a block of differences."""
+
+
+def change_of(plan: Plan | MessagePlan, space: Space, users: int) -> Change:
+    """Return the function that says how much a plan's statistic changes between items of one of ``users`` users."""
+    if isinstance(plan, Plan):
+        return lambda items: _norms(_contributions(plan, space, items, users), plan.mechanisms[0].norm)
+    reading = plan.reading
+    noise = getattr(getattr(plan.releaser, "mechanism", None), "mechanism", None)
+    if reading.what == "means" and isinstance(noise, AdditiveMechanism):
+        return lambda items: _norms(_evaluated(reading.expressions, space, items), noise.norm)
+    if reading.what == "means":
+        return lambda items: _norms(_spread_evenly(_evaluated(reading.expressions, space, items)), 1)
+    randomizer = getattr(plan.releaser, "randomizer", None)
+    if isinstance(randomizer, FiniteRandomizer):
+        logarithms = np.log(randomizer.weights.astype(np.float64))
+        return lambda items: _norms(logarithms[item_codes(space, items)], np.inf)
+    if reading.what == "bags":
+        return lambda items: np.not_equal.outer(*[item_codes(space, items)] * 2).astype(np.float64)
+    return lambda items: space.distances(items, items)
+
+
+def added_changes(changes: Sequence[Change]) -> Change:
+    """Return the sum of several changes, for releases that are audited together."""
+    return lambda items: np.sum([change(items) for change in changes], axis=0)
+
+
+def largest_total(plan: Plan | MessagePlan, space: Space, items: Floats) -> Floats:
+    """Return how much each item alone gives to a statistic of totals, next to no records at all, shape (n,)."""
+    if not isinstance(plan, Plan):
+        return np.zeros(len(items))
+    values = _contributions(plan, space, items, 1)
+    order = 1 if plan.mechanisms[0].norm == 1 else 2
+    return np.asarray(np.linalg.norm(values, ord=order, axis=1), dtype=np.float64)
+
+
+def _contributions(plan: Plan, space: Space, items: Floats, users: int) -> Floats:
+    """Return what a user with such records gives to each coordinate that noise is added to, shape (n, dimension)."""
+    aggregation = plan.aggregation
+    values = cell_values(aggregation, space, items)
+    if aggregation.chosen is not None:
+        values = values * evaluate(aggregation.chosen, space, items)[:, None]
+    rows = values.reshape(len(values), len(aggregation.values), -1)
+    if plan.is_cumulative:
+        last = aggregation.axes[-1].size
+        rows = np.cumsum(rows.reshape(*rows.shape[:2], -1, last), axis=-1).reshape(rows.shape)
+    scaled = (rows * np.array(plan.scales)[None, :, None]).reshape(len(values), -1)
+    scale = plan.mechanisms[0].scale or 1.0
+    weight = 1.0 / min(aggregation.group_sizes(users)) if aggregation.cap is None else float(aggregation.cap)
+    return np.asarray(scaled * (weight / scale), dtype=np.float64)
+
+
+def _evaluated(expressions: Sequence[object], space: Space, items: Floats) -> Floats:
+    try:
+        return np.column_stack([evaluate(one, space, items) for one in expressions])  # type: ignore[arg-type]
+    except EmdpError:
+        return np.asarray(items, dtype=np.float64)
+
+
+def _spread_evenly(values: Floats) -> Floats:
+    width = values.max(axis=0) - values.min(axis=0)
+    return values / np.where(width > 0, width, 1.0)
+
+
+def _norms(values: Floats, order: float) -> Floats:
+    """Return the norms of the differences of all pairs of rows, shape (n, n)."""
+    count = len(values)
+    found = np.zeros((count, count))
+    step = max(AT_ONCE // max(values.size, 1), 1)
+    for start in range(0, count, step):
+        apart = values[start : start + step, None, :] - values[None, :, :]
+        found[start : start + step] = np.linalg.norm(apart, ord=order, axis=2)
+    return found

@@ -1,0 +1,348 @@
+"""An audit of queries: plan, make neighbouring tables, draw, bound, and compare with whole sessions."""
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emdp.audit.changes import added_changes, change_of, largest_total
+from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
+from emdp.audit.neighbours import Move, Neighbours, best_move, neighbours
+from emdp.audit.points import PublicRecords
+from emdp.audit.releases import NoiseDraws, bulk_values, first_number, joint_scores, mechanism_name, scores_of
+from emdp.audit.report import Agreement, AuditReport, AuditRow
+from emdp.audit.tester import LEAST_TRIALS, Scores, find_losses
+from emdp.checks import check_count, check_range, check_unit_interval
+from emdp.errors import UsageError
+from emdp.estimators import MessagePlan, Plan
+from emdp.expressions.resolution import Query
+from emdp.noise.rng import is_seeded
+from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee
+from emdp.session import Session
+from emdp.statements import Planned, plan_request
+from emdp.tables import Table
+
+__all__ = ["DEFAULT_TRIALS", "END_TO_END", "audit"]
+
+DEFAULT_TRIALS = 100_000
+"""Draws of noise on each table."""
+
+END_TO_END = 100
+"""Answers of whole sessions with which draws in bulk are compared; 0 leaves that out."""
+
+BULK_SHARE = 4
+"""Draws in bulk for each answer of a session."""
+
+FEW_USERS: Mapping[str, int] = {"central": 1000, "shuffle": 1000, "local": 1}
+"""Most users of made tables where every user's message is drawn, if the number is free: in the local model one user's
+message has the guarantee by itself, and among others it would only be hidden better."""
+
+ALIKE = 0.01
+"""Relative difference of distances that are taken for one, where no records lie farther apart with a larger change."""
+
+LONGEST = 80
+"""Characters of a query's text that a row shows."""
+
+Progress = Callable[[int, int, str], None]
+Request = str | Query
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Statements that are audited together, planned for tables of one kind."""
+
+    planned: tuple[Planned, ...]
+    requests: tuple[Request, ...]
+    users: int | None
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What an audit was asked for."""
+
+    table: Table
+    public: Mapping[str, object]
+    promises: tuple[Guarantee, ...]
+    distances: tuple[float, ...] | None
+    trials: int
+    end_to_end: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Claims at one distance, and the draws that they are held against."""
+
+    label: str
+    mechanism: str
+    model: str
+    tables: Neighbours
+    claims: tuple[Claim, ...]
+    scores: Scores
+
+
+def audit(
+    source: Session | Table,
+    query: Request | Sequence[Request],
+    *,
+    distances: Sequence[float] | None = None,
+    trials: int = DEFAULT_TRIALS,
+    confidence: float = 0.95,
+    end_to_end: int = END_TO_END,
+    public: Mapping[str, object] | None = None,
+    promises: Sequence[Guarantee] = (),
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Try to break what queries promise on a table's space, and return lower bounds of the loss beside the claims.
+
+    No private record is read: the tables are made from the public space, columns and users (:mod:`emdp.audit.points`).
+    For each distance two tables are chosen between which the statistic changes most, the engine computes it on both,
+    the release is drawn ``trials`` times, and the event that tells the two apart best, chosen on half of the draws, is
+    counted on the other half. The bounds hold together with probability ``confidence`` (Bonferroni over rows, and over
+    the two probabilities of each).
+
+    Parameters
+    ----------
+    source : Session or Table
+        Whose space, users and public tables the queries are about; nothing is charged to a session.
+    query : str, query, or a sequence of these
+        SQL (one statement or several), or what ``emdp.mean`` and its like make. Several are audited one by one and
+        together.
+    distances : sequence of float, optional
+        Earth-mover distances in (0, 1]; by default those at which losses of 0.5, 1, 2 and 4 are claimed, as far as
+        there are such, and for guarantees that do not depend on it 0.25 and 1. Between a distance and 0 the nearest
+        possible one is taken, and its exact value is reported.
+    trials : int
+        Draws of noise on each table, at least 100; what randomizes records or users runs ``trials/20`` times, at least
+        100.
+    confidence : float
+        In (0, 1).
+    end_to_end : int
+        Answers of whole sessions (checks, ledger, engine) whose law is compared with that of the draws; 0 for none.
+    public : mapping, optional
+        Public tables by name, where ``source`` is a table.
+    promises : sequence of Guarantee
+        What the budgets allow, where ``source`` is a table and a query chooses by it.
+    progress : callable, optional
+        Told how many of how many steps are done, and what comes next.
+
+    Returns
+    -------
+    AuditReport
+
+    Raises
+    ------
+    UsageError
+        If an argument is malformed, or no record can be made or moved that near.
+    EmdpError
+        If a query is refused.
+
+    >>> from emdp.expressions import col, mean
+    >>> from emdp.spaces import Interval
+    >>> from emdp.tables import read
+    >>> table = read({"u": [1], "x": [0.5]}, user="u", space=Interval("x", 0, 1), users=50)
+    >>> report = audit(table, mean(col("x"), alpha=2.0), distances=[1.0], trials=4000, end_to_end=0)
+    >>> row, = report.rows
+    >>> round(row.distance, 6), 1.0 < row.audited_epsilon <= row.claimed_epsilon < 2.0000001, report.is_sound
+    (1.0, True, True)
+    """
+    setting = _setting(source, distances, trials, end_to_end, public, promises)
+    check_unit_interval("confidence", confidence)
+    requests = (query,) if isinstance(query, str) or not isinstance(query, Sequence) else tuple(query)
+    asked = _asked(setting, requests)
+    tell = progress or (lambda done, total, text: None)
+    steps = len(asked) + 1
+    tried: list[_Tried] = []
+    agreements: list[Agreement] = []
+    for done, one in enumerate(asked):
+        tell(done, steps, one.label)
+        found, compared = _tried(setting, one)
+        tried += found
+        agreements += compared
+    tell(len(asked), steps, "bounds")
+    failure = (1.0 - confidence) / max(sum(len(one.claims) for one in tried), 1)
+    rows = tuple(row for one in tried for row in _rows(one, failure, confidence))
+    return AuditReport(rows, confidence, tuple(agreements), f"Audit of {setting.table.name}")
+
+
+def _setting(
+    source: Session | Table,
+    distances: Sequence[float] | None,
+    trials: int,
+    end_to_end: int,
+    public: Mapping[str, object] | None,
+    promises: Sequence[Guarantee],
+) -> _Setting:
+    if is_seeded():
+        raise UsageError("an audit needs the noise of releases, not that of the test switch; call it outside.")
+    if isinstance(source, Session):
+        if public is not None or promises:
+            raise UsageError("public and promises are those of the session; leave them out.")
+        table, public, promises = source.table, source.names.public, source.promises
+    elif isinstance(source, Table):
+        table = source
+    else:
+        raise UsageError(f"source must be a Session or a Table, not {type(source).__name__}; pass one of them.")
+    if check_count("trials", trials) < LEAST_TRIALS:
+        raise UsageError(f"trials must be at least {LEAST_TRIALS}, got {trials}; pass more.")
+    check_count("end_to_end", end_to_end, minimum=0)
+    if distances is not None:
+        distances = tuple(sorted({check_range("distances", one, 0.0, 1.0) for one in distances}))
+        if not distances or distances[0] == 0:
+            raise UsageError("distances must be above 0, and at least one; pass some, or leave them out.")
+    return _Setting(table, dict(public or {}), tuple(promises), distances, trials, end_to_end)
+
+
+def _asked(setting: _Setting, requests: Sequence[Request]) -> list[_Asked]:
+    """Return every statement by itself, and all together where there are several."""
+    names = setting.table.names(setting.public)
+    found: list[_Asked] = []
+    for request in requests:
+        for planned in plan_request(request, names, setting.promises):
+            own = planned.text if isinstance(request, str) else request
+            found.append(_planned_for_few(setting, planned, own))
+    if not found:
+        raise UsageError("query holds no statement; pass at least one.")
+    if len(found) > 1:
+        # Together on tables with as many users as are declared, unless one of them is drawn user by user.
+        every = tuple(request for one in found for request in one.requests)
+        together = tuple(one for request in every for one in plan_request(request, names, setting.promises))
+        found.append(_Asked(together, every, None, "all together"))
+    return found
+
+
+def _planned_for_few(setting: _Setting, planned: Planned, request: Request) -> _Asked:
+    """Return a statement planned for tables of as many users as an audit can draw messages of."""
+    label = " ".join(planned.text.split())[:LONGEST]
+    table, model = setting.table, planned.plan.guarantee.model
+    few = min(table.n, FEW_USERS[model])
+    is_free = table.users.keys is None and few < table.n
+    if not isinstance(planned.plan, MessagePlan) or not is_free:
+        return _Asked((planned,), (request,), None, label)
+    made = PublicRecords(table)
+    records = made.kept(np.full((1, made.dimension), 0.5))[1]
+    smaller = neighbours(table, Move(records, records, 0, table.records or 1, 0.0), few).first
+    try:
+        (own,) = plan_request(request, smaller.names(setting.public), setting.promises)
+    except UsageError:
+        # Such as a method that needs more users than that.
+        return _Asked((planned,), (request,), None, label)
+    return _Asked((own,), (request,), few, label)
+
+
+def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreement]]:
+    draws = NoiseDraws(setting.trials)
+    found: list[_Tried] = []
+    compared: list[Agreement] = []
+    seen: list[float] = []
+    events = [one.plan.event for one in asked.planned]
+    # The largest first: of tables that are about equally far apart those that were chosen more freely are kept.
+    for distance in sorted(setting.distances or default_distances(events), reverse=True):
+        radii = [event.guarantee.r for event in events if isinstance(event.guarantee, DiscreteEmdDP)]
+        if radii and distance > min(radii):
+            continue
+        # What rounds a distance up must not lift it over the largest one that is protected.
+        tables = _tables(setting, asked, distance * (1.0 - 1e-8) if radii else distance)
+        if tables is None or any(abs(tables.distance - one) < ALIKE * one for one in seen):
+            continue
+        seen.append(tables.distance)
+        parts = [scores_of(one, tables, draws, place) for place, one in enumerate(asked.planned)]
+        claims = claims_at(events[0], tables.distance) if len(events) == 1 else joint_claims(events, tables.distance)
+        scores = parts[0] if len(parts) == 1 else joint_scores(parts)
+        name = " + ".join(dict.fromkeys(mechanism_name(one.plan) for one in asked.planned))
+        model = " + ".join(dict.fromkeys(one.plan.guarantee.model for one in asked.planned))
+        found.append(_Tried(asked.label, name, model, tables, claims, scores))
+        if setting.end_to_end and not compared and len(events) == 1:
+            compared.append(_compared(setting, asked, tables))
+    found.reverse()
+    if not found:
+        raise UsageError(
+            "distances lie beyond what the guarantee protects, or no record can be moved that little; pass others, or "
+            "leave them out."
+        )
+    return found, compared
+
+
+def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | None:
+    table, records = setting.table, PublicRecords(setting.table)
+    plans = [one.plan for one in asked.planned]
+    users = table.n if asked.users is None else asked.users
+    change = added_changes([change_of(plan, table.space, users) for plan in plans])
+    whole = not any(isinstance(plan.guarantee, EmdDP | DiscreteEmdDP) for plan in plans) and distance == 1.0
+    caps = [plan.aggregation.cap for plan in plans if isinstance(plan, Plan) and plan.aggregation.cap is not None]
+    size = table.records or (max(caps) if caps else None)
+    move = best_move(records, change, distance, size=size, whole=whole)
+    if move is None:
+        # Nothing within the distance changes the statistic, but to have no records may; any move will do.
+        any_move = best_move(
+            records, lambda items: table.space.distances(items, items), distance, size=size, whole=whole
+        )
+        if any_move is None:
+            return None
+        move = replace(any_move, change=0.0)
+    emptied = False
+    if caps and whole and table.records is None:
+        # To have records at all may tell more than what they say.
+        items = table.space.encode(move.before), table.space.encode(move.after)
+        alone = [sum(float(largest_total(plan, table.space, one)[0]) for plan in plans) for one in items]
+        emptied = max(alone) > move.change
+        if emptied and alone[1] > alone[0]:
+            move = Move(move.after, move.before, move.moved, move.size, move.change)
+    return neighbours(table, move, asked.users, emptied=emptied, key=_changed_user(plans))
+
+
+def _changed_user(plans: Sequence[Plan | MessagePlan]) -> str | None:
+    """Return a user whom all statements count, where some choose among users."""
+    for plan in plans:
+        if isinstance(plan, Plan) and plan.aggregation.users is not None:
+            return str(plan.aggregation.users.keys[0])
+    return None
+
+
+def _rows(tried: _Tried, failure: float, confidence: float) -> list[AuditRow]:
+    findings = find_losses(tried.scores, [claim.delta for claim in tried.claims], failure)
+    return [
+        AuditRow(
+            query=tried.label,
+            mechanism=tried.mechanism,
+            model=tried.model,
+            users=tried.tables.first.n,
+            distance=tried.tables.distance,
+            claimed_epsilon=claim.epsilon,
+            delta=claim.delta,
+            audited_epsilon=finding.epsilon,
+            test=finding.test,
+            trials=tried.scores.trials,
+            confidence=confidence,
+        )
+        for claim, finding in zip(tried.claims, findings, strict=True)
+    ]
+
+
+def _compared(setting: _Setting, asked: _Asked, tables: Neighbours) -> Agreement:
+    """Compare the answers of a whole session on the first table with draws in bulk."""
+    from scipy.stats import ks_2samp
+
+    answered = _answers(setting, asked.requests[0], asked.planned[0], tables.first)
+    drawn = bulk_values(asked.planned[0], tables, BULK_SHARE * setting.end_to_end)
+    kept = [[value for value in values if math.isfinite(value)] for values in (answered, drawn)]
+    p_value = float(ks_2samp(*kept).pvalue) if all(kept) else float(bool(kept[0]) == bool(kept[1]))
+    return Agreement(asked.label, len(answered), len(drawn), p_value)
+
+
+def _answers(setting: _Setting, request: Request, planned: Planned, table: Table) -> list[float]:
+    """Return a number of each answer of a session with a ledger and a budget of its own."""
+    event = planned.plan.event
+    guarantee, count = event.guarantee, setting.end_to_end
+    delta = min(2.0 * guarantee.delta * (count + 1) + event.slack[1], 0.5)
+    level = 2.0 * guarantee.level * (count + 1) + event.slack[0] * (count + 1)
+    budget: Any = guarantee.at_level(max(level, 1e-9), delta)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Path(folder) / "audit.ledger"
+        with Session(table, budget=budget, ledger=ledger, public=setting.public or None) as session:
+            ask: Callable[[Any], Any] = session.sql if isinstance(request, str) else session.answer
+            return [first_number(ask(request).frame) for _ in range(count)]

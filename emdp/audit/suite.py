@@ -1,0 +1,224 @@
+"""The queries and randomizers with which every mechanism is tried on a given space."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from emdp.errors import EmdpError
+from emdp.expressions import (
+    Expression,
+    category_is,
+    col,
+    distance_to,
+    frequencies,
+    itemwise,
+    mean,
+    quantiles,
+    similarity,
+    user_mean,
+    vector_mean,
+)
+from emdp.expressions.analysis import analyse
+from emdp.expressions.resolution import Query
+from emdp.mechanisms.randomizer import Randomizer
+from emdp.privacy import BoundedReduction
+from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
+from emdp.spaces import Clusters, Embedding, Geo, Grid, Interval, Space, Vector, count_items
+from emdp.tables import Table, read
+
+__all__ = ["Case", "suite"]
+
+ALPHA = 4.0
+"""Of queries: losses from 0.5 to 4 are then within reach of d_em = 1."""
+
+DELTA = 1e-6
+"""Where a mechanism needs one."""
+
+MOST_VALUES = 4
+"""Functions of a vector."""
+
+MOST_LABELS = 24
+"""Items of the finite space that randomizers run on, at most: linear programs and all pairs are then small."""
+
+CELLS = 4
+"""Of a grid, along each axis, where the space has no finite part."""
+
+GROUPED = 8
+"""Items of the made clusters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One thing to audit: a query on a table, or a randomizer.
+
+    Parameters
+    ----------
+    title : str
+        What it is.
+    table : Table or None
+        With the space that the query is for.
+    query : Query or None
+        The query.
+    randomizer : callable or None
+        Makes the randomizer.
+    reason : str
+        Why there is neither.
+    """
+
+    title: str
+    table: Table | None = None
+    query: Query | None = None
+    randomizer: Callable[[], Randomizer] | None = None
+    reason: str = ""
+
+
+def suite(table: Table) -> tuple[Case, ...]:
+    """Return everything that is audited on a table's space.
+
+    >>> table = read({"u": [1], "x": [0.5]}, user="u", space=Interval("x", 0, 1), users=100)
+    >>> [case.title for case in suite(table)][:3]
+    ['mean, central', 'vector mean, Laplace', 'vector mean, K-norm']
+    """
+    return (*_means(table), *_ranges(table), *_histograms(table), *_randomizers(table.space))
+
+
+def _means(table: Table) -> Iterator[Case]:
+    values = _functions(table.space)
+    if not values:
+        yield Case("means", reason="the space has no function that has a mean")
+        return
+    first, several = values[0], values[:MOST_VALUES]
+    yield Case("mean, central", table, mean(first, alpha=ALPHA))
+    yield Case("vector mean, Laplace", table, vector_mean(several, alpha=ALPHA, noise="laplace"))
+    yield Case("vector mean, K-norm", table, vector_mean(several, alpha=ALPHA, noise="k_norm"))
+    yield Case("vector mean, Gaussian", table, vector_mean(several, alpha=ALPHA, delta=DELTA, noise="gaussian"))
+    yield Case("mean, user level", table, mean(first, epsilon=1.0))
+    yield Case("mean, local", table, mean(first, alpha=ALPHA, model="local"))
+    yield Case(
+        "vector mean, local, Gaussian",
+        table,
+        vector_mean(several, alpha=ALPHA, delta=DELTA, noise="gaussian", model="local"),
+    )
+    yield Case("mean, local user level", table, mean(first, epsilon=1.0, model="local"))
+    yield Case("quantiles", table, quantiles(first, [0.5], alpha=2 * ALPHA))
+
+
+def _ranges(table: Table) -> Iterator[Case]:
+    values = _functions(table.space)
+    if not values:
+        return
+    bounds = analyse(values[0], table.space)
+    spread = (bounds.high - bounds.low) / 100
+    for model in ("central", "local", "shuffle"):
+        wanted: dict[str, Any] = {"epsilon": 1.0, "spread": spread, "between": spread, "records": 50, "model": model}
+        if model == "shuffle":
+            wanted["delta"] = DELTA
+        yield Case(f"range, then mean, {model}", table, user_mean(values[0], **wanted))
+
+
+def _histograms(table: Table) -> Iterator[Case]:
+    space = _finite(table.space)
+    if space is None:
+        yield Case("histograms and item-wise releases", reason="the space has no finite part, and no grid over it")
+        return
+    own = _made_table(space, users=min(table.n, 1000))
+    yield Case("frequencies, noise, user level", own, frequencies(epsilon=1.0))
+    yield Case("frequencies, local messages", own, frequencies(epsilon=1.0, model="local"))
+    yield Case("frequencies, shuffled messages", own, frequencies(epsilon=1.0, delta=DELTA, model="shuffle"))
+    sampled = BoundedReduction(samples=16, r=0.5)
+    yield Case("item-wise release, sampled", own, itemwise(Exponential, epsilon=1.0, delta=1e-3, sizes=sampled))
+    single = _made_table(space, users=min(table.n, 1000), records=1)
+    yield Case("item-wise release, local", single, itemwise(Exponential, alpha=ALPHA, model="local"))
+    yield Case("item-wise release, central", single, itemwise(Exponential, alpha=ALPHA, delta=DELTA))
+    shuffled = itemwise(Exponential, alpha=ALPHA, delta=DELTA, model="shuffle")
+    yield Case("item-wise release, shuffled", single, shuffled)
+
+
+def _randomizers(space: Space) -> Iterator[Case]:
+    finite = _finite(space)
+    if finite is None:
+        yield Case("randomizers of finite spaces", reason="the space has no finite part, and no grid over it")
+    else:
+        count = count_items(finite) or 0
+        grid = _grid(space) or finite
+        line = _grid(space) or Grid(Interval("x", 0, 1), 2 * CELLS)
+        clusters = next((part for part in space.parts if isinstance(part, Clusters)), _clusters())
+        made: tuple[tuple[str, Callable[[], Randomizer]], ...] = (
+            ("KRR", lambda: KRR(finite, ALPHA)),
+            ("GKRR", lambda: GKRR(clusters, ALPHA)),
+            ("Exponential", lambda: Exponential(grid, ALPHA)),
+            ("Geometric", lambda: Geometric(line, ALPHA)),
+            ("Optimal", lambda: Optimal(grid, ALPHA)),
+            ("OneBit", lambda: OneBit(finite, ALPHA, [float(place) for place in range(count)])),
+            ("HadamardResponse", lambda: HadamardResponse(finite, ALPHA)),
+        )
+        yield from (Case(f"item randomizer {name}", randomizer=make) for name, make in made)
+    flat = next((part for part in space.parts if isinstance(part, Interval | Vector | Geo)), None)
+    if flat is None:
+        yield Case("item randomizer PlanarLaplace", reason="the space has no continuous part that it works on")
+    else:
+        yield Case("item randomizer PlanarLaplace", randomizer=lambda: PlanarLaplace(flat, ALPHA))
+
+
+def _functions(space: Space) -> list[Expression]:
+    """Return functions of each part in turn that have a constant."""
+    found: list[Expression] = []
+    for part in space.parts:
+        name = part.columns[0]
+        if isinstance(part, Geo):
+            south, west, north, east = part.box
+            centre = ((south + north) / 2, (west + east) / 2)
+            found += [distance_to(centre, column=name), distance_to((south, west), column=name)]
+        elif isinstance(part, Interval | Vector):
+            found += [col(column) for column in part.columns[:MOST_VALUES]]
+        elif isinstance(part, Embedding):
+            found += [similarity(label, column=name) for label in part.values[:2]]
+        elif part.labels is not None and not isinstance(part, Grid):
+            found += [category_is(label, column=name) for label in part.labels[:2]]
+        else:
+            found.append(distance_to(part.decode(part.neutral_item)[name][0], column=name))
+    return [one for one in found if _has_constant(one, space)]
+
+
+def _has_constant(expression: Expression, space: Space) -> bool:
+    try:
+        return analyse(expression, space).spread > 0
+    except EmdpError:
+        return False
+
+
+def _finite(space: Space) -> Space | None:
+    """Return a small finite part, or a grid over a continuous one."""
+    for part in space.parts:
+        count = count_items(part)
+        if count is not None and 2 <= count <= MOST_LABELS:
+            return part
+    return _grid(space)
+
+
+def _grid(space: Space) -> Grid | None:
+    for part in space.parts:
+        if isinstance(part, Grid) and part.size <= MOST_LABELS:
+            return part
+        if isinstance(part, Geo) or (isinstance(part, Vector) and len(part.columns) == 2 and part.box is not None):
+            return Grid(part, (CELLS, CELLS))
+        if isinstance(part, Interval):
+            return Grid(part, 2 * CELLS)
+    return None
+
+
+def _clusters() -> Clusters:
+    """Return made clusters, for a space that has none."""
+    return Clusters("item", {f"item {place}": f"cluster {place % 2}" for place in range(GROUPED)}, within=0.25)
+
+
+def _made_table(space: Space, *, users: int, records: int | None = None) -> Table:
+    """Return a table of one made record in a space of its own."""
+    row: dict[str, Any] = {"user": [0]}
+    for part in space.parts:
+        labels = None if isinstance(part, Grid) else part.labels
+        row |= {name: [0.0] if labels is None else [labels[0]] for name in part.columns}
+    frame = pl.DataFrame(row)
+    return read(frame, user="user", space=space, users=users, records=records, name="made")

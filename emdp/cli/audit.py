@@ -1,0 +1,196 @@
+"""``emdp audit``: tries to break the promises of queries, reports and mechanisms, on tables made from public spaces."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emdp.cli.options import TableOption
+from emdp.cli.output import frame_text, is_kept, terminal_width
+from emdp.cli.sql import PeriodOption, promises_of, read_query, table_of
+from emdp.errors import UsageError
+
+if TYPE_CHECKING:
+    from emdp.audit import AuditReport
+    from emdp.catalog import Catalog
+    from emdp.privacy import Guarantee
+    from emdp.tables import Table
+
+__all__ = ["run"]
+
+BROKEN = 1
+"""Exit status where a bound exceeds its claim."""
+
+DEFAULT_CATALOG = "emdp.toml"
+
+PATIENCE = 2.0
+"""Seconds after which progress is shown."""
+
+SHOWN = ("query", "mechanism", "distance", "claimed_epsilon", "delta", "audited_epsilon", "ratio", "test", "trials")
+"""Columns of the printed table."""
+
+FILES = ("index.html", "audit.svg", "audit.md", "audit.csv", "audit.json", "audit.parquet")
+"""What is written into the folder of a report."""
+
+QueryArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="Q",
+        help="SQL, a file with SQL, or the .toml of a report; - reads standard input. Without it all mechanisms.",
+        show_default=False,
+    ),
+]
+Distances = Annotated[
+    list[float] | None,
+    typer.Option("--distance", help="d_em of the neighbours, above 0 and at most 1; may be repeated."),
+]
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """What is audited: a table (None: a generated one) and statements on it (None: all mechanisms)."""
+
+    table: "Table | None" = None
+    texts: tuple[str, ...] | None = None
+    public: Mapping[str, object] | None = None
+    promises: "tuple[Guarantee, ...]" = ()
+    kept: tuple[str, ...] = ()
+
+
+def run(
+    q: QueryArgument = None,
+    catalog: Annotated[str | None, typer.Option("-C", "--catalog", help="Catalog that has the table.")] = None,
+    table: TableOption = None,
+    period: PeriodOption = None,
+    trials: Annotated[int, typer.Option("--trials", help="Draws of noise on each of two tables.")] = 100_000,
+    distance: Distances = None,
+    confidence: Annotated[float, typer.Option(help="Probability with which all bounds hold together.")] = 0.95,
+    sessions: Annotated[int, typer.Option(help="Answers of whole sessions to compare the draws with.")] = 100,
+    report: Annotated[str | None, typer.Option("--report", metavar="DIR", help="Folder for page and tables.")] = None,
+) -> None:
+    """Try to break what is promised, and print lower bounds of the privacy loss beside the claims.
+
+    Two tables that differ in one user's records are made from the public space alone: no private record is read, no
+    ledger is opened and nothing is spent, so that the outcome may be published. The release runs on both by the
+    product's own code, and the event that tells them apart best is counted.
+
+    Exit status 1: a bound exceeds its claim, so a promise was broken.
+    """
+    from emdp.audit import audit, audit_mechanisms
+
+    subject = _subject(q, catalog, table, period)
+    if report is not None:
+        _check_folder(Path(report), subject.kept)
+    with _progress() as progress:
+        if subject.table is None or subject.texts is None:
+            found = audit_mechanisms(
+                subject.table,
+                distances=distance or None,
+                trials=trials,
+                confidence=confidence,
+                end_to_end=sessions,
+                progress=progress,
+            )
+        else:
+            found = audit(
+                subject.table,
+                subject.texts,
+                distances=distance or None,
+                trials=trials,
+                confidence=confidence,
+                end_to_end=sessions,
+                public=subject.public,
+                promises=subject.promises,
+                progress=progress,
+            )
+    _tell(found, report)
+    if not found.is_sound:
+        print(f"emdp: {found.verdict}.", file=sys.stderr)
+        raise typer.Exit(BROKEN)
+
+
+def _subject(q: str | None, catalog: str | None, table: str | None, period: str | None) -> _Subject:
+    from emdp.catalog import load_catalog
+
+    if q is not None and q.lower().endswith(".toml"):
+        return _of_report(q, catalog, period)
+    if q is None:
+        if catalog is None and not os.path.exists(DEFAULT_CATALOG):
+            if table is not None:
+                raise UsageError("--table needs a catalog that has it; pass -C.")
+            return _Subject()
+        loaded = load_catalog(catalog or DEFAULT_CATALOG)
+        name = table
+        texts = None
+    else:
+        text = read_query(q)
+        loaded, name = table_of(q, text, catalog or DEFAULT_CATALOG, table)
+        texts = (text,)
+    return _of_catalog(loaded, name, period, texts)
+
+
+def _of_report(path: str, catalog: str | None, period: str | None) -> _Subject:
+    from emdp.reports.checking import check_definition
+
+    checked, loaded = check_definition(path, catalog=catalog, period=period)
+    texts = tuple(entry.text for entry in checked.entries)
+    return _of_catalog(loaded, checked.table, checked.report.period, texts)
+
+
+def _of_catalog(catalog: "Catalog", name: str | None, period: str | None, texts: tuple[str, ...] | None) -> _Subject:
+    own = catalog.table(name, period=period)
+    return _Subject(own, texts, catalog.public(), promises_of(catalog, own.name), catalog.paths())
+
+
+def _check_folder(folder: Path, kept: tuple[str, ...]) -> None:
+    parent = folder if folder.exists() else folder.resolve().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"--report {str(folder)!r} cannot be written; pass a folder that can be made.")
+    if any(is_kept(folder / name, kept) for name in FILES):
+        raise UsageError(f"--report {str(folder)!r} has what the catalog names; pass a folder of its own.")
+
+
+def _tell(found: "AuditReport", folder: str | None) -> None:
+    print(found.title)
+    print(frame_text(found.frame.select(SHOWN), width=terminal_width()))
+    for one in found.agreements:
+        print(
+            f"{one.query}: {one.sessions} answers of a session against {one.draws} draws, p = {one.p_value:.3g}",
+            file=sys.stderr,
+        )
+    for text in found.skipped:
+        print(f"not audited: {text}", file=sys.stderr)
+    print(f"\n{found.verdict} (all bounds together with probability {found.confidence:.7g})")
+    if folder is not None:
+        written = found.write(folder)
+        print(f"wrote {', '.join(map(str, written))}", file=sys.stderr)
+
+
+@contextmanager
+def _progress() -> "Iterator[Callable[[int, int, str], None] | None]":
+    """Show a bar on a terminal, once the work has taken two seconds."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    bar, start = Progress(console=Console(stderr=True), transient=True), time.monotonic()
+    task = bar.add_task("", total=None)
+
+    def show(done: int, total: int, title: str) -> None:
+        if time.monotonic() - start > PATIENCE and not bar.live.is_started:
+            bar.start()
+        bar.update(task, completed=done, total=total, description=escape(title))
+
+    try:
+        yield show
+    finally:
+        bar.stop()

@@ -1,0 +1,102 @@
+"""Ends that come from outside: signals become one exception, and what a command keeps meanwhile is removed."""
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+__all__ = ["SIGNALS", "Stop", "stoppable"]
+
+SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "left by its terminal"}
+"""What ends a command in order, and the word for it; Windows has no SIGHUP."""
+
+PATIENCE = 2.0
+"""Seconds after a signal in which others are left aside: a terminal and ``timeout`` may send two for one."""
+
+
+@dataclass
+class Stop:
+    """Which signal stopped a command, if one did.
+
+    Attributes
+    ----------
+    number : int or None
+        The first signal.
+    """
+
+    number: int | None = None
+    since: float = 0.0
+    is_over: bool = False
+
+    @property
+    def status(self) -> int:
+        """The exit status: 128 and the signal's number, as shells have it; of Ctrl-C where none came."""
+        return 128 + int(signal.SIGINT if self.number is None else self.number)
+
+    @property
+    def word(self) -> str:
+        """What happened to the command."""
+        return SIGNALS["SIGINT" if self.number is None else signal.Signals(self.number).name]
+
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """Raise ``KeyboardInterrupt``: the handler of all these signals."""
+        del frame
+        now = time.monotonic()
+        if self.is_over or (self.number is not None and now - self.since < PATIENCE):
+            return
+        self.number = number if self.number is None else self.number
+        self.since = now
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Let signals raise ``KeyboardInterrupt`` inside the block, and remove all that it leaves in temporary folders.
+
+    A signal that the caller ignores, as under ``nohup``, stays ignored. In other threads than the main one, where
+    Python has no signals, only the folder is looked after.
+    """
+    stop = Stop()
+    before, folder = tempfile.tempdir, None
+    handlers = {}
+    try:
+        try:
+            if threading.current_thread() is threading.main_thread():
+                for number in (getattr(signal, name) for name in SIGNALS if hasattr(signal, name)):
+                    # None: a handler that was not made by Python, and cannot be put back.
+                    if signal.getsignal(number) not in {signal.SIG_IGN, None}:
+                        handlers[number] = signal.signal(number, stop.receive)
+                        # Polars' own handler restarts a read that Ctrl-C broke off: a prompt would go on waiting.
+                        signal.siginterrupt(number, True)
+            folder = _folder_name()
+            if folder is not None:
+                os.mkdir(folder, 0o700)
+                tempfile.tempdir = folder
+            yield stop
+        finally:
+            stop.is_over = True
+    finally:
+        stop.is_over = True
+        if folder is not None:
+            tempfile.tempdir = before
+            shutil.rmtree(folder, ignore_errors=True)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _folder_name() -> str | None:
+    """Return the name of a folder that does not exist yet; None where no folder can be made, which few commands need.
+
+    The name is known before the folder is made, so that no signal can come between.
+    """
+    try:
+        place = tempfile.gettempdir()
+    except OSError:
+        return None
+    return os.path.join(place, f"emdp-{os.getpid()}-{os.urandom(8).hex()}") if os.access(place, os.W_OK) else None

@@ -1,0 +1,395 @@
+"""The Spark engine: the statements of the DuckDB engine in Spark SQL, run in the session that the rows belong to.
+
+Rows never come to the driver, only what a statement makes of them. No setting of the session is changed; views have
+names that nobody can guess and are gone afterwards, and so is what was kept in between. Text of Spark's errors never
+leaves this file, since it may quote records; what Spark's own processes write to their logs is their owner's.
+"""
+
+import math
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import polars as pl
+from sqlglot import exp
+
+from emdp.errors import DataRuleError, InternalError, UsageError
+from emdp.expressions import Expression
+from emdp.expressions.aggregation import Aggregation
+from emdp.statistic import Statistic
+from emdp.tables.base import Source
+from emdp.tables.cells import cell_statement
+from emdp.tables.corners import coordinates
+from emdp.tables.duckdb import RULES
+from emdp.tables.fragments import Sql
+from emdp.tables.linear import finished_means, linear_statement
+from emdp.tables.rows import BREACH, bag_statement, rules_statement
+from emdp.tables.spark_dialect import DIALECT, to_spark
+from emdp.tables.spark_errors import hidden_errors, uninterrupted
+from emdp.tables.spark_source import SparkSource, is_supported, shown_plan
+from emdp.tables.spark_types import BOOLEAN, DOUBLE, TEXT, WHOLE, column_kind
+from emdp.tables.table import Table
+
+__all__ = [
+    "aggregate",
+    "check_aggregation",
+    "check_on_no_rows",
+    "check_rules",
+    "check_statement",
+    "explain_cost",
+    "fetch_bag",
+    "fetch_public",
+    "hidden_errors",
+    "mean_of_user_means",
+    "spark_rows",
+    "statement_rows",
+    "waited",
+]
+
+PAUSE = 0.2
+"""Seconds after which a thread that waits for another looks up."""
+
+LAST_WAIT = 10.0
+"""Seconds that a cancelled call has to end; Spark kills a worker that does not listen after about two."""
+
+LARGEST_BROADCAST = 2**26
+"""Bytes of a public table up to which every executor gets a copy of its own."""
+
+
+@contextmanager
+def spark_rows(table: Table, query: Sql, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None) -> Iterator[Any]:
+    """Run a checked statement on a table's rows: a pyspark DataFrame, to be used inside the context.
+
+    Parameters
+    ----------
+    table : Table
+        Of a Spark source.
+    query : Sql
+        A statement as the compilers write it for DuckDB, over ``source_rows``.
+    lookups : mapping of str to polars.DataFrame
+        Public tables that it joins; small ones are sent to every executor.
+    users : polars.Series or None
+        Keys of the public users, for the table ``listed_users``.
+
+    Raises
+    ------
+    EmdpError
+        In place of every error of Spark, of the statement or of what is done with its rows in the context.
+    KeyboardInterrupt
+        After Ctrl-C. The jobs of the context are cancelled then, and the session stays usable.
+    """
+    source = _spark_source(table.source)
+    with hidden_errors():
+        with uninterrupted():
+            rows = source.rows(table.schema)
+        with statement_rows(rows, table, query, lookups, users) as frame:
+            yield frame
+
+
+@contextmanager
+def statement_rows(
+    rows: Any, table: Table, query: Sql, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None
+) -> Iterator[Any]:
+    """Run a statement on a DataFrame that stands for a table's rows, as :func:`spark_rows` does."""
+    session = rows.sparkSession
+    public = dict(lookups)
+    if users is not None:
+        public["listed_users"] = pl.DataFrame({"key": users})
+    read = {found.name for found in query.find_all(exp.Table)}
+    public = {name: frame for name, frame in public.items() if name in read}
+    kinds = {
+        name: {column: _dtype_kind(kind) for column, kind in frame.schema.items()} for name, frame in public.items()
+    }
+    kinds["source_rows"] = {name: column_kind(kind) for name, kind in table.schema.items() if is_supported(kind)}
+    tag = f"emdp_{uuid.uuid4().hex}"
+    names = {name: f"{tag}_{name}" for name in kinds}
+    translated = to_spark(query, kinds, names)
+    with ExitStack() as outer:
+        stack = ExitStack()
+        outer.callback(_undone, stack)
+        with uninterrupted():
+            session.addTag(tag)
+            stack.callback(session.removeTag, tag)
+
+            def register(name: str, frame: Any) -> None:
+                frame.createTempView(name)
+                stack.callback(_drop, session, name)
+
+            register(names["source_rows"], rows)
+            for name, frame in public.items():
+                register(names[name], public_frame(session, frame))
+            # Spark would compute what is used twice anew for each use.
+            for shared in _taken_shared(translated):
+                kept = session.sql(shared.this.sql(DIALECT, identify=True)).persist()
+                stack.callback(_forget, kept)
+                register(f"{tag}_{shared.alias}", kept)
+                _rename(translated, shared.alias, f"{tag}_{shared.alias}")
+            made = session.sql(translated.sql(DIALECT, identify=True))
+        yield made
+
+
+def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Statistic:
+    """Return, for each expression, the mean over the public users of the mean over their records.
+
+    As :func:`emdp.tables.duckdb.mean_of_user_means`: sums of integers, in any order.
+    """
+    statement = linear_statement(table, tuple(expressions))
+    rows = _collected(table, statement.query, statement.lookups)
+    if len(rows) != 1:
+        raise InternalError("a statement for one row gave another number of rows.")
+    return Statistic(finished_means(statement, rows[0], table.n))
+
+
+def aggregate(table: Table, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    """Return what an aggregation asks for, exactly: a statistic for each group of users."""
+    if aggregation.is_plain:
+        return (mean_of_user_means(table, aggregation.values),)
+    statement = cell_statement(table, aggregation)
+    rows = _collected(table, statement.query, statement.lookups)
+    return tuple(map(Statistic, coordinates(statement, aggregation, rows, table.n)))
+
+
+def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
+    """Plan the statement of some expressions on no rows, so that what Spark refuses is refused before a charge.
+
+    Raises
+    ------
+    UsageError
+        If Spark cannot compute the expressions at all.
+    """
+    check_on_no_rows(table, lambda: linear_statement(table, tuple(expressions)))
+
+
+def check_aggregation(table: Table, aggregation: Aggregation) -> None:
+    """Plan the statement of an aggregation on no rows, as :func:`check_statement` does.
+
+    Raises
+    ------
+    UsageError
+        If an axis does not fit the space, or Spark cannot compute the aggregation at all.
+    """
+    if aggregation.is_plain:
+        check_statement(table, aggregation.values)
+    else:
+        check_on_no_rows(table, lambda: cell_statement(table, aggregation))
+
+
+def check_on_no_rows(table: Table, compiled: Callable[[], Any]) -> None:
+    """Compile a statement, and have Spark plan it on no rows of the table's columns; no job is run.
+
+    Parameters
+    ----------
+    table : Table
+        Of a Spark source.
+    compiled : callable
+        Returns a checked statement: its ``query`` and ``lookups``.
+
+    Raises
+    ------
+    UsageError
+        If Spark cannot compute it at all.
+    """
+    source = _spark_source(table.source)
+    try:
+        statement = compiled()
+        with hidden_errors():
+            with uninterrupted():
+                rows = source.no_rows(table.schema)
+            with statement_rows(rows, table, statement.query, statement.lookups, table.users.keys) as frame:
+                shown_plan(frame, extended=False)
+        return
+    except (InternalError, RecursionError):
+        pass
+    raise UsageError("expression is more than the engine can compute; simplify it.") from None
+
+
+def check_rules(table: Table) -> None:
+    """Check the declared rules against the records; see :meth:`Table.validate`."""
+    table.source.check_schema(table.schema, table.source_columns)
+    query, lookups = rules_statement(table)
+    row = _collected(table, query, lookups)[0]
+    for meaning, count in zip(RULES.values(), row[:-1], strict=True):
+        if count:
+            raise DataRuleError(f"table {table.name!r} {meaning}.")
+
+
+def fetch_bag(table: Table, user: Any) -> pl.DataFrame | None:
+    """Return one user's items, None where there are none; see :meth:`Table.bag`."""
+    query, lookups = bag_statement(table, str(user))
+    with spark_rows(table, query, lookups, table.users.keys) as frame:
+        items = pl.DataFrame(waited(frame.sparkSession, frame.toArrow))
+    if items.get_column(BREACH).any():
+        raise DataRuleError(f"table {table.name!r} {RULES['invalid_items']}.")
+    return items.drop(BREACH) if len(items) else None
+
+
+def fetch_public(source: Source) -> pl.DataFrame:
+    """Return all rows of a public table."""
+    with hidden_errors():
+        frame = _spark_source(source).frame()
+        return pl.DataFrame(waited(frame.sparkSession, frame.toArrow))
+
+
+def explain_cost(table: Table, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    """Return what is public about the work of an aggregation; see :func:`emdp.tables.engine.explain_cost`."""
+    is_plain = aggregation.is_plain
+    statement = linear_statement(table, aggregation.values) if is_plain else cell_statement(table, aggregation)
+    with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
+        plan = shown_plan(frame, extended=False)
+    exchanges = set(
+        re.findall(r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|RoundRobin).*plan_id=(\d+)", plan)
+    )
+    sums = len(aggregation.values) if is_plain else math.prod(2 for axis in aggregation.axes if axis.size > 1)
+    sums *= 1 if is_plain else len(aggregation.values)
+    # A header of 16 bytes, the key, and for each sum its two halves, with a count for a mean.
+    row = 16 + 8 * (2 + 3 * sums)
+    cells = 1 if is_plain else aggregation.cells
+    bound = f"{table.n} users x {cells} cells x P x {row} bytes" if cells > 1 else f"{table.n} users x P x {row} bytes"
+    return (
+        ("engine", "Spark"),
+        ("stages", str(len(exchanges) + 1)),
+        (
+            "shuffle",
+            f"at most {bound} = P x {table.n * cells * row} bytes, P the partitions that the source is read in",
+        ),
+    )
+
+
+def waited(session: Any, call: Callable[[], Any]) -> Any:
+    """Return what a call gives that waits for Spark; Ctrl-C is heard meanwhile.
+
+    The call runs in a thread of its own. Ctrl-C comes to the main thread, and PySpark's answer to it, which cancels all
+    jobs, goes over that thread's connection to Spark: it could not while the call waits on it. The jobs have the tags
+    that the session has here, the properties of this thread, such as a scheduler's pool, and a tag of the call's own,
+    by which they are cancelled when nobody waits for them any more.
+    """
+    from pyspark import InheritableThread
+
+    tag = f"emdp_{uuid.uuid4().hex}"
+    made: list[Any] = []
+    failed: list[BaseException] = []
+    ended = threading.Event()
+
+    def work() -> None:
+        try:
+            # The context's tag is on jobs of RDDs as well, the session's is not.
+            session.sparkContext.addJobTag(tag)
+            for own in tags:
+                session.addTag(own)
+            made.append(call())
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits.
+            failed.append(error)
+        finally:
+            ended.set()
+
+    thread = InheritableThread(work, daemon=True)
+    try:
+        with uninterrupted():
+            tags = session.getTags()
+            thread.start()
+        # Not by join(): interrupted, it takes the thread for one that has ended (CPython 3.11).
+        while not ended.wait(PAUSE) and thread.is_alive():
+            pass
+    except BaseException:
+        with uninterrupted():
+            _cancel(session, tag, ended)
+        raise
+    if failed:
+        raise failed[0]
+    if not made:
+        raise InternalError("a thread that waits for Spark ended without a result; please report it.")
+    return made[0]
+
+
+def _cancel(session: Any, tag: str, ended: threading.Event) -> None:
+    """Cancel the jobs of a tag until the call that starts them has ended, or a deadline has passed."""
+    end = time.monotonic() + LAST_WAIT
+    while not ended.is_set() and time.monotonic() < end:
+        # A statement may be between two jobs, and would start the next.
+        with suppress(Exception):
+            session.sparkContext.cancelJobsWithTag(tag)
+        ended.wait(PAUSE)
+
+
+def public_frame(session: Any, frame: pl.DataFrame) -> Any:
+    """Return a public table as a DataFrame; a small one is broadcast where it is joined."""
+    from pyspark.sql import functions
+
+    plain = frame.with_columns(
+        pl.col(name).cast(_plain_dtype(kind)) for name, kind in frame.schema.items() if _plain_dtype(kind) != kind
+    )
+    made = session.createDataFrame(plain.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    return functions.broadcast(made) if frame.estimated_size() <= LARGEST_BROADCAST else made
+
+
+def _collected(table: Table, query: Sql, lookups: Mapping[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
+    with spark_rows(table, query, lookups, table.users.keys) as frame:
+        rows: list[tuple[Any, ...]] = waited(frame.sparkSession, frame.collect)
+    return rows
+
+
+def _spark_source(source: Source) -> SparkSource:
+    if not isinstance(source, SparkSource):
+        raise InternalError("Spark was about to read what is no source of Spark; please report it.")
+    return source
+
+
+def _taken_shared(query: Sql) -> list[exp.CTE]:
+    """Take the parts of a statement that read the records and are used more than once out of it."""
+    shared = query.args.get("with_")
+    if shared is None:
+        return []
+    taken = []
+    for part in list(shared.expressions):
+        part.set("materialized", None)
+        uses = sum(found.name == part.alias for found in query.find_all(exp.Table))
+        reads = any(found.name.endswith("_source_rows") for found in part.find_all(exp.Table))
+        if uses > 1 and reads:
+            taken.append(part)
+            part.pop()
+    if not shared.expressions:
+        query.set("with_", None)
+    return taken
+
+
+def _rename(query: Sql, name: str, view: str) -> None:
+    for found in query.find_all(exp.Table):
+        if found.name == name:
+            found.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            found.set("this", exp.to_identifier(view, quoted=True))
+
+
+def _undone(stack: ExitStack) -> None:
+    with uninterrupted():
+        stack.close()
+
+
+def _drop(session: Any, name: str) -> None:
+    with suppress(Exception):
+        session.catalog.dropTempView(name)
+
+
+def _forget(frame: Any) -> None:
+    with suppress(Exception):
+        frame.unpersist()
+
+
+def _dtype_kind(kind: pl.DataType) -> str:
+    if kind.is_integer():
+        return WHOLE
+    if kind.is_float():
+        return DOUBLE
+    return BOOLEAN if kind == pl.Boolean else TEXT
+
+
+def _plain_dtype(kind: pl.DataType) -> Any:
+    """Return the type that Spark knows for one of a public table of emdp's own."""
+    if kind.is_integer():
+        return pl.Int64
+    if kind.is_float():
+        return pl.Float64
+    return pl.Boolean if kind == pl.Boolean else pl.String

@@ -1,0 +1,240 @@
+"""Audits of queries: true promises stand at 1 - 1e-6, broken ones are caught there, sessions are what is audited."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+
+import emdp
+from emdp.audit import AuditReport, audit, audit_randomizer
+from emdp.audit.run import _asked, _setting
+from emdp.errors import UsageError
+from emdp.expressions import col, mean, user_mean, vector_mean
+from emdp.mechanisms import LaplaceMechanism, gaussian, k_norm, laplace
+from emdp.spaces import Categories, Interval, Product
+from emdp.tables import Table
+
+CERTAIN = 1.0 - 1e-6
+"""Confidence of all bounds of a report together: a test fails by chance once in a million runs."""
+
+TRIALS = 20_000
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    space = Product(Interval("x", 0, 10), Categories("kind", ["bar", "inn", "zoo"]))
+    rows = pl.DataFrame({"user": [1], "x": [0.5], "kind": ["bar"]})
+    return emdp.read(rows, user="user", space=space, users=40, name="visits")
+
+
+def audited(table: Table, query: object, **options: object) -> AuditReport:
+    settings = {"trials": TRIALS, "confidence": CERTAIN, "end_to_end": 0, **options}
+    return audit(table, query, **settings)  # type: ignore[arg-type]
+
+
+VECTOR = [col("x"), emdp.category_is("bar"), emdp.category_is("inn")]
+QUERIES = {
+    "laplace": mean(col("x"), alpha=4.0),
+    "laplace vector": vector_mean(VECTOR, alpha=4.0, noise="laplace"),
+    "k-norm": vector_mean(VECTOR[:2], alpha=4.0, noise="k_norm"),
+    "gaussian": vector_mean(VECTOR[:1], alpha=4.0, delta=1e-4, noise="gaussian"),
+}
+DRAWS = {
+    "laplace": (laplace, "draw_discrete_laplace"),
+    "laplace vector": (laplace, "draw_discrete_laplace"),
+    "k-norm": (k_norm, "draw_k_norm"),
+    "gaussian": (gaussian, "draw_discrete_gaussian"),
+}
+
+
+@pytest.mark.parametrize("kind", QUERIES)
+def test_the_true_mechanism_stands_and_seven_tenths_of_its_noise_is_caught(
+    kind: str, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # At a delta of 0.01 events are counted that differ less.
+    distance, trials = (0.5, 6 * TRIALS) if kind == "gaussian" else (0.3, TRIALS)
+    true = audited(table, QUERIES[kind], distances=[distance])
+    assert true.is_sound
+    assert all(row.audited_epsilon > 0 for row in true.rows if row.delta in (0, 0.01))
+    module, name = DRAWS[kind]
+    drawn = getattr(module, name)
+
+    def weaker(scale: float, *more: int) -> object:
+        return drawn(0.7 * scale, *more)
+
+    monkeypatch.setattr(module, name, weaker)
+    # The law that scores assume is no longer the true one, so that the fault must show in the draws themselves.
+    broken = audited(table, QUERIES[kind], distances=[distance], trials=trials)
+    assert broken.broken, broken.frame
+    assert not broken.is_sound
+    assert broken.verdict.startswith("a promise was broken")
+
+
+def test_a_sensitivity_per_record_is_caught(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for a change of one of the user's records, as if all others were other people's."""
+    made = LaplaceMechanism.__post_init__
+
+    def of_one_record(self: LaplaceMechanism) -> None:
+        object.__setattr__(self, "sensitivity", self.sensitivity / 60)
+        made(self)
+
+    monkeypatch.setattr(LaplaceMechanism, "__post_init__", of_one_record)
+    report = audited(table, mean(col("x"), alpha=0.2), trials=4000)
+    assert report.broken
+
+
+def test_a_rounding_that_does_not_touch_the_grid_is_no_fault_but_skipping_noise_is(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that forgets its noise is seen by the sessions, though what is drawn in bulk is right."""
+
+    def bare(self: LaplaceMechanism, values: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        grid = Fraction(self.grid)
+        return tuple(round(value / grid) * grid for value in values)
+
+    monkeypatch.setattr(LaplaceMechanism, "release", bare)
+    report = audited(table, mean(col("x"), alpha=4.0), end_to_end=40, trials=1000)
+    assert not report.broken
+    assert report.disagreements
+    assert "another law" in report.verdict
+
+
+def test_sessions_answer_by_the_law_that_is_audited(table: Table) -> None:
+    query = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) AVG(x) AS m FROM visits"
+    report = audited(table, query, end_to_end=30, trials=500, distances=[1.0])
+    (found,) = report.agreements
+    assert (found.sessions, found.draws) == (30, 120)
+    assert found.p_value > 1e-6
+    assert report.is_sound
+
+
+def test_statements_are_audited_one_by_one_and_together(table: Table) -> None:
+    text = (
+        "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 2) AVG(x) AS a FROM visits;"
+        "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 2) AVG(x) AS b FROM visits"
+    )
+    report = audited(table, text, distances=[0.4], trials=10_000)
+    alone, _, together = report.rows
+    assert together.query == "all together"
+    assert together.claimed_epsilon == pytest.approx(2 * alone.claimed_epsilon)
+    # The same change is seen twice, by independent noise.
+    assert together.audited_epsilon > 1.3 * alone.audited_epsilon > 0
+    assert report.is_sound
+    again = audited(table, text.split(";"), distances=[0.4], trials=200)
+    assert [row.claimed_epsilon for row in again.rows] == [row.claimed_epsilon for row in report.rows]
+
+
+@pytest.mark.parametrize(
+    ("query", "least"),
+    [
+        ("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 5) COUNT(*) AS n FROM visits", 0.5),
+        ("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 2, max_records_per_user = 5) kind, COUNT(*) AS n FROM visits "
+         "GROUP BY kind", 0.5),
+        ("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 8) FREQUENCY(kind) AS share FROM visits", 0.0),
+        ("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 8) QUANTILE(x, 0.5) AS middle FROM visits", 0.0),
+        ("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 8) kind, AVG(x) AS m FROM visits GROUP BY kind", 0.0),
+        ("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) COUNT(DISTINCT user) AS n FROM visits", 0.0),
+    ],
+)  # fmt: skip
+def test_sql_of_every_family_stands(query: str, least: float, table: Table) -> None:
+    report = audited(table, query, trials=5000, distances=[1.0])
+    assert report.is_sound
+    assert max(row.audited_epsilon for row in report.rows) >= least
+    assert all(0 < row.distance <= 1 for row in report.rows)
+
+
+def test_means_in_the_local_model_are_audited_one_message_at_a_time(table: Table) -> None:
+    """One message of one user has the guarantee; of the average of 40 nobody would see it."""
+    report = audited(table, mean(col("x"), alpha=4.0, model="local"), distances=[0.3])
+    (row,) = report.rows
+    assert (row.model, row.users, row.trials) == ("local", 1, TRIALS)
+    assert 0.6 * row.claimed_epsilon < row.audited_epsilon <= row.claimed_epsilon
+
+
+def test_messages_and_ranges_are_run_as_a_whole(table: Table) -> None:
+    query = user_mean(col("x"), epsilon=2.0, spread=0.2, between=0.2, records=20)
+    report = audited(table, query, trials=4000, distances=[1.0])
+    (row,) = report.rows
+    assert row.trials == 200
+    assert report.is_sound
+
+
+def test_nothing_private_is_read_and_nothing_is_charged(table: Table, tmp_path: object) -> None:
+    """The session's table has a record that breaks every rule: it is never looked at."""
+    rows = pl.DataFrame({"user": [99], "x": [-5.0]})
+    bad = emdp.read(rows, user="user", space=Interval("x", 0, 1), users=["1", "2"])
+    with emdp.Session(bad, budget=emdp.EmdDP(1.0), ledger=f"{tmp_path}/a.ledger") as session:
+        report = audit(session, mean(col("x"), alpha=1.0), trials=500, end_to_end=0)
+        assert session.history().height == 0
+        assert session.remaining().level == 1.0
+    assert report.is_sound
+    assert report.rows[0].users == 2
+
+
+def test_bonferroni_shares_the_failure_among_all_rows(table: Table) -> None:
+    """More rows, smaller bounds: the confidence is that of the report, which every row repeats."""
+    query = mean(col("x"), alpha=4.0)
+    few = audited(table, query, distances=[0.3], confidence=0.95, trials=50_000).rows[-1]
+    assert few.confidence == 0.95
+    assert 0.9 < few.ratio < 1.0
+
+
+def test_what_cannot_be_audited_is_refused(table: Table) -> None:
+    query = mean(col("x"), alpha=4.0)
+    for options, words in (
+        ({"trials": 99}, "at least 100"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"distances": [0.0]}, "above 0"),
+        ({"distances": []}, "at least one"),
+        ({"distances": [2.0]}, "distances"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            audited(table, query, **options)
+    with pytest.raises(UsageError, match="Session or a Table"):
+        audit("visits", query)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no statement"):
+        audited(table, [])
+    with emdp.testing.seeded(1), pytest.raises(UsageError, match="test switch"):
+        audited(table, query)
+    with pytest.raises(emdp.SqlError):
+        audited(table, "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) SUM(x) FROM visits")
+
+
+def test_many_users_are_fewer_where_all_are_drawn(table: Table) -> None:
+    many = replace(table, users=replace(table.users, count=100_000))
+    setting = _setting(many, None, 1000, 0, None, ())
+    (few,) = _asked(setting, [user_mean(col("x"), epsilon=2.0)])
+    (all_of_them,) = _asked(setting, [mean(col("x"), alpha=2.0)])
+    assert (few.users, all_of_them.users) == (1000, None)
+
+
+def test_a_randomizer_with_another_law_than_it_states_is_caught() -> None:
+    space = Categories("kind", ["bar", "inn", "zoo"])
+
+    class Louder(emdp.randomizers.KRR):
+        def draw(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+            return emdp.randomizers.KRR(self.space, 1.5 * self.requested).draw(codes)
+
+    assert audit_randomizer(emdp.randomizers.KRR(space, 1.0), trials=TRIALS, confidence=CERTAIN).is_sound
+    report = audit_randomizer(Louder(space, 1.0), trials=TRIALS, confidence=CERTAIN)
+    assert report.broken
+    assert math.isclose(report.rows[0].claimed_epsilon, 1.0, rel_tol=1e-6)
+
+
+@pytest.mark.slow
+def test_laplace_noise_is_measured_within_a_fifth_at_a_million_draws(table: Table) -> None:
+    report = audited(table, mean(col("x"), alpha=4.0), trials=1_000_000, confidence=0.95)
+    assert report.is_sound
+    assert all(row.ratio > 0.8 for row in report.rows if row.claimed_epsilon >= 0.4), report.frame
+
+
+def test_laplace_noise_is_measured_within_a_third_at_a_tenth_of_that(table: Table) -> None:
+    report = audited(table, mean(col("x"), alpha=4.0), trials=100_000, confidence=0.95, distances=[0.125, 0.5])
+    assert report.is_sound
+    assert all(row.ratio > 0.66 for row in report.rows), report.frame

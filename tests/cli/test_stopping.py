@@ -1,0 +1,97 @@
+import os
+import signal
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from emdp.cli.stopping import Stop, stoppable
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "left by its terminal")],
+)
+def test_a_signal_is_an_interrupt_with_its_own_status(place: Path, number: signal.Signals, word: str) -> None:
+    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    with pytest.raises(KeyboardInterrupt), stoppable() as stop:
+        os.kill(os.getpid(), number)
+    assert (stop.status, stop.word) == (128 + number, word)
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_temporary_folders_go_with_the_block(place: Path) -> None:
+    with stoppable():
+        folder = Path(tempfile.mkdtemp())
+        (folder / "x").write_text("x")
+        assert place in folder.parents
+        assert folder.parent.stat().st_mode & 0o777 == 0o700
+    assert list(place.iterdir()) == []
+    assert tempfile.gettempdir() == str(place)
+
+
+def test_of_two_signals_the_second_does_not_break_off_what_the_first_cleans_up(place: Path) -> None:
+    cleaned = []
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT)
+            cleaned.append(True)
+
+    with pytest.raises(KeyboardInterrupt), stoppable() as stop:
+        work()
+    assert (cleaned, stop.status) == ([True], 143)
+
+
+def test_a_signal_that_comes_long_after_the_first_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    stop = Stop()
+    with pytest.raises(KeyboardInterrupt):
+        stop.receive(signal.SIGTERM, None)
+    stop.receive(signal.SIGINT, None)
+    now[0] = 103.0
+    with pytest.raises(KeyboardInterrupt):
+        stop.receive(signal.SIGINT, None)
+    assert stop.status == 143
+
+
+def test_a_signal_that_the_caller_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stoppable() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.number is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_other_threads_have_no_signals_but_a_folder(place: Path) -> None:
+    found = []
+
+    def work() -> None:
+        with stoppable():
+            found.append(Path(tempfile.mkdtemp()).exists())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [True]
+    assert list(place.iterdir()) == []
+
+
+def test_a_command_runs_where_no_temporary_folder_can_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with stoppable() as stop:
+        pass
+    assert stop.number is None

@@ -1,0 +1,56 @@
+"""A Spark session for the tests of that engine, shared by all of a process since it starts slowly."""
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A local Spark session of two workers; a test that wants it is skipped where pyspark or Java is absent."""
+    missing = [] if importlib.util.find_spec("pyspark") else ["pyspark"]
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        missing.append("Java")
+    if missing:
+        pytest.skip(f"SPARK IS NOT TESTED: {' and '.join(missing)} absent; see .ci/run")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    with warnings.catch_warnings():
+        # Of pandas 3, which PySpark does not know in full yet, as it says when it is first loaded.
+        warnings.simplefilter("ignore")
+        session = _started()
+        session.createDataFrame([(1,)], "x INT").toArrow()
+    yield session
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session.stop()
+
+
+def _started() -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("emdp tests")
+    settings = {
+        "spark.driver.memory": "1g",
+        # Statements are many and small: most of the time would go into compiling them well.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        # No folder of tables beside the tests.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "emdp-tests-of-spark"),
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session

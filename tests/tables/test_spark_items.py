@@ -1,0 +1,370 @@
+"""Readings and releases on Spark: the same as DuckDB's before noise, the exact laws of the draws, and what travels."""
+
+import math
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import emdp
+from emdp.errors import DataRuleError, InternalError, UsageError
+from emdp.estimators.itemwise_encoders import HistogramEncoder, PointEncoder, SampleEncoder
+from emdp.expressions.reading import Reading, TextColumn
+from emdp.noise.rng import random_words
+from emdp.randomizers import KRR, PlanarLaplace
+from emdp.tables import Table, spark_items
+from emdp.tables.readings import check_items, explain_reading, read_items
+from emdp.tables.spark_items import _work, _worked, spark_statement
+
+KINDS = emdp.Categories("kind", ["bar", "it's", "café"], on_invalid="neutral")
+LINE = emdp.Interval("x", 0, 5, on_invalid="clamp", neutral=4.2)
+PLACES = emdp.Product(emdp.Grid(LINE, 7), emdp.Grid(emdp.Interval("y", 0, 1, on_invalid="neutral"), 9))
+PLANE = emdp.Vector(["a", "b"], box=[(0, 1), (0, 1)])
+SURE = 1e-9
+"""A right law fails a test with this probability; 20,000 draws refuse scales of 0.7 and 1.3 times the right one."""
+
+
+def dirty_rows(keys: int, count: int = 4000) -> pl.DataFrame:
+    """Records with missing, infinite and invalid values, and some without a user."""
+    source = np.random.default_rng(7)
+    bad = [None, math.nan, math.inf, -math.inf, -1e300, 7.5, -0.0]
+
+    def numbers(high: float) -> list[float | None]:
+        good = source.uniform(0, high, count)
+        return [bad[source.integers(7)] if source.random() < 0.1 else float(value) for value in good]
+
+    owners = source.integers(0, keys, count)
+    return pl.DataFrame(
+        {
+            "user": [None if source.random() < 0.02 else f"u{owner}" for owner in owners],
+            "x": numbers(5.0),
+            "y": numbers(1.0),
+            "kind": source.choice(["bar", "it's", "café", "other", None], count).tolist(),
+            "text": source.choice(["Hello, world ok", "it's OK ok", "...", "", "Grüße 12", None], count).tolist(),
+        },
+        strict=False,
+    )
+
+
+def on_spark(spark: Any, frame: pl.DataFrame) -> Any:
+    made = spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    return made.repartition(3) if len(frame) else made
+
+
+READINGS: list[tuple[emdp.Space, Reading]] = [
+    (KINDS, Reading("counts")),
+    (PLACES, Reading("counts")),
+    (KINDS, Reading("bags", True)),
+    (PLACES, Reading("bags", True)),
+    (LINE, Reading("points")),
+    (emdp.Product(LINE, KINDS), Reading("points", True)),
+    (LINE, Reading("means", True, (emdp.col("x"), emdp.distance_to(2.0) ** 2))),
+    (KINDS, Reading("texts", True, column=TextColumn("text", words=True))),
+    (KINDS, Reading("texts", True, column=TextColumn("text", length=9, alphabet="abcdefghijklmnopqrstuvwxyz, ."))),
+]
+
+
+def found(table: Table, reading: Reading) -> Any:
+    """What a reading opens to, in a form in which two engines can be compared: by user, where there are any."""
+    opened = read_items(table, reading).open()
+    if reading.what == "counts":
+        return opened.tolist()
+    blocks = list(opened)
+    if not reading.by_user:
+        return np.sort(np.concatenate([block.items for block in blocks]) + 0.0, axis=0).tolist()
+    users: dict[int, Any] = {}
+    for block in blocks:
+        for place, user in enumerate(block.users.tolist()):
+            assert user not in users
+            if reading.what == "means":
+                users[user] = (block.means[place] / 2.0 ** np.array(block.exponents)).tolist()
+                continue
+            own = slice(block.offsets[place], block.offsets[place + 1])
+            if reading.what == "points":
+                # Zeros of either sign are one number, and sorted as one.
+                users[user] = (block.items[own] + 0.0).tolist()
+            else:
+                values = block.codes[own] if reading.what == "bags" else block.texts[own]
+                users[user] = list(
+                    zip(
+                        values.to_list() if reading.what == "texts" else values.tolist(),
+                        block.counts[own].tolist(),
+                        strict=True,
+                    )
+                )
+    if table.users.keys is not None:
+        return sorted(users.items())
+    assert sorted(users) == list(range(len(users)))
+    return sorted(users.values(), key=repr)
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_every_reading_is_that_of_duckdb(spark: Any, is_listed: bool) -> None:
+    frame = dirty_rows(60)
+    rows = on_spark(spark, frame).cache()
+    # A user without records, and records of users who are not listed.
+    users: Any = [*(f"u{number}" for number in range(50)), "nobody"] if is_listed else 70
+    for space, reading in READINGS:
+        if not is_listed:
+            check_items(emdp.read(rows, user="user", space=space, users=users), reading)
+        ours = found(emdp.read(rows, user="user", space=space, users=users), reading)
+        theirs = found(emdp.read(frame, user="user", space=space, users=users), reading)
+        if reading.what == "means":
+            # A mean may round the other way in its last place; sorted by text, nearly equal users stay in order.
+            assert len(ours) == len(theirs)
+            values = [np.array([one[1] if is_listed else one for one in side]) for side in (ours, theirs)]
+            np.testing.assert_allclose(np.sort(values[0], axis=0), np.sort(values[1], axis=0), rtol=1e-12)
+        else:
+            assert ours == theirs, reading
+    rows.unpersist()
+
+
+def test_public_facts_of_means_are_those_of_duckdb(spark: Any) -> None:
+    frame = dirty_rows(9, 50)
+    reading = Reading("means", True, (emdp.col("x"),))
+    both = [
+        read_items(emdp.read(source, user="user", space=LINE, users=9), reading)
+        for source in (frame, on_spark(spark, frame))
+    ]
+    assert both[0].exponents == both[1].exponents
+    assert both[0].neutral_values == both[1].neutral_values == (4.2,)
+    assert repr(both[1]) == "UserMeans(hidden)"
+
+
+def equal_users(spark: Any, users: int, size: int) -> Any:
+    """Users with ``size`` records each of one item, in four partitions."""
+    columns = [f"id % {users} AS user", "'bar' AS kind", "0.5D AS a", "0.5D AS b"]
+    return spark.range(0, users * size, 1, 4).selectExpr(*columns)
+
+
+def encoded(table: Table, reading: Reading, encoder: Any) -> pl.DataFrame:
+    return pl.concat(read_items(table, reading, encoder).open())
+
+
+def chance(counts: Any, law: Any) -> float:
+    """Chi-squared p-value of counts under a law, or its hundredth smallest double where a cell has none of it."""
+    return float(stats.chisquare(counts, np.asarray(law) * np.sum(counts)).pvalue)
+
+
+def test_outputs_of_workers_follow_the_exact_law(spark: Any) -> None:
+    users, size = 2000, 10
+    table = emdp.read(equal_users(spark, users, size), user="user", space=KINDS, users=users, records=size)
+    randomizer = KRR(KINDS, 1.0)
+    counts = np.zeros(3)
+    for is_sampled in (False, True):
+        drawn = encoded(table, Reading("bags", True), HistogramEncoder(randomizer, size, is_sampled))
+        assert drawn["user"].n_unique() == users
+        totals = drawn.group_by("output").agg(pl.col("count").sum()).sort("output")["count"].to_numpy()
+        assert totals.sum() == users * size
+        counts += totals
+    assert chance(counts, randomizer.matrix[0]) > SURE
+    for wrong in (0.7, 1.3):
+        assert chance(counts, KRR(KINDS, wrong).matrix[0]) < SURE
+
+
+def test_points_of_workers_follow_the_exact_law_and_never_meet(spark: Any) -> None:
+    users, size = 2000, 10
+    table = emdp.read(equal_users(spark, users, size), user="user", space=PLANE, users=users, records=size)
+    randomizer = PlanarLaplace(PLANE, 60.0)
+    edges = np.quantile(np.random.default_rng(1).gamma(2.0, 1.0, 100_000), np.linspace(0, 1, 21)[1:-1])
+
+    def law(scale: float) -> np.ndarray:
+        return np.diff(stats.gamma.cdf(np.array([0, *(edges * randomizer.scale), np.inf]), 2.0, scale=scale))
+
+    for reading, sampled in (
+        (Reading("points"), False),
+        (Reading("points", True), False),
+        (Reading("points", True), True),
+    ):
+        drawn = encoded(table, reading, PointEncoder(randomizer, size, sampled, reading.by_user))
+        items = drawn.select("item_0", "item_1").to_numpy()
+        # No two of 20,000 outputs are one: neither workers nor tasks nor users share random bits.
+        assert len(items) == users * size == len(np.unique(items, axis=0))
+        radius = np.sqrt(((items - 0.5) ** 2).sum(axis=1))
+        counts = np.histogram(radius, np.array([0, *(edges * randomizer.scale), np.inf]))[0]
+        assert chance(counts, law(randomizer.scale)) > SURE
+        for wrong in (0.7, 1.3):
+            assert chance(counts, law(wrong * randomizer.scale)) < SURE
+        angles = np.histogram(np.arctan2(items[:, 1] - 0.5, items[:, 0] - 0.5), 8)[0]
+        assert chance(angles, np.full(8, 1 / 8)) > SURE
+
+
+def test_workers_and_tasks_share_no_stream(spark: Any) -> None:
+    words = [
+        word
+        for _ in range(2)
+        for part in spark.sparkContext.parallelize([64] * 8, 8).map(random_words).collect()
+        for word in part.tolist()
+    ]
+    assert len(set(words)) == len(words) == 2 * 8 * 64
+
+
+BUDGET = emdp.DiscreteEmdDP(1e5, 1e-3, r=0.1)
+
+
+def test_releases_are_exact_and_reproducible_under_the_switch(spark: Any, tmp_path: Path) -> None:
+    owners = np.repeat(np.arange(300), np.arange(300) % 7)
+    frame = pl.DataFrame({"user": owners, "kind": (["it's", "café"] * len(owners))[: len(owners)]})
+    sizes = emdp.BoundedReduction(samples=20, r=0.1)
+    answers = []
+    for number, source in enumerate([frame, on_spark(spark, frame), on_spark(spark, frame)]):
+        with emdp.testing.seeded(5):
+            table = emdp.read(source, user="user", space=KINDS, users=300, name="t")
+            with emdp.Session(table, budget=BUDGET, ledger=tmp_path / f"{number}.ledger") as session:
+                answers.append(session.itemwise(KRR(KINDS, 1.0), delta=1e-8, sizes=sizes))
+                local = session.itemwise(KRR(KINDS, 0.05), delta=1e-8, sizes=sizes, model="local")
+        assert local.frame["user"].n_unique() == 300
+        assert local.frame["count"].sum() == 300 * 20
+    # Users without records, one in seven, count with the neutral item.
+    assert answers[1].exact["frequency"] == pytest.approx(answers[0].exact["frequency"], rel=1e-9)
+    assert answers[1].exact["frequency"][0] == pytest.approx(43 / 300, rel=1e-12)
+    assert answers[1].frame["count"].sum() == 300 * 20
+    assert answers[1].frame.equals(answers[2].frame)
+
+
+def test_points_without_records_are_drawn_for_too(spark: Any, tmp_path: Path) -> None:
+    space = emdp.Interval("x", 0, 1)
+    rows = spark.range(0, 900, 1, 3).selectExpr("id % 300 AS user", "0.75D AS x")
+    table = emdp.read(rows, user="user", space=space, users=400)
+    with emdp.Session(table, budget=BUDGET, ledger=tmp_path / "x.ledger") as session:
+        sizes = emdp.BoundedReduction(samples=20, r=0.1)
+        answer = session.itemwise(PlanarLaplace(space, 50.0), delta=1e-8, sizes=sizes)
+    assert answer.is_private
+    assert answer.frame.shape == (400 * 20, 1)
+    # A quarter of the users lie at the centre. Of 8,000 outputs 2,000 are drawn around it, each within 0.1 but for
+    # exp(-5); around 0.75 there are exp(-7.5)/2 of the others.
+    near = int(((answer.frame["x"] - 0.5).abs() < 0.1).sum())
+    expected, others = 2000 * (1 - math.exp(-5)), 6000 * 0.5 * math.exp(-7.5)
+    assert abs(near - expected - others) < 6 * math.sqrt(2000 * math.exp(-5) + others)
+
+
+def test_what_comes_to_the_driver_is_small(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    users, size = 3000, 50
+    table = emdp.read(equal_users(spark, users, size), user="user", space=KINDS, users=users)
+    seen: list[int] = []
+
+    def counted(payload: bytes) -> pl.DataFrame:
+        seen.append(len(payload))
+        return unpack(payload)
+
+    unpack = spark_items.unpacked
+    monkeypatch.setattr(spark_items, "unpacked", counted)
+    (total,) = (
+        encoded(table, Reading("bags", True), SampleEncoder(7)).group_by("code").agg(pl.col("count").sum())["count"]
+    )
+    assert total == 7 * users
+    # One sum a partition, whatever the number of users and records.
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
+    assert 0 < len(seen) <= partitions
+    assert sum(seen) < 1500 * partitions
+    seen.clear()
+    blocks = list(read_items(table, Reading("bags", True)).open())
+    assert sum(len(block.codes) for block in blocks) == users
+    assert sum(seen) < 40 * users + 1500 * partitions
+
+
+def test_draws_are_the_last_stage_and_every_partition_is_asked_once(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = emdp.read(equal_users(spark, 50, 4), user="user", space=KINDS, users=50)
+    asked: list[int] = []
+    context = type(spark.sparkContext)
+    run = context.runJob
+
+    def noted(self: Any, rdd: Any, function: Any, partitions: Any = None, allowLocal: bool = False) -> Any:
+        asked.extend(partitions)
+        assert len(partitions) <= self.defaultParallelism
+        return run(self, rdd, function, partitions, allowLocal)
+
+    monkeypatch.setattr(context, "runJob", noted)
+    with emdp.testing.seeded(1):
+        drawn = encoded(table, Reading("bags", True), HistogramEncoder(KRR(KINDS, 1.0), 4, True))
+    assert drawn["count"].sum() == 200
+    assert asked == list(range(int(spark.conf.get("spark.sql.shuffle.partitions"))))
+    reading = Reading("bags", True)
+    statement, work = spark_statement(table, reading), _work(table, reading, spark_statement(table, reading), None)
+    with spark_items.spark_rows(table, statement.query, statement.lookups, None) as rows:
+        made = _worked(rows, work)
+        plan = made._jdf.queryExecution().executedPlan().toString()
+    assert plan.index("MapInArrow") < plan.index("Sort") < plan.index("Exchange")
+
+
+def test_blocks_that_nobody_wants_any_more_leave_nothing_behind(spark: Any) -> None:
+    table = emdp.read(equal_users(spark, 50, 4), user="user", space=KINDS, users=50)
+    before = {found.name for found in spark.catalog.listTables()}
+    blocks = iter(read_items(table, Reading("bags", True)).open())
+    next(blocks)
+    # Every job was waited for to its end: none runs on while a reader takes its time.
+    tracker, context = spark.sparkContext.statusTracker(), spark.sparkContext
+    never = threading.Event()
+    assert any(not tracker.getActiveStageIds() or never.wait(0.05) for _ in range(600))
+    blocks.close()
+    assert {found.name for found in spark.catalog.listTables()} == before
+    assert (len(spark.getTags()), len(context.getJobTags())) == (0, 0)
+
+
+def test_a_user_with_a_million_records(spark: Any) -> None:
+    rows = spark.range(0, 1_000_100, 1, 4).selectExpr("greatest(id, 999999) AS user", "(id % 1000) / 1000D AS x")
+    space = emdp.Interval("x", 0, 1)
+    table = emdp.read(rows, user="user", space=space, users=200)
+    drawn = encoded(table, Reading("points", True), PointEncoder(PlanarLaplace(space, 1000.0), 1000, True, True))
+    sizes = drawn.group_by("user").len()["len"]
+    assert (len(sizes), set(sizes)) == (101, {1000})
+    # The large user's records are spread evenly: the mean of its 1,000 sampled ones is 0.4995, its deviation 0.0091.
+    means = drawn.group_by("user").agg(pl.col("item_0").mean(), pl.col("item_0").std().alias("spread"))
+    (large,) = means.filter(pl.col("spread") > 0.1)["item_0"]
+    assert abs(large - 0.4995) < 6 * 0.0092
+
+
+def test_texts_that_are_no_text_are_found_before_a_charge(spark: Any) -> None:
+    column = TextColumn("kind")
+    good = spark.sql("SELECT 1L AS user, 'a' AS kind, 0.5D AS x")
+    bad = spark.sql("SELECT 1L AS user, CAST(X'61FF' AS STRING) AS kind, 0.5D AS x")
+    space = emdp.Interval("x", 0, 1)
+    check_items(emdp.read(good, user="user", space=space, users=1), Reading("texts", True, column=column))
+    with pytest.raises(DataRuleError, match="cannot be read as text"):
+        check_items(emdp.read(bad, user="user", space=space, users=1), Reading("texts", True, column=column))
+    # As keys of users such bytes are told apart, and no error.
+    table = emdp.read(
+        bad.union(spark.sql("SELECT 2L, 'b', 0.25D")).selectExpr("kind AS user", "x"), user="user", space=space, users=2
+    )
+    (block,) = _joined(read_items(table, Reading("points", True)).open())
+    assert sorted(block) == [0.25, 0.5]
+
+
+def _joined(blocks: Iterator[Any]) -> Iterator[list[float]]:
+    yield [float(item) for block in blocks for item in block.items[:, 0]]
+
+
+def test_what_spark_cannot_count_is_refused_before_a_charge(spark: Any) -> None:
+    rows = equal_users(spark, 5, 2)
+    with pytest.raises(UsageError, match="no finite list of items"):
+        check_items(emdp.read(rows, user="user", space=PLANE, users=5), Reading("counts"))
+    other = emdp.read(rows, user="user", space=PLANE, users=5)
+    with pytest.raises(UsageError, match="price"):
+        check_items(other, Reading("means", True, (emdp.col("price"),)))
+
+
+def test_wrong_columns_of_a_worker_are_a_bug(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = emdp.read(equal_users(spark, 5, 2), user="user", space=KINDS, users=5)
+    monkeypatch.setattr(spark_items, "unpacked", lambda payload: pl.DataFrame({"code": [1]}))
+    with pytest.raises(InternalError, match="other columns"):
+        encoded(table, Reading("bags", True), SampleEncoder(7))
+
+
+def test_the_work_is_explained_from_public_facts(spark: Any) -> None:
+    table = emdp.read(equal_users(spark, 50, 4), user="user", space=PLANE, users=50, records=4)
+    assert dict(explain_reading(table, Reading("points"))) == {"engine": "Spark", "stages": "1", "shuffle": "none"}
+    by_user = dict(explain_reading(table, Reading("points", True)))
+    assert by_user["stages"] == "2"
+    assert by_user["shuffle"].startswith("at most 1 x 200 records x 40 bytes")
+    finite = emdp.read(equal_users(spark, 50, 4), user="user", space=KINDS, users=50)
+    assert dict(explain_reading(finite, Reading("bags", True)))["stages"] == "3"
+    assert "3 items x P" in dict(explain_reading(finite, Reading("counts")))["shuffle"]
+    frame = emdp.read({"user": [1], "a": [0.5], "b": [0.5]}, user="user", space=PLANE, users=1)
+    assert explain_reading(frame, Reading("points")) == ()

@@ -1,0 +1,142 @@
+"""What a start loads: `import emdp` next to nothing, `emdp query` what its query needs; names load when used."""
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import emdp
+
+ROOT = Path(emdp.__file__).parent
+LAZY_PACKAGES = ("", "answers", "estimators", "expressions", "mechanisms", "privacy", "spaces", "sql", "tables")
+
+THIRD_PARTY = {
+    "annotated_doc", "cython_runtime", "deprecated", "duckdb", "emdp", "mypy_extensions", "numpy", "opendp", "polars",
+    "shellingham", "sqlglot", "sqlglotc", "typer", "typing_extensions", "wrapt",
+}  # fmt: skip
+"""Packages outside Python's own that a query with numbers for an answer may load, with what these load themselves."""
+
+NOT_FOR_A_MEAN = (
+    "emdp.audit", "emdp.experiments", "emdp.learn", "emdp.pictures", "emdp.randomizers", "emdp.reports", "emdp.testing",
+    "emdp.cli.calibrate", "emdp.cli.ledger", "emdp.cli.report", "emdp.ledger.postgres", "emdp.privacy.shuffle",
+    "emdp.mechanisms.oracle", "emdp.mechanisms.user_", "emdp.mechanisms.descent", "emdp.mechanisms.optimal",
+    "emdp.estimators.frequenc", "emdp.estimators.itemwise", "emdp.estimators.linear_fit", "emdp.estimators.user_means",
+    "emdp.estimators.string_search", "emdp.tables.item", "emdp.tables.spark_work", "emdp.tables.texts",
+    "emdp.transport",
+)  # fmt: skip
+"""Beginnings of the modules of other commands and other families of queries."""
+
+MOST_MODULES = 225
+"""Modules of emdp that a mean may load: 210 when this was written; all of emdp are more than 400."""
+
+CATALOG = """
+ledger = "x.ledger"
+[tables.visits]
+source = "visits.parquet"
+user = "user_id"
+users = 20
+space = { kind = "interval", col = "minutes", low = 0, high = 60, on_invalid = "clamp" }
+budget = { alpha = 100.0 }
+"""
+QUERY = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(minutes) AS m FROM visits"
+
+LOADED = """
+import json, sys
+from emdp.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as ending:
+    assert not ending.code, ending.code
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def loaded_by(folder: Path, *words: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *words], capture_output=True, text=True, cwd=folder, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("visits")
+    rows = {"user_id": [number % 20 for number in range(60)], "minutes": [float(number) for number in range(60)]}
+    pl.DataFrame(rows).write_parquet(place / "visits.parquet")
+    (place / "emdp.toml").write_text(CATALOG)
+    return place
+
+
+def test_importing_emdp_loads_nothing_but_the_names() -> None:
+    code = "import sys; before = set(sys.modules); import emdp; print(sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ast.literal_eval(done.stdout)
+    assert [name for name in loaded if name.startswith("emdp")] == ["emdp", "emdp.lazy"]
+    assert {name.partition(".")[0] for name in loaded} <= {"emdp"} | set(sys.stdlib_module_names)
+
+
+def test_a_query_loads_what_it_needs(folder: Path) -> None:
+    # The first query on some data checks their rules too, for which files are looked into.
+    assert "emdp.tables.duckdb" in loaded_by(folder, "query", QUERY)
+    loaded = loaded_by(folder, "query", "--fresh", QUERY)
+    packages = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
+    # Names that begin so are compiled parts of packages, and what an editable installation finds its files by.
+    assert {name for name in packages if not name.startswith("_")} - THIRD_PARTY == set()
+    own = [name for name in loaded if name.partition(".")[0] == "emdp"]
+    assert [name for name in own if name.startswith(NOT_FOR_A_MEAN)] == []
+    assert len(own) <= MOST_MODULES
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("query", "--help"), ("ledger", "--help")])
+def test_help_loads_no_engine(folder: Path, words: tuple[str, ...]) -> None:
+    heavy = {"duckdb", "sqlglot", "opendp", "polars", "pyarrow", "sqlite3"}
+    assert {name.partition(".")[0] for name in loaded_by(folder, *words)} & heavy == set()
+
+
+def read_package(package: str) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Return where names come from: imported plainly, imported for type checkers, and listed as lazy."""
+    tree = ast.parse((ROOT / package / "__init__.py").read_text())
+    (choice,) = [node for node in tree.body if isinstance(node, ast.If)]
+    (call,) = [node for part in choice.orelse for node in ast.walk(part) if isinstance(node, ast.Call)]
+    listed: dict[str, str] = ast.literal_eval(call.args[1])
+
+    def names(nodes: list[Any]) -> dict[str, str]:
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+        return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+    lazy = {name: module for module, text in listed.items() for name in text.split()}
+    return names(tree.body), names(choice.body), lazy
+
+
+@pytest.mark.parametrize("package", LAZY_PACKAGES)
+def test_lazy_names_are_those_that_type_checkers_see(package: str) -> None:
+    plain, typed, lazy = read_package(package)
+    assert lazy == typed
+    module = importlib.import_module(f"emdp.{package}".rstrip("."))
+    offered = {name for name in plain.keys() | lazy.keys() if name not in {"TYPE_CHECKING", "lazy_names"}}
+    assert set(module.__all__) == offered
+    assert offered <= set(dir(module))
+    for name in offered:
+        assert getattr(module, name).__class__.__name__ != "module" or name in {"privacy", "randomizers", "testing"}
+
+
+@pytest.mark.parametrize("package", LAZY_PACKAGES)
+def test_no_lazy_name_is_a_module_of_its_package(package: str) -> None:
+    # Loading the module would put it where the name belongs.
+    _, _, lazy = read_package(package)
+    modules = {path.stem for path in (ROOT / package).iterdir()}
+    assert {name for name in lazy.keys() & modules if lazy[name] != "emdp"} == set()
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'emdp' has no attribute 'nothing'"):
+        emdp.nothing  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        from emdp.privacy import nothing  # type: ignore[attr-defined]  # noqa: F401
