@@ -1,0 +1,151 @@
+"""Frequent strings by whole releases of small tables, against what they claim.
+
+Stable histogram. Claim: ``(epsilon, delta)`` for replacing a user. Second method: slots by all offsets of all users
+(``exact_releases.Replay`` in the place of the sampler), the law of every string's outcome written out anew from the
+discrete Laplace law (not released, or each count up to a far end), and the divergence over all small tables.
+
+Prefix search, one level. Claim: every message is ``epsilon``-LDP at user level, and ``(alpha_em, 0)`` local d_EM-DP on
+0/1 distances. Second method: the message's law by all draws of the oracle's own code for every bag of words, and
+``d_EM`` by a linear program.
+"""
+
+import importlib.util
+import itertools
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from emdp.mechanisms.heavy_hitters import HeavyHitterSearch
+from emdp.mechanisms.oracle_bags import Bags
+from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.oracle_krr import KRROracle
+from emdp.mechanisms.stable_histogram import StableHistogram
+
+
+def load(name: str) -> ModuleType:
+    if name in sys.modules:
+        # One copy for all files here, with what it keeps.
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+exact = load("exact_releases")
+
+Floats = npt.NDArray[np.float64]
+Bag = tuple[int, ...]
+
+STRINGS = 3
+FAR = 30
+"""Scales beyond the threshold at which outcomes end: what lies beyond has a probability below 1e-13."""
+
+SAFE = 1 + 1e-9
+
+
+def bags_of(users: tuple[Bag, ...]) -> Bags:
+    """Return the users' bags as the product holds them."""
+    histograms = [sorted((code, bag.count(code)) for code in set(bag)) for bag in users]
+    offsets = np.cumsum([0, *map(len, histograms)])
+    rows = np.array(list(itertools.chain.from_iterable(histograms)), dtype=np.int64)
+    return Bags(offsets, rows[:, 0].copy(), rows[:, 1].copy())
+
+
+def one_string(count: int, histogram: StableHistogram, threshold: int) -> Floats:
+    """Return the law of a string's outcome: not released, then each released count."""
+    size = round(FAR * histogram.scale)
+    law = np.zeros(size + 1)
+    if count == 0:
+        law[0] = 1.0
+        return law
+    ratio = math.exp(-1 / histogram.scale)
+    values = np.arange(threshold, threshold + size)
+    law[1:] = (1 - ratio) / (1 + ratio) * ratio ** np.abs(values - count)
+    law[0] = 1 - ratio ** (threshold - count) / (1 + ratio)
+    return law
+
+
+def table_law(replay: Any, histogram: StableHistogram, users: tuple[Bag, ...], threshold: int) -> Floats:
+    """Return the law of everything that is released: a mixture over the slots."""
+    bags = bags_of(users)
+
+    def counts() -> tuple[int, ...]:
+        dealt = histogram.draw_slots(bags)
+        return tuple(np.bincount(bags.codes, weights=dealt, minlength=STRINGS).astype(int).tolist())
+
+    total: Any = 0.0
+    for known, chance in replay.law(counts).items():
+        parts = [one_string(count, histogram, threshold) for count in known]
+        total = total + chance * np.multiply.outer(np.multiply.outer(parts[0], parts[1]), parts[2])
+    return np.asarray(total).ravel()
+
+
+def worst_stick(replay: Any, histogram: StableHistogram, threshold: int, others: list[Bag], largest: int) -> float:
+    own = exact.bags(range(1, largest + 1), STRINGS)
+    worst = 0.0
+    for other in others:
+        laws = [table_law(replay, histogram, (bag, other), threshold) for bag in own]
+        for P, Q in itertools.permutations(laws, 2):
+            worst = max(worst, float(np.maximum(P - math.exp(histogram.epsilon) * Q, 0.0).sum()))
+    return worst
+
+
+@pytest.mark.parametrize(("slots", "epsilon", "delta"), [(1, 2.0, 0.01), (2, 6.0, 0.01)])
+def test_a_stable_histogram_costs_what_it_claims(
+    monkeypatch: pytest.MonkeyPatch, slots: int, epsilon: float, delta: float
+) -> None:
+    histogram = StableHistogram(2, epsilon, delta, slots)
+    replay = exact.Replay(monkeypatch)
+    others: list[Bag] = [(0,)]
+    found = worst_stick(replay, histogram, histogram.private_threshold, others, 2)
+    assert 0.3 * delta < found <= delta * SAFE
+    # Planted fault: a threshold that does not wait for the noise of a new string.
+    assert worst_stick(replay, histogram, slots + 1, others, 1) > delta
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slots", "epsilon", "delta"), [(1, 1.0, 1e-3), (2, 3.0, 1e-3), (3, 6.0, 0.01)])
+def test_a_stable_histogram_costs_what_it_claims_over_all_tables(
+    monkeypatch: pytest.MonkeyPatch, slots: int, epsilon: float, delta: float
+) -> None:
+    histogram = StableHistogram(2, epsilon, delta, slots)
+    replay = exact.Replay(monkeypatch)
+    found = worst_stick(replay, histogram, histogram.private_threshold, exact.bags((1, 2), STRINGS), 2)
+    assert 0.2 * delta < found <= delta * SAFE
+
+
+WORDS = np.array([b"aa", b"ab", b"b?"])
+"""Two candidates, and a word that is none of them."""
+
+
+@pytest.mark.parametrize("oracle", [OneBitHadamardOracle, KRROracle])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_a_level_of_a_prefix_search_costs_what_it_claims(
+    monkeypatch: pytest.MonkeyPatch, oracle: Any, epsilon: float
+) -> None:
+    search = HeavyHitterSearch(10**7, epsilon, threshold=0.3, alphabet=b"ab", length=2, oracle=oracle)
+    assert search.levels == 1
+    candidates = np.array([b"aa", b"ab"])
+    codes = search.codes(WORDS, candidates)
+    assert sorted(codes.tolist()) == [0, 1, 2]
+    messages = search.level_oracle(candidates, 1)
+    replay = exact.Replay(monkeypatch)
+    laws = {}
+    for bag in exact.bags((1, 2, 3), STRINGS):
+        own = bags_of((tuple(codes[list(bag)].tolist()),))
+        laws[(bag,)] = replay.law(lambda own=own: exact.seen(messages.encode(own)))
+    P, Q, apart = exact.neighbours(laws, exact.ZERO_ONE)
+    assert exact.smallest_alpha(P, Q, np.ones(len(apart)), 0.0) == pytest.approx(epsilon, rel=1e-9)
+    assert messages.epsilon <= epsilon
+    near = exact.smallest_alpha(P, Q, apart, 0.0)
+    assert 0.5 * messages.alpha_em < near <= messages.alpha_em * SAFE
