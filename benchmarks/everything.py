@@ -1,0 +1,119 @@
+"""Run all benchmarks, one after the other, and gather what they print in one page.
+
+`python benchmarks/everything.py` from the project's root has every benchmark in its own size, hours; `--quick` has
+each in the least size that says something. In the folder `--out` are a Markdown page with all output, a table of
+commands, times and exit statuses as Markdown and Parquet, and folders of those that write tables of their own. A
+benchmark that fails does not stop the others; the exit status is 1 then. What each measures, and what its numbers
+should be, stands in benchmarks/README.md.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+HERE = Path(__file__).parent
+
+QUICK: dict[str, list[str]] = {
+    "rivals": ["--users", "20000", "--rounds", "1"],
+    "linear.py": ["--rows", "1000000", "--users", "10000", "--repeats", "2"],
+    "startup.py": ["--repeats", "2"],
+    "scale.py": ["--rows", "1000000", "--users", "10000", "--repeat", "1"],
+    "spark.py": ["--rows", "1000000"],
+    "sql.py": ["--repeats", "1"],
+    "report.py": ["--rows", "1000000", "--users", "10000", "--repeat", "1"],
+    "itemwise.py": ["--rows", "1000000", "--users", "1000", "--rounds", "1"],
+    "reduction.py": ["--rows", "1000000", "--users", "1000", "--rounds", "1"],
+    "items.py": ["--rows", "1000000", "--users", "10000", "--repeats", "1"],
+    "draws.py": ["--draws", "50000", "--users", "10000", "--repetitions", "1"],
+    "transport.py": ["--sizes", "10", "100", "--seconds", "0.2", "--pairs", "20"],
+    "frequencies_scale.py": ["--users", "100000", "--side", "100", "--repeats", "1"],
+    "frequency_rivals.py": ["--items", "100", "--users", "10000", "--epsilon", "1", "--runs", "20", "--seconds", "2"],
+    "oracles.py": ["--items", "100", "--users", "100000", "--epsilon", "1"],
+    "user_mean.py": ["--runs", "50"],
+    "user_vector.py": ["--runs", "2"],
+    "user_mean_rivals.py": ["--runs", "50"],
+    "user_mean_tables.py": ["--runs", "50"],
+    "itemwise_places.py": ["--samples", "50", "--rounds", "1"],
+    "densities.py": ["--samples", "50", "--rounds", "1", "--seconds", "1"],
+    "words.py": ["--rounds", "1", "--epsilon", "1"],
+    "learn.py": ["--runs", "1"],
+    "shuffle.py": [],
+    "shuffle_users.py": [],
+    "blanket.py": [],
+}
+"""Every benchmark, in the order in which they run, with its quick size."""
+
+FOLDERS = ("rivals", "densities.py", "words.py")
+"""Those that write files, into a folder of theirs in ours."""
+
+ENVIRONMENTS = {
+    "rivals": "--environments",
+    "frequency_rivals.py": "--environment",
+    "user_mean_rivals.py": "--environment",
+}
+"""Those that install other packages, with their option for the folder that keeps them."""
+
+
+def main() -> None:
+    """Run them and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="the least sizes")
+    parser.add_argument("--only", nargs="+", choices=QUICK, default=list(QUICK), help="only these")
+    parser.add_argument("--environments", type=Path, help="folder that keeps the rivals' packages")
+    parser.add_argument("--out", type=Path, default=Path("everything"), help="folder for the page and the tables")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows: list[dict[str, Any]] = []
+    for name in options.only:
+        rows.append(run(name, options))
+        print(f"{name}: {rows[-1]['seconds']:.0f} s, exit status {rows[-1]['status']}", flush=True)
+        # After each, so that what was broken off leaves what there is.
+        (options.out / "everything.md").write_text(page(rows))
+        pl.DataFrame(rows).write_parquet(options.out / "everything.parquet")
+    sys.exit(any(row["status"] for row in rows))
+
+
+def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run one benchmark and return its command, time, exit status and output."""
+    arguments = list(QUICK[name]) if options.quick else []
+    stem = Path(name).stem
+    if name in FOLDERS:
+        arguments += ["--out", str(options.out / stem)]
+    if name in ENVIRONMENTS and options.environments:
+        arguments += [ENVIRONMENTS[name], str(options.environments / stem)]
+    command = [str(HERE / name), *arguments]
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])},
+    )
+    return {
+        "benchmark": name,
+        "command": f"python {os.path.relpath(command[0])} {' '.join(arguments)}".strip(),
+        "seconds": time.perf_counter() - start,
+        "status": done.returncode,
+        "output": done.stdout,
+    }
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """Return the table of what ran, and everything that was printed."""
+    lines = ["# Benchmarks", "", "| command | seconds | exit status |", "|---|---:|---:|"]
+    lines += [f"| `{row['command']}` | {row['seconds']:.0f} | {row['status']} |" for row in rows]
+    for row in rows:
+        lines += ["", f"## {row['benchmark']}", "", "```", row["output"].rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""emdp: one SQL statement, one charge, one draw of noise for the three numbers of all groups.
+
+It is told a cap of 10 records a user, the listed categories, the range of an amount and the public number of users. Its
+guarantee is against the replacement of all of one user's records by others.
+"""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("emdp", "duckdb", "polars")
+
+STATEMENT = """
+SELECT WITH USER_PRIVACY OPTIONS (epsilon = {epsilon}, max_records_per_user = {cap})
+       category, COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean
+FROM visits GROUP BY category"""
+
+
+def start(task: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return the statement in a new session with a new ledger; `task["option"]` is `validated` for one session
+    that has answered before.
+
+    A new session reads the table's declared rules and checks every record against them before the first answer.
+    """
+    import emdp
+
+    space = emdp.Product(
+        emdp.Categories("category", task["keys"]), emdp.Interval("amount", low=task["low"], high=task["high"])
+    )
+    ledgers = (Path(task["folder"]) / f"{task['option']}{index}.ledger" for index in itertools.count())
+
+    def opened(epsilon: float) -> emdp.Session:
+        table = emdp.read(task["path"], user="user_id", space=space, users=task["users"], name="visits")
+        return emdp.Session(table, budget=emdp.UserDP(epsilon=epsilon), ledger=next(ledgers))
+
+    def ask(session: emdp.Session, told: dict[str, Any]) -> dict[str, Any]:
+        frame = session.sql(STATEMENT.format(epsilon=told["epsilon"], cap=task["cap"])).frame
+        return {key: numbers for key, *numbers in frame.select("category", "n", "total", "mean").iter_rows()}
+
+    def answer(told: dict[str, Any]) -> dict[str, Any]:
+        with opened(told["epsilon"]) as session:
+            return ask(session, told)
+
+    if task["option"] != "validated":
+        return answer
+    kept = opened(1e6)
+    ask(kept, {"epsilon": 1.0})
+    return lambda told: ask(kept, told)

@@ -1,0 +1,77 @@
+"""The systems that are compared, what each needs installed, and what it is told.
+
+A privacy statement says what it protects against. emdp's number of users is public, and its epsilon is for all records
+of one user *replaced* by others. The others' is for a user who *comes or goes*; replacing is going and coming, so that
+at half the number they promise what emdp does (OpenDP can be asked for replacement itself). Each answers both ways:
+`number` is the same epsilon in everybody's own terms, `protection` the same promise.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from workload import EPSILON
+
+__all__ = ["SETTINGS", "SYSTEMS", "System", "named"]
+
+SETTINGS = {
+    "number": "the same epsilon, each system's own neighbours",
+    "protection": "the same promise: one user's records replaced",
+}
+"""The two ways of being equal."""
+
+HALF = {"number": {"epsilon": EPSILON}, "protection": {"epsilon": EPSILON / 2}}
+
+UNITS = {
+    "number": {"epsilon": EPSILON, "unit": "contributions"},
+    "protection": {"epsilon": EPSILON, "unit": "changes"},
+}
+
+OPENDP = ("opendp[polars]==0.16.0",)
+
+
+@dataclass(frozen=True)
+class System:
+    """One system.
+
+    Parameters
+    ----------
+    name : str
+        As the tables have it.
+    module : str
+        The file beside this one that runs it.
+    option : str
+        Which way of the module.
+    requirements : tuple of str
+        What pip installs into its environment; nothing for the Python that has emdp.
+    told : dict
+        What it is told in each setting; the same for a system whose neighbours are emdp's, or that has no privacy.
+    factor : int or None
+        How many times slower than emdp it should be at least.
+    """
+
+    name: str
+    module: str
+    option: str = ""
+    requirements: tuple[str, ...] = ()
+    told: dict[str, dict[str, Any]] = field(default_factory=lambda: {key: {"epsilon": EPSILON} for key in SETTINGS})
+    factor: int | None = None
+
+
+SYSTEMS = (
+    System("emdp", "system_emdp", "new"),
+    System("emdp, table known", "system_emdp", "validated"),
+    System("plain DuckDB", "system_duckdb", "records"),
+    System("plain DuckDB, capped", "system_duckdb", "capped"),
+    System("OpenDP", "system_opendp", "", OPENDP, UNITS, factor=10),
+    System("OpenDP, no backtraces", "system_opendp", "quiet", OPENDP, UNITS, factor=10),
+    System("OpenDP, query built before", "system_opendp", "kept", OPENDP, UNITS, factor=10),
+    System("SmartNoise", "system_smartnoise", requirements=("smartnoise-sql==1.0.10", "pyarrow"), told=HALF),
+    System("PipelineDP", "system_pipelinedp", requirements=("pipeline-dp==0.3.1", "pyarrow"), told=HALF, factor=50),
+    System("Tumult Analytics", "system_tumult", requirements=("tmlt.analytics==0.21.0",), told=HALF, factor=50),
+)
+"""In the order in which each round asks them; emdp comes first, since the others are compared with it."""
+
+
+def named(names: list[str]) -> list[System]:
+    """Return emdp and the systems with these names."""
+    return [system for system in SYSTEMS if system.name in {"emdp", *names}]

@@ -1,0 +1,188 @@
+"""What statements cost on Spark: CPU seconds by million records, and shuffled rows and bytes as Spark itself reports.
+
+`python benchmarks/spark.py` makes a table of check-ins with Spark, asks four statements of it in local mode, and prints
+a Markdown table. CPU seconds are of this process and all below it (Spark, its Python workers), so that they hold on a
+busy machine too; stages, tasks, rows and bytes come from Spark's event log. docs/spark.md derives larger sizes from it.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import emdp
+
+BOX = (40.48, -74.26, 40.92, -73.70)
+TEN = ", ".join(f"AVG(RAMP(DISTANCE(POINT(40.75, -73.98)), {2 * k + 2}, {2 * k + 1})) AS r{k}" for k in range(10))
+HEAD = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)"
+STATEMENTS = {
+    "mean": f"{HEAD} AVG(DISTANCE(POINT(40.7484, -73.9857))) AS km FROM visits",
+    "10 aggregates": f"{HEAD} {TEN} FROM visits",
+    "smoothed histogram": f"{HEAD} FREQUENCY(GRID(4.0)) FROM visits",
+}
+POINTS = "item-wise points"
+WARM_UP = 50_000
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Work:
+    """What Spark's event log says of one statement."""
+
+    tasks: int = 0
+    shuffled_rows: int = 0
+    shuffled_bytes: int = 0
+    result_bytes: int = 0
+    stages: int = 0
+
+
+def started(folder: Path) -> Any:
+    """Return a session on two cores that writes an event log."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "2g",
+        # 200, for clusters, are more than a small table has use for: each task costs some hundredths of a second.
+        "spark.sql.shuffle.partitions": "8",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.dir": folder.as_uri(),
+    }
+    builder = SparkSession.builder.master("local[2]").appName("emdp benchmark")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def write_visits(session: Any, path: Path, rows: int, users: int, files: int, *, by_user: bool) -> None:
+    """Write ``rows`` check-ins of ``users`` people; each person's stand together, or in all files."""
+    owner = f"id DIV {rows // users}" if by_user else f"id % {users}"
+    lat, lon = (
+        f"{low}D + {high - low}D * (pmod(xxhash64(id, {salt}), 1000003) / 1000003D)"
+        for salt, (low, high) in enumerate(((BOX[0], BOX[2]), (BOX[1], BOX[3])))
+    )
+    session.sparkContext.setJobGroup("write", "write")
+    made = session.range(0, rows, 1, files).selectExpr(f"{owner} AS user_id", f"{lat} AS lat", f"{lon} AS lon")
+    made.write.parquet(str(path))
+
+
+def tree_seconds() -> float:
+    """Return the CPU seconds of this process and all below it, those that have ended among them."""
+    stats = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            stats[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
+    ours, grown = {os.getpid()}, True
+    while grown:
+        more = {pid for pid, (parent, _) in stats.items() if parent in ours} - ours
+        ours, grown = ours | more, bool(more)
+    return sum(stats[pid][1] for pid in ours if pid in stats) / TICK
+
+
+def asked(session: Any, rows: Any, groups: list[str], users: int, records: int, ledger: Path) -> dict[str, float]:
+    """Ask statements, each with its jobs in the group of its name, and return their CPU seconds.
+
+    The declared rules are checked and the ledger is made with a statement before them that does not count.
+    """
+    space = emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
+    table = emdp.read(rows, user="user_id", space=space, users=users, records=records, name="visits", version="1")
+    budget = emdp.EmdDP(1e9, 1e-3, sizes="bounded")
+    seconds = {}
+    with emdp.Session(table, budget=budget, ledger=ledger) as asking:
+        session.sparkContext.setJobGroup("first", "first")
+        asking.sql(STATEMENTS["mean"])
+        for group in groups:
+            before = tree_seconds()
+            session.sparkContext.setJobGroup(group, group)
+            if group.endswith(POINTS):
+                asking.itemwise(emdp.randomizers.PlanarLaplace(space, 20.0), delta=1e-9)
+            else:
+                asking.sql(STATEMENTS[group.split(" ", 1)[1]])
+            seconds[group] = tree_seconds() - before
+            print(f"{group}: {seconds[group]:.1f} CPU s", file=sys.stderr, flush=True)
+    return seconds
+
+
+def works(folder: Path) -> dict[str, Work]:
+    """Return what each group's completed stages did, from the event log."""
+    groups: dict[int, str] = {}
+    found: dict[str, Work] = {}
+    for event in _events(folder):
+        if event["Event"] == "SparkListenerJobStart":
+            group = (event.get("Properties") or {}).get("spark.jobGroup.id", "")
+            groups.update(dict.fromkeys(event["Stage IDs"], group))
+        elif event["Event"] == "SparkListenerStageCompleted":
+            found.setdefault(groups.get(event["Stage Info"]["Stage ID"], ""), Work()).stages += 1
+        elif event["Event"] == "SparkListenerTaskEnd" and event.get("Task Metrics"):
+            work = found.setdefault(groups.get(event["Stage ID"], ""), Work())
+            written = event["Task Metrics"]["Shuffle Write Metrics"]
+            work.tasks += 1
+            work.shuffled_rows += written["Shuffle Records Written"]
+            work.shuffled_bytes += written["Shuffle Bytes Written"]
+            work.result_bytes += event["Task Metrics"]["Result Size"]
+    return found
+
+
+def _events(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in folder.iterdir():
+        if path.is_file() and not path.name.startswith("."):
+            with path.open() as stream:
+                yield from map(json.loads, stream)
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--records", type=int, default=100, help="of every user")
+    parser.add_argument("--files", type=int, default=8)
+    parser.add_argument("--by-user", action="store_true", help="each user's records stand in one file")
+    parser.add_argument("--statements", nargs="+", default=[*STATEMENTS, POINTS])
+    options = parser.parse_args()
+    print("| rows | statement | CPU s | CPU s a million rows | stages | tasks | shuffled rows | shuffled bytes | "
+          "bytes a shuffled row | bytes to the driver |")  # fmt: skip
+    print("|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        events = folder / "events"
+        events.mkdir()
+        session = started(events)
+        seconds = {}
+        # A small table first, so that Java has compiled what is measured.
+        for rows in (WARM_UP, *options.rows):
+            users, path = rows // options.records, folder / f"{rows}.parquet"
+            write_visits(session, path, rows, users, options.files, by_user=options.by_user)
+            frame = session.read.parquet(str(path))
+            groups = [f"{rows} {statement}" for statement in options.statements]
+            seconds |= asked(session, frame, groups, users, options.records, folder / f"{rows}.ledger")
+        session.stop()
+        found = works(events)
+    for group, spent in seconds.items():
+        rows, statement = group.split(" ", 1)
+        if int(rows) == WARM_UP:
+            continue
+        work = found[group]
+        each = work.shuffled_bytes / work.shuffled_rows if work.shuffled_rows else 0.0
+        print(f"| {int(rows):,} | {statement} | {spent:.1f} | {spent / int(rows) * 1e6:.2f} | {work.stages} | "
+              f"{work.tasks} | {work.shuffled_rows:,} | {work.shuffled_bytes:,} | {each:.1f} | "
+              f"{work.result_bytes:,} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
