@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.cli.output import write_file
+from emdp.cli.stopping import break_off_reads
 from emdp.errors import UsageError, resource_error
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def _asked(what: str) -> str | None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
     try:
+        break_off_reads()
         return input(f"{what} (empty: later): ").strip() or None
     except EOFError:
         print()

@@ -20,6 +20,7 @@ from emdp.cli.output import (
     write_answers,
     write_pictures,
 )
+from emdp.cli.stopping import break_off_reads
 from emdp.errors import EmdpError, UsageError
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ def read_query(q: str) -> str:
     if q == "-":
         if sys.stdin is None:
             raise UsageError("Q is -, but standard input is closed; pass SQL or a file of it.")
+        break_off_reads()
         # What is no text of the input's encoding stands as lone surrogates, which the parser refuses.
         return sys.stdin.read().removeprefix("\ufeff")
     if not _is_path(q):

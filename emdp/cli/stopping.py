@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-__all__ = ["SIGNALS", "Stop", "stoppable"]
+__all__ = ["SIGNALS", "Stop", "break_off_reads", "stoppable"]
 
 SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "left by its terminal"}
 """What ends a command in order, and the word for it; Windows has no SIGHUP."""
@@ -72,8 +72,6 @@ def stoppable() -> Iterator[Stop]:
                     # None: a handler that was not made by Python, and cannot be put back.
                     if signal.getsignal(number) not in {signal.SIG_IGN, None}:
                         handlers[number] = signal.signal(number, stop.receive)
-                        # Polars' own handler restarts a read that Ctrl-C broke off: a prompt would go on waiting.
-                        signal.siginterrupt(number, True)
             folder = _folder_name()
             if folder is not None:
                 os.mkdir(folder, 0o700)
@@ -88,6 +86,17 @@ def stoppable() -> Iterator[Stop]:
             shutil.rmtree(folder, ignore_errors=True)
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def break_off_reads() -> None:
+    """Let signals break off a read, to be called before one that waits for the keyboard.
+
+    Polars, wherever it is loaded, puts a handler of its own in front, which restarts such a read: a prompt would go on
+    waiting.
+    """
+    if hasattr(signal, "siginterrupt"):
+        for number in (getattr(signal, name) for name in SIGNALS if hasattr(signal, name)):
+            signal.siginterrupt(number, True)
 
 
 def _folder_name() -> str | None:

@@ -204,10 +204,11 @@ def test_a_long_statement_on_one_line_is_no_file_name(capsys: pytest.CaptureFixt
         (".", "Is a directory"),
         ("parts", "Is a directory"),
         ("my query.sql", "No such file"),
-        ("t.parquet", "it is no UTF-8 text"),
+        ("bytes.sql", "it is no UTF-8 text"),
     ],
 )
 def test_what_looks_like_a_path_is_spoken_of_as_one(capsys: pytest.CaptureFixture[str], q: str, reason: str) -> None:
+    Path("bytes.sql").write_bytes(b"\xff\xfe\xfd")
     status, out, err = run(capsys, "check", q)
     assert (status, out) == (2, "")
     assert f"Q names the file {q!r}, which cannot be read ({reason}" in err

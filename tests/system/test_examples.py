@@ -34,7 +34,7 @@ AGREE = re.compile(rf"^emdp's statistics and the SQL written by hand agree to {N
 
 
 def test_every_script_is_known() -> None:
-    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {*SCRIPTS, "common"}
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {*SCRIPTS, "common", "spark_job"}
 
 
 def modes() -> list[tuple[str, str]]:
