@@ -1,6 +1,7 @@
 """Planted faults are caught: three at every run, all of them when slow tests are asked for."""
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +21,15 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
-def run(faults: ModuleType) -> ModuleType:
-    return importlib.import_module("run")
+def run(faults: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    # Other folders have a run.py too.
+    spec = importlib.util.spec_from_file_location("planted_faults_run", FOLDER / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_there_are_enough_faults_each_with_a_name_a_sentence_and_tests(faults: ModuleType) -> None:

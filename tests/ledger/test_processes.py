@@ -83,7 +83,9 @@ def kill_after(spender, lines):
     """Kill a spender after so many reported charges, and return all it reported before it died."""
     reported = [spender.stdout.readline() for _ in range(lines)]
     spender.kill()
-    rest, _ = spender.communicate(timeout=60)
+    # What readline has read ahead is in the stream alone; communicate reads past it.
+    rest = spender.stdout.read()
+    spender.communicate(timeout=60)
     assert spender.returncode == -signal.SIGKILL
     return [int(line) for line in "".join([*reported, rest]).splitlines(keepends=True) if line.endswith("\n")]
 
