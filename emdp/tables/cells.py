@@ -1,9 +1,10 @@
 """The statement of an aggregation: integers of records, spread over cells, added up user by user, then over users.
 
 A record's value is an integer ``a`` in units of ``2**-exponent``, split along every hat axis and weighed under a cap
-as ``expressions/fixed_point.py`` says. Records are grouped by user and *base cell*, the cell of the lower node on every
-hat axis, with a sum for each *corner* above it; only sums over all users are handed on to the corners' own cells. So
-records are never multiplied by their corners, and cells that no record reaches cost nothing.
+as ``expressions/fixed_point.py`` says; ``spread.py`` has the layers that do so. Records are grouped by user and *base
+cell*, the cell of the lower node on every hat axis, with a sum for each *corner* above it; only sums over all users are
+handed on to the corners' own cells. So records are never multiplied by their corners, and cells that no record reaches
+cost nothing.
 
 A user's mean, in one scan. The sums of a user and base cell are divided by the user's number of records and rounded
 to multiples of ``2**-(exponent + MEAN_BITS)``. For one value, with ``h`` hat axes and ``B`` base cells of the user,
@@ -42,7 +43,7 @@ otherwise, for up to 22 hat axes, and so for every node of a cumulative axis. No
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -53,10 +54,11 @@ from emdp.expressions.cells import cell_values
 from emdp.expressions.fixed_point import WEIGHT_BITS
 from emdp.spaces import Words
 from emdp.tables import fragments as sql
-from emdp.tables.compile import USER, compile_items, item_rows
+from emdp.tables.compile import USER, item_rows
 from emdp.tables.fragments import Sql
 from emdp.tables.layout import Layout, layout_of
 from emdp.tables.linear import is_public
+from emdp.tables.spread import BASE, WEIGHT, columns_of, corner_sums, layer, record_columns, spread_records
 from emdp.tables.table import Table
 
 __all__ = ["CellStatement", "cell_statement"]
@@ -84,7 +86,7 @@ DIALECT = "duckdb"
 CHOSEN_USERS = "chosen_users"
 """Name of the public table of the users that count, with their groups."""
 
-WEIGHT, BASE, GROUP, PRESENT = "weight", "base_cell", "user_group", "present"
+GROUP, PRESENT = "user_group", "present"
 COUNTED, USER_WEIGHT = "counted_user", "user_weight"
 """Names of columns of the statement's layers."""
 
@@ -122,9 +124,7 @@ def cell_statement(table: Table, aggregation: Aggregation) -> CellStatement:
     """
     neutral = cell_values(aggregation, table.space, table.space.neutral_item)[0]
     layout = layout_of(aggregation, table.space)
-    records, lookups = _records(table, layout)
-    if layout.has_cells:
-        records = _in_corners(_in_base_cells(records, layout), layout)
+    records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
     # Weights of records would be computed in both scans, and no bound forgives two that differ.
     is_shared = layout.has_cells and layout.weight is None and _counts_users_first(table)
@@ -141,82 +141,19 @@ def cell_statement(table: Table, aggregation: Aggregation) -> CellStatement:
     return CellStatement(query, lookups, units, absent)
 
 
-def _records(table: Table, layout: Layout) -> tuple[exp.Select, Mapping[str, pl.DataFrame]]:
-    """Return the layer with one row a record: its integers, its weight, its place along each axis."""
-    weights = () if layout.weight is None else (layout.weight,)
-    spread = tuple(axis.expression for axis in layout.hats.values())
-    items = compile_items(table, (*layout.values, *weights, *layout.labels.values(), *spread))
-    found = iter(items.values)
-    columns = {USER: sql.column(USER)}
-    for name, exponent in zip(layout.shares(0), layout.exponents, strict=True):
-        columns[name] = sql.cast(sql.shift(next(found), exponent), "BIGINT")
-    for _ in weights:
-        columns[WEIGHT] = sql.cast(sql.shift(next(found), WEIGHT_BITS), "BIGINT")
-    for position in layout.labels:
-        columns[f"cell_{position}"] = next(found)
-    for position, axis in layout.hats.items():
-        steps = sql.divide(sql.subtract(next(found), sql.number(axis.start)), sql.number(axis.step))
-        # One node more on a periodic axis: it is node 0 again.
-        last = sql.number(axis.size if axis.is_periodic else axis.size - 1)
-        columns[f"place_{position}"] = sql.call("LEAST", sql.call("GREATEST", steps, sql.number(0)), last)
-    rows = sql.select(columns, items.relation)
-    for join in items.joins:
-        rows = rows.join(join, copy=False)
-    return rows, items.lookups
-
-
-def _in_base_cells(rows: exp.Select, layout: Layout) -> exp.Select:
-    """Add layers that make places along the axes one base cell, negative for none, and fractions of a step above it."""
-    kept = (*_kept(layout), *layout.shares(0))
-    places = _columns((*(f"cell_{at}" for at in layout.labels), *(f"place_{at}" for at in layout.hats)))
-    nodes: dict[str, Sql] = {}
-    for position, axis in layout.hats.items():
-        node = sql.call("FLOOR", sql.column(f"place_{position}"))
-        # A record on the last node has nothing above it, wherever that is; but node `size` of a circle has no number.
-        nodes[f"node_{position}"] = sql.call("LEAST", node, sql.number(axis.size - 1)) if axis.is_periodic else node
-    rows = _layer({**_columns(kept), **places, **nodes}, rows)
-    steps = {position: sql.column(f"cell_{position}") for position in layout.labels}
-    steps.update((position, sql.column(f"node_{position}")) for position in layout.hats)
-    # Whole doubles, exactly, and cast once, to the smallest type: records are grouped by it.
-    cell = sql.total(sql.multiply(step, sql.number(layout.stride(position))) for position, step in steps.items())
-    kind = exp.DataType.Type.INT if prod(layout.sizes) < 2**31 else exp.DataType.Type.BIGINT
-    cell = exp.Cast(this=cell, to=exp.DataType(this=kind))
-    if layout.labels:
-        outside = sql.either(sql.compare(steps[position].copy(), "<", sql.number(0)) for position in layout.labels)
-        cell = sql.case([(outside, sql.integer(-1))], cell)
-    fractions = {
-        f"fraction_{at}": sql.subtract(sql.column(f"place_{at}"), sql.column(f"node_{at}")) for at in layout.hats
-    }
-    return _layer({**_columns(kept), BASE: cell, **fractions}, rows)
-
-
-def _in_corners(rows: exp.Select, layout: Layout) -> exp.Select:
-    """Add a layer for each hat axis that splits every integer between the two nodes around it."""
-    positions = list(layout.hats)
-    for splits, position in enumerate(positions):
-        later = (f"fraction_{other}" for other in positions[splits + 1 :])
-        columns = _columns((*_kept(layout), BASE, *later))
-        halves = iter(layout.shares(splits + 1))
-        for name in layout.shares(splits):
-            part = sql.multiply(sql.column(name), sql.column(f"fraction_{position}"))
-            upper = sql.cast(part, "BIGINT")
-            columns[next(halves)] = sql.subtract(sql.column(name), upper)
-            columns[next(halves)] = upper.copy()
-        rows = _layer(columns, rows)
-    return rows
-
-
 def _per_user(rows: exp.Select, layout: Layout) -> exp.Select:
     """Return the layer with one row a user and base cell: its weight and the exact sums of its integers."""
     keys = (USER, BASE) if layout.has_cells else (USER,)
-    columns = _columns(keys)
-    columns[WEIGHT] = exp.Count(this=exp.Star()) if layout.weight is None else exp.Sum(this=sql.column(WEIGHT))
-    for name in layout.shares(len(layout.hats)):
-        share = sql.column(name)
-        if layout.weight is not None:
-            share = sql.multiply(sql.cast(share, "HUGEINT"), sql.column(WEIGHT))
-        columns[name] = exp.Sum(this=share)
-    return _layer(columns, rows).group_by(*map(sql.column, keys), copy=False)
+    weight: Sql = exp.Count(this=exp.Star()) if layout.weight is None else exp.Sum(this=sql.column(WEIGHT))
+    columns = {**columns_of(keys), WEIGHT: weight, **corner_sums(layout, partial(_summed, layout), weight)}
+    return layer(columns, rows).group_by(*map(sql.column, keys), copy=False)
+
+
+def _summed(layout: Layout, part: Sql) -> Sql:
+    """Return the exact sum of integers, times their records' weights where these differ."""
+    if layout.weight is not None:
+        part = sql.multiply(sql.cast(part, "HUGEINT"), sql.column(WEIGHT))
+    return exp.Sum(this=part)
 
 
 def _over_users(per_user: exp.Select, table: Table, aggregation: Aggregation, layout: Layout) -> Sql:
@@ -224,9 +161,9 @@ def _over_users(per_user: exp.Select, table: Table, aggregation: Aggregation, la
     shares = layout.shares(len(layout.hats))
     sums: dict[str, Sql] = {name: exp.Sum(this=_user_share(name, layout)) for name in shares}
     if not layout.has_cells:
-        users = _counted(per_user, _columns(shares), table, aggregation)
+        users = _counted(per_user, columns_of(shares), table, aggregation)
         columns = {GROUP: sql.column(GROUP), BASE: sql.integer(0), PRESENT: exp.Count(this=exp.Star()), **sums}
-        return _layer(columns, users).group_by(sql.column(GROUP), copy=False)
+        return layer(columns, users).group_by(sql.column(GROUP), copy=False)
     weights = {USER: sql.column(USER), WEIGHT: exp.Sum(this=sql.column(WEIGHT))}
     all_users = sql.select(weights, exp.to_table("spread")).group_by(sql.column(USER), copy=False)
     users = _counted(all_users, {}, table, aggregation)
@@ -242,12 +179,12 @@ def _over_equal_users(rows: exp.Select, table: Table, aggregation: Aggregation, 
     is_everybody = not has_groups and table.users.keys is None
     users = _counted(_counts(table, cap, over_cap=is_everybody), {}, table, aggregation)
     shares = layout.shares(len(layout.hats))
-    keys = _columns((GROUP, USER_WEIGHT, BASE) if has_groups else (USER_WEIGHT, BASE))
+    keys = columns_of((GROUP, USER_WEIGHT, BASE) if has_groups else (USER_WEIGHT, BASE))
     if cap is not None and is_everybody:
         keys[USER_WEIGHT] = _count_or_cap(cap)
-    totals: dict[str, Sql] = {name: exp.Sum(this=sql.column(name)) for name in shares}
-    rows = _layer({USER: _computed_key(table), **_columns((BASE, *shares))}, rows)
-    spread = _layer({**keys, **totals}, rows)
+    totals = corner_sums(layout, partial(_summed, layout), exp.Count(this=exp.Star()))
+    rows = layer({**columns_of(record_columns(layout)), USER: _computed_key(table)}, rows)
+    spread = layer({**keys, **totals}, rows)
     if cap is not None and is_everybody:
         spread = _joined(spread, exp.to_table("users"), side="LEFT")
     else:
@@ -265,7 +202,7 @@ def _counts(table: Table, cap: int | None, *, over_cap: bool) -> exp.Select:
     """Return the layer with one row a user: its number of records, at least the cap; of users over it, if so asked."""
     count: Sql = exp.Count(this=exp.Star())
     columns = {USER: sql.column(USER), WEIGHT: count if cap is None else sql.call("GREATEST", count, sql.integer(cap))}
-    counts = _layer(columns, item_rows(table, ())).group_by(sql.column(USER), copy=False)
+    counts = layer(columns, item_rows(table, ())).group_by(sql.column(USER), copy=False)
     if cap is None or not over_cap:
         return counts
     return counts.having(sql.compare(count.copy(), ">", sql.integer(cap)), copy=False)
@@ -310,7 +247,7 @@ def _with_gap(table: Table) -> Sql:
     kind = exp.DataType(this=INTEGERS[table.type_of(table.user).upper()])
     key = exp.TryCast(this=above, to=kind, safe=True)
     more = sql.select({COUNTED: key, USER_WEIGHT: exp.Null(), GROUP: sql.integer(0)}, users.copy())
-    counted = sql.select(_columns((COUNTED, USER_WEIGHT, GROUP)), users)
+    counted = sql.select(columns_of((COUNTED, USER_WEIGHT, GROUP)), users)
     return exp.union(counted, more, distinct=False, copy=False).subquery("counted", copy=False)
 
 
@@ -378,21 +315,8 @@ def _user_share(name: str, layout: Layout) -> Sql:
 def _counted(rows: exp.Select, columns: Mapping[str, Sql], table: Table, aggregation: Aggregation) -> exp.Select:
     """Return the public users that count among some rows of one a user, with their weights and groups."""
     group = sql.integer(0) if aggregation.users is None else sql.column(GROUP)
-    users = _layer({COUNTED: sql.column(USER), USER_WEIGHT: sql.column(WEIGHT), GROUP: group, **columns}, rows)
+    users = layer({COUNTED: sql.column(USER), USER_WEIGHT: sql.column(WEIGHT), GROUP: group, **columns}, rows)
     if aggregation.users is not None:
         key = exp.EQ(this=sql.cast(sql.column(USER), "TEXT"), expression=sql.column("key"))
         users = users.join(exp.Join(this=exp.to_table(CHOSEN_USERS), on=key), copy=False)
     return users.where(is_public(table), copy=False)
-
-
-def _kept(layout: Layout) -> tuple[str, ...]:
-    """Return what every layer of records hands on."""
-    return (USER,) if layout.weight is None else (USER, WEIGHT)
-
-
-def _columns(names: Iterable[str]) -> dict[str, Sql]:
-    return {name: sql.column(name) for name in names}
-
-
-def _layer(columns: Mapping[str, Sql], rows: exp.Select) -> exp.Select:
-    return sql.select(columns, rows.subquery("layer", copy=False))

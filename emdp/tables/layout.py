@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
+from math import ldexp, prod
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from emdp.expressions.bounds import Analysis, Domain
 from emdp.expressions.cells import label_cells
 from emdp.expressions.fixed_point import WEIGHT_BITS, fixed_point_exponent
 from emdp.expressions.leaves import Leaf
+from emdp.expressions.nodes import Constant
 from emdp.expressions.resolve import Located, part_of_columns
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
@@ -30,6 +31,8 @@ class Layout:
         What is averaged or totalled.
     exponents : tuple of int
         Their fixed-point exponents.
+    constants : mapping of int to int
+        The integer of every record, for each value that is a constant.
     labels, hats : mapping of int to object
         The axes along which records differ, by position: a label axis's cell number, a hat axis of two nodes or more.
     sizes : tuple of int
@@ -42,6 +45,7 @@ class Layout:
 
     values: tuple[Expression, ...]
     exponents: tuple[int, ...]
+    constants: Mapping[int, int]
     labels: Mapping[int, Expression]
     hats: Mapping[int, HatAxis]
     sizes: tuple[int, ...]
@@ -54,7 +58,7 @@ class Layout:
         return bool(self.labels or self.hats)
 
     def shares(self, splits: int) -> list[str]:
-        """Names of a record's integers after some splits, value by value, the last split's lower node first."""
+        """Names of the sums at the corners after some splits, value by value, the last split's lower node first."""
         return [f"share_{value}_{corner}" for value in range(len(self.values)) for corner in range(2**splits)]
 
     def stride(self, position: int) -> int:
@@ -108,5 +112,10 @@ def layout_of(aggregation: Aggregation, space: Space) -> Layout:
         elif axis.size > 1:
             hats[position] = axis
     exponents = tuple(fixed_point_exponent(analyse(value, space)) for value in aggregation.values)
+    constants = {
+        place: round(ldexp(value.value, exponents[place]))
+        for place, value in enumerate(aggregation.values)
+        if isinstance(value, Constant)
+    }
     sizes = tuple(axis.size for axis in aggregation.axes)
-    return Layout(aggregation.values, exponents, labels, hats, sizes, aggregation.chosen, aggregation.cap)
+    return Layout(aggregation.values, exponents, constants, labels, hats, sizes, aggregation.chosen, aggregation.cap)
