@@ -17,7 +17,7 @@ import polars as pl
 from emdp.checks import check_unit_interval
 from emdp.errors import LedgerError, UsageError
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, convert, event_from_json, price_batch
+from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, convert, event_from_json
 from emdp.privacy.conversions import paying
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.reservations import held_from
@@ -315,6 +315,9 @@ def _of_one_kind(events: Sequence[Event], payer: Budget) -> list[Event]:
 
 def _batch(events: Sequence[Event]) -> Event:
     """Return the event of a batch: at the sum of its deltas, where loss distributions may compose to less."""
+    # Loaded where it is needed.
+    from emdp.privacy import price_batch
+
     delta = float_up(sum((as_decimal(event.guarantee.delta) for event in events), Fraction(0)))
     return price_batch(events, delta if 0 < delta < 1 else None)
 

@@ -25,9 +25,9 @@ from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protec
 from emdp.session import Session, read
 from emdp.spaces import Space, from_json
 from emdp.tables import Table, read_public
+from emdp.tables.base import SPARK, spark_table
 from emdp.tables.public import MAIN_SCHEMA, is_same_source
 from emdp.tables.source import DEFAULT_WAIT, DUCKDB_SEPARATOR
-from emdp.tables.spark_source import SPARK, spark_table
 
 __all__ = ["Catalog", "load_catalog"]
 

@@ -4,7 +4,8 @@ import gc
 import io
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from emdp.cli.stopping import Stop, stoppable
 from emdp.errors import EmdpError, UsageError, resource_error
@@ -32,7 +33,11 @@ def main(arguments: list[str] | None = None) -> None:
     stop = Stop()
     try:
         with stoppable() as stop:
-            _run(sys.argv[1:] if arguments is None else arguments)
+            if arguments is None:
+                _run(sys.argv[1:])
+            else:
+                with _thawed():
+                    _run(arguments)
     except (OSError, MemoryError) as error:
         _end(_reason(error), 1)
     except EmdpError as error:
@@ -57,6 +62,17 @@ def _run(words: list[str]) -> None:
             sys.stdout.flush()
     finally:
         gc.set_threshold(*threshold)
+
+
+@contextmanager
+def _thawed() -> Iterator[None]:
+    """Let go in the end what a command froze, for the process goes on; see ``query``."""
+    frozen = gc.get_freeze_count()
+    try:
+        yield
+    finally:
+        if not frozen:
+            gc.unfreeze()
 
 
 def _prepare() -> None:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from emdp.estimators.fieller import PairLaw, ratio_intervals
 from emdp.expressions.columns import Released
 from emdp.expressions.shape import Shape
 from emdp.mechanisms import AdditiveMechanism
@@ -199,6 +198,9 @@ class Mean:
         below = self.denominator.numbers(draw.values, draw.cells)
         if self.denominator.index is None or self.numerator.index is None:
             return [self._with_one_known(*pair, draw, level) for pair in zip(above, below, strict=True)]
+        # Loaded where it is needed.
+        from emdp.estimators.fieller import PairLaw, ratio_intervals
+
         law = PairLaw.of(draw.mechanism, self.numerator.scale, self.denominator.scale)
         lows, highs = ratio_intervals([float(top) for top in above], [float(share) for share in below], law, level)
         return [

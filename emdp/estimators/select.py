@@ -27,7 +27,6 @@ from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan, parallel_event
 from emdp.estimators.scales import Want
 from emdp.estimators.sizes import check_change, check_level, check_weight
-from emdp.estimators.totals import plan_totals
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.aggregation import Aggregation, Axis
 from emdp.expressions.analysis import Analysis, analyse
@@ -88,6 +87,9 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
     'joint constant 1.00 against 2.00 for separate draws, so errors are 50 % of theirs'
     """
     if query.cap is not None:
+        # Loaded where it is needed.
+        from emdp.estimators.totals import plan_totals
+
         return plan_totals(query, space=space, users=users)
     _check_columns(query)
     check_level(query.spending.level)

@@ -66,7 +66,6 @@ from fractions import Fraction
 from emdp.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.privacy.budget import Budget
 from emdp.privacy.calibration import gaussian_alpha
-from emdp.privacy.composition import check_price
 from emdp.privacy.conversions import conversion_factor, convert
 from emdp.privacy.event_base import Event, check_event
 from emdp.privacy.events import BatchEvent
@@ -228,6 +227,9 @@ class Account:
         """Return what the event costs in the Gaussian reserve, if it can be paid there, and outside it."""
         check_event(event)
         if isinstance(event, BatchEvent):
+            # Loaded where it is needed.
+            from emdp.privacy.composition import check_price
+
             check_price(event)
         stated = event.guarantee
         factor = conversion_factor(stated, self.budget.guarantee)

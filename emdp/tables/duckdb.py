@@ -29,7 +29,7 @@ from emdp.errors import (
 from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
-from emdp.tables.base import CLOSED, WITHOUT_ROWS, Source, lock, quote_list, quote_name, quote_text
+from emdp.tables.base import CLOSED, Source, lock, open_without_rows, quote_list, quote_name, quote_text
 from emdp.tables.cells import CellStatement, cell_statement
 from emdp.tables.corners import coordinates
 from emdp.tables.limits import engine_limits
@@ -201,7 +201,7 @@ def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]
     import duckdb
 
     columns = {name: table.schema[name] for name in table.source_columns}
-    with duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) as connection:
+    with open_without_rows() as connection:
         try:
             statement, text = compiled()
             typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())

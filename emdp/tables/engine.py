@@ -13,9 +13,8 @@ from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
 from emdp.tables import duckdb
-from emdp.tables.base import Source
+from emdp.tables.base import SPARK, Source
 from emdp.tables.duckdb import check_engine
-from emdp.tables.spark_source import SPARK
 from emdp.tables.table import Table
 
 __all__ = [

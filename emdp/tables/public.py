@@ -16,6 +16,7 @@ import polars as pl
 from emdp.checks import check_count
 from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
 from emdp.frames import to_polars
+from emdp.tables.base import SPARK, is_spark_frame, spark_table
 from emdp.tables.source import (
     DUCKDB_SEPARATOR,
     CsvSource,
@@ -24,7 +25,6 @@ from emdp.tables.source import (
     Source,
     open_source,
 )
-from emdp.tables.spark_source import SparkSource, is_same_rows, is_spark_frame, spark_table
 
 __all__ = ["UserList", "is_same_source", "make_user_list", "read_public", "typed_columns"]
 
@@ -168,7 +168,10 @@ def is_same_source(private: object, other: object) -> bool:
     (True, False)
     """
     is_named = isinstance(private, str) and spark_table(private) is not None
-    if is_named or isinstance(private, SparkSource) or is_spark_frame(private):
+    if is_named or is_spark_frame(private) or (isinstance(private, Source) and private.engine == SPARK):
+        # Loaded where it is needed.
+        from emdp.tables.spark_source import is_same_rows
+
         return is_same_rows(*map(_opened, (private, other)))
     return bool(_places(private) & _places(other))
 

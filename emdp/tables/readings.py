@@ -8,7 +8,7 @@ from typing import Any
 from emdp.errors import InternalError
 from emdp.expressions.reading import BlockEncoder, EncodedReleaser, Reading
 from emdp.statistic import Hidden, HiddenBlocks
-from emdp.tables.spark_source import SPARK
+from emdp.tables.base import SPARK
 from emdp.tables.table import Table
 
 __all__ = ["check_items", "explain_reading", "read_items", "release_steps"]

@@ -25,14 +25,16 @@ from emdp.tables.base import (
     WITHOUT_ROWS,
     Source,
     create_view,
+    describing,
+    is_spark_frame,
     quote_list,
     quote_name,
     quote_text,
+    spark_table,
     type_name,
 )
 from emdp.tables.duckdb_source import DEFAULT_WAIT, DuckDBSource
 from emdp.tables.files import expand_paths, files_fingerprint, folder_keys
-from emdp.tables.spark_source import SparkSource, is_spark_frame, open_frame, spark_table
 
 __all__ = [
     "CLOSED",
@@ -73,7 +75,7 @@ class ParquetSource(Source):
     def schema(self) -> dict[str, str]:
         import duckdb
 
-        with duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) as connection:
+        with describing() as connection:
             relation = f"read_parquet({quote_list(self.paths()[:1])}, hive_partitioning = false)"
             try:
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
@@ -221,6 +223,9 @@ def open_source(source: object, *, wait: float = DEFAULT_WAIT) -> Source:
     if isinstance(source, os.PathLike | str):
         return _open_path(os.fspath(source), wait)
     if is_spark_frame(source):
+        # Loaded where it is needed.
+        from emdp.tables.spark_source import open_frame
+
         return open_frame(source)
     return FrameSource(_loadable(to_polars("source", source)).to_arrow())
 
@@ -232,6 +237,8 @@ def _open_path(text: str, wait: float) -> Source:
         )
     name = spark_table(text)
     if name is not None:
+        from emdp.tables.spark_source import SparkSource
+
         return SparkSource(table=name, default_name=name.split(".")[-1])
     path, separator, table = text.partition(DUCKDB_SEPARATOR)
     if separator:

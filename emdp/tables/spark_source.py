@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from emdp.errors import EmdpError, InternalError, UsageError
 from emdp.frames import DAY_MICROSECONDS, EARLIEST, LATEST
-from emdp.tables.base import Source, type_name
+from emdp.tables.base import SPARK, Source, is_spark_frame, spark_table, type_name
 from emdp.tables.spark_errors import SESSION_STOPPED, hidden_errors, is_spark_error, quiet_spark, uninterrupted
 
 __all__ = [
@@ -34,9 +34,6 @@ __all__ = [
     "shown_plan",
     "spark_table",
 ]
-
-SPARK = "spark"
-"""Name of the engine, and what stands before ``::`` in the text form."""
 
 DUCKDB_TYPES = {
     "tinyint": "TINYINT",
@@ -192,16 +189,6 @@ class SparkSource(Source):
         return self.session().sql(f"SELECT {', '.join(columns)} FROM RANGE(0, 0, 1, 1)")
 
 
-def is_spark_frame(source: object) -> bool:
-    """Say whether something is a Spark DataFrame, without loading Spark.
-
-    >>> is_spark_frame({"x": [1]})
-    False
-    """
-    module = sys.modules.get("pyspark.sql")
-    return module is not None and isinstance(source, module.DataFrame)
-
-
 def is_same_rows(one: object, other: object) -> bool:
     """Say whether two sources are of Spark and the same table, or compute the same rows.
 
@@ -253,16 +240,6 @@ def shown_plan(frame: Any, *, extended: bool) -> str:
     with hidden_errors(), uninterrupted(), contextlib.redirect_stdout(shown):
         frame.explain(extended=extended)
     return shown.getvalue()
-
-
-def spark_table(text: str) -> str | None:
-    """Return the table that ``"spark::visits"`` names, None for other texts (``"./spark::visits"`` is of a file).
-
-    >>> spark_table("spark::city.visits"), spark_table("city.duckdb::visits")
-    ('city.visits', None)
-    """
-    place, separator, table = text.partition("::")
-    return table if separator and table and place == SPARK else None
 
 
 def _active_session() -> Any:

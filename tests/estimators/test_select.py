@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from emdp.errors import NotLipschitzError, UsageError
-from emdp.estimators import select
 from emdp.estimators.plan import Plan
 from emdp.estimators.select import plan_select
 from emdp.expressions import category_is, col, distance_to, ramp
@@ -300,7 +299,9 @@ def test_too_many_numbers_are_refused() -> None:
 
 def test_a_cap_is_planned_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(select, "plan_totals", lambda query, **more: seen.append((query, more)) or "planned")
+    monkeypatch.setattr(
+        "emdp.estimators.totals.plan_totals", lambda query, **more: seen.append((query, more)) or "planned"
+    )
     query = Select((Item("count", "n"),), Spending(epsilon=1.0), cap=3)
     assert plan_select(query, space=PLANE, users=7) == "planned"
     assert seen == [(query, {"space": PLANE, "users": 7})]
