@@ -52,9 +52,8 @@ from sqlglot import exp
 from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.cells import cell_values
 from emdp.expressions.fixed_point import WEIGHT_BITS
-from emdp.spaces import Words
 from emdp.tables import fragments as sql
-from emdp.tables.compile import USER, item_rows
+from emdp.tables.compile import USER, item_rows, reads_users_apart
 from emdp.tables.fragments import Sql
 from emdp.tables.layout import Layout, layout_of
 from emdp.tables.linear import is_public
@@ -79,9 +78,6 @@ INTEGERS = {
     "UBIGINT": exp.DataType.Type.UBIGINT,
 }
 """Types of keys that there may be many of, by which DuckDB can index an array."""
-
-DIALECT = "duckdb"
-"""The engine that reads the users' column first."""
 
 CHOSEN_USERS = "chosen_users"
 """Name of the public table of the users that count, with their groups."""
@@ -127,7 +123,7 @@ def cell_statement(table: Table, aggregation: Aggregation) -> CellStatement:
     records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
     # Weights of records would be computed in both scans, and no bound forgives two that differ.
-    is_shared = layout.has_cells and layout.weight is None and _counts_users_first(table)
+    is_shared = layout.has_cells and layout.weight is None and reads_users_apart(table)
     if is_shared:
         query = _over_equal_users(records, table, aggregation, layout)
     else:
@@ -270,14 +266,6 @@ def _with_present(cells: exp.Select, shares: Iterable[str]) -> exp.Union:
     absent.update((name, exp.Null()) for name in shares)
     present = sql.select({GROUP: sql.column(GROUP), **absent}, exp.to_table("users"))
     return exp.union(cells, present.group_by(sql.column(GROUP), copy=False), distinct=False, copy=False)
-
-
-def _counts_users_first(table: Table) -> bool:
-    """Return whether the users' column alone is read at a fraction of a scan's cost, by an engine that divides integers
-    of 128 bits.
-    """
-    has_words = any(isinstance(part, Words) for part in table.space.parts)
-    return table.source.engine == DIALECT and not table.source.is_text and not has_words
 
 
 def _shared_sum(name: str, cap: int | None) -> Sql:

@@ -7,7 +7,15 @@ from sqlglot import exp
 
 from emdp.spaces import Space
 from emdp.tables import fragments as sql
-from emdp.tables.compile import USER, clean_names, item_rows, label_text, lookup_join, name_in_items
+from emdp.tables.compile import (
+    USER,
+    clean_names,
+    item_rows,
+    label_text,
+    lookup_join,
+    name_in_items,
+    reads_users_apart,
+)
 from emdp.tables.fragments import Sql
 from emdp.tables.linear import is_listed
 from emdp.tables.table import Table
@@ -21,31 +29,35 @@ BREACH = "breaks the rule of emdp"
 def rules_statement(table: Table) -> tuple[Sql, Mapping[str, pl.DataFrame]]:
     """Return a statement whose one row counts breaches: users missing, users unlisted, items, record counts.
 
+    Users are counted apart from what their records hold, in a scan of their column, where that is quick.
+
     The columns of every part are computed, whatever its rule, and hashed, so that what cannot be read or converted
     fails here and not after a charge. The hash is the last column and means nothing.
     """
     every = range(len(table.space.parts))
     finite = _finite(table.space, every)
-    invalid = {index: _invalid(index, finite) for index in every}
-    strict = [invalid[index] for index, part in enumerate(table.space.parts) if part.on_invalid == "error"]
-    per_user = exp.select(
-        sql.column(USER),
-        exp.alias_(exp.Count(this=exp.Star()), "records", quoted=True),
+    strict = [_invalid(index, finite) for index, part in enumerate(table.space.parts) if part.on_invalid == "error"]
+    facts = [
         exp.alias_(exp.CountIf(this=sql.either(strict) if strict else exp.false()), "invalid", quoted=True),
         exp.alias_(exp.CountIf(this=sql.either(_unusable(table.space))), "unusable", quoted=True),
         exp.alias_(_digest(table.space), "digest", quoted=True),
-    ).from_(item_rows(table, every, flags=True).subquery("items"))
+    ]
+    records = exp.select(*facts).from_(item_rows(table, every, flags=True).subquery("items"))
     for index in finite:
-        per_user = per_user.join(lookup_join(index))
-    named = exp.Not(this=exp.Is(this=sql.column(USER), expression=exp.Null()))
-    query = exp.select(
-        exp.CountIf(this=exp.Is(this=sql.column(USER), expression=exp.Null())),
-        _unlisted(table, named),
-        sql.call("COALESCE", exp.Sum(this=sql.column("invalid")), exp.Literal.number(0)),
-        _other_counts(table, named),
-        sql.call("COALESCE", exp.Sum(this=sql.column("unusable")), exp.Literal.number(0)),
-        exp.Anonymous(this="bit_xor", expressions=[sql.column("digest")]),
-    ).from_(per_user.group_by(sql.column(USER)).subquery("per_user"))
+        records = records.join(lookup_join(index))
+    count = exp.alias_(exp.Count(this=exp.Star()), "records", quoted=True)
+    missing, unlisted, other = _user_breaches(table)
+    if reads_users_apart(table):
+        rows = exp.select(sql.column(USER), count).from_(item_rows(table, ()).subquery("items"))
+        per_user = rows.group_by(sql.column(USER)).subquery("per_user")
+        users = sql.select({"missing": missing, "unlisted": unlisted, "other": other}, per_user)
+        columns = map(sql.column, ("missing", "unlisted", "invalid", "other", "unusable", "digest"))
+        query = exp.select(*columns).from_(users.subquery("users")).join(records.subquery("records"), join_type="cross")
+    else:
+        per_user = records.select(sql.column(USER), count).group_by(sql.column(USER)).subquery("per_user")
+        invalid, unusable = (_total(sql.column(name)) for name in ("invalid", "unusable"))
+        digest = exp.Anonymous(this="bit_xor", expressions=[sql.column("digest")])
+        query = exp.select(missing, unlisted, invalid, other, unusable, digest).from_(per_user)
     return query, _labels(table.space, finite)
 
 
@@ -74,6 +86,17 @@ def bag_statement(table: Table, user: str) -> tuple[Sql, Mapping[str, pl.DataFra
         query = query.join(lookup_join(index))
     own = exp.EQ(this=sql.cast(sql.column(USER), "TEXT"), expression=sql.text(user))
     return query.where(own), _labels(table.space, finite)
+
+
+def _user_breaches(table: Table) -> tuple[Sql, Sql, Sql]:
+    """Return what is counted of users: rows without one, users that are not declared, other numbers of records."""
+    is_missing = exp.Is(this=sql.column(USER), expression=exp.Null())
+    named = exp.Not(this=is_missing.copy())
+    return exp.CountIf(this=is_missing), _unlisted(table, named), _other_counts(table, named)
+
+
+def _total(value: Sql) -> Sql:
+    return sql.call("COALESCE", exp.Sum(this=value), exp.Literal.number(0))
 
 
 def _invalid(index: int, finite: list[int]) -> Sql:
