@@ -41,16 +41,16 @@ class Work:
     stages: int = 0
 
 
-def started(folder: Path) -> Any:
-    """Return a session on two cores that writes an event log."""
+def started(folder: Path, partitions: int) -> Any:
+    """Return a session on two cores that writes an event log, and shuffles into so many partitions."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
-        # 200, for clusters, are more than a small table has use for: each task costs some hundredths of a second.
-        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.shuffle.partitions": str(partitions),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.eventLog.enabled": "true",
@@ -152,6 +152,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--records", type=int, default=100, help="of every user")
     parser.add_argument("--files", type=int, default=8)
+    parser.add_argument("--partitions", type=int, default=8, help="of a shuffle; Spark's own default is 200")
     parser.add_argument("--by-user", action="store_true", help="each user's records stand in one file")
     parser.add_argument("--statements", nargs="+", default=[*STATEMENTS, POINTS])
     options = parser.parse_args()
@@ -162,7 +163,7 @@ def main() -> None:
         folder = Path(name)
         events = folder / "events"
         events.mkdir()
-        session = started(events)
+        session = started(events, options.partitions)
         seconds = {}
         # A small table first, so that Java has compiled what is measured.
         for rows in (WARM_UP, *options.rows):

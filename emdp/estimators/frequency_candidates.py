@@ -149,7 +149,7 @@ def _histogram(query: ItemFrequencies, space: Space, users: int, items: int) -> 
     best = min(found, key=lambda mechanism: mechanism.standard_deviation)
     model = _noise_model(best, items)
     accounted = f"{best.name} noise on the averaged histogram"
-    release = HistogramRelease(best, neutral_code(space))
+    release = HistogramRelease(best, neutral_code(space), share_bits(users))
     return Candidate("histogram", _at_distance(best.event(kind), query), model, lambda _: model, accounted, release)
 
 

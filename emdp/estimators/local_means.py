@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import polars as pl
 
 from emdp.errors import InternalError
 from emdp.estimators.linear import LinearNeeds, LinearQuery, linear_needs, noise_for, plan_linear
+from emdp.estimators.mean_encoders import ASKED, EXACT, MESSAGES, USERS, MeanEncoder, added_up
 from emdp.estimators.messages import SIMULATED, WEIGHING, MessagePlan, WrappedRelease
 from emdp.estimators.plan import Plan
 from emdp.expressions import evaluate
@@ -41,6 +43,8 @@ AT_ONCE = 2**16
 LARGEST_EPSILON = 30.0
 """Beyond it a bit is as good as certain."""
 
+OTHER_USERS = "more or fewer users came from the engine than there are; please report it."
+
 
 @dataclass(frozen=True, eq=False)
 class LocalMeans(WrappedRelease):
@@ -60,37 +64,69 @@ class LocalMeans(WrappedRelease):
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
 
+    def encoder(self, *, keep_exact: bool) -> MeanEncoder | None:
+        """Return what draws the messages of a block's users; None where coordinates are dealt out among all users."""
+        if isinstance(self.mechanism, LocalOneBit) and self.mechanism.is_dealt:
+            return None
+        return MeanEncoder(self.mechanism, self.exponents, keep_exact)
+
     def release(
         self, read: Iterator[MeanBlock], *, users: int, keep_exact: bool
     ) -> tuple[tuple[tuple[Fraction, ...], ...], Released | None]:
         """Draw the messages of all users and average them: this spends."""
-        one_bit = self.mechanism if isinstance(self.mechanism, LocalOneBit) else None
-        dealt = one_bit.deal() if one_bit is not None else np.zeros(users, dtype=np.int64)
+        encoder = self.encoder(keep_exact=keep_exact)
+        if encoder is not None:
+            return self.merge(chain.from_iterable(map(encoder.encode, read)), users=users, keep_exact=keep_exact)
+        return self._dealt(read, users, keep_exact=keep_exact)
+
+    def merge(
+        self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
+    ) -> tuple[tuple[tuple[Fraction, ...], ...], Released | None]:
+        """Return what ``release`` does, from the sums of all blocks in any order: this spends.
+
+        Users without records send their message here.
+        """
+        encoder = self.encoder(keep_exact=keep_exact)
+        if encoder is None:
+            raise InternalError("messages were added up of coordinates that are dealt out; please report it.")
+        sums = added_up(frames, len(self.neutral))
+        (present,) = sums[USERS]
+        if present > users:
+            raise InternalError(OTHER_USERS)
+        rest = added_up(map(encoder.summed, self._absent_means(present, users)), len(self.neutral))
+        sums = {what: _added(own, rest[what]) for what, own in sums.items()}
+        released = (
+            self.mechanism.decode(sums[MESSAGES], sums[ASKED])
+            if isinstance(self.mechanism, LocalOneBit)
+            else self.mechanism.decode(sums[MESSAGES])
+        )
+        return (released,), (self._exact(sums[EXACT], users),) if keep_exact else None
+
+    def _dealt(
+        self, read: Iterator[MeanBlock], users: int, *, keep_exact: bool
+    ) -> tuple[tuple[tuple[Fraction, ...], ...], Released | None]:
+        """Draw the bits of users among whom the coordinates are dealt out, as many each as can be."""
+        if not isinstance(self.mechanism, LocalOneBit):
+            raise InternalError("noise was dealt out among users; please report it.")
+        dealt = self.mechanism.deal()
         sums, counts, exact = [0] * len(self.neutral), [0] * len(self.neutral), [0] * len(self.neutral)
         first = 0
         for means in self._all_means(read, users):
-            if one_bit is not None:
-                signs = one_bit.encode(means, self.exponents, dealt[first : first + len(means)])
-                ones, asked = one_bit.tally(signs)
-                sums, counts = _added(sums, ones), _added(counts, asked)
-            elif isinstance(self.mechanism, LocalNoise):
-                sums = _added(sums, exact_sums(self.mechanism.encode(means, self.exponents)))
+            signs = self.mechanism.encode(means, self.exponents, dealt[first : first + len(means)])
+            ones, asked = self.mechanism.tally(signs)
+            sums, counts = _added(sums, ones), _added(counts, asked)
             if keep_exact:
                 exact = _added(exact, exact_sums(means))
             first += len(means)
         if first != users:
-            raise InternalError("more or fewer users came from the engine than there are; please report it.")
-        released = one_bit.decode(sums, counts) if one_bit is not None else self._averaged(sums)
-        means_of_all = tuple(
-            Fraction(total) / Fraction(2) ** exponent / users
-            for total, exponent in zip(exact, self.exponents, strict=True)
-        )
-        return (released,), (means_of_all,) if keep_exact else None
+            raise InternalError(OTHER_USERS)
+        return (self.mechanism.decode(sums, counts),), (self._exact(exact, users),) if keep_exact else None
 
-    def _averaged(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
-        if not isinstance(self.mechanism, LocalNoise):
-            raise InternalError("bits were averaged as noise; please report it.")
-        return self.mechanism.decode(sums)
+    def _exact(self, sums: Sequence[int], users: int) -> tuple[Fraction, ...]:
+        return tuple(
+            Fraction(total) / Fraction(2) ** exponent / users
+            for total, exponent in zip(sums, self.exponents, strict=True)
+        )
 
     def _all_means(self, read: Iterator[MeanBlock], users: int) -> Iterator[Integers]:
         present = 0
@@ -99,7 +135,10 @@ class LocalMeans(WrappedRelease):
                 raise InternalError("the engine's means have another unit than was planned; please report it.")
             present += len(block.means)
             yield block.means
-        # Whoever has no records sends a message too (EMD 8.1).
+        yield from self._absent_means(present, users)
+
+    def _absent_means(self, present: int, users: int) -> Iterator[Integers]:
+        """Yield the means of whoever has no records: such a user sends a message too (EMD 8.1)."""
         units = [round(Fraction(v) * Fraction(2) ** e) for v, e in zip(self.neutral, self.exponents, strict=True)]
         row = np.array([units], dtype=np.int64)
         for start in range(present, users, AT_ONCE):

@@ -10,19 +10,21 @@ the smallest distance of two items is ``w``, since the total variation distance 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from emdp.errors import InternalError
 from emdp.estimators.frequency_geometry import Geometry
 from emdp.estimators.frequency_regions import Norm, message_radius, noise_radius, oracle_errors
+from emdp.estimators.histogram_encoders import CHOSEN, TALLY, AverageEncoder, OracleEncoder, draw_tally
 from emdp.estimators.messages import MessageRelease, WrappedRelease
 from emdp.expressions.columns import Released
 from emdp.expressions.reading import BagBlock
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
 from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.oracle_bags import Bags
 from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.spaces.base import Floats
@@ -36,9 +38,6 @@ SUM_BITS = 62
 
 MOST_BITS = 52
 """A quotient of doubles errs by up to ``2**-54``: with more bits that would be more than half of the last one."""
-
-AT_ONCE = 2**22
-"""Users whose messages are drawn together: an oracle's work may grow with the number of draws, not of users alone."""
 
 
 def share_bits(users: int) -> int:
@@ -62,10 +61,13 @@ class HistogramRelease(WrappedRelease):
         Laplace or Gaussian noise of ``items`` coordinates.
     neutral : int
         Code of the item of a user without records.
+    bits : int
+        Bits below 1 that a user's share keeps: :func:`share_bits` of the number of users.
     """
 
     mechanism: AdditiveMechanism
     neutral: int
+    bits: int
 
     @property
     def theorem(self) -> str:
@@ -81,18 +83,29 @@ class HistogramRelease(WrappedRelease):
         """Return the radius of a ball that holds the exact shares; see :mod:`emdp.estimators.frequency_regions`."""
         return noise_radius(self.mechanism, level, norm, geometry)
 
+    def encoder(self, *, keep_exact: bool) -> AverageEncoder:
+        """Return what adds up the shares of a block's users."""
+        del keep_exact
+        return AverageEncoder(self.mechanism.dimension, self.bits)
+
     def release(
         self, read: Iterator[BagBlock], *, users: int, keep_exact: bool
     ) -> tuple[tuple[Floats], Released | None]:
         """Average, round, add noise: this spends."""
-        bits, items = share_bits(users), self.mechanism.dimension
+        frames = chain.from_iterable(map(self.encoder(keep_exact=keep_exact).encode, read))
+        return self.merge(frames, users=users, keep_exact=keep_exact)
+
+    def merge(
+        self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
+    ) -> tuple[tuple[Floats], Released | None]:
+        """Return what ``release`` does, from the sums of all blocks in any order: this spends."""
+        bits, items = self.bits, self.mechanism.dimension
         sums, present = np.zeros(items, dtype=np.int64), 0
-        for block in read:
-            sizes = np.add.reduceat(block.counts, block.offsets[:-1])
-            shares = np.ldexp(block.counts / np.repeat(sizes, np.diff(block.offsets)), bits)
-            np.add.at(sums, block.codes, np.rint(shares).astype(np.int64))
-            present += len(block.users)
-        sums[self.neutral] += (users - present) << bits
+        for frame in frames:
+            codes, own = (frame.get_column(name).to_numpy() for name in ("code", "sum"))
+            present += int(own[codes < 0].sum())
+            np.add.at(sums, codes[codes >= 0], own[codes >= 0])
+        sums[self.neutral] += _absent(present, users) << bits
         steps = _on_grid(sums.tolist(), users, round(-math.log2(self.mechanism.grid)) - bits) + self._draw(items)
         released = (steps.astype(np.float64) * self.mechanism.grid,)
         exact = sums / float(users) * 2.0**-bits
@@ -147,30 +160,47 @@ class OracleRelease(MessageRelease):
         del geometry
         return message_radius(oracle_errors(self.oracle), level, norm)
 
+    def encoder(self, *, keep_exact: bool) -> OracleEncoder:
+        """Return what draws the messages of a block's users."""
+        return OracleEncoder(self.oracle, keep_exact)
+
     def release(
         self, read: Iterator[BagBlock], *, users: int, keep_exact: bool
     ) -> tuple[tuple[Floats], Released | None]:
         """Draw the messages of all users and decode them: this spends."""
-        tally: Any = 0
+        frames = chain.from_iterable(map(self.encoder(keep_exact=keep_exact).encode, read))
+        return self.merge(frames, users=users, keep_exact=keep_exact)
+
+    def merge(
+        self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
+    ) -> tuple[tuple[Floats], Released | None]:
+        """Return what ``release`` does, from the outputs of all blocks in any order: this spends.
+
+        Messages of users whose records were chosen, and none drawn, are drawn here, and those of users without records.
+        """
+        chosen = np.zeros(self.oracle.items, dtype=np.int64)
         shares = np.zeros(self.oracle.items)
-        chosen: list[Integers] = []
-        waiting = present = 0
-        for block in read:
-            bags = Bags(block.offsets, block.codes, block.counts)
-            # Every oracle's message is that of one uniform record.
-            chosen.append(bags.draw_items())
-            present, waiting = present + bags.users, waiting + bags.users
-            if waiting >= AT_ONCE:
-                tally, chosen, waiting = tally + self._tally(chosen), [], 0
+        tally, present = draw_tally(self.oracle, chosen[:0], chosen[:0]), 0
+        for frame in frames:
+            what, places, counts = (frame.get_column(name).to_numpy() for name in ("what", "place", "count"))
+            np.add.at(tally, places[what == TALLY], counts[what == TALLY])
+            np.add.at(chosen, places[what == CHOSEN], counts[what == CHOSEN])
+            present += int(counts[what != TALLY].sum())
             if keep_exact:
-                shares += bags.shares(self.oracle.items) * bags.users
-        chosen.append(np.full(users - present, self.neutral, dtype=np.int64))
-        shares[self.neutral] += users - present
-        released = (self.oracle.decode(tally + self._tally(chosen)),)
+                np.add.at(shares, places[what == CHOSEN], frame.get_column("share").to_numpy()[what == CHOSEN])
+        absent = _absent(present, users)
+        chosen[self.neutral] += absent
+        shares[self.neutral] += absent
+        codes = np.flatnonzero(chosen)
+        released = (self.oracle.decode(tally + draw_tally(self.oracle, codes, chosen[codes])),)
         return released, (shares / users,) if keep_exact else None  # type: ignore[return-value]
 
-    def _tally(self, chosen: list[Integers]) -> Integers:
-        return self.oracle.draw_tally(Bags.of_items(np.concatenate(chosen)))
+
+def _absent(present: int, users: int) -> int:
+    """Return how many public users came with no records."""
+    if present > users:
+        raise InternalError("more users came from the engine than there are; please report it.")
+    return users - present
 
 
 def _on_grid(sums: list[int], users: int, shift: int) -> Integers:

@@ -18,6 +18,7 @@ __all__ = [
     "BagBlock",
     "BlockEncoder",
     "EncodedReleaser",
+    "FinishingEncoder",
     "MeanBlock",
     "PointBlock",
     "Reading",
@@ -163,6 +164,20 @@ class BlockEncoder(Protocol):
 
     def encode(self, block: Any) -> Iterator[pl.DataFrame]:
         """Draw the output of a block, in frames of bounded size: this spends."""
+
+
+@runtime_checkable
+class FinishingEncoder(Protocol):
+    """An encoder that does one thing more, once on each worker, with the sums over all blocks that it read."""
+
+    def finish(self, sums: pl.DataFrame) -> pl.DataFrame:
+        """Return an output of the same columns in place of such sums, which the releaser takes as well: this spends.
+
+        Parameters
+        ----------
+        sums : polars.DataFrame
+            Of at least one row, no two of the same keys.
+        """
 
 
 @runtime_checkable

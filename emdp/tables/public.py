@@ -313,7 +313,8 @@ def _user_key(key: object) -> str:
 
 
 def _user_file(path: str | os.PathLike[str], user: str) -> pl.DataFrame:
-    if not os.path.exists(os.fspath(path).partition("::")[0]):
+    name = os.fspath(path)
+    if not spark_table(name) and not os.path.exists(name.partition("::")[0]):
         raise UsageError(
             f"users must be a number, a list of keys, or a file or frame with one row a user, got {path!r}, "
             "which is no file; pass one of these."

@@ -30,6 +30,7 @@ from emdp.tables.linear import finished_means, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
 from emdp.tables.spark_dialect import DIALECT, to_spark
 from emdp.tables.spark_errors import hidden_errors, uninterrupted
+from emdp.tables.spark_shared import in_few_parts, rename_table, take_shared
 from emdp.tables.spark_source import SparkSource, is_supported, shown_plan
 from emdp.tables.spark_types import BOOLEAN, DOUBLE, TEXT, WHOLE, column_kind
 from emdp.tables.table import Table
@@ -123,11 +124,11 @@ def statement_rows(
             for name, frame in public.items():
                 register(names[name], public_frame(session, frame))
             # Spark would compute what is used twice anew for each use.
-            for shared in _taken_shared(translated):
-                kept = session.sql(shared.this.sql(DIALECT, identify=True)).persist()
+            for shared in take_shared(translated):
+                kept = in_few_parts(session.sql(shared.this.sql(DIALECT, identify=True)), table.n).persist()
                 stack.callback(_forget, kept)
                 register(f"{tag}_{shared.alias}", kept)
-                _rename(translated, shared.alias, f"{tag}_{shared.alias}")
+                rename_table(translated, shared.alias, f"{tag}_{shared.alias}")
             made = session.sql(translated.sql(DIALECT, identify=True))
         yield made
 
@@ -336,31 +337,6 @@ def _spark_source(source: Source) -> SparkSource:
     if not isinstance(source, SparkSource):
         raise InternalError("Spark was about to read what is no source of Spark; please report it.")
     return source
-
-
-def _taken_shared(query: Sql) -> list[exp.CTE]:
-    """Take the parts of a statement that read the records and are used more than once out of it."""
-    shared = query.args.get("with_")
-    if shared is None:
-        return []
-    taken = []
-    for part in list(shared.expressions):
-        part.set("materialized", None)
-        uses = sum(found.name == part.alias for found in query.find_all(exp.Table))
-        reads = any(found.name.endswith("_source_rows") for found in part.find_all(exp.Table))
-        if uses > 1 and reads:
-            taken.append(part)
-            part.pop()
-    if not shared.expressions:
-        query.set("with_", None)
-    return taken
-
-
-def _rename(query: Sql, name: str, view: str) -> None:
-    for found in query.find_all(exp.Table):
-        if found.name == name:
-            found.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-            found.set("this", exp.to_identifier(view, quoted=True))
 
 
 def _undone(stack: ExitStack) -> None:

@@ -149,8 +149,7 @@ class SparkSource(Source):
             name = column.name if is_exact else column.name.lower()
             if name in found:
                 raise UsageError(f"source has the column {column.name!r} twice; rename one of the two, or drop it.")
-            if "${" in name:
-                raise UsageError(f"source has a column {column.name!r}, which Spark puts a setting for; rename it.")
+            _check_name(column.name)
             found.add(name)
         return {column.name: _duckdb_type(column.dataType) for column in fields}
 
@@ -172,12 +171,16 @@ class SparkSource(Source):
         columns = []
         for name, kind in schema.items():
             if is_supported(kind):
+                _check_name(name)
                 column = functions.col(_quoted_name(name))
                 columns.append(_as_taken(column, kind, functions).alias(name))
         return frame.select(*columns)
 
     def no_rows(self, schema: Mapping[str, str]) -> Any:
         """Return an empty DataFrame of the columns that :meth:`rows` returns."""
+        for name, kind in schema.items():
+            if is_supported(kind):
+                _check_name(name)
         kinds = {"VARCHAR": "string", **dict.fromkeys(TIMES, "bigint")}
         named = {duckdb: own for own, duckdb in DUCKDB_TYPES.items()}
         columns = [
@@ -335,6 +338,12 @@ def _drops_duplicates(plan: Any) -> bool:
         return True
     children = plan.children()
     return any(_drops_duplicates(children.apply(place)) for place in range(children.size()))
+
+
+def _check_name(column: str) -> None:
+    """Refuse a name that Spark would change in a statement; declared columns are not read off the source."""
+    if "${" in column:
+        raise UsageError(f"source has a column {column!r}, which Spark puts a setting for; rename it.")
 
 
 def _quoted(table: str) -> str:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import EmdpError, InternalError
-from emdp.expressions.reading import BlockEncoder
+from emdp.expressions.reading import BlockEncoder, FinishingEncoder
 from emdp.noise.rng import is_seeded, seeded_source
 from emdp.tables.item_reads import (
     BLOCK_ROWS,
@@ -150,6 +150,11 @@ def _output(work: BlockWork, batches: Iterator[Any], partition: int) -> Iterator
         yield from (_numbered(frame, work) for frame in (_whole_users(frames) if work.by_user else frames))
         return
     encoded = _encoded(work, work.encoder, frames, partition)
+    if isinstance(work.encoder, FinishingEncoder):
+        sums = list(_summed(encoded, work.encoder.keys))
+        if sums:
+            yield from work.encoder.finish(pl.concat(sums)).iter_slices(PAYLOAD_ROWS)
+        return
     if work.encoder.keys:
         yield from _summed(encoded, work.encoder.keys)
         return

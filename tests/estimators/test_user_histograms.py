@@ -51,7 +51,7 @@ def silent(items: int, users: int, *, neutral: int = 0, sensitivity: float | Non
         statistic_error=math.ldexp(1.0, -share_bits(users)) / users,
         magnitude=1.0,
     )
-    return HistogramRelease(mechanism, neutral)
+    return HistogramRelease(mechanism, neutral, share_bits(users))
 
 
 class Noiseless(HistogramRelease):
@@ -63,7 +63,7 @@ class Noiseless(HistogramRelease):
 
 def rounded(bags: list[Bag], items: int, users: int, cuts: tuple[int, ...] = ()) -> np.ndarray[Any, Any]:
     """The statistic of some users on the mechanism's grid, in blocks that end at ``cuts``."""
-    release = Noiseless(silent(items, users).mechanism, 0)
+    release = Noiseless(silent(items, users).mechanism, 0, share_bits(users))
     ends = [0, *cuts, len(bags)]
     blocks = [block_of(bags[a:b], a) for a, b in itertools.pairwise(ends) if b > a]
     return release.release(iter(blocks), users=users, keep_exact=False)[0][0]
@@ -268,7 +268,7 @@ def test_messages_are_drawn_in_blocks_as_at_once(monkeypatch: pytest.MonkeyPatch
     oracle = OracleRelease(KRROracle(4, 80, 2.0), 0)
     with seeded(9):
         for at_once in (10, 2**22):
-            monkeypatch.setattr("emdp.estimators.user_histograms.AT_ONCE", at_once)
+            monkeypatch.setattr("emdp.estimators.histogram_encoders.AT_ONCE", at_once)
             found = np.array([
                 oracle.release(iter([block_of(bags[:25]), block_of(bags[25:], 25)]), users=80, keep_exact=False)[0][0]
                 for _ in range(225)

@@ -78,6 +78,21 @@ def test_the_command_line_asks_spark(capsys: pytest.CaptureFixture[str], place: 
     assert not (place / "spark").exists()
 
 
+def test_a_list_of_users_may_be_a_table_of_spark(spark: Any, capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    spark.createDataFrame([(user,) for user in range(1, 4)], "user_id INT").createTempView("people_of_tests")
+    try:
+        text = CATALOG.replace("users = 3", 'users = "spark::people_of_tests"')
+        (place / "emdp.toml").write_text(text)
+        assert emdp.load_catalog("emdp.toml").table().users.count == 3
+        # The private rows themselves are no public list.
+        (place / "emdp.toml").write_text(text.replace("people_of_tests", "city_of_tests.visits"))
+        status, _, err = run(capsys, "check", MEAN)
+        assert status == 2
+        assert "read off the table itself" in err
+    finally:
+        spark.catalog.dropTempView("people_of_tests")
+
+
 def test_a_table_that_is_gone_costs_nothing(spark: Any, capsys: pytest.CaptureFixture[str], place: Path) -> None:
     spark.sql("DROP TABLE city_of_tests.visits")
     status, _, err = run(capsys, "query", MEAN)

@@ -232,6 +232,22 @@ def test_nothing_of_the_users_session_changes(spark: Any) -> None:
         frame.unpersist()
 
 
+def test_a_statement_over_cells_takes_few_tasks_where_users_are_few(spark: Any, rows: Any) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.sparkContext.setJobGroup("few", "few")
+    spark.conf.set("spark.sql.shuffle.partitions", "50")
+    try:
+        engine.aggregate(read(rows), Aggregation((col("x"),), (HatAxis(col("x"), 0.0, 0.25, 5),)))
+        tracker = spark.sparkContext.statusTracker()
+        stages = {stage for job in tracker.getJobIdsForGroup("few") for stage in tracker.getJobInfo(job).stageIds}
+        tasks = sum(found.numTasks for found in map(tracker.getStageInfo, stages) if found and found.numCompletedTasks)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    # 50 in each of 6 stages, were what is kept in between left as it is shuffled.
+    assert 0 < tasks < 50, tasks
+
+
 def test_a_statement_that_fails_leaves_nothing_kept(spark: Any) -> None:
     persisted = spark.sparkContext._jsc.getPersistentRDDs().size()
     with pytest.raises(DataRuleError):

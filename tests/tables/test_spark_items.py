@@ -13,8 +13,12 @@ from scipy import stats
 
 import emdp
 from emdp.errors import DataRuleError, InternalError, UsageError
+from emdp.estimators.histogram_encoders import CHOSEN, DRAWN, TALLY, OracleEncoder
 from emdp.estimators.itemwise_encoders import HistogramEncoder, PointEncoder, SampleEncoder
+from emdp.estimators.mean_encoders import ASKED, MESSAGES, USERS, MeanEncoder, added_up
 from emdp.expressions.reading import Reading, TextColumn
+from emdp.mechanisms.local_one_bit import LocalOneBit, OneBitCoordinate
+from emdp.mechanisms.oracle_krr import KRROracle
 from emdp.noise.rng import random_words
 from emdp.randomizers import KRR, PlanarLaplace
 from emdp.tables import Table, spark_items
@@ -225,6 +229,80 @@ def test_releases_are_exact_and_reproducible_under_the_switch(spark: Any, tmp_pa
     assert answers[1].exact["frequency"][0] == pytest.approx(43 / 300, rel=1e-12)
     assert answers[1].frame["count"].sum() == 300 * 20
     assert answers[1].frame.equals(answers[2].frame)
+
+
+FREQUENCIES: list[dict[str, Any]] = [
+    {"method": "histogram"},
+    {"method": "krr", "model": "local"},
+    {"method": "unary", "model": "shuffle", "delta": 1e-6},
+]
+
+
+def test_users_frequencies_are_added_up_on_workers(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    users = 400
+    owners = np.repeat(np.arange(users), np.arange(users) % 7)
+    frame = pl.DataFrame({"user": owners, "kind": (["it's", "café", "bar"] * len(owners))[: len(owners)]})
+    rows, seen = on_spark(spark, frame), []
+
+    def counted(payload: bytes) -> pl.DataFrame:
+        seen.append(unpack(payload))
+        return seen[-1]
+
+    unpack = spark_items.unpacked
+    monkeypatch.setattr(spark_items, "unpacked", counted)
+    for number, options in enumerate(FREQUENCIES):
+        answers = []
+        for place, source in enumerate((frame, rows)):
+            with emdp.testing.seeded(5):
+                table = emdp.read(source, user="user", space=KINDS, users=users, name="t")
+                folder = tmp_path / f"{number}{place}.ledger"
+                with emdp.Session(table, budget=emdp.UserDP(2.0, 1e-5), ledger=folder) as session:
+                    answers.append(session.frequencies(epsilon=1.0, name="f", **options))
+        assert answers[1].exact["f"] == pytest.approx(answers[0].exact["f"], rel=1e-9), options
+        assert len(answers[1].frame) == 3
+        # Three items, the number of users, perhaps their shares: whatever the number of users and of their records.
+        partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
+        assert 0 < len(seen) <= partitions
+        assert sum(map(len, seen)) <= 7 * partitions
+        seen.clear()
+
+
+def test_tallies_drawn_on_workers_follow_the_exact_law(spark: Any) -> None:
+    users = 20_000
+    table = emdp.read(equal_users(spark, users, 2), user="user", space=KINDS, users=users)
+    drawn = encoded(table, Reading("bags", True), OracleEncoder(KRROracle(3, users, 1.0)))
+    assert drawn.filter(pl.col("what") == CHOSEN).is_empty()
+    assert drawn.filter(pl.col("what") == DRAWN)["count"].sum() == users
+    tally = drawn.filter(pl.col("what") == TALLY).group_by("place").agg(pl.col("count").sum()).sort("place")["count"]
+    for epsilon, is_right in ((1.0, True), (0.7, False), (1.3, False)):
+        high, low = map(float, KRROracle(3, users, epsilon).chances)
+        assert (chance(tally.to_numpy(), [high, low, low]) > SURE) == is_right, epsilon
+
+
+def test_local_means_are_added_up_on_workers(spark: Any, tmp_path: Path) -> None:
+    users = 20_000
+    rows = spark.range(0, 2 * users, 1, 4).selectExpr(f"id % {users} AS user", "1.0D AS x", "0.5D AS y")
+    space = emdp.Product(emdp.Interval("x", 0, 1), emdp.Interval("y", 0, 1))
+    table = emdp.read(rows, user="user", space=space, users=users + 10, name="t", version="1")
+    coordinates = (OneBitCoordinate(0.0, 1.0, 2.0), OneBitCoordinate(0.0, 1.0, 2.0))
+    reading = Reading("means", True, (emdp.col("x"), emdp.col("y")))
+    exponents = read_items(table, reading).exponents
+    drawn = encoded(table, reading, MeanEncoder(LocalOneBit(coordinates, users), exponents))
+    found = added_up(iter([drawn]), 2)
+    assert (found[USERS], found[ASKED]) == ([users], [users, users])
+    # A user whose mean is the end of its range says +1 with probability (1 + t)/2, one in the middle with 1/2.
+    for rate, is_right in ((2.0, True), (1.4, False), (2.6, False)):
+        sure = 0.5 + 0.5 * OneBitCoordinate(0.0, 1.0, rate).strength
+        assert (stats.binomtest(found[MESSAGES][0], users, sure).pvalue > SURE) == is_right, rate
+    assert stats.binomtest(found[MESSAGES][1], users, 0.5).pvalue > SURE
+    budget = emdp.EmdDP(10.0, model="local")
+    with emdp.testing.seeded(2), emdp.Session(table, budget=budget, ledger=tmp_path / "x.ledger") as session:
+        # A bit a user where little is paid, noise where more is.
+        for alpha in (0.5, 8.0):
+            answer = session.mean(emdp.col("x"), alpha=alpha, name="x", model="local")
+            # Ten users have no record, and the middle of the range.
+            assert answer.exact["x"] == pytest.approx((users + 5) / (users + 10), rel=1e-9)
+            assert answer.frame["x_low"][0] < answer.frame["x"][0] < answer.frame["x_high"][0]
 
 
 def test_points_without_records_are_drawn_for_too(spark: Any, tmp_path: Path) -> None:

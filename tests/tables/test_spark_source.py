@@ -13,6 +13,7 @@ import emdp
 from emdp.errors import DataRuleError, UsageError
 from emdp.expressions import col
 from emdp.tables import mean_of_user_means
+from emdp.tables.engine import check_statement
 from emdp.tables.public import is_same_source
 from emdp.tables.source import open_source
 from emdp.tables.spark_source import SparkSource, is_spark_frame, spark_table
@@ -168,6 +169,15 @@ def test_columns_may_have_any_name(spark: Any) -> None:
     assert means == tuple(Fraction(number / 16 + 0.5) / 2 for number in range(len(NAMES)))
     with pytest.raises(UsageError, match="which Spark puts a setting for"):
         emdp.read(frame.toDF("user", *NAMES[1:], "${x}"), user="user", space=SPACE, users=3)
+    # Of columns that are declared the source is not asked, and a preview never reads it.
+    name = "${spark.app.name}"
+    declared = emdp.read(
+        frame.selectExpr("`key.``` AS user", f"`{NAMES[0]}` AS x").withColumnRenamed("x", name), user="user", users=3,
+        space=emdp.Interval(name, 0, 1, on_invalid="clamp"), columns={"user": "BIGINT", name: "DOUBLE"},
+    )  # fmt: skip
+    for asked in (check_statement, mean_of_user_means):
+        with pytest.raises(UsageError, match="which Spark puts a setting for"):
+            asked(declared, (col(name),))
 
 
 def test_a_version_is_declared_or_new_with_every_read(visits: Any) -> None:
@@ -219,6 +229,7 @@ def test_public_tables_and_users_may_come_from_spark(spark: Any, visits: Any) ->
     users.createOrReplaceTempView("listed")
     try:
         names = table.names({"plans": users, "others": "spark::listed"})
+        assert emdp.read(visits, user="user", space=SPACE, users="spark::listed").users.digest() == table.users.digest()
     finally:
         spark.catalog.dropTempView("listed")
     expected = pl.DataFrame({"user": [1, 2, 3], "plan": ["pro", "free", None]}, schema_overrides={"user": pl.Int32})

@@ -1,0 +1,93 @@
+"""What every user of a block sends in the local model, added up: for :mod:`emdp.estimators.local_means`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from emdp.errors import InternalError
+from emdp.expressions.reading import MeanBlock
+from emdp.mechanisms.local_noise import LocalNoise
+from emdp.mechanisms.local_one_bit import LocalOneBit
+
+__all__ = ["ASKED", "EXACT", "MESSAGES", "USERS", "MeanEncoder", "added_up"]
+
+Integers = npt.NDArray[np.int64]
+
+MESSAGES, ASKED, EXACT, USERS = 0, 1, 2, 3
+"""What a row adds up: messages in grid steps, or bits that are +1; bits; exact means; users."""
+
+LOW_BITS = 32
+"""Bits of the lower part of a sum, which is kept apart so that neither part leaves 64 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanEncoder:
+    """Draws every user's message from the own mean, and adds the messages up.
+
+    Parameters
+    ----------
+    mechanism : LocalNoise or LocalOneBit
+        The randomizer; of bits one that asks every user for every coordinate, since no user's message then depends on
+        another's.
+    exponents : tuple of int
+        Fixed-point exponent of each expression's mean.
+    keep_exact : bool
+        Whether the exact means are added up as well, for the test switch.
+    """
+
+    mechanism: LocalNoise | LocalOneBit
+    exponents: tuple[int, ...]
+    keep_exact: bool = False
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """What a row adds up, of which coordinate, and the sums of the upper and of the lower parts."""
+        return dict.fromkeys(("what", "place", "high", "low"), pl.Int64())
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What a row adds up, and of which coordinate."""
+        return ("what", "place")
+
+    def encode(self, block: MeanBlock) -> Iterator[pl.DataFrame]:
+        """Draw the messages of a block's users."""
+        if tuple(block.exponents) != self.exponents:
+            raise InternalError("the engine's means have another unit than was planned; please report it.")
+        yield self.summed(block.means)
+
+    def summed(self, means: Integers) -> pl.DataFrame:
+        """Draw one message for each row of means, shape (users, expressions), and add them up."""
+        sums: dict[int, Integers] = {USERS: np.ones((len(means), 1), dtype=np.int64)}
+        if isinstance(self.mechanism, LocalOneBit):
+            signs = self.mechanism.encode(means, self.exponents, np.zeros(len(means), dtype=np.int64))
+            sums[MESSAGES], sums[ASKED] = (signs > 0).astype(np.int64), (signs != 0).astype(np.int64)
+        else:
+            sums[MESSAGES] = self.mechanism.encode(means, self.exponents)
+        if self.keep_exact:
+            sums[EXACT] = means
+        parts = [_rows(what, values) for what, values in sums.items()]
+        return pl.concat(parts).cast(dict(self.schema))  # type: ignore[arg-type]
+
+
+def added_up(frames: Iterator[pl.DataFrame], size: int) -> dict[int, list[int]]:
+    """Return the exact sums of some outputs, by what they are: one a coordinate, of which there are ``size``."""
+    sums = {what: [0] * size for what in (MESSAGES, ASKED, EXACT)} | {USERS: [0]}
+    for frame in frames:
+        for what, place, high, low in frame.iter_rows():
+            sums[what][place] += (high << LOW_BITS) + low
+    return sums
+
+
+def _rows(what: int, values: Integers) -> pl.DataFrame:
+    size = values.shape[1]
+    return pl.DataFrame(
+        {
+            "what": np.full(size, what),
+            "place": np.arange(size),
+            "high": (values >> LOW_BITS).sum(axis=0, dtype=np.int64),
+            "low": (values & (2**LOW_BITS - 1)).sum(axis=0, dtype=np.int64),
+        }
+    )
