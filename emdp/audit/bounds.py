@@ -12,6 +12,7 @@ References
 Clopper and Pearson 1934; the use for auditing: Jagielski, Ullman, Oprea 2020 (arXiv 2006.07709). technical-notes.md 7.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from emdp.checks import check_unit_interval
 from emdp.errors import UsageError
 
-__all__ = ["clopper_pearson_lower", "clopper_pearson_upper", "epsilon_bounds", "largest_epsilon"]
+__all__ = ["clopper_pearson_lower", "clopper_pearson_upper", "epsilon_bounds", "largest_epsilon", "smallest_epsilon"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,6 +100,33 @@ def largest_epsilon(trials: int, failure: float) -> float:
     10.4
     """
     return float(epsilon_bounds(trials, 0, (trials, trials), 0.0, failure))
+
+
+def smallest_epsilon(trials: int, failure: float) -> float:
+    """Return the least loss that so many draws can tell from 0, by an event that shows all of it; to three digits.
+
+    The event is randomized response's, with a probability of 1/2 or less: seen as often as is expected, the bound is
+    above 0. A loss that shows in rarer events has to be larger.
+
+    Parameters
+    ----------
+    trials : int
+        Draws of each law that judge.
+    failure : float
+        In (0, 1), of one bound.
+
+    >>> smallest_epsilon(50_000, 1e-3), smallest_epsilon(5_000_000, 1e-3)
+    (0.0295, 0.00294)
+    """
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        chance = 1.0 / (1.0 + math.exp(-middle))
+        hits, misses = math.floor(trials * chance), math.ceil(trials * (1.0 - chance))
+        low, high = (
+            (low, middle) if epsilon_bounds(hits, misses, (trials, trials), 0.0, failure) > 0 else (middle, high)
+        )
+    return float(f"{high:.3g}")
 
 
 def _checked(successes: npt.ArrayLike, trials: int, failure: float) -> npt.NDArray[Any]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from emdp.audit.neighbours import Change
 from emdp.errors import EmdpError
 from emdp.estimators import MessagePlan, Plan
+from emdp.estimators.linear_fit import LinearFitMessages
 from emdp.expressions import evaluate
 from emdp.expressions.cells import cell_values
 from emdp.mechanisms import AdditiveMechanism
@@ -32,6 +33,13 @@ def change_of(plan: Plan | MessagePlan, space: Space, users: int) -> Change:
     if isinstance(plan, Plan):
         return lambda items: _norms(_contributions(plan, space, items, users), plan.mechanisms[0].norm)
     reading = plan.reading
+    if isinstance(plan.releaser, LinearFitMessages):
+        releaser = plan.releaser
+        return lambda items: _norms(_first_gradients(releaser, items), 2)
+    column = reading.column
+    if column is not None and column.name in space.columns:
+        name = column.name
+        return lambda items: _unlike(np.asarray(space.decode(items)[name], dtype=object))
     noise = getattr(getattr(plan.releaser, "mechanism", None), "mechanism", None)
     if reading.what == "means" and isinstance(noise, AdditiveMechanism):
         return lambda items: _norms(_evaluated(reading.expressions, space, items), noise.norm)
@@ -74,6 +82,22 @@ def _contributions(plan: Plan, space: Space, items: Floats, users: int) -> Float
     scale = plan.mechanisms[0].scale or 1.0
     weight = 1.0 / min(aggregation.group_sizes(users)) if aggregation.cap is None else float(aggregation.cap)
     return np.asarray(scaled * (weight / scale), dtype=np.float64)
+
+
+def _first_gradients(releaser: LinearFitMessages, items: Floats) -> Floats:
+    """Return what a record gives to the gradient at weights of 0, but for the clipping, shape (n, features)."""
+    numbers = releaser._rescaled(items)
+    own = releaser.mechanism.setting
+    middle = 0.5 if own.loss == "logistic" else 0.0
+    gradients = ((numbers[-1] - middle) * numbers[:-1]).T
+    lengths = np.linalg.norm(gradients, axis=1, keepdims=True)
+    return np.asarray(gradients * np.minimum(1.0, own.clip / np.maximum(lengths, own.clip)), dtype=np.float64)
+
+
+def _unlike(labels: npt.NDArray[np.object_]) -> Floats:
+    """Return 1 for each pair of different labels, else 0."""
+    _, codes = np.unique([str(label) for label in labels], return_inverse=True)
+    return np.asarray(np.not_equal.outer(codes, codes), dtype=np.float64)
 
 
 def _evaluated(expressions: Sequence[object], space: Space, items: Floats) -> Floats:

@@ -56,8 +56,10 @@ def audit_mechanisms(
 
     The queries are made for the space: means and vectors of its functions under Laplace, K-norm and Gaussian noise, at
     user level and in the local model, quantiles, range-then-mean in all models, histograms by noise and by messages,
-    item-wise releases with sampled records and in the shuffle model. Randomizers of finite spaces run on a finite part
-    of the space, or on a grid over it. What the space has no place for is listed in ``skipped`` with the reason.
+    item-wise releases with sampled records and in the shuffle model. Frequent strings and linear fits run on made
+    columns, in all models. Randomizers of finite spaces run on a finite part of the space, or on a grid over it. What
+    is mixed or pooled is audited with few users too: among many, a message is hidden better than can be counted. What
+    the space has no place for is listed in ``skipped`` with the reason.
 
     Parameters
     ----------

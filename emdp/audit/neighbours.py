@@ -146,7 +146,7 @@ def best_move(
 
 
 def neighbours(
-    table: Table, move: Move, users: int | None, *, emptied: bool = False, key: str | None = None
+    table: Table, move: Move, users: int | None, *, emptied: bool = False, key: str | None = None, shared: bool = False
 ) -> Neighbours:
     """Return two tables of made records, with the space, the columns and the users of a table.
 
@@ -162,6 +162,9 @@ def neighbours(
         Whether the user has no records at all in the second table, in place of moved ones.
     key : str, optional
         Which user changes; the first by default.
+    shared : bool
+        Whether every other one of the other users has the record that the user's are moved to, so that there are others
+        to hide among on both tables; otherwise all have the one that they are moved from.
     """
     listed = table.users.frame if table.users.frame is not None else table.users.keys
     count = table.n if listed is not None or users is None else users
@@ -177,10 +180,12 @@ def neighbours(
     each = 1 if table.records is None else table.records
     if len(others) * each > MOST_RECORDS:
         raise UsageError(f"a table of {len(others)} users with {each} records each is too large; audit a smaller one.")
+    alternating = [place // each % 2 if shared else 0 for place in range(len(others) * each)]
+    everybody = pl.concat([move.before, move.after])[alternating] if alternating else move.before.clear()
     made = []
     for own in (first, second):
         whose = [changed] * len(own) + [one for one in others for _ in range(each)]
-        rows = pl.concat([own, move.before[[0] * (len(others) * each)]])
+        rows = pl.concat([own, everybody])
         frame = rows.with_columns(_user_series(table, whose))
         public = listed if listed is not None else count
         made.append(

@@ -4,7 +4,8 @@ The exact statistics of both tables come from the engine, so that SQL, fixed poi
 that is added on a grid is drawn in bulk by the code that ``release`` draws with, and added to what ``release`` itself
 makes of the statistic without noise. The same draws of noise serve both tables: a bound of each probability needs
 independent draws of one table, and the union of two bounds needs nothing of how they hang together
-(:mod:`emdp.audit.bounds`). Whatever randomizes records or users is run again and again as a whole.
+(:mod:`emdp.audit.bounds`). What randomizes records or users is drawn in bulk where it can be (:mod:`emdp.audit.bulk`),
+and is else run again and again as a whole.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,18 +19,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.audit.bulk import bulk_of, read_blocks
 from emdp.audit.neighbours import Neighbours
+from emdp.audit.noisy import DescentRounds, log_ratio
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores
 from emdp.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
 from emdp.estimators.local_means import LocalMeans
-from emdp.estimators.user_histograms import OracleRelease
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.local_noise import LocalNoise
-from emdp.mechanisms.oracle_bags import Bags
 from emdp.statements import Planned
 from emdp.tables import aggregate
-from emdp.tables.readings import read_items, release_steps
+from emdp.tables.readings import release_steps
 
 __all__ = [
     "MESSAGE_SHARE",
@@ -50,9 +51,6 @@ MESSAGE_SHARE = 20
 
 MOST_DRAWS = 2_000_000
 """Numbers of noise drawn for one statement; exact samplers give about 10^5 in a second."""
-
-DIGITS = 9
-"""Decimals of a likelihood ratio's logarithm: where it is flat, floating point would tell equal values apart."""
 
 
 @dataclass(eq=False)
@@ -95,6 +93,10 @@ def scores_of(planned: Planned, tables: Neighbours, draws: NoiseDraws, place: in
     """
     plan = planned.plan
     if isinstance(plan, MessagePlan):
+        bulk = bulk_of(plan, tables)
+        if bulk is not None:
+            is_whole = isinstance(bulk, DescentRounds)
+            return bulk.scores(max(draws.trials // MESSAGE_SHARE, LEAST_TRIALS) if is_whole else draws.trials)
         alone = _one_user_scores(plan, tables, draws.trials)
         return alone or _message_scores(plan, tables, max(draws.trials // MESSAGE_SHARE, LEAST_TRIALS))
     return _additive_scores(plan, tables, draws, place)
@@ -107,7 +109,10 @@ def bulk_values(planned: Planned, tables: Neighbours, most: int) -> list[float]:
     """
     plan = planned.plan
     if isinstance(plan, MessagePlan):
-        made: Iterable[Any] = (_released(plan, tables.first) for _ in range(most))
+        bulk = bulk_of(plan, tables)
+        made: Iterable[Any] = () if bulk is None else list(bulk.releases(most))
+        blocks = read_blocks(plan, tables.first)
+        made = made or (_released(plan, tables.first, blocks) for _ in range(most))
     else:
         made = _additive_releases(plan, tables, most)
     return [first_number(plan.finisher.frame(released, 0.95)) for released in made]
@@ -173,6 +178,8 @@ def _numbers(released: Any, outputs: int) -> Iterable[float]:
         yield from _numbers(tuple(released.values()), outputs)
     elif isinstance(released, int | float | Fraction | np.number):
         yield float(released)
+    elif hasattr(released, "weights"):
+        yield from _numbers(released.weights, outputs)
     elif hasattr(released, "value"):
         yield from _numbers(released.value, outputs)
         yield from _numbers(getattr(released, "range", getattr(released, "ranges", ())), outputs)
@@ -206,24 +213,12 @@ def _additive_scores(plan: Plan, tables: Neighbours, draws: NoiseDraws, place: i
         noise = draws.of(mechanism, (place, group))
         releases = min(releases, len(noise))
         for own, offset in zip(both, (noise, noise + shift), strict=True):
-            own.append(np.stack([_log_ratio(mechanism, offset, shift), offset @ shift / (shift @ shift)], axis=1))
+            own.append(np.stack([log_ratio(mechanism, offset, shift), offset @ shift / (shift @ shift)], axis=1))
     if not both[0]:
         same = np.zeros((releases, 1))
         return Scores(same, same, (KNOWN,))
     summed = [np.sum([one[:releases] for one in own], axis=0) for own in both]
     return Scores(summed[0], summed[1], (KNOWN, "shift"))
-
-
-def _log_ratio(mechanism: AdditiveMechanism, released: Floats, shift: Floats) -> Floats:
-    """Return ``ln p(y)/q(y)`` for ``y`` in grid steps around the first centre, ``q`` around ``shift``."""
-    units = mechanism.noise_units
-    if isinstance(mechanism, LaplaceMechanism):
-        ratio = (np.abs(released - shift) - np.abs(released)).sum(axis=1) / units
-    elif isinstance(mechanism, GaussianMechanism):
-        ratio = (shift * (shift - 2.0 * released)).sum(axis=1) / (2.0 * units * units)
-    else:
-        ratio = (np.linalg.norm(released - shift, axis=1) - np.linalg.norm(released, axis=1)) / units
-    return np.asarray(np.round(ratio, DIGITS), dtype=np.float64)
 
 
 def _centres(plan: Plan, tables: Neighbours) -> list[list[tuple[Fraction, ...]]]:
@@ -268,7 +263,7 @@ def _message_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Score
     outputs = _outputs(plan)
     seen = []
     for table in (tables.first, tables.second):
-        blocks = _blocks(plan, table)
+        blocks = read_blocks(plan, table)
         seen.append([features(_released(plan, table, blocks), outputs) for _ in range(trials)])
     width = {len(row) for own in seen for row in own}
     if len(width) > 1:
@@ -283,17 +278,12 @@ def _one_user_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Scor
 
     What the user's message guarantees, no average of such messages can lose. None for other releases.
     """
-    if tables.first.n > 1:
+    if tables.first.n > 1 or not isinstance(plan.releaser, LocalMeans):
         return None
     seen = []
     for table in (tables.first, tables.second):
-        blocks = _blocks(plan, table)
-        if isinstance(plan.releaser, LocalMeans):
-            messages = _messages_of_means(plan.releaser, blocks, trials)
-        elif isinstance(plan.releaser, OracleRelease):
-            messages = _messages_of_bags(plan.releaser, blocks, trials)
-        else:
-            return None
+        blocks = read_blocks(plan, table)
+        messages = _messages_of_means(plan.releaser, blocks, trials)
         if messages is None:
             return None
         seen.append(messages.reshape(len(messages), -1).astype(np.float64))
@@ -310,25 +300,13 @@ def _messages_of_means(releaser: LocalMeans, blocks: Any, trials: int) -> npt.ND
     return releaser.mechanism.encode(means, releaser.exponents, np.zeros(releases, dtype=np.int64))
 
 
-def _messages_of_bags(releaser: OracleRelease, blocks: Any, trials: int) -> npt.NDArray[Any]:
-    (block,) = blocks
-    entries = len(block.codes)
-    offsets = np.arange(trials + 1, dtype=np.int64) * entries
-    return releaser.oracle.encode(Bags(offsets, np.tile(block.codes, trials), np.tile(block.counts, trials)))
-
-
 def _outputs(plan: MessagePlan) -> int:
     weights = getattr(getattr(plan.releaser, "randomizer", None), "weights", None)
     return 0 if weights is None else int(weights.shape[1])
 
 
-def _blocks(plan: MessagePlan, table: Any) -> Any:
-    read = read_items(table, plan.reading).open()
-    return read if isinstance(read, np.ndarray) else tuple(read)
-
-
 def _released(plan: MessagePlan, table: Any, blocks: Any = None) -> Any:
-    blocks = _blocks(plan, table) if blocks is None else blocks
+    blocks = read_blocks(plan, table) if blocks is None else blocks
     encoder, finish = release_steps(plan.releaser, keep_exact=False)
     if encoder is not None:
         given: Any = chain.from_iterable(map(encoder.encode, blocks))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from emdp.audit.changes import added_changes, change_of, largest_total
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
@@ -19,6 +20,7 @@ from emdp.audit.tester import LEAST_TRIALS, Scores, find_losses
 from emdp.checks import check_count, check_range, check_unit_interval
 from emdp.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
+from emdp.estimators.string_search import StringCounts
 from emdp.expressions.resolution import Query
 from emdp.noise.rng import is_seeded
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee
@@ -46,6 +48,9 @@ ALIKE = 0.01
 
 LONGEST = 80
 """Characters of a query's text that a row shows."""
+
+NOTHING = -1e300
+"""Stands for an answer without a number where answers are compared."""
 
 Progress = Callable[[int, int, str], None]
 Request = str | Query
@@ -117,8 +122,8 @@ def audit(
         there are such, and for guarantees that do not depend on it 0.25 and 1. Between a distance and 0 the nearest
         possible one is taken, and its exact value is reported.
     trials : int
-        Draws of noise on each table, at least 100; what randomizes records or users runs ``trials/20`` times, at least
-        100.
+        Draws on each table, at least 100; what cannot be drawn in bulk runs ``trials/20`` times, at least 100: descents
+        of several rounds, ranges in the central model, vectors of users' means, and outputs that are points.
     confidence : float
         In (0, 1).
     end_to_end : int
@@ -225,7 +230,8 @@ def _planned_for_few(setting: _Setting, planned: Planned, request: Request) -> _
         return _Asked((planned,), (request,), None, label)
     made = PublicRecords(table)
     records = made.kept(np.full((1, made.dimension), 0.5))[1]
-    smaller = neighbours(table, Move(records, records, 0, table.records or 1, 0.0), few).first
+    still = _with_texts(Move(records, records, 0, table.records or 1, 0.0), [planned.plan])
+    smaller = neighbours(table, still, few).first
     try:
         (own,) = plan_request(request, smaller.names(setting.public), setting.promises)
     except UsageError:
@@ -292,7 +298,20 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
         emptied = max(alone) > move.change
         if emptied and alone[1] > alone[0]:
             move = Move(move.after, move.before, move.moved, move.size, move.change)
-    return neighbours(table, move, asked.users, emptied=emptied, key=_changed_user(plans))
+    shared = any(isinstance(plan, MessagePlan) and isinstance(plan.releaser, StringCounts) for plan in plans)
+    move = _with_texts(move, plans)
+    return neighbours(table, move, asked.users, emptied=emptied, key=_changed_user(plans), shared=shared)
+
+
+def _with_texts(move: Move, plans: Sequence[Plan | MessagePlan]) -> Move:
+    """Return a move between records that have the columns of text that plans read, where the space does not."""
+    for plan in plans:
+        column = plan.reading.column if isinstance(plan, MessagePlan) else None
+        if column is not None and column.name not in move.before.columns:
+            letters = (column.alphabet or "ab")[:2]
+            before, after = (pl.lit(letter).alias(column.name) for letter in (letters[0], letters[-1]))
+            move = replace(move, before=move.before.with_columns(before), after=move.after.with_columns(after))
+    return move
 
 
 def _changed_user(plans: Sequence[Plan | MessagePlan]) -> str | None:
@@ -329,8 +348,9 @@ def _compared(setting: _Setting, asked: _Asked, tables: Neighbours) -> Agreement
 
     answered = _answers(setting, asked.requests[0], asked.planned[0], tables.first)
     drawn = bulk_values(asked.planned[0], tables, BULK_SHARE * setting.end_to_end)
-    kept = [[value for value in values if math.isfinite(value)] for values in (answered, drawn)]
-    p_value = float(ks_2samp(*kept).pvalue) if all(kept) else float(bool(kept[0]) == bool(kept[1]))
+    # An answer without a number, such as one that found nothing, is a value like others, below all of them.
+    both = [[value if math.isfinite(value) else NOTHING for value in values] for values in (answered, drawn)]
+    p_value = float(ks_2samp(*both).pvalue)
     return Agreement(asked.label, len(answered), len(drawn), p_value)
 
 

@@ -1,7 +1,7 @@
 """The queries and randomizers with which every mechanism is tried on a given space."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -13,6 +13,7 @@ from emdp.expressions import (
     col,
     distance_to,
     frequencies,
+    heavy_hitters,
     itemwise,
     mean,
     quantiles,
@@ -21,11 +22,13 @@ from emdp.expressions import (
     vector_mean,
 )
 from emdp.expressions.analysis import analyse
+from emdp.expressions.itemwise import Model
+from emdp.expressions.linear_fit import linear_fit_query
 from emdp.expressions.resolution import Query
 from emdp.mechanisms.randomizer import Randomizer
 from emdp.privacy import BoundedReduction
 from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
-from emdp.spaces import Clusters, Embedding, Geo, Grid, Interval, Space, Vector, count_items
+from emdp.spaces import Categories, Clusters, Embedding, Geo, Grid, Interval, Product, Space, Vector, count_items
 from emdp.tables import Table, read
 
 __all__ = ["Case", "suite"]
@@ -47,6 +50,18 @@ CELLS = 4
 
 GROUPED = 8
 """Items of the made clusters."""
+
+
+FEW = 10
+"""Users of shuffled and pooled releases of which much can be seen: among many one user's message is hidden better than
+any number of draws could tell."""
+
+TWO_ROUNDS = 300
+"""Users for whom it pays to look for a range first, in the shuffle model."""
+
+STRINGS = ("aa", "ab", "ba", "bb")
+SEARCHED, FITTED = 1000, 1000
+"""Strings that made records hold; users of searches, which need so many, and of local fits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +96,9 @@ def suite(table: Table) -> tuple[Case, ...]:
     >>> [case.title for case in suite(table)][:3]
     ['mean, central', 'vector mean, Laplace', 'vector mean, K-norm']
     """
-    return (*_means(table), *_ranges(table), *_histograms(table), *_randomizers(table.space))
+    return (
+        *_means(table), *_ranges(table), *_histograms(table), *_strings(), *_fits(), *_randomizers(table.space),
+    )  # fmt: skip
 
 
 def _means(table: Table) -> Iterator[Case]:
@@ -111,11 +128,16 @@ def _ranges(table: Table) -> Iterator[Case]:
         return
     bounds = analyse(values[0], table.space)
     spread = (bounds.high - bounds.low) / 100
-    for model in ("central", "local", "shuffle"):
-        wanted: dict[str, Any] = {"epsilon": 1.0, "spread": spread, "between": spread, "records": 50, "model": model}
-        if model == "shuffle":
-            wanted["delta"] = DELTA
-        yield Case(f"range, then mean, {model}", table, user_mean(values[0], **wanted))
+
+    def asked(model: Model, delta: float = 0.0) -> Query:
+        wanted: dict[str, Any] = {"epsilon": 1.0, "delta": delta, "spread": spread, "between": spread, "records": 50}
+        return user_mean(values[0], model=model, **wanted)
+
+    yield Case("range, then mean, central", table, asked("central"))
+    yield Case("range, then mean, local", table, asked("local"))
+    rounds, few = (_fewer(table, users) for users in (TWO_ROUNDS, FEW))
+    yield Case("range, then mean, shuffle", rounds, asked("shuffle", DELTA))
+    yield Case("range, then mean, shuffle, few users", few, asked("shuffle", DELTA))
 
 
 def _histograms(table: Table) -> Iterator[Case]:
@@ -123,17 +145,45 @@ def _histograms(table: Table) -> Iterator[Case]:
     if space is None:
         yield Case("histograms and item-wise releases", reason="the space has no finite part, and no grid over it")
         return
-    own = _made_table(space, users=min(table.n, 1000))
+    users = min(table.n, 1000)
+    own, few = (_made_table(space, users=count) for count in (users, FEW))
+    shuffled = frequencies(epsilon=1.0, delta=DELTA, model="shuffle")
     yield Case("frequencies, noise, user level", own, frequencies(epsilon=1.0))
     yield Case("frequencies, local messages", own, frequencies(epsilon=1.0, model="local"))
-    yield Case("frequencies, shuffled messages", own, frequencies(epsilon=1.0, delta=DELTA, model="shuffle"))
+    yield Case("frequencies, shuffled messages", own, shuffled)
+    yield Case("frequencies, shuffled messages, few users", few, shuffled)
     sampled = BoundedReduction(samples=16, r=0.5)
-    yield Case("item-wise release, sampled", own, itemwise(Exponential, epsilon=1.0, delta=1e-3, sizes=sampled))
-    single = _made_table(space, users=min(table.n, 1000), records=1)
+    yield Case("item-wise release, sampled", few, itemwise(Exponential, epsilon=1.0, delta=1e-3, sizes=sampled))
+    single, single_few = (_made_table(space, users=count, records=1) for count in (users, FEW))
+    mixed = itemwise(Exponential, alpha=ALPHA, delta=DELTA, model="shuffle")
     yield Case("item-wise release, local", single, itemwise(Exponential, alpha=ALPHA, model="local"))
     yield Case("item-wise release, central", single, itemwise(Exponential, alpha=ALPHA, delta=DELTA))
-    shuffled = itemwise(Exponential, alpha=ALPHA, delta=DELTA, model="shuffle")
-    yield Case("item-wise release, shuffled", single, shuffled)
+    yield Case("item-wise release, shuffled", single, mixed)
+    yield Case("item-wise release, shuffled, few users", single_few, mixed)
+
+
+def _strings() -> Iterator[Case]:
+    """Yield searches for frequent strings, on made ones: which strings there are does not depend on a space."""
+    own = _made_table(Categories("string", STRINGS), users=SEARCHED)
+    for model in ("central", "local", "shuffle"):
+        wanted: dict[str, Any] = {"count": 1, "epsilon": 1.0, "alphabet": "ab", "length": 2, "model": model}
+        if model != "local":
+            wanted["delta"] = DELTA
+        yield Case(f"frequent strings, {model}", own, heavy_hitters("string", **wanted))
+
+
+def _fits() -> Iterator[Case]:
+    """Yield linear fits, on two made columns; a user's whole gradient turns round if its records do."""
+    space = Product(Interval("x", -1, 1), Interval("y", -1, 1))
+    few, fitted = (_made_table(space, users=users) for users in (FEW, FITTED))
+    for title, table, more in (
+        ("linear fit, Laplace", few, {"rounds": 2}),
+        ("linear fit, Gaussian", few, {"rounds": 8, "delta": DELTA}),
+        ("linear fit, local", fitted, {"model": "local"}),
+        ("linear fit, shuffle", few, {"model": "shuffle", "delta": DELTA, "rounds": 1}),
+    ):
+        options: dict[str, Any] = {"epsilon": 2.0, "clip": 1.0, **more}
+        yield Case(title, table, linear_fit_query("x", "y", **options))
 
 
 def _randomizers(space: Space) -> Iterator[Case]:
@@ -212,6 +262,13 @@ def _grid(space: Space) -> Grid | None:
 def _clusters() -> Clusters:
     """Return made clusters, for a space that has none."""
     return Clusters("item", {f"item {place}": f"cluster {place % 2}" for place in range(GROUPED)}, within=0.25)
+
+
+def _fewer(table: Table, users: int) -> Table:
+    """Return a table with fewer users, where their number is all that is public of them."""
+    if table.users.keys is not None or table.n <= users:
+        return table
+    return replace(table, users=replace(table.users, count=users))
 
 
 def _made_table(space: Space, *, users: int, records: int | None = None) -> Table:

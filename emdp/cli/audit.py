@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.cli.options import TableOption
-from emdp.cli.output import frame_text, is_kept, terminal_width
+from emdp.cli.output import check_place, frame_text, is_kept, terminal_width
 from emdp.cli.sql import PeriodOption, promises_of, read_query, table_of
 from emdp.errors import UsageError
 
@@ -80,7 +80,10 @@ def run(
     ledger is opened and nothing is spent, so that the outcome may be published. The release runs on both by the
     product's own code, and the event that tells them apart best is counted.
 
-    Exit status 1: a bound exceeds its claim, so a promise was broken.
+    Exit status 0: no bound exceeds its claim. 1: a bound does, or sessions answer by another law than was audited, so
+    that a promise was broken. 2: refused, as by every command.
+
+    Progress shows on a terminal alone, after two seconds.
     """
     from emdp.audit import audit, audit_mechanisms
 
@@ -149,6 +152,7 @@ def _of_catalog(catalog: "Catalog", name: str | None, period: str | None, texts:
 
 
 def _check_folder(folder: Path, kept: tuple[str, ...]) -> None:
+    check_place("--report", folder)
     parent = folder if folder.exists() else folder.resolve().parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"--report {str(folder)!r} cannot be written; pass a folder that can be made.")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Target",
+    "check_place",
     "check_target",
     "choose_target",
     "frame_text",
@@ -62,6 +63,31 @@ def choose_target(csv: str | None, json: str | None, parquet: str | None) -> Tar
     return given[0]
 
 
+def check_place(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return a name under which something can stand, whether or not anything does, before it is looked at further.
+
+    Parameters
+    ----------
+    name : str
+        The option, for messages.
+    path : path
+        Its value.
+
+    Raises
+    ------
+    UsageError
+        If the system takes it for no name at all: too long, through links that lead in a circle.
+    """
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{name} {str(path)!r} cannot be written ({reason}); pass another name.") from None
+    return Path(path)
+
+
 def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> None:
     """Check that the files of some answers can be written: before anything is spent.
 
@@ -83,7 +109,7 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> No
         return
     sources = tuple(kept)
     for path in _files(target, answers):
-        place = Path(path)
+        place = check_place(f"--{target[0]}", path)
         folder = place.resolve().parent
         is_free = folder.is_dir() and os.access(folder, os.W_OK) and not place.is_dir()
         if not is_free or (place.exists() and not os.access(place, os.W_OK)):

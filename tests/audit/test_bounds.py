@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from emdp.audit.bounds import clopper_pearson_lower, clopper_pearson_upper, epsilon_bounds, largest_epsilon
+from emdp.audit.bounds import (
+    clopper_pearson_lower,
+    clopper_pearson_upper,
+    epsilon_bounds,
+    largest_epsilon,
+    smallest_epsilon,
+)
 from emdp.errors import UsageError
 
 
@@ -58,3 +64,12 @@ def test_what_can_be_seen_is_limited_by_the_draws() -> None:
 def test_counts_that_are_none_are_refused(wrong: int) -> None:
     with pytest.raises(UsageError, match="successes"):
         clopper_pearson_lower(wrong, 10, 0.05)
+
+
+@pytest.mark.parametrize(("trials", "failure"), [(500, 1e-2), (50_000, 1e-3)])
+def test_the_least_loss_that_can_be_told_from_none_is_where_a_bound_begins(trials: int, failure: float) -> None:
+    least = smallest_epsilon(trials, failure)
+    for part, is_seen in ((0.9, False), (1.1, True)):
+        chance = 1 / (1 + math.exp(-part * least))
+        counts = round(trials * chance), round(trials * (1 - chance))
+        assert (float(epsilon_bounds(*counts, (trials, trials), 0.0, failure)) > 0) is is_seen

@@ -214,6 +214,25 @@ def test_many_users_are_fewer_where_all_are_drawn(table: Table) -> None:
     assert (few.users, all_of_them.users) == (1000, None)
 
 
+def test_a_column_of_text_outside_the_space_is_audited() -> None:
+    rows = {"user": [1], "x": [0.5], "shop": ["inn"]}
+    table = emdp.read(rows, user="user", space=Interval("x", 0, 1), users=200)
+    query = emdp.heavy_hitters("shop", count=2, epsilon=1.0, delta=1e-6)
+    report = audited(table, query, distances=[1.0], end_to_end=5)
+    (row,) = report.rows
+    assert report.is_sound
+    assert 0.4 < row.audited_epsilon <= row.claimed_epsilon == 1.0
+
+
+def test_answers_that_found_nothing_are_compared_too(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a session's answers are empty, none of the draws is: that is another law."""
+    monkeypatch.setattr("emdp.audit.run.first_number", lambda frame: math.nan)
+    report = audited(table, mean(col("x"), alpha=4.0), end_to_end=20, trials=200, distances=[0.5])
+    assert report.disagreements
+    monkeypatch.setattr("emdp.audit.run.bulk_values", lambda planned, tables, most: [math.nan] * most)
+    assert not audited(table, mean(col("x"), alpha=4.0), end_to_end=2, trials=200, distances=[0.5]).disagreements
+
+
 def test_a_randomizer_with_another_law_than_it_states_is_caught() -> None:
     space = Categories("kind", ["bar", "inn", "zoo"])
 

@@ -133,3 +133,10 @@ def test_without_a_query_all_mechanisms_are_audited(
     assert asked == [("visits", 300, None), ("visits", 100_000, [0.5]), (None, 100_000, None)]
     status, _, err = run(capsys, "--table", "visits")
     assert (status, "--table needs a catalog" in err) == (2, True)
+
+
+def test_help_says_what_each_exit_status_means(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "--help")
+    words = " ".join(out.split())
+    assert status == 0
+    assert all(text in words for text in ("Exit status 0:", "1: a bound does", "2: refused"))
