@@ -25,6 +25,9 @@ Append = Callable[[pa.Table], None]
 COMPRESSION = "zstd"
 """Parquet's codec."""
 
+KEPT = 40
+"""Characters of a name that stand in that of the unfinished table, too."""
+
 PARTS = "part-*.parquet"
 """The files of a table that is a folder."""
 
@@ -55,7 +58,12 @@ def check_out(name: str, out: str | os.PathLike[str], *, folder: bool = True, cs
     UsageError
         If the suffix is another, the parent folder is missing, or a folder holds anything but parts.
     """
-    path = Path(out).resolve()
+    try:
+        path = Path(out).resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        path = Path(out).resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise UsageError(f"{name} names nothing that the system can write, got {str(out)!r}; rename it.") from None
     suffixes = [".parquet"] + [".csv"] * csv
     is_folder = path.is_dir() or not path.suffix
     if not (folder if is_folder else path.suffix in suffixes):
@@ -90,7 +98,8 @@ def table_writer(out: Path, schema: pa.Schema, *, dictionary: tuple[str, ...]) -
     dictionary : tuple of str
         The columns that Parquet stores as a dictionary: those of few values.
     """
-    partial = (out if out.is_dir() else out.parent) / f".{out.name}.{os.getpid()}.partial"
+    # A name as long as the system takes must leave room for what is added to it.
+    partial = (out if out.is_dir() else out.parent) / f".{out.name[:KEPT]}.{os.getpid()}.partial"
     is_folder = out.is_dir() or not out.suffix
     opened = _open_parts if is_folder else _open_csv if out.suffix == ".csv" else _open_parquet
     try:

@@ -16,6 +16,7 @@ __all__ = [
     "InternalError",
     "InvalidItemError",
     "LedgerError",
+    "LedgerResourceError",
     "NotLipschitzError",
     "RefusedError",
     "ReportError",
@@ -144,6 +145,12 @@ class SolverError(EmdpError):
 
 class ResourceError(EmdpError):
     """Memory or disk space ran out while something was computed or written."""
+
+    exit_status = 1
+
+
+class LedgerResourceError(LedgerError, ResourceError):
+    """Memory or disk space ran out where a ledger is kept, or its disk fails."""
 
     exit_status = 1
 

@@ -14,7 +14,7 @@ from typing import Any
 from emdp.accounts import Limit, Tags
 from emdp.answers import Answer, Receipt
 from emdp.answers.stored import StoredAnswer
-from emdp.errors import LedgerError, UsageError
+from emdp.errors import LedgerError, LedgerResourceError, UsageError
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.session import Session
@@ -203,15 +203,33 @@ class Store:
         }
         table = self._session.table.name
         admit = _once(charge.sequence, question)
-        entry = self._ledger.append("answer", table, payload, admit=admit, content=stored.to_text())
+        try:
+            entry = self._ledger.append("answer", table, payload, admit=admit, content=stored.to_text())
+        except _KeptAlreadyError:
+            raise
+        except LedgerError as error:
+            raise _not_kept(error, charge.sequence) from error
         return Kept(replace(stored, time=entry.time), charge, entry, is_reused=False)
+
+
+class _KeptAlreadyError(LedgerError):
+    """Another process stored the answer first."""
+
+
+def _not_kept(error: LedgerError, charge: int) -> LedgerError:
+    """Return the error of a ledger that took a charge and then no answer; its own words know of no charge."""
+    kind = LedgerResourceError if isinstance(error, LedgerResourceError) else LedgerError
+    return kind(
+        f"{str(error).partition(';')[0]}; entry {charge} stays charged, and its answer may be lost, so see to the "
+        "ledger before asking again."
+    )
 
 
 def _once(charge: int, question: str) -> Callable[[Sequence[Entry]], None]:
     def admit(entries: Sequence[Entry]) -> None:
         for entry in entries:
             if entry.kind == "answer" and (entry.payload["charge"], entry.payload["question"]) == (charge, question):
-                raise LedgerError(
+                raise _KeptAlreadyError(
                     f"the answer that entry {charge} paid for is stored already; ask again to be given that one."
                 )
 

@@ -10,7 +10,7 @@ import pytest
 
 import emdp
 from emdp.answers.stored import StoredAnswer
-from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.errors import BudgetExceededError, LedgerError, LedgerResourceError, UsageError
 from emdp.session import Releasing
 from emdp.statements import plan_request
 from emdp.store import Store
@@ -173,3 +173,22 @@ def test_data_that_change_while_they_are_read_show_nothing(
         ask(session, MEAN)
     assert session.ledger.entries(kind="answer") == ()
     assert session.spent().alpha == 1.0
+
+
+@pytest.mark.parametrize("kind", [LedgerError, LedgerResourceError])
+def test_an_answer_that_cannot_be_stored_is_said_to_be_charged(
+    opened: Any, monkeypatch: pytest.MonkeyPatch, kind: type[LedgerError]
+) -> None:
+    session = opened()
+    append = session.ledger.append
+
+    def failing(what: str, *words: Any, **options: Any) -> Any:
+        if what == "answer":
+            raise kind("ledger city.ledger finds the disk full; nothing was charged, so make room and ask again.")
+        return append(what, *words, **options)
+
+    monkeypatch.setattr(session.ledger, "append", failing)
+    with pytest.raises(kind, match="finds the disk full; entry 4 stays charged, and its answer may be lost") as refusal:
+        ask(session, MEAN)
+    assert refusal.value.exit_status == kind("").exit_status
+    assert len(session.ledger.entries("visits", "charge")) == 1

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from emdp.cli.stopping import Stop, stoppable
 from emdp.errors import EmdpError, UsageError, resource_error
@@ -38,14 +39,19 @@ def main(arguments: list[str] | None = None) -> None:
             else:
                 with _thawed():
                     _run(arguments)
-    except (OSError, MemoryError) as error:
-        _end(_reason(error), 1)
-    except EmdpError as error:
-        _end(str(error), error.exit_status)
     except (KeyboardInterrupt, SystemExit) as ending:
         if isinstance(ending, SystemExit) and ending.code != INTERRUPTED:
             raise
-        _end(f"{stop.word}; what was charged stays charged, and no file is left half written.", stop.status)
+        _end_stopped(stop)
+    except Exception as error:
+        if stop.number is not None:
+            # Engines make errors of their own of a signal that comes while they work.
+            _end_stopped(stop)
+        if isinstance(error, OSError | MemoryError):
+            _end(_reason(error), 1)
+        if isinstance(error, EmdpError):
+            _end(str(error), error.exit_status)
+        raise
 
 
 def _run(words: list[str]) -> None:
@@ -94,7 +100,11 @@ def _reason(error: OSError | MemoryError) -> str:
     return f"output cannot be written ({error.strerror});{remedy} what was charged stays charged."
 
 
-def _end(message: str, status: int) -> None:
+def _end_stopped(stop: Stop) -> NoReturn:
+    _end(f"{stop.word}; what was charged stays charged, and no file is left half written.", stop.status)
+
+
+def _end(message: str, status: int) -> NoReturn:
     # A terminal that is gone takes no message, and the status says it too.
     with suppress(OSError, ValueError):
         print(f"emdp: {message}", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from emdp.cli.output import check_place
 from emdp.errors import UsageError, resource_error
 from emdp.resources import load_dataset_module
 
@@ -68,6 +69,8 @@ def messages(
 ) -> None:
     """Write chat messages and their word vectors: topics, floods, unknown words, 0.4 % dirty rows."""
     words = out.parent / "words.parquet" if vectors is None else vectors
+    check_place("out", out)
+    check_place("vectors", words)
     if words.resolve() == out.resolve():
         raise UsageError(f"vectors must be another file than out, got {str(words)!r} for both; rename one.")
     load_dataset_module("writing").check_out("vectors", words, folder=False, csv=False)
@@ -102,6 +105,7 @@ def ratings(
 
 def _refuse_existing(force: bool, **paths: Path) -> None:
     for name, path in paths.items():
+        check_place(name, path)
         is_taken = any(path.iterdir()) if path.is_dir() else path.exists()
         if is_taken and not force:
             raise UsageError(f"{name} names {str(path)!r}, which exists; choose another name or add --force.")

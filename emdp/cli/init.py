@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.cli.output import write_file
+from emdp.cli.output import check_place, write_file
 from emdp.cli.stopping import break_off_reads
 from emdp.errors import UsageError, resource_error
 
@@ -47,7 +47,7 @@ def run(
     opened = open_source(source)
     schema = opened.schema()
     _check_user(user, schema)
-    place = Path(out)
+    place = check_place("--out", out)
     if place.exists() and not force:
         raise UsageError(f"--out {out!r} exists; pass another path, or --force to replace it.")
     if user is None:

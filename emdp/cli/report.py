@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.cli.output import is_kept, preview_text, terminal_width
+from emdp.cli.output import check_place, is_kept, preview_text, terminal_width
 from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
 from emdp.errors import UsageError
 
@@ -128,6 +128,7 @@ def _folder_name(checked: "CheckedReport") -> str:
 def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") -> None:
     from emdp.reports.export import INDEX, MANIFEST, table_names
 
+    check_place("--out", folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--out {str(folder)!r} is no folder; pass a folder, or a name that is free.")
     if not os.access(folder if folder.exists() else folder.resolve().parent, os.W_OK):
@@ -165,7 +166,8 @@ def _progress() -> Iterator[Callable[[int, int, str], None]]:
     if not sys.stderr.isatty():
 
         def tell(done: int, total: int, title: str) -> None:
-            print(f"[{min(done + 1, total)}/{total}] {title}", file=sys.stderr)
+            # In one piece, so that no signal comes between the text and the end of its line.
+            print(f"[{min(done + 1, total)}/{total}] {title}\n", end="", file=sys.stderr)
 
         yield tell
         return

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -20,6 +21,10 @@ PATIENCE = 2.0
 """Seconds after a signal in which others are left aside: a terminal and ``timeout`` may send two for one."""
 
 
+ALARM = "SIGALRM"
+"""What says that the patience is over; Windows has none."""
+
+
 @dataclass
 class Stop:
     """Which signal stopped a command, if one did.
@@ -33,6 +38,7 @@ class Stop:
     number: int | None = None
     since: float = 0.0
     is_over: bool = False
+    has_alarm: bool = False
 
     @property
     def status(self) -> int:
@@ -52,7 +58,26 @@ class Stop:
             return
         self.number = number if self.number is None else self.number
         self.since = now
+        self._set_alarm()
         raise KeyboardInterrupt
+
+    def insist(self, number: int, frame: FrameType | None) -> None:
+        """Raise ``KeyboardInterrupt`` once more where the first one was lost: the handler of the alarm.
+
+        What a signal raises is lost in a callback of Python's own (that of an import, which then keeps its lock for
+        ever), and where DuckDB 2.0 begins a query; and who sends SIGTERM sends one. While an exception is on its way,
+        whatever it is, things are being cleaned up, and are left alone.
+        """
+        del number, frame
+        if self.is_over:
+            return
+        self._set_alarm()
+        if sys.exc_info()[0] is None:
+            raise KeyboardInterrupt
+
+    def _set_alarm(self) -> None:
+        if self.has_alarm:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
 
 
 @contextmanager
@@ -72,6 +97,9 @@ def stoppable() -> Iterator[Stop]:
                     # None: a handler that was not made by Python, and cannot be put back.
                     if signal.getsignal(number) not in {signal.SIG_IGN, None}:
                         handlers[number] = signal.signal(number, stop.receive)
+                if handlers and hasattr(signal, ALARM):
+                    handlers[signal.SIGALRM] = signal.signal(signal.SIGALRM, stop.insist)
+                    stop.has_alarm = True
             folder = _folder_name()
             if folder is not None:
                 os.mkdir(folder, 0o700)
@@ -84,6 +112,8 @@ def stoppable() -> Iterator[Stop]:
         if folder is not None:
             tempfile.tempdir = before
             shutil.rmtree(folder, ignore_errors=True)
+        if stop.has_alarm and stop.number is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in handlers.items():
             signal.signal(number, handler)
 

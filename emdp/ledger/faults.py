@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from emdp.errors import LedgerError
+from emdp.errors import LedgerError, LedgerResourceError
 from emdp.ledger.chain import REMEDY
 
 __all__ = ["in_one_line", "ledger_error"]
@@ -23,6 +23,9 @@ _ANSWERS = {
     sqlite3.SQLITE_NOTADB: f"is no SQLite file or begins damaged; name another file, or {REMEDY}",
 }
 
+_SHORT = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+"""Codes of a machine that falls short, where nothing is wrong with the request or the ledger."""
+
 
 def ledger_error(path: Path, error: sqlite3.Error | UnicodeError) -> LedgerError:
     """Return what an SQLite error before the commit means for the ledger at ``path``.
@@ -32,7 +35,8 @@ def ledger_error(path: Path, error: sqlite3.Error | UnicodeError) -> LedgerError
     """
     # The low byte is the primary code; text that is no UTF-8, in a table or in a message, carries none.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    return LedgerError(f"ledger {path} {_ANSWERS.get(code, f'is damaged ({in_one_line(str(error))}); {REMEDY}')}")
+    kind = LedgerResourceError if code in _SHORT else LedgerError
+    return kind(f"ledger {path} {_ANSWERS.get(code, f'is damaged ({in_one_line(str(error))}); {REMEDY}')}")
 
 
 def in_one_line(text: str) -> str:

@@ -9,8 +9,9 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
-from emdp.errors import LedgerError
+from emdp.errors import LedgerError, LedgerResourceError, resource_error
 from emdp.ledger.chain import FIRST_PREVIOUS_HASH
+from emdp.ledger.faults import ledger_error
 from emdp.ledger.schema import APPEND, KEEP, MOVE_HEAD, SIDE_FILES, create_content, create_schema, prepare
 from emdp.ledger.stored import Snapshot, first_link
 
@@ -109,10 +110,20 @@ def _create(path: Path, write: Callable[[Path], None]) -> bool:
         _sync_folder(path.parent)
         return made
     except (OSError, sqlite3.Error) as error:
+        if _is_shortage(path, error):
+            raise LedgerResourceError(
+                f"ledger {path} cannot be created, for the disk is full or fails; make room on it and ask again."
+            ) from error
         reason = error.strerror if isinstance(error, OSError) else error
         raise LedgerError(
             f"ledger {path} cannot be created ({reason}); choose a writable folder on a local disk."
         ) from error
+
+
+def _is_shortage(path: Path, error: OSError | sqlite3.Error) -> bool:
+    if isinstance(error, OSError):
+        return resource_error(error) is not None
+    return isinstance(ledger_error(path, error), LedgerResourceError)
 
 
 def _remove_temporary_names(path: Path, status: os.stat_result) -> None:

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from emdp.errors import LedgerError
+from emdp.errors import LedgerError, LedgerResourceError
 from emdp.ledger.chain import REMEDY
 
 __all__ = ["ConnectionLostError", "ledger_error"]
@@ -19,10 +19,14 @@ _ANSWERS = {
     "40P01": _HELD,
     "55P03": _HELD,
     "53100": "finds the server's disk full; nothing was charged, so make room and ask again.",
+    "53200": "finds no memory on the server; nothing was charged, so free some there and ask again.",
     "57014": "took longer than the server allows; nothing was charged, so raise statement_timeout and ask again.",
     "58030": "cannot be read or written, for the server's disk fails; check it and ask again.",
     "EM001": f"refuses an entry that does not follow its last one; {REMEDY}",
 }
+
+_SHORT = {"53100", "53200", "58030"}
+"""Codes of a server that falls short, where nothing is wrong with the request or the ledger."""
 
 _LOST = ("08", "57P", "25P03", "53300")
 """How the codes of a connection that the server cut, or would not give, begin."""
@@ -46,4 +50,5 @@ def ledger_error(shown: str, error: psycopg.Error) -> LedgerError:
         return ConnectionLostError(f"ledger {shown} lost its server ({reason}); nothing was charged, so ask again.")
     if code == "42501":
         return LedgerError(f"ledger {shown} is denied by the server ({reason}); ask an owner of the ledger.")
-    return LedgerError(f"ledger {shown} {_ANSWERS.get(code or '', f'cannot be used ({reason}); {REMEDY}')}")
+    kind = LedgerResourceError if code in _SHORT else LedgerError
+    return kind(f"ledger {shown} {_ANSWERS.get(code or '', f'cannot be used ({reason}); {REMEDY}')}")

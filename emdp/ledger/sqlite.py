@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from emdp.errors import LedgerError
+from emdp.errors import LedgerError, LedgerResourceError
 from emdp.ledger.chain import REMEDY, Link, content_digest
 from emdp.ledger.faults import in_one_line, ledger_error
 from emdp.ledger.place import check_place, is_immutable, is_writable
@@ -140,11 +140,13 @@ class SqliteLedger(StoredLedger[sqlite3.Connection]):
             written = link in self._current()
         except LedgerError:
             problem = f"{problem} and cannot be read again; count it as charged, and verify the ledger."
-            raise LedgerError(problem) from failure
+            raise LedgerResourceError(problem) from failure
         if written:
             problem = f"{problem}, yet holds it; it is charged, so check the disk before asking again."
-            raise LedgerError(problem) from failure
-        raise LedgerError(f"{problem}; nothing was charged, so make room on the disk and ask again.") from failure
+            raise LedgerResourceError(problem) from failure
+        raise LedgerResourceError(
+            f"{problem}; nothing was charged, so make room on the disk and ask again."
+        ) from failure
 
 
 def _commit(connection: sqlite3.Connection) -> sqlite3.Error | None:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 __all__ = ["write_whole"]
 
+KEPT = 40
+"""Characters of a name that stand in that of the unfinished file, too."""
+
 
 def write_whole(path: Path, content: bytes) -> Path:
     """Write a file so that its name holds the old content or the new one, whatever interrupts.
@@ -28,7 +31,8 @@ def write_whole(path: Path, content: bytes) -> Path:
     ...     write_whole(Path(folder) / "x.csv", b"a").read_bytes()
     b'a'
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # A name as long as the system takes must leave room for what is added to it.
+    unfinished = path.with_name(f".{path.name[:KEPT]}.{os.getpid()}.part")
     unfinished.unlink(missing_ok=True)
     try:
         # "x": a link that somebody put there is not followed.

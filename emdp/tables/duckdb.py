@@ -209,7 +209,11 @@ def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]
             _register(connection, statement.lookups, table.users.keys)
             lock(connection)
             connection.execute(text).fetchall()
-        except (duckdb.Error, RecursionError):
+        except (duckdb.Error, RuntimeError) as cause:
+            if INTERRUPTED in str(cause):
+                raise KeyboardInterrupt from None
+            if not isinstance(cause, duckdb.Error | RecursionError):
+                raise
             raise UsageError(
                 "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
                 "simplify the one, correct the other."

@@ -311,7 +311,10 @@ def _check_arguments(user: object, space: object, name: object, columns: object)
     if name is not None and (not isinstance(name, str) or not name):
         raise UsageError(f"name must be a non-empty text, not {type(name).__name__}; pass the table's name.")
     if columns is not None and not (
-        isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
+        isinstance(columns, Mapping)
+        and all(isinstance(text, str) for pair in columns.items() for text in pair)
+        # Messages repeat a type, and are one line.
+        and all(type_name(kind).isprintable() for kind in columns.values())
     ):
         raise UsageError("columns must map column names to DuckDB types; pass {name: type, ...}.")
 

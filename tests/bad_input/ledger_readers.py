@@ -50,6 +50,9 @@ def make_ledger(path: Path) -> None:
         reserve(session.ledger, "visits", "weekly", emdp.EmdDP(5.0))
 
 
+COLUMNS = ("sequence", "time", "kind", '"table"', "payload", "payload", "previous_hash", "hash")
+
+
 class LedgerReader:
     """A ledger in a file: bytes changed, or fields, tables and triggers by SQL."""
 
@@ -64,14 +67,17 @@ class LedgerReader:
     def feed(self, rng: random.Random) -> str:
         self._clean()
         self._damage(rng)
-        before = self.path.read_bytes()
+        before = self._state()
         ways = (self._read, self._verify, self._copy, self._open, self._command, self._content)
         way = self._charge if rng.random() < 0.06 else rng.choice(ways)
         try:
             return way()
         except BaseException:
-            need(self.path.read_bytes() == before, f"a refused ledger was written to by {way.__name__}")
+            need(self._state() == before, f"a refused ledger was written to by {way.__name__}")
             raise
+
+    def _state(self) -> bytes:
+        return self.path.read_bytes()
 
     def _clean(self) -> None:
         for path in self.folder.iterdir():
@@ -102,7 +108,7 @@ class LedgerReader:
                 connection.execute(text)
 
     def _statement(self, rng: random.Random) -> tuple[str, tuple[Any, ...]]:
-        column = rng.choice(("sequence", "time", "kind", '"table"', "payload", "payload", "previous_hash", "hash"))
+        column = rng.choice(COLUMNS)
         place = rng.randint(1, len(self.entries))
         value: Any = rng.choice((*ODD_TEXTS, *(own for own in ODD_VALUES if isinstance(own, int | float | str | None))))
         if rng.random() < 0.4:
@@ -177,6 +183,83 @@ class LedgerReader:
         need(found[: len(self.entries)] == self.entries, "a charge changed what was there")
         need(sum(entry.kind == "charge" for entry in found[len(self.entries) :]) == 1, "not one charge for one answer")
         return "charged"
+
+
+OBJECTS = (
+    "DROP TABLE emdp_ledger.content", "DROP TABLE emdp_ledger.head CASCADE", "DROP TABLE emdp_ledger.event CASCADE",
+    "ALTER TABLE emdp_ledger.event ADD COLUMN more text", "ALTER TABLE emdp_ledger.event DROP COLUMN time",
+    "ALTER TABLE emdp_ledger.event RENAME COLUMN payload TO load", "CREATE TABLE emdp_ledger.more (a integer)",
+    "ALTER TABLE emdp_ledger.event ALTER COLUMN sequence TYPE numeric",
+    "DROP TRIGGER event_insert ON emdp_ledger.event", "ALTER TABLE emdp_ledger.event SET UNLOGGED",
+    "ALTER TABLE emdp_ledger.event DISABLE TRIGGER ALL", "ALTER TABLE emdp_ledger.head DISABLE TRIGGER USER",
+    "CREATE RULE r AS ON INSERT TO emdp_ledger.event DO INSTEAD NOTHING",
+    "CREATE RULE r AS ON INSERT TO emdp_ledger.event DO ALSO DELETE FROM emdp_ledger.content",
+    "ALTER TABLE emdp_ledger.event ENABLE ROW LEVEL SECURITY", "ALTER TABLE emdp_ledger.event FORCE ROW LEVEL SECURITY",
+    "GRANT INSERT, UPDATE ON emdp_ledger.event TO PUBLIC", "GRANT ALL ON SCHEMA emdp_ledger TO stranger",
+    "ALTER TABLE emdp_ledger.event OWNER TO stranger", "ALTER SCHEMA emdp_ledger OWNER TO stranger",
+    "COMMENT ON SCHEMA emdp_ledger IS 'emdp ledger, format 2'", "COMMENT ON SCHEMA emdp_ledger IS NULL",
+    "CREATE OR REPLACE FUNCTION emdp_ledger.hold() RETURNS void LANGUAGE sql AS 'SELECT NULL::void'",
+    "CREATE OR REPLACE FUNCTION emdp_ledger.check_event() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+    "ALTER FUNCTION emdp_ledger.hold() SECURITY INVOKER", "DROP FUNCTION emdp_ledger.hold()",
+    "CREATE FUNCTION emdp_ledger.length(text) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+    "TRUNCATE emdp_ledger.event, emdp_ledger.head, emdp_ledger.content", "DELETE FROM emdp_ledger.head",
+    "INSERT INTO emdp_ledger.content VALUES ('ab', 'zqvj')", "UPDATE emdp_ledger.content SET text = text || ' '",
+    "DELETE FROM emdp_ledger.content", "UPDATE emdp_ledger.event SET sequence = sequence + 100",
+    "INSERT INTO emdp_ledger.event SELECT * FROM emdp_ledger.event LIMIT 1", "ANALYZE emdp_ledger.event",
+)  # fmt: skip
+"""What a superuser might do to a ledger on a server; some of it is harmless."""
+
+
+class ServerLedgerReader(LedgerReader):
+    """A ledger in PostgreSQL whose rows, tables, functions, triggers or rights a superuser changed.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty folder of its own.
+    server : Any
+        The running server of ``tests/ledger/conftest.py``.
+    """
+
+    def __init__(self, folder: Path, server: Any) -> None:
+        super().__init__(folder)
+        self.server, self.path = server, server.address()
+
+    def _clean(self) -> None:
+        (self.folder / "copy.ledger").unlink(missing_ok=True)
+        self.server.execute("DROP SCHEMA IF EXISTS emdp_ledger CASCADE")
+        copy_ledger(self.made, self.path)
+
+    def _state(self) -> bytes:
+        import psycopg
+
+        tables = [f"SELECT * FROM emdp_ledger.{name} ORDER BY 1" for name in ("event", "head", "content")]
+        try:
+            return repr([self.server.execute(text) for text in tables]).encode()
+        except psycopg.Error as error:
+            return str(error).encode()
+
+    def _damage(self, rng: random.Random) -> None:
+        import psycopg
+
+        # Without its triggers, as a superuser can.
+        with self.server.connect() as connection, contextlib.suppress(psycopg.Error, UnicodeError):
+            connection.execute("SET session_replication_role = replica")
+            if rng.random() < 0.4:
+                connection.execute(rng.choice(OBJECTS))
+                return
+            table = rng.choice(("event", "event", "event", "head", "content"))
+            columns = {"event": COLUMNS, "head": ("sequence", "hash"), "content": ("digest", "text")}[table]
+            column, key = rng.choice(columns), {"event": "sequence", "head": "one", "content": "digest"}[table]
+            rows = self.server.execute(f"SELECT {key}, {column} FROM emdp_ledger.{table} ORDER BY 1")
+            place, value = rng.choice(rows)
+            changed = mutated_text(rng, str(value))
+            if column == "payload" and rng.random() < 0.5:
+                changed = json.dumps(mutated_tree(rng, json.loads(value)), sort_keys=True, separators=(",", ":"))
+            statement = f"UPDATE emdp_ledger.{table} SET {column} = %s WHERE {key} = %s"
+            if rng.random() < 0.1:
+                statement, changed = f"DELETE FROM emdp_ledger.{table} WHERE %s IS NOT NULL AND {key} = %s", "x"
+            connection.execute(statement, (changed, place))
 
 
 class StoredReader:

@@ -28,6 +28,9 @@ from readers import READERS, feed  # noqa: E402
 LIMIT = 30.0
 """Seconds that one input may take; the longest plan that is promised to end takes half of that."""
 
+SLOW = 5.0
+"""Seconds of an input that is named, so that it can be looked at again."""
+
 PER_INPUTS = 100_000
 """What the shares of the readers add up to."""
 
@@ -43,6 +46,7 @@ class Tally:
     known: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
     slowest: float = 0.0
+    slowest_index: int = 0
     inputs: int = 0
 
     def add(self, name: str, index: int, outcome: Mapping[str, Any]) -> None:
@@ -50,7 +54,8 @@ class Tally:
         self.inputs += 1
         self.kinds[outcome["kind"]] += 1
         self.statuses[outcome["status"]] += 1
-        self.slowest = max(self.slowest, outcome["seconds"])
+        if outcome["seconds"] > self.slowest:
+            self.slowest, self.slowest_index = outcome["seconds"], index
         if outcome["kind"] == "broken":
             self.broken.append(f"{name} {index}: {outcome['word']}")
         elif outcome["kind"] == "known":
@@ -236,6 +241,8 @@ def main() -> int:
     began = time.monotonic()
     tallies = run(counts, seed=given.seed, first=given.first, limit=given.limit, jobs=given.jobs)
     said = [table(tallies), f"\nseed {given.seed}, {time.monotonic() - began:,.0f} seconds"]
+    slow = {name: one for name, one in tallies.items() if one.slowest > SLOW}
+    said += [f"slow: {name} {one.slowest_index}, {one.slowest:.1f} s" for name, one in slow.items()]
     known: Counter[str] = Counter()
     for one in tallies.values():
         known += one.known

@@ -182,6 +182,8 @@ DECLARED = (
     Case("endless digits", put("emdp.toml", "x = " + "9" * 9999), "too many digits"),
     Case("unknown key", change("emdp.toml", "users =", "uzers ="), "unknown key 'uzers'"),
     Case("users of another type", change("emdp.toml", "users = 40", "users = true"), "'users' that is not"),
+    Case("a type of two lines", change("emdp.toml", "users = 40", 'users = 40\ncolumns = { who = "A\\nB", x = "C" }'),
+         "columns must map"),
     Case("unknown space", change("emdp.toml", "interval", "intervall"), "kind must be one of"),
     Case("infinite bound", change("emdp.toml", "high = 30", "high = inf"), "must be finite"),
     Case("negative budget", change("emdp.toml", "60.0", "-1.0"), "must"),
@@ -205,6 +207,21 @@ ASKED = (
          ("query", "; ".join([QUESTION.replace("0.001", str(number / 2)) for number in range(80, 84)])), 3),
     Case("an answer over the data", lambda folder: None, "", (*ASK, "--parquet", "visits.parquet")),
     Case("an answer over the ledger", lambda folder: None, "", (*ASK, "--json", "city.ledger")),
+    Case("a name too long", lambda folder: None, "too long", (*ASK, "--csv", "a" * 300)),
+    Case("links in a circle", lambda folder: (folder / "loop").symlink_to("loop"), "cannot be",
+         (*ASK, "--json", "loop/x")),
+    Case("a catalog's name too long", lambda folder: None, "too long",
+         ("init", "visits.parquet", "--user", "who", "--users", "40", "--out", "a" * 300)),
+    Case("a page's name too long", lambda folder: None, "too long", ("report", "visits.toml", "--out", "a" * 300)),
+    Case("an audit's name too long", lambda folder: None, "too long", ("audit", QUESTION, "--report", "a" * 300)),
+    Case("an audit of no report", lambda folder: None, "does not exist", ("audit", "gone.toml")),
+    Case("an audit of no SQL", put("mean.sql", b"\xff\x00SELECT"), "no UTF-8", ("audit", "mean.sql")),
+    Case("a generated table's name too long", lambda folder: None, "too long",
+         ("generate", "messages", "--users", "9", "--records", "9", "--out", "a.csv", "--vectors", "a" * 300)),
+    Case("a generated table over the data", lambda folder: None, "exists",
+         ("generate", "checkins", "--users", "9", "--records", "9", "--out", "visits.parquet")),
+    Case("no experiment", lambda folder: None, "must be one of", ("experiment", "arithmetic")),
+    Case("a demonstration in a file", lambda folder: None, "must be a folder", ("demo", "--keep", "visits.csv")),
     Case("a period that is a path", lambda folder: None, "period must be", (*ASK, "--period", "../x")),
     Case("text as a ledger", put("city.ledger", "time,query,alpha\n" * 99), "ledger"),
     Case("empty ledger", put("city.ledger", b""), "ledger"),
@@ -258,9 +275,11 @@ def test_the_sound_folder_is_answered(sound: Path, tmp_path: Path, monkeypatch: 
     folder = tmp_path / "world"
     shutil.copytree(sound, folder)
     monkeypatch.chdir(folder)
+    # A name as long as the system takes is none too long.
+    name = f"{'m' * 250}.csv"
     with pytest.raises(SystemExit) as done:
-        main(["query", QUESTION, "--csv", "m.csv"])
+        main(["query", QUESTION, "--csv", name])
     assert not done.value.code
-    assert pl.read_csv("m.csv").columns == ["m", "m_low", "m_high"]
+    assert pl.read_csv(name).columns == ["m", "m_low", "m_high"]
     assert len(read_ledger("city.ledger").entries(kind="charge")) == 2
     assert len(set(records()["who"])) == PEOPLE

@@ -1,10 +1,8 @@
-"""Readers of what owners and analysts write: lists of users, public tables, vectors, catalogs, reports, SQL, spaces,
-words of the command line."""
+"""Readers of what owners and analysts write: lists of users, public tables, vectors, catalogs, reports, SQL, spaces."""
 
 import contextlib
 import io
 import json
-import os
 import random
 import tomllib
 from pathlib import Path
@@ -21,9 +19,7 @@ from table_readers import arrow_columns, records
 
 import emdp
 from emdp.catalog import load_catalog
-from emdp.cli import main
 from emdp.errors import EmdpError
-from emdp.ledger import read_ledger
 from emdp.reports.checking import check_definition
 from emdp.reports.definition import load_report
 from emdp.spaces import from_json
@@ -263,7 +259,7 @@ def as_toml(value: Any) -> str:
     return "9" * 5000
 
 
-def _write(path: Path, text: str, rng: random.Random) -> None:
+def write_changed(path: Path, text: str, rng: random.Random) -> None:
     """Write a changed copy of a TOML file: changed as text, as bytes or as a tree."""
     way = rng.random()
     if way < 0.1:
@@ -287,7 +283,7 @@ class CatalogReader:
 
     def feed(self, rng: random.Random) -> str:
         path = self.folder / "changed.toml"
-        _write(path, CATALOG, rng)
+        write_changed(path, CATALOG, rng)
         try:
             catalog = load_catalog(path)
             catalog.paths()
@@ -316,7 +312,7 @@ class ReportReader:
 
     def feed(self, rng: random.Random) -> str:
         path = self.folder / "changed.toml"
-        _write(path, REPORT, rng)
+        write_changed(path, REPORT, rng)
         try:
             if rng.random() < 0.2:
                 check_definition(path)
@@ -359,87 +355,3 @@ class SqlReader:
             need(session.ledger.head() == head, "a preview or a refusal that was charged")
         check_private(preview.explain(), own=self.own)
         return "previewed"
-
-
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("check", "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS m FROM visits", "-C", "emdp.toml"),
-    ("preview", "mean.sql", "-C", "emdp.toml", "--table", "visits"),
-    ("mean", "visits.csv", "--column", "x", "--alpha", "0.1", "--user", "who", "--users", "40", "--interval",
-     "x,0,30", "--preview", "--budget", "10", "--ledger", "mean.ledger"),
-    ("distance", "zq-1", "zq-2", "--source", "visits.csv", "--user", "who", "--users", "40", "--interval", "x,0,30"),
-    ("distance", "ann", "bob", "-C", "emdp.toml", "--table", "words"),
-    ("calibrate", "--fraction", "0.5", "--distance", "3", "--epsilon", "1", "-C", "emdp.toml", "--table", "visits"),
-    ("init", "visits.csv", "--user", "who", "--users", "40", "--out", "made.toml"),
-    ("report", "visits.toml", "--dry-run"),
-    ("ledger", "show", "gone.ledger"), ("ledger", "verify", "emdp.toml"), ("ledger", "history", "visits.csv"),
-    ("ledger", "copy", "visits.csv", "copy.ledger"),
-    ("ledger", "reserve", "gone.ledger", "--table", "visits", "--name", "weekly", "--alpha", "1"),
-)  # fmt: skip
-"""Commands that spend nothing, and end within a second or so."""
-
-
-class OptionReader:
-    """Words on the command line: ``emdp.cli.main`` as it is called, with its status and all that it prints."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.own = folder, ""
-        write_world(folder)
-        self.known = self._files()
-
-    def _files(self) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in self.folder.iterdir() if path.is_file()}
-
-    def feed(self, rng: random.Random) -> str:
-        words = list(rng.choice(COMMANDS))
-        for _ in range(rng.choice((1, 1, 2, 3))):
-            place = rng.randrange(1, len(words))
-            way = rng.randrange(6)
-            if way == 0:
-                del words[place]
-            elif way == 1:
-                words.insert(place, rng.choice(rng.choice(COMMANDS)))
-            elif way == 2:
-                words[place] = rng.choice(("--unknown", "-C", "--", "-", "--alpha", "--table", "--period", "--json"))
-            else:
-                words[place] = mutated_text(rng, words[place])[:3000]
-            if len(words) < 2:
-                break
-        # An address of a server, the whole disk and what a system cannot pass are not what is meant here.
-        words = [word.replace("\0", "").replace("/", "").replace("://", "") for word in words]
-        self.own = " ".join(words)
-        status, said = self._run(words)
-        need(status in (0, 2, 3, 4), f"exit status {status} of {words}: {said[-300:]}")
-        need("Traceback" not in said, f"a traceback of {words}: {said[-300:]}")
-        as_sql = words[0] in ("check", "preview") and "visits.csv" in words and "line " in said
-        need(not as_sql or not any(mark in said for mark in MARKERS), "records given as SQL are shown as SQL")
-        if words[0] != "distance" or status:
-            check_private(said, own=self.own)
-        # Without the option that is a question; its own help is no question either.
-        self._check_files(status, may_pay=words[0] == "mean" and not {"--preview", "--help"} & set(words))
-        return f"exit {status}"
-
-    def _run(self, words: list[str]) -> tuple[int, str]:
-        out, err = io.StringIO(), io.StringIO()
-        before = os.getcwd()
-        os.chdir(self.folder)
-        try:
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                main(words)
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-            return status, out.getvalue() + err.getvalue()
-        finally:
-            os.chdir(before)
-        return 0, out.getvalue() + err.getvalue()
-
-    def _check_files(self, status: int, *, may_pay: bool) -> None:
-        found = self._files()
-        for name, content in self.known.items():
-            need(found.pop(name, None) == content, f"the file {name} was changed by a bad command")
-        charges = 0
-        for name in found:
-            path = self.folder / name
-            if name.endswith(".ledger"):
-                charges += len(read_ledger(path).entries(kind="charge"))
-            path.unlink()
-        need(charges == (1 if may_pay and status == 0 else 0), f"{charges} charges with exit status {status}")

@@ -66,6 +66,53 @@ def test_a_signal_that_comes_long_after_the_first_is_heard_again(monkeypatch: py
     assert stop.status == 143
 
 
+def test_an_interrupt_that_is_lost_is_raised_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emdp.cli.stopping.PATIENCE", 0.05)
+
+    class Losing:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            sum(range(1000))
+
+    lost: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda args: lost.append(args.exc_type))
+    before = signal.getsignal(signal.SIGALRM)
+
+    def work() -> None:
+        Losing()
+        assert lost == [KeyboardInterrupt]
+        threading.Event().wait(60)
+
+    with pytest.raises(KeyboardInterrupt), stoppable() as stop:
+        work()
+    assert stop.status == 143
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_what_is_cleaned_up_for_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emdp.cli.stopping.PATIENCE", 0.01)
+    alarms: list[int] = []
+    original = Stop.insist
+
+    def counted(self: Stop, number: int, frame: object) -> None:
+        alarms.append(number)
+        original(self, number, None)
+
+    monkeypatch.setattr(Stop, "insist", counted)
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            while len(alarms) < 3:
+                sum(range(1000))
+
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        work()
+    assert len(alarms) == 3
+
+
 def test_a_signal_that_the_caller_ignores_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

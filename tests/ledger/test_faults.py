@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emdp.errors import LedgerError
+from emdp.errors import LedgerError, LedgerResourceError
 from emdp.ledger.faults import ledger_error
 
 
@@ -16,22 +16,25 @@ def with_code(code):
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("code", "words", "status"),
     [
-        (sqlite3.SQLITE_BUSY, "another process"),
-        (sqlite3.SQLITE_BUSY_SNAPSHOT, "another process"),
-        (sqlite3.SQLITE_FULL, "disk full"),
-        (sqlite3.SQLITE_IOERR_FSYNC, "disk fails"),
-        (sqlite3.SQLITE_READONLY_DIRECTORY, "cannot be written"),
-        (sqlite3.SQLITE_CANTOPEN, "cannot be opened"),
-        (sqlite3.SQLITE_NOTADB, "no SQLite file"),
-        (sqlite3.SQLITE_CORRUPT, "damaged (technical)"),
-        (sqlite3.SQLITE_MISUSE, "damaged (technical)"),
+        (sqlite3.SQLITE_BUSY, "another process", 2),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "another process", 2),
+        (sqlite3.SQLITE_FULL, "disk full", 1),
+        (sqlite3.SQLITE_IOERR_FSYNC, "disk fails", 1),
+        (sqlite3.SQLITE_NOMEM, "no memory", 1),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, "cannot be written", 2),
+        (sqlite3.SQLITE_CANTOPEN, "cannot be opened", 2),
+        (sqlite3.SQLITE_NOTADB, "no SQLite file", 2),
+        (sqlite3.SQLITE_CORRUPT, "damaged (technical)", 2),
+        (sqlite3.SQLITE_MISUSE, "damaged (technical)", 2),
     ],
 )
-def test_code_decides_the_sentence(code, words):
+def test_code_decides_the_sentence_and_the_exit_status(code, words, status):
     error = ledger_error(Path("city.ledger"), with_code(code))
     assert isinstance(error, LedgerError)
+    assert isinstance(error, LedgerResourceError) is (status == 1)
+    assert error.exit_status == status
     assert words in str(error)
     assert str(error).startswith("ledger city.ledger ")
     assert str(error).endswith(".")

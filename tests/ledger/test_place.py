@@ -142,6 +142,27 @@ def test_a_name_too_long_for_the_disk(tmp_path):
         open_ledger(tmp_path / ("a" * 300))
 
 
+# No file of the process may grow, as on a disk without room.
+NO_ROOM = """
+import resource, sys
+from emdp.errors import LedgerResourceError
+from emdp.ledger import open_ledger
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+try:
+    open_ledger(sys.argv[1])
+except LedgerResourceError as error:
+    print(error.exit_status, error)
+"""
+
+
+@pytest.mark.parametrize("room", [0, 5000, 20_000])
+def test_a_full_disk_takes_no_ledger_and_says_so(path, room):
+    command = [sys.executable, "-c", ALONE + NO_ROOM, str(path), str(room)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith(f"1 ledger {path} cannot be created, for the disk is full or fails; make room")
+    assert os.listdir(path.parent) == []
+
+
 def test_of_two_that_create_at_once_the_second_opens_the_firsts(path, monkeypatch):
     write = place_module._write_first_entry
 

@@ -120,3 +120,11 @@ def test_a_child_of_the_process_opens_its_own(file: Path, opened: list[Any], mon
     assert not is_closed(opened[0])
     with open_without_rows() as connection:
         assert connection is opened[0]
+
+
+def test_a_signal_that_stops_the_check_is_no_refusal(file: Path) -> None:
+    def interrupted() -> Any:
+        raise RuntimeError("INTERRUPT Error: Query interrupted")
+
+    with pytest.raises(KeyboardInterrupt):
+        check_on_no_rows(table_of(file), interrupted)
