@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from emdp.audit.tester import LEAST_TRIALS, Scores
+from emdp.audit.tester import DIGITS, LEAST_TRIALS, Scores
 from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.user_mean_base import UserMeanMechanism, UserMeanRelease
 from emdp.mechanisms.user_mean_local import BudgetSplit
@@ -47,9 +47,6 @@ MOST_MESSAGES = 2 * 10**8
 
 AT_ONCE = 2**22
 """Messages that are in memory together."""
-
-DIGITS = 9
-"""Decimals of a score: where it is flat, floating point would tell equal values apart."""
 
 SCORE, BOTH = "likelihood ratio of the messages", "likelihood ratio of both rounds' messages"
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from emdp.audit.tester import KNOWN, Scores
+from emdp.audit.tester import DIGITS, KNOWN, Scores
 from emdp.estimators.user_histograms import HistogramRelease
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.descent_central import CentralDescent
@@ -24,13 +24,10 @@ from emdp.mechanisms.local_noise import exact_sums
 from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.stable_histogram import StableHistogram
 
-__all__ = ["DIGITS", "DescentRounds", "NoisyHistogram", "NoisyStrings", "log_ratio"]
+__all__ = ["DescentRounds", "NoisyHistogram", "NoisyStrings", "log_ratio"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-DIGITS = 9
-"""Decimals of a likelihood ratio's logarithm: where it is flat, floating point would tell equal values apart."""
 
 SURELY = 30.0
 """Logarithm of the ratio of what cannot happen on one of the tables."""

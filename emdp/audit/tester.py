@@ -17,13 +17,16 @@ import numpy.typing as npt
 from emdp.audit.bounds import epsilon_bounds
 from emdp.errors import UsageError
 
-__all__ = ["KNOWN", "LEAST_TRIALS", "Finding", "Scores", "find_losses"]
+__all__ = ["DIGITS", "KNOWN", "LEAST_TRIALS", "Finding", "Scores", "find_losses"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 LEAST_TRIALS = 100
 """Draws of each table below which nothing can be found."""
+
+DIGITS = 9
+"""Decimals of a score: where it is flat, floating point would tell equal values apart."""
 
 KNOWN = "likelihood ratio"
 """Name of the first score where the law is known: best by itself, so that no projection is looked for."""

@@ -2,9 +2,7 @@
 
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +11,7 @@ import typer
 
 from emdp.cli.options import TableOption
 from emdp.cli.output import check_place, frame_text, is_kept, terminal_width
+from emdp.cli.progress import PATIENCE, progress_bar
 from emdp.cli.sql import PeriodOption, promises_of, read_query, table_of
 from emdp.errors import UsageError
 
@@ -28,9 +27,6 @@ BROKEN = 1
 """Exit status where a bound exceeds its claim."""
 
 DEFAULT_CATALOG = "emdp.toml"
-
-PATIENCE = 2.0
-"""Seconds after which progress is shown."""
 
 SHOWN = ("query", "mechanism", "distance", "claimed_epsilon", "delta", "audited_epsilon", "ratio", "test", "trials")
 """Columns of the printed table."""
@@ -90,7 +86,7 @@ def run(
     subject = _subject(q, catalog, table, period)
     if report is not None:
         _check_folder(Path(report), subject.kept)
-    with _progress() as progress:
+    with progress_bar(PATIENCE) as progress:
         if subject.table is None or subject.texts is None:
             found = audit_mechanisms(
                 subject.table,
@@ -174,27 +170,3 @@ def _tell(found: "AuditReport", folder: str | None) -> None:
     if folder is not None:
         written = found.write(folder)
         print(f"wrote {', '.join(map(str, written))}", file=sys.stderr)
-
-
-@contextmanager
-def _progress() -> "Iterator[Callable[[int, int, str], None] | None]":
-    """Show a bar on a terminal, once the work has taken two seconds."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    bar, start = Progress(console=Console(stderr=True), transient=True), time.monotonic()
-    task = bar.add_task("", total=None)
-
-    def show(done: int, total: int, title: str) -> None:
-        if time.monotonic() - start > PATIENCE and not bar.live.is_started:
-            bar.start()
-        bar.update(task, completed=done, total=total, description=escape(title))
-
-    try:
-        yield show
-    finally:
-        bar.stop()

@@ -1,22 +1,18 @@
 """``emdp generate``: writes a synthetic table of check-ins, messages with word vectors, or ratings, of any size."""
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from emdp.cli.output import check_place
+from emdp.cli.progress import PATIENCE, progress_bar
 from emdp.errors import UsageError, resource_error
 from emdp.resources import load_dataset_module
 
 __all__ = ["app"]
-
-PATIENCE = 2.0
-"""Seconds of work after which progress is shown."""
 
 app = typer.Typer(help="Write a synthetic table (nothing in it is private), of any size.", no_args_is_help=True)
 
@@ -114,34 +110,10 @@ def _refuse_existing(force: bool, **paths: Path) -> None:
 def _run(write: Callable[[Callable[[int], None]], Any], records: int, paths: list[Path]) -> None:
     start = time.monotonic()
     try:
-        with _progress(records) as progress:
-            written = write(progress)
+        with progress_bar(PATIENCE) as show:
+            written = write(lambda done: show(done, records, "rows"))
     except OSError as error:
         raise resource_error(error) or UsageError(f"out cannot be written: {error}; choose another place.") from error
     names = " and ".join(map(str, paths))
     size = f"{written.rows:,} rows, {written.users:,} users, {written.bytes:,} bytes"
     print(f"wrote {names}: {size}, {time.monotonic() - start:.1f} s")
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes the rows done, and draws a bar on a terminal once the work takes long."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    start = time.monotonic()
-    bar = Progress(console=Console(stderr=True), transient=True)
-    task = bar.add_task("rows", total=total)
-
-    def show(done: int) -> None:
-        bar.update(task, completed=done)
-        if time.monotonic() - start > PATIENCE:
-            bar.start()
-
-    try:
-        yield show
-    finally:
-        bar.stop()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.cli.output import check_place, is_kept, preview_text, terminal_width
+from emdp.cli.progress import progress_bar
 from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
 from emdp.errors import UsageError
 
@@ -171,14 +172,5 @@ def _progress() -> Iterator[Callable[[int, int, str], None]]:
 
         yield tell
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def show(done: int, total: int, title: str) -> None:
-            bar.update(task, completed=done, total=total, description=escape(title))
-
+    with progress_bar(0) as show:
         yield show

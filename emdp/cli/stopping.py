@@ -93,7 +93,7 @@ def stoppable() -> Iterator[Stop]:
     try:
         try:
             if threading.current_thread() is threading.main_thread():
-                for number in (getattr(signal, name) for name in SIGNALS if hasattr(signal, name)):
+                for number in _numbers():
                     # None: a handler that was not made by Python, and cannot be put back.
                     if signal.getsignal(number) not in {signal.SIG_IGN, None}:
                         handlers[number] = signal.signal(number, stop.receive)
@@ -125,8 +125,12 @@ def break_off_reads() -> None:
     waiting.
     """
     if hasattr(signal, "siginterrupt"):
-        for number in (getattr(signal, name) for name in SIGNALS if hasattr(signal, name)):
+        for number in _numbers():
             signal.siginterrupt(number, True)
+
+
+def _numbers() -> list[signal.Signals]:
+    return [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
 
 
 def _folder_name() -> str | None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from emdp.expressions.reading import BagBlock
 from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.oracle_bags import Bags
+from emdp.mechanisms.oracle_bags import Bags, entry_shares
 
 __all__ = ["CHOSEN", "DRAWN", "TALLY", "AverageEncoder", "OracleEncoder", "draw_tally"]
 
@@ -58,7 +58,9 @@ class AverageEncoder:
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
         """Return the sums over a block's users."""
         sums = np.zeros(self.items, dtype=np.int64)
-        np.add.at(sums, block.codes, np.rint(np.ldexp(_shares(block), self.bits)).astype(np.int64))
+        np.add.at(
+            sums, block.codes, np.rint(np.ldexp(entry_shares(block.counts, block.offsets), self.bits)).astype(np.int64)
+        )
         codes = np.flatnonzero(sums)
         columns = {"code": np.append(codes, -1), "sum": np.append(sums[codes], len(block.users))}
         yield pl.DataFrame(columns, schema=dict(self.schema))
@@ -101,7 +103,9 @@ class OracleEncoder:
             codes = np.flatnonzero(counts)
             yield self._rows(CHOSEN, codes, counts[codes])
             return
-        shares = np.bincount(block.codes, weights=_shares(block), minlength=self.oracle.items)
+        shares = np.bincount(
+            block.codes, weights=entry_shares(block.counts, block.offsets), minlength=self.oracle.items
+        )
         codes = np.flatnonzero(shares)
         yield self._rows(CHOSEN, codes, counts[codes], shares[codes].astype(np.float64))
 
@@ -144,12 +148,6 @@ def draw_tally(oracle: FrequencyOracle, codes: Integers, counts: Integers) -> In
         own = np.diff(np.clip(np.append(0, ends), start, start + AT_ONCE))
         tally = tally + oracle.draw_tally(Bags.of_items(np.repeat(codes, own)))
     return tally
-
-
-def _shares(block: BagBlock) -> Floats:
-    """Return the share of each entry in its user's records."""
-    sizes = np.add.reduceat(block.counts, block.offsets[:-1])
-    return np.asarray(block.counts / np.repeat(sizes, np.diff(block.offsets)), dtype=np.float64)
 
 
 def _nobody() -> tuple[Integers, Integers]:

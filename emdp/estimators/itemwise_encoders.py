@@ -15,6 +15,7 @@ import polars as pl
 
 from emdp.expressions.reading import BagBlock, PointBlock
 from emdp.mechanisms.finite_randomizer import FiniteRandomizer
+from emdp.mechanisms.oracle_bags import entry_shares
 from emdp.mechanisms.planar_laplace import PlanarLaplace
 from emdp.noise.choices import draw_indices, draw_sample_counts
 
@@ -63,8 +64,7 @@ class SampleEncoder:
         np.add.at(counts, place, draw_sample_counts(block.counts, block.offsets, self.size))
         columns = {"code": codes, "count": counts}
         if self.keep_exact:
-            totals = np.add.reduceat(block.counts, block.offsets[:-1])
-            shares = block.counts / np.repeat(totals, np.diff(block.offsets))
+            shares = entry_shares(block.counts, block.offsets)
             columns["share"] = np.bincount(place, weights=shares, minlength=len(codes))
         yield pl.DataFrame(columns, schema=dict(self.schema))
 

@@ -11,7 +11,7 @@ from emdp.mechanisms.weights import Integers
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.choices import draw_below
 
-__all__ = ["Bags"]
+__all__ = ["Bags", "entry_shares"]
 
 LARGEST_COUNT = 2**62
 """Bound on the records of all users together."""
@@ -100,6 +100,15 @@ class Bags:
 
         Entries of one user must be of different items where ``power`` is not 1.
         """
-        totals = np.add.reduceat(self.counts, self.offsets[:-1])
-        own = self.counts / np.repeat(totals, np.diff(self.offsets))
+        own = entry_shares(self.counts, self.offsets)
         return np.bincount(self.codes, weights=own**power, minlength=items) / self.users
+
+
+def entry_shares(counts: Integers, offsets: Integers) -> npt.NDArray[np.float64]:
+    """Return the share of each entry in its user's records; arrays as of :class:`Bags`.
+
+    >>> entry_shares(np.array([1, 3, 2]), np.array([0, 2, 3])).tolist()
+    [0.25, 0.75, 1.0]
+    """
+    totals = np.add.reduceat(counts, offsets[:-1])
+    return np.asarray(counts / np.repeat(totals, np.diff(offsets)), dtype=np.float64)

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from emdp.cli import generate
+from emdp.cli.progress import progress_bar
 from emdp.errors import ResourceError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,9 +165,8 @@ def test_progress_shows_only_on_a_terminal_and_only_after_a_while(monkeypatch, i
     screen = Screen(is_terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(generate, "PATIENCE", patience)
-    with generate._progress(10) as progress:
-        progress(5)
-        progress(10)
+    with progress_bar(patience) as progress:
+        progress(5, 10, "rows")
+        progress(10, 10, "rows")
     assert ("rows" in screen.getvalue()) == is_shown
     assert bool(screen.getvalue()) == is_shown

@@ -5,13 +5,10 @@ code once for every outcome of every draw (``exact_releases.Replay``), ``d_EM`` 
 price over all neighbouring tables, users without records among them where sizes are unbounded.
 """
 
-import importlib.util
 import itertools
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import exact_releases as exact
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -20,22 +17,6 @@ from emdp.expressions import distance_to, frequencies, itemwise, mean, user_mean
 from emdp.privacy import BoundedReduction, DiscreteEmdDP, EmdDP
 from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal
 from emdp.spaces import Categories, Clusters, Distances, Interval, Space
-
-
-def load(name: str) -> ModuleType:
-    if name in sys.modules:
-        # One copy for all files here, with what it keeps.
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-exact = load("exact_releases")
 
 Floats = npt.NDArray[np.float64]
 

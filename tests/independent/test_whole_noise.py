@@ -7,16 +7,13 @@ so that its largest log-ratio is that of all outputs. ``d_EM`` is a linear progr
 divergence of two normals by scipy.
 """
 
-import importlib.util
 import itertools
 import math
-import sys
 from copy import copy
 from fractions import Fraction
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import exact_releases as exact
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -28,22 +25,6 @@ from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechani
 from emdp.privacy import EmdDP
 from emdp.spaces import Categories, Distances, Interval, Space
 from emdp.tables import aggregate
-
-
-def load(name: str) -> ModuleType:
-    if name in sys.modules:
-        # One copy for all files here, with what it keeps.
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-exact = load("exact_releases")
 
 Floats = npt.NDArray[np.float64]
 Bag = tuple[int, ...]

@@ -9,14 +9,11 @@ Prefix search, one level. Claim: every message is ``epsilon``-LDP at user level,
 ``d_EM`` by a linear program.
 """
 
-import importlib.util
 import itertools
 import math
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import exact_releases as exact
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -26,22 +23,6 @@ from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.oracle_krr import KRROracle
 from emdp.mechanisms.stable_histogram import StableHistogram
-
-
-def load(name: str) -> ModuleType:
-    if name in sys.modules:
-        # One copy for all files here, with what it keeps.
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-exact = load("exact_releases")
 
 Floats = npt.NDArray[np.float64]
 Bag = tuple[int, ...]
