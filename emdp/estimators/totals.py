@@ -17,22 +17,20 @@ Nothing is divided by ``n``. So COUNT alone moves by ``C`` and SUM(e) alone by `
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from operator import mul
 from typing import Any
 
-import polars as pl
-
 from emdp.checks import check_count
 from emdp.errors import NotLipschitzError, UsageError
-from emdp.estimators.columns import Coordinate, Draw, Estimate, Known, Mean, OutputColumn, Rows
+from emdp.estimators.columns import Coordinate, Draw, Known, Mean, OutputColumn, Rows
 from emdp.estimators.expectations import expected_absolute
-from emdp.estimators.fieller import PairLaw
 from emdp.estimators.moments import Variance
 from emdp.estimators.ordering import ordered
+from emdp.estimators.pair_columns import EndsMean, Total
 from emdp.estimators.plan import Plan, PlannedColumn, parallel_event
 from emdp.estimators.sizes import check_level, check_weight
 from emdp.estimators.totals_noise import QUOTIENTS, Layout, Part, TotalsNoise, least_noise, root_mean_square
@@ -47,53 +45,13 @@ from emdp.privacy import UserDP
 from emdp.privacy.rounding import float_at_least
 from emdp.spaces import Space
 
-__all__ = ["Total", "plan_totals"]
+__all__ = ["plan_totals"]
 
 MOST_NUMBERS = 200_000
 """Most released numbers of one statement, over all its groups: some seconds of exact noise."""
 
 ASSUMED_FILLING = 0.5
 """Share of the largest possible count that a preview assumes; a filter halves it once more."""
-
-
-@dataclass(frozen=True)
-class Total:
-    """A sum as ``sum (e - m) + m COUNT``, with the interval of that combination of the two noises.
-
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    middle : Fraction
-        The public number ``m``.
-    centred, count : Coordinate
-        ``sum (e - m)`` and the count.
-    """
-
-    name: str
-    middle: Fraction
-    centred: Coordinate
-    count: Coordinate
-    is_noisy = True
-    is_linear = False
-    dtype = pl.Float64
-
-    def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the sum and its interval in each cell; exact, not cut to the public range."""
-        law = PairLaw.of(draw.mechanism, self.centred.scale, self.count.scale)
-        width = Fraction(law.quantile(float(self.middle), level))
-        return [
-            Estimate(value, -float_at_least(width - value), float_at_least(value + width))
-            for value in self._sums(draw.values, draw.cells)
-        ]
-
-    def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the sum in each cell from exact coordinates."""
-        return [*self._sums(values, cells)]
-
-    def _sums(self, values: Sequence[Fraction], cells: int) -> Iterator[Fraction]:
-        pairs = zip(self.centred.numbers(values, cells), self.count.numbers(values, cells), strict=True)
-        return (above + self.middle * count for above, count in pairs)
 
 
 def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
@@ -139,7 +97,7 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
     )
     mechanism = _mechanism(chosen, aggregation, space, query, max(sizes))
     mechanisms = (mechanism,) * len(sizes)
-    columns = tuple(_column(part, chosen.scales, sizes, cells) for part in layout.parts)
+    columns = tuple(_column(part, chosen.scales, layout.ends, sizes, cells) for part in layout.parts)
     rows = _rows(query, columns, mechanisms)
     preview = _Preview(chosen, mechanism, cap, sizes, _assumed_share(query, cells), space)
     return Plan(
@@ -202,15 +160,19 @@ def _mechanism(
     )
 
 
-def _column(part: Part, scales: Sequence[float], sizes: Sequence[int], cells: int) -> OutputColumn:
+def _column(
+    part: Part, scales: Sequence[float], ends: tuple[float, float] | None, sizes: Sequence[int], cells: int
+) -> OutputColumn:
     name, middle = part.item.name, Fraction(part.middle)
     coordinates = [Coordinate(place, scales[place]) for place, _ in part.weights]
     if not coordinates:
         return Known(name, tuple(map(Fraction, sizes)), cells)
+    if ends is not None:
+        return _column_of_ends(part, ends, coordinates[0], coordinates[1])
     if part.known is None or len(coordinates) == 1:
         return Mean(name, Fraction(0), coordinates[0])
     if part.item.kind == "sum":
-        return Total(name, middle, *coordinates)
+        return Total(name, (Fraction(1), middle), (coordinates[0], coordinates[1]))
     if part.item.kind == "avg":
         return Mean(name, middle, coordinates[0], coordinates[1], part.known.low, part.known.high)
     square, centred, count = coordinates
@@ -218,6 +180,15 @@ def _column(part: Part, scales: Sequence[float], sizes: Sequence[int], cells: in
     first = Mean(name, Fraction(0), centred, count, -part.half, part.half)
     second = Mean(name, Fraction(0.5 * highest), square, count, 0.0, highest)
     return Variance(name, first, second, highest, is_root=part.item.kind == "stddev")
+
+
+def _column_of_ends(part: Part, ends: tuple[float, float], above: Coordinate, below: Coordinate) -> OutputColumn:
+    if part.item.kind == "avg":
+        return EndsMean(part.item.name, *ends, above, below)
+    low, high = map(Fraction, ends)
+    weights = (high, low) if part.item.kind == "sum" else (Fraction(1), Fraction(1))
+    width = high - low
+    return Total(part.item.name, (weights[0] / width, weights[1] / width), (above, below))
 
 
 def _keys(query: Select) -> dict[str, tuple[Any, ...]]:
@@ -266,6 +237,8 @@ class _Preview:
             # the mean a quarter of the range above its middle, a variance at half of its largest
             typical[-2], typical[-1] = Fraction(count * part.half / 2), Fraction(count)
             typical[0] = Fraction(count * part.half**2 / 4) if len(typical) == 3 else typical[0]
+            if self.chosen.layout.ends is not None:
+                typical = [Fraction(count * part.half * share) for share in (1.5, 0.5)]
         values = dict(zip((place for place, _ in part.weights), typical, strict=True))
         drawn = tuple(values.get(place, Fraction(0)) for place in range(len(self.chosen.scales)))
         expected = column.estimates(Draw(drawn, 1, self.mechanism), 0, 0.95)[0]
@@ -340,6 +313,13 @@ def _notes(query: Select, layout: Layout) -> tuple[str, ...]:
             "means, variances and deviations are over the records so counted, not over users; numerators are centred "
             "at the middle of the expression's range, which leaves them as they are",
             "a count that its own noise reaches gives no value (NULL) and an unbounded interval",
+        ]
+    if layout.ends is not None:
+        notes[1:] = [
+            "drawn are the sums of what lies above the least value of the expression and of what lies below its "
+            "largest one, of which counts, sums and means are made; means are over the records so counted, not over "
+            "users",
+            "a mean of which both sums are within their noise gives no value (NULL) and an unbounded interval",
         ]
     if query.people is not None and query.people.text:
         notes.append(f"users: {query.people.text}")

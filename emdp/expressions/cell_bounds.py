@@ -30,17 +30,23 @@ apart than two of the ``F(x)``. For one value ``|v w - v' w'|_1 <= |v| + |v'| <=
 ``(v - v')^2``. With a cap a user's vector is ``sum_x a_x F(x)`` with ``a_x >= 0`` and ``sum_x a_x <= cap``: ``cap``
 times a point of the convex hull of 0 and the ``F(x)``, whose diameter is the larger of ``max |F|`` and
 ``max |F - F'|``. This asks nothing of ``chosen`` but to be at least 0, and nothing of values but their ranges.
+
+**Ends.** Two values ``e - a`` and ``b - e`` that are never negative add up to ``b - a``. With scales ``s, t`` both
+norms of the pair are convex in ``e``, so at most ``max(s, t) (b - a)``, where ``M_i`` one by one would add up to ``(s +
+t) (b - a)``: in ``A`` the pair has that one entry. Between two cells the squared 2-norm of the pair's change is at most
+twice the entry's square, as for one value of one sign, since the pair's entries are at least 0.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from emdp.checks import check_positive
 from emdp.errors import NotLipschitzError, UsageError
 from emdp.expressions.aggregation import Aggregation, HatAxis, LabelAxis
 from emdp.expressions.analysis import analyse, largest_quotient, too_large
-from emdp.expressions.arithmetic import Multiply
+from emdp.expressions.arithmetic import Multiply, Subtract
 from emdp.expressions.bounds import Analysis
 from emdp.expressions.cell_errors import aggregation_errors
 from emdp.expressions.cells import label_cells
@@ -48,7 +54,7 @@ from emdp.expressions.fixed_point import WEIGHT_BITS
 from emdp.expressions.hat_bounds import HatRates, hat_rates, joint_change, product_change
 from emdp.expressions.held import discrete_scales
 from emdp.expressions.label_bounds import crossing_constant
-from emdp.expressions.nodes import Constant
+from emdp.expressions.nodes import Constant, Expression
 from emdp.expressions.outward import add_up, div_up, mul_up, norm_up, sqrt_up
 from emdp.expressions.vectors import analyse_vector
 from emdp.spaces.base import Space
@@ -199,8 +205,21 @@ class _Shape:
         return constant
 
     def magnitude(self, norm: int) -> float:
-        """Return the norm of ``(s_i max |v_i|)``."""
-        return self._norm((known.magnitude for known in self.values), norm)
+        """Return a bound of the norm of ``(s_i v_i(x))``."""
+        return norm_up([length for length, _ in self._entries], norm)
+
+    @cached_property
+    def _entries(self) -> tuple[tuple[float, float], ...]:
+        """Largest length of each value, or of two that are one another's ends, and of its change between cells."""
+        ends = [*_ends(self.aggregation.values, self.values)]
+        paired = {place for first, second, _ in ends for place in (first, second)}
+        pairs = [(mul_up(max(self.scales[i], self.scales[j]), length), 0.0) for i, j, length in ends]
+        alone = [
+            (mul_up(scale, known.magnitude), mul_up(scale, known.spread))
+            for place, (scale, known) in enumerate(zip(self.scales, self.values, strict=True))
+            if place not in paired
+        ]
+        return tuple((length, max(mul_up(sqrt_up(2.0), length), change)) for length, change in pairs + alone)
 
     def ramps(self, norm: int) -> float:
         """Return the largest norm of the ramps of a cumulative axis; 1 without one."""
@@ -220,10 +239,8 @@ class _Shape:
             is_always_in = all(isinstance(axis, HatAxis) for axis in self.aggregation.axes)
             return self._norm((known.spread if is_always_in else _reach(known) for known in self.values), norm)
         if norm == 1:
-            rows = (mul_up(2.0, known.magnitude) for known in self.values)
-        else:
-            rows = (max(mul_up(sqrt_up(2.0), known.magnitude), known.spread) for known in self.values)
-        return mul_up(self._norm(rows, norm), self.ramps(norm))
+            return mul_up(mul_up(2.0, self.magnitude(norm)), self.ramps(norm))
+        return mul_up(norm_up([change for _, change in self._entries], norm), self.ramps(norm))
 
     def _staying(self, index: int, norm: int) -> float:
         moving = self._norm((known.parts[index] for known in self.values), norm)
@@ -249,6 +266,27 @@ class _Shape:
 
     def _norm(self, rows: Iterable[float], norm: int) -> float:
         return norm_up([mul_up(scale, row) for scale, row in zip(self.scales, rows, strict=True)], norm)
+
+
+def _ends(values: Sequence[Expression], known: Sequence[Analysis]) -> Iterator[tuple[int, int, float]]:
+    """Yield places of values ``e - a`` and ``b - e`` that are at least 0, each place once, with ``b - a``."""
+    free = {place for place in range(len(values)) if known[place].low >= 0}
+    for second, below in enumerate(values):
+        if second not in free or not isinstance(below, Subtract) or not isinstance(below.left, Constant):
+            continue
+        for first in sorted(free - {second}):
+            above, least = _from_below(values[first])
+            if above == below.right:
+                free -= {first, second}
+                yield first, second, add_up(below.left.value, -least)
+                break
+
+
+def _from_below(value: Expression) -> tuple[Expression, float]:
+    """Return ``e`` and ``a`` of ``e - a``; of any other value the value and 0."""
+    if isinstance(value, Subtract) and isinstance(value.right, Constant):
+        return value.left, value.right.value
+    return value, 0.0
 
 
 def _reach(known: Analysis) -> float:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from emdp.errors import NotLipschitzError, UsageError
 from emdp.estimators.columns import Coordinate, Draw
-from emdp.estimators.totals import Total, plan_totals
+from emdp.estimators.pair_columns import Total
+from emdp.estimators.totals import plan_totals
 from emdp.expressions import Expression, col, evaluate, ramp
 from emdp.expressions.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes import Constant
@@ -155,6 +156,33 @@ class TestOneDraw:
             assert column.expected_error < 0.75 * single.columns[0].expected_error
             assert column.interval_95 < 0.75 * single.columns[0].interval_95
 
+    @pytest.mark.parametrize(("low", "high"), [(0.0, 8.0), (-1.0, 3.0), (100.0, 101.0), (-9.0, -1.0)])
+    def test_in_groups_the_ends_have_29_percent_less_noise_than_a_count_beside_a_centred_sum(
+        self, low: float, high: float
+    ) -> None:
+        """Deviations ``4 C/epsilon`` of COUNT and ``2 C w/epsilon`` of ``sum (e - m)``, by the mechanism's scale."""
+        plan = plan_totals(statement(COUNT, SUM, AVG, cap=10, groups=(KINDS,)), space=with_kinds(low, high), users=9)
+        width, noise = high - low, math.sqrt(2.0) * plan.mechanisms[0].scale
+        assert plan.scales == (1.0, 1.0)
+        assert math.hypot(noise, noise) / width == pytest.approx(40.0, rel=1e-12)
+        assert math.hypot(noise, noise) / 2 == pytest.approx(20.0 * width, rel=1e-12)
+        assert math.hypot(high * noise, low * noise) / width == pytest.approx(
+            math.hypot(20.0 * width, (low + high) / 2 * 40.0), rel=1e-12
+        )
+
+    @pytest.mark.parametrize(("low", "high"), [(0.0, 8.0), (-1.0, 3.0), (2.0, 3.0)])
+    def test_two_bags_attain_the_change_of_the_ends(self, low: float, high: float) -> None:
+        """All of the cap goes from one group to another: no less noise would do, whatever the records' values."""
+        space = with_kinds(low, high)
+        plan = plan_totals(statement(COUNT, SUM, AVG, cap=3, groups=(KINDS,)), space=space, users=9)
+        functions = [evaluated(value, space) for value in plan.aggregation.values]
+        for first, second in itertools.product((low, high, (low + high) / 2), repeat=2):
+            one, other = (
+                np.array(contribution([(x, kind)] * 5, functions, lambda x: 1.0, 3, ("a", "b")))
+                for x, kind in ((first, "a"), (second, "b"))
+            )
+            assert np.abs(one - other).sum() == pytest.approx(plan.mechanisms[0].sensitivity, rel=1e-12)
+
     def test_in_one_group_a_count_beside_a_centred_sum_is_free(self) -> None:
         """(y, s (e - m)) with y = s w/2: the numerator has the noise of SUM(e) alone."""
         space = Interval("x", 0, 8)
@@ -273,8 +301,9 @@ class TestRows:
         assert len(plan.mechanisms) == 2
         assert plan.guarantee == UserDP(1.0)
         assert "users: grouped by city" in plan.notes
-        # values 1 and x - 4, for a and b
-        statistics = [[Fraction(n) for n in row] for row in ([10**9, 4, 10**9, 1], [10**8, 10**8, 0, -(10**8)])]
+        # values x and 8 - x, for a and b
+        rows = [[5 * 10**9, 17, 3 * 10**9, 15], [4 * 10**8, 3 * 10**8, 4 * 10**8, 5 * 10**8]]
+        statistics = [[Fraction(n) for n in row] for row in rows]
         frame = released(plan, statistics)
         names = ["n", "total", "mean"]
         assert frame.columns == ["city", "kind", *(f"{name}{end}" for name in names for end in ("", "_low", "_high"))]
@@ -346,7 +375,7 @@ class TestRows:
 def test_intervals_of_centred_sums_cover(mechanism: LaplaceMechanism | GaussianMechanism, middle: float) -> None:
     """10,000 sums, 95 %, p < 1e-9: the true scale passes, 0.7 and 1.3 times the scale fail (13 standard deviations)."""
     cells = 10_000
-    column = Total("s", Fraction(middle), Coordinate(1, 1.0), Coordinate(0, 4.0))
+    column = Total("s", (Fraction(1), Fraction(middle)), (Coordinate(1, 1.0), Coordinate(0, 4.0)))
     with seeded(5):
         answers = mechanism.release([Fraction(40)] * cells + [Fraction(7)] * cells)
     values = tuple(answer / 4 for answer in answers[:cells]) + answers[cells:]

@@ -271,6 +271,52 @@ def test_spreads_of_capped_totals() -> None:
     assert aggregation_spread(by_kind, [1.0], two_parts) == (100, close(50 * SQRT2))
 
 
+ENDS_SPACE = Product(Interval("x", -1, 3), Categories("kind", KINDS))
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (1.0, 3.0), (5.0, 2.0)])
+@pytest.mark.parametrize("values", [(x - -1, 3 - x), (3 - x, x - -1), (x - -1.5, 4 - x), (x - -1, 3 - x, 0.5 * x - 4)])
+@pytest.mark.parametrize("axes", [(), (BY_KIND,)])
+def test_both_ends_of_a_value_count_as_one(
+    values: tuple[ex.Expression, ...], scales: tuple[float, ...], axes: tuple[Axis, ...]
+) -> None:
+    """Every pair of items on a grid, ends included, and no items at all: never beyond, attained where all are ends."""
+    scales = (*scales, 0.25)[: len(values)]
+    aggregation = Aggregation(values, axes, cap=1)
+    items = ENDS_SPACE.encode({"x": np.tile(np.linspace(-1, 3, 33), 3), "kind": np.repeat(np.array(KINDS), 33)})
+    rows = cell_values(aggregation, ENDS_SPACE, items)
+    rows = np.vstack([rows * np.repeat(scales, rows.shape[1] // len(values)), np.zeros(rows.shape[1])])
+    for norm, bound in zip((1, 2), aggregation_spread(aggregation, scales, ENDS_SPACE), strict=True):
+        attained = np.linalg.norm(rows[:, None, :] - rows[None, :, :], ord=norm, axis=2).max()
+        assert attained <= bound * (1 + 1e-12)
+        if axes and len(values) == 2 and values != (x - -1.5, 4 - x) and norm == 1:
+            assert attained == close(bound)
+
+
+def test_only_ends_that_are_never_negative_count_as_one() -> None:
+    by_kind = (BY_KIND,)
+    for values, one_by_one in (
+        ((x - 0.5, 3 - x), 2 * (2.5 + 4)),  # below 0 at x = -1
+        ((x - -1, 2.5 - x), 2 * (4 + 3.5)),
+        ((x - -1, x - -1), 2 * (4 + 4)),
+        ((x - -1, 3 - 2 * x), 2 * (4 + 5)),
+    ):
+        assert aggregation_spread(Aggregation(values, by_kind, cap=1), [1.0, 1.0], ENDS_SPACE)[0] == close(one_by_one)
+    # Each value stands in one pair at most: 3 - x is an end of x, and x + 2 would be one of 3 - x.
+    chain = (x - -1, 3 - x, 5 - (3 - x))
+    assert aggregation_spread(Aggregation(chain, by_kind, cap=1), [1.0] * 3, ENDS_SPACE)[0] >= 2 * (4 + 1)
+
+
+def test_the_constant_of_ends_holds_per_unit_of_distance() -> None:
+    """Over cells of a label axis and of hats, for pairs of items on a grid."""
+    hats = HatAxis(x, start=-1.0, step=1.0, size=5)
+    items = ENDS_SPACE.encode({"x": np.tile(np.linspace(-1, 3, 41), 3), "kind": np.repeat(np.array(KINDS), 41)})
+    for axes in ((BY_KIND,), (hats,), (hats, BY_KIND)):
+        found = constants((x - -1, 3 - x), axes, ENDS_SPACE)
+        for norm, bound in zip((1, 2), found, strict=True):
+            assert largest_ratio((x - -1, 3 - x), axes, ENDS_SPACE, items, norm=norm) <= bound * (1 + 1e-9)
+
+
 # ------------------------------------------------ refusals
 
 
