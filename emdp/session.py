@@ -297,12 +297,12 @@ class Session(Questions):
         """
         self._check_switch()
         with self._table.held():
+            check_engine(self._table)
             for one in planned:
                 if isinstance(one.plan, MessagePlan):
                     check_items(self._table, one.plan.reading)
                 elif not one.plan.is_constant:
                     check_aggregation(self._table, one.plan.aggregation)
-            check_engine()
             yield Releasing(self._table, self._accounts, self._validated_version())
 
     def _check_switch(self) -> None:

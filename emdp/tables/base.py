@@ -1,7 +1,5 @@
 """What every source of rows has: the base class, and how a DuckDB connection is closed off and given its rows."""
 
-import atexit
-import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +13,11 @@ __all__ = [
     "CLOSED",
     "DUCKDB_SEPARATOR",
     "SPARK",
-    "WITHOUT_ROWS",
     "Source",
     "SourceBusyError",
     "create_view",
-    "describing",
     "is_spark_frame",
     "lock",
-    "open_without_rows",
     "quote_list",
     "quote_name",
     "quote_text",
@@ -44,14 +39,6 @@ CLOSED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Settings of every connection: nothing is loaded, and no Python variable can be reached."""
-
-WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1"})
-"""Settings of one that reads no rows: more threads would only have to be started and stopped."""
-
-_spares: dict[int, Any] = {}
-"""Of this process the last instance that described a file: to start and stop another takes as long as a small query."""
-
-atexit.register(_spares.clear)
 
 
 class SourceBusyError(EmdpError):
@@ -187,33 +174,6 @@ def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
                 "source cannot be read as what its name says it is; check that the file is whole and of that format."
             )
         )
-
-
-@contextmanager
-def describing() -> Iterator[Any]:
-    """Open a DuckDB connection that describes a file and makes nothing in its instance.
-
-    Where that succeeds the instance is kept for the next :func:`open_without_rows`, not for another file: DuckDB may
-    remember of one what is no longer true.
-    """
-    import duckdb
-
-    connection = duckdb.connect(":memory:", config=dict(WITHOUT_ROWS))
-    try:
-        yield connection
-    except BaseException:
-        connection.close()
-        raise
-    _spares[os.getpid()] = connection
-
-
-def open_without_rows() -> Any:
-    """Return a DuckDB connection to an empty instance that nothing else uses, to be locked and closed by its caller."""
-    import duckdb
-
-    # A child of this process has a number of its own, and leaves alone what it got from its parent.
-    spare = _spares.pop(os.getpid(), None)
-    return duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) if spare is None else spare
 
 
 def lock(connection: Any) -> None:

@@ -29,9 +29,10 @@ from emdp.errors import (
 from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
-from emdp.tables.base import CLOSED, Source, lock, open_without_rows, quote_list, quote_name, quote_text
+from emdp.tables.base import CLOSED, Source, lock, quote_list, quote_name, quote_text
 from emdp.tables.cells import CellStatement, cell_statement
 from emdp.tables.corners import coordinates
+from emdp.tables.instances import Settings, ahead, taken, without_rows
 from emdp.tables.limits import engine_limits
 from emdp.tables.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
@@ -49,6 +50,7 @@ __all__ = [
     "fetch_public",
     "hidden_errors",
     "mean_of_user_means",
+    "open_ahead",
 ]
 
 DIALECT = "duckdb"
@@ -131,6 +133,11 @@ def aggregate(table: Table, aggregation: Aggregation) -> tuple[Statistic, ...]:
     return tuple(map(Statistic, coordinates(statement, aggregation, rows, table.n)))
 
 
+def open_ahead() -> None:
+    """Begin to open the instance that an answer will read its source in; see :mod:`emdp.tables.instances`."""
+    ahead(_settings())
+
+
 def check_engine() -> None:
     """Check what an answer needs besides the data: limits that make sense, and a place for temporary files."""
     engine_limits()
@@ -168,6 +175,7 @@ def check_rules(table: Table) -> None:
     table.source.check_schema(table.schema, table.source_columns)
     query, lookups = rules_statement(table)
     with _connection(table.source, lookups, table.users.keys) as connection:
+        open_ahead()
         row = _run(connection, query.sql(DIALECT, identify=True))[0]
     for meaning, count in zip(RULES.values(), row[:-1], strict=True):
         if count:
@@ -201,23 +209,22 @@ def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]
     import duckdb
 
     columns = {name: table.schema[name] for name in table.source_columns}
-    with open_without_rows() as connection:
-        try:
+    try:
+        with without_rows() as connection:
             statement, text = compiled()
             typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
-            connection.execute(f"CREATE TABLE source_rows ({typed})")
+            connection.execute(f"CREATE TEMP TABLE source_rows ({typed})")
             _register(connection, statement.lookups, table.users.keys)
-            lock(connection)
             connection.execute(text).fetchall()
-        except (duckdb.Error, RuntimeError) as cause:
-            if INTERRUPTED in str(cause):
-                raise KeyboardInterrupt from None
-            if not isinstance(cause, duckdb.Error | RecursionError):
-                raise
-            raise UsageError(
-                "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
-                "simplify the one, correct the other."
-            ) from None
+    except (duckdb.Error, RuntimeError) as cause:
+        if INTERRUPTED in str(cause):
+            raise KeyboardInterrupt from None
+        if not isinstance(cause, duckdb.Error | RecursionError):
+            raise
+        raise UsageError(
+            "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
+            "simplify the one, correct the other."
+        ) from None
 
 
 @contextmanager
@@ -329,25 +336,22 @@ def _connection(
     in_order : bool
         Whether rows keep the source's order, so that a statement without ORDER BY gives them in the same one always.
     """
-    import duckdb
+    settings = _settings()
+    with _spill_folder() as folder, taken(settings) as connection:
+        connection.execute(f"SET temp_directory = {quote_text(folder)}")
+        # Row order means nothing to a sum, and keeping it costs memory.
+        connection.execute(f"SET preserve_insertion_order = {'true' if in_order else 'false'}")
+        allowed = source.attach(connection)
+        _register(connection, lookups, users)
+        connection.execute(f"SET allowed_paths = {quote_list(allowed)}")
+        connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
+        lock(connection)
+        yield connection
 
-    limits = engine_limits()
-    with _spill_folder() as folder:
-        config: dict[str, str | bool | int | float | list[str]] = {
-            **CLOSED,
-            **limits,
-            "disabled_optimizers": ",".join(DISABLED_OPTIMIZERS),
-            # Row order means nothing to a sum, and keeping it costs memory.
-            "preserve_insertion_order": "true" if in_order else "false",
-            "temp_directory": folder,
-        }
-        with duckdb.connect(":memory:", config=config) as connection:
-            allowed = source.attach(connection)
-            _register(connection, lookups, users)
-            connection.execute(f"SET allowed_paths = {quote_list(allowed)}")
-            connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
-            lock(connection)
-            yield connection
+
+def _settings() -> Settings:
+    """Return what every instance that reads a source is opened with."""
+    return {**CLOSED, **engine_limits(), "disabled_optimizers": ",".join(DISABLED_OPTIMIZERS)}
 
 
 @contextmanager

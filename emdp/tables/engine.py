@@ -14,7 +14,6 @@ from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
 from emdp.tables import duckdb
 from emdp.tables.base import SPARK, Source
-from emdp.tables.duckdb import check_engine
 from emdp.tables.table import Table
 
 __all__ = [
@@ -73,6 +72,16 @@ def check_aggregation(table: Table, aggregation: Aggregation) -> None:
         If an axis does not fit the space, or the engine cannot compute the aggregation at all.
     """
     _engine(table.source).check_aggregation(table, aggregation)
+
+
+def check_engine(table: Table) -> None:
+    """Check what an answer needs besides the data: limits that make sense, and a place for temporary files.
+
+    Then begin to open what a table will be read with, while the answer is checked and charged.
+    """
+    duckdb.check_engine()
+    if table.source.engine != SPARK:
+        duckdb.open_ahead()
 
 
 def check_rules(table: Table) -> None:

@@ -22,10 +22,8 @@ from emdp.frames import to_polars
 from emdp.tables.base import (
     CLOSED,
     DUCKDB_SEPARATOR,
-    WITHOUT_ROWS,
     Source,
     create_view,
-    describing,
     is_spark_frame,
     quote_list,
     quote_name,
@@ -35,6 +33,7 @@ from emdp.tables.base import (
 )
 from emdp.tables.duckdb_source import DEFAULT_WAIT, DuckDBSource
 from emdp.tables.files import expand_paths, files_fingerprint, folder_keys
+from emdp.tables.instances import WITHOUT_ROWS, describing
 
 __all__ = [
     "CLOSED",

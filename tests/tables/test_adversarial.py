@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -13,6 +14,7 @@ import emdp
 from emdp.errors import EmdpError
 from emdp.expressions import evaluate
 from emdp.tables import Table, mean_of_user_means, read
+from emdp.tables import duckdb as engine
 
 X = emdp.col("x")
 
@@ -186,24 +188,21 @@ def test_no_error_text_of_duckdb_comes_out(write: object, tmp_path: Path) -> Non
         declared(write(tmp_path), number())  # type: ignore[operator]
 
 
-def test_spilled_records_are_for_the_owner_s_eyes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spilled_records_are_for_the_owner_s_eyes_only(monkeypatch: pytest.MonkeyPatch) -> None:
     folders: list[str] = []
-    connect = duckdb.connect
+    run = engine._run
 
-    def watched(*arguments: object, **options: object) -> object:
-        config = options.get("config") or {}
-        folders.append(str(config.get("temp_directory", "")))  # type: ignore[union-attr]
-        if folders[-1]:
-            assert os.path.isdir(folders[-1]), "DuckDB would make the folder itself, readable by everybody"
-            assert os.stat(folders[-1]).st_mode & 0o077 == 0
-        return connect(*arguments, **options)  # type: ignore[arg-type]
+    def watched(connection: Any, query: str) -> list[tuple[Any, ...]]:
+        folders.append(connection.execute("SELECT current_setting('temp_directory')").fetchone()[0])
+        assert os.path.isdir(folders[-1]), "DuckDB would make the folder itself, readable by everybody"
+        assert os.stat(folders[-1]).st_mode & 0o077 == 0
+        return run(connection, query)
 
     table = declared({"user": [1, 2], "x": [1.0, 2.0]}, number())
-    monkeypatch.setattr(duckdb, "connect", watched)
+    monkeypatch.setattr(engine, "_run", watched)
     table.validate()
-    used = [folder for folder in folders if folder]
-    assert used
-    assert not any(os.path.exists(folder) for folder in used)
+    assert folders
+    assert not any(os.path.exists(folder) for folder in folders)
 
 
 def test_a_user_column_may_be_named_like_the_column_of_words() -> None:
