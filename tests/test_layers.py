@@ -16,6 +16,7 @@ GROUND = {"errors", "checks", "frames", "statistic", "resources"}
 MATHEMATICS = {"spaces", "transport", "noise", "privacy", "mechanisms"}
 
 ALLOWED: dict[str, set[str]] = {
+    "__main__": {"cli"},
     "lazy": set(),
     "errors": set(),
     "checks": {"errors"},

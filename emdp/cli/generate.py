@@ -115,5 +115,5 @@ def _run(write: Callable[[Callable[[int], None]], Any], records: int, paths: lis
     except OSError as error:
         raise resource_error(error) or UsageError(f"out cannot be written: {error}; choose another place.") from error
     names = " and ".join(map(str, paths))
-    size = f"{written.rows:,} rows, {written.users:,} users, {written.bytes:,} bytes"
+    size = f"{written.rows:,} rows, {written.users:,} listed users, {written.bytes:,} bytes"
     print(f"wrote {names}: {size}, {time.monotonic() - start:.1f} s")

@@ -42,7 +42,7 @@ WIDEST_CELL, NARROWEST_CELL = 60, 20
 """Characters of a cell that are shown before it is cut; down to the second number where a terminal is narrow."""
 
 Target = tuple[str, str]
-"""A format (csv, json or parquet) and a path."""
+"""What is written (csv, json, parquet, or a plot), as its option is called, and a path."""
 
 
 def choose_target(csv: str | None, json: str | None, parquet: str | None) -> Target | None:
@@ -151,7 +151,7 @@ def write_pictures(pictures: "Sequence[Picture]", path: str) -> None:
     """Write the pictures of answers as SVG files, numbered where there are several."""
     from emdp.pictures import picture_file
 
-    for own, picture in zip(_files(("svg", path), len(pictures)), pictures, strict=True):
+    for own, picture in zip(_files(("plot", path), len(pictures)), pictures, strict=True):
         _write_text(own, picture_file(picture))
 
 

@@ -167,7 +167,8 @@ def bars(own: BudgetSpending, width: int, *, blocks: bool) -> Iterator[str]:
     shown = [(_cut(printable(label), LONGEST_LABEL), f"{level:.6g}", level) for label, level in last[-MOST_BARS:]]
     labels, numbers = max(len(label) for label, _, _ in shown), max(len(number) for _, number, _ in shown)
     cells = min(max(width - labels - numbers - 4, NARROWEST_BAR), WIDEST_BAR)
-    yield f"{printable(own.table)}, {own.promise.level_name} left of {own.promise.level:.6g}"
+    held = ", with what is set aside" if own.reserved else ""
+    yield f"{printable(own.table)}, {own.promise.level_name} left of {own.promise.level:.6g}{held}"
     if len(last) > len(shown):
         yield f"({len(last) - len(shown)} earlier)"
     for label, number, level in shown:

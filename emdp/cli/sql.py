@@ -147,7 +147,7 @@ def query(
     check_target(target, len(planned), loaded.paths())
     if plot is not None and not plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
-    check_target(None if plot is None else ("svg", plot), len(planned), loaded.paths())
+    check_target(None if plot is None else ("plot", plot), len(planned), loaded.paths())
     with Session(read, budget=loaded.budget(name), ledger=loaded.ledger_path, public=public, period=period) as session:
         kept = Store(session).ask(planned, fresh=fresh)
         answers = [one.answer for one in kept]

@@ -93,7 +93,7 @@ class Geometry:
                 return cls.line(space.line(space.all_items))
             return cls.grid(space.shape, _grid_steps(space))
         if space.labels is None:
-            raise UsageError(f"a {space.kind} space has no list of items; cut it with Grid.")
+            raise UsageError(f"{space.noun} has no list of items; cut it with Grid.")
         if isinstance(space, Clusters):
             items = np.arange(len(space.labels), dtype=np.float64)[:, None]
             return cls.clustered(space.cluster_codes(items), space.within)
@@ -122,7 +122,7 @@ def geometry_of_items(space: Space) -> Geometry:
     """
     items = count_items(space)
     if items is None:
-        raise UsageError(f"a {space.kind} space has no list of items; cut it with Grid.")
+        raise UsageError(f"{space.noun} has no list of items; cut it with Grid.")
     if isinstance(space, Grid) or (space.labels is not None and len(space.labels) == items):
         return Geometry.of(space)
     return Geometry("other", items)

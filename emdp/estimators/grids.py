@@ -133,7 +133,7 @@ def _label_cells(axis: LabelAxis, space: Space, groups: int) -> Cells:
     part = space.parts[part_of_columns(space, (axis.column,))]
     if part.labels is None:
         raise UsageError(
-            f"column {axis.column!r} of a {part.kind} space has no listed values; ask for FREQUENCY(GRID(step))."
+            f"column {axis.column!r} of {part.noun} has no listed values; ask for FREQUENCY(GRID(step))."
         )
     for cell in axis.cells:
         for value in cell:
@@ -183,7 +183,7 @@ def _refusal(part: Space) -> str | None:
             f"a grid has at most {MOST_DIMENSIONS} columns and {named} has {len(part.columns)}; ask for means instead"
         )
     if not isinstance(part, Interval | Cycle | Geo | Vector):
-        return f"a {part.kind} space ({named}) has no grid; ask for ramps of distances instead"
+        return f"{part.noun} ({named}) has no grid; ask for ramps of distances instead"
     return None
 
 
@@ -197,7 +197,7 @@ def _axes(part: Space, step: float) -> tuple[HatAxis, ...]:
         return _geo_axes(part, step)
     box = part.box if isinstance(part, Vector) else None
     if box is None:
-        raise InternalError(f"a grid was asked of a {part.kind} space, which has none; please report this.")
+        raise InternalError(f"a grid was asked of {part.noun}, which has none; please report this.")
     return tuple(_line_axis(column, low, high, step) for column, (low, high) in zip(part.columns, box, strict=True))
 
 

@@ -187,7 +187,7 @@ def _checked_items(space: Space) -> int:
     items = count_items(space)
     if items is None:
         raise UsageError(
-            f"a {space.kind} space has no public list of items; give cells= a pitch, read the table with "
+            f"{space.noun} has no public list of items; give cells= a pitch, read the table with "
             "space=emdp.Grid(...), or list the values."
         )
     if items < 2:

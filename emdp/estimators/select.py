@@ -27,6 +27,7 @@ from emdp.estimators.ordering import ordered
 from emdp.estimators.plan import Plan, parallel_event
 from emdp.estimators.scales import Want
 from emdp.estimators.sizes import check_change, check_level, check_weight
+from emdp.estimators.unlisted import unlisted_notes
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.aggregation import Aggregation, Axis
 from emdp.expressions.analysis import Analysis, analyse
@@ -110,7 +111,7 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
         columns=_planned(needs, columns, values, places, shares, noise, query, sizes),
         choice=_choice(noise, needs, shares),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=_notes(query, needs, sizes),
+        notes=(*_notes(query, needs, sizes), *unlisted_notes(query.groups, space)),
     )
 
 

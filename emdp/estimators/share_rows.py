@@ -237,7 +237,7 @@ def check_adjustable(space: Space, adjust: Adjustment) -> None:
     # As many pairs of a positive and a negative estimate as there can be.
     if (items // 2) * (items - items // 2) > MOST_PAIRS:
         raise UsageError(
-            f"adjust='d_em' is found for at most {math.isqrt(4 * MOST_PAIRS)} items of a {space.kind} space, and it "
+            f"adjust='d_em' is found for at most {math.isqrt(4 * MOST_PAIRS)} items of {space.noun}, and it "
             f"has {items}; pass adjust='simplex'."
         )
 

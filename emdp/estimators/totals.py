@@ -34,6 +34,7 @@ from emdp.estimators.pair_columns import EndsMean, Total
 from emdp.estimators.plan import Plan, PlannedColumn, parallel_event
 from emdp.estimators.sizes import check_level, check_weight
 from emdp.estimators.totals_noise import QUOTIENTS, Layout, Part, TotalsNoise, least_noise, root_mean_square
+from emdp.estimators.unlisted import unlisted_notes
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.aggregation import Aggregation
 from emdp.expressions.analysis import final_lipschitz
@@ -108,7 +109,7 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
         columns=tuple(preview.column(part, column) for part, column in zip(layout.parts, columns, strict=True)),
         choice=chosen.text,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=_notes(query, layout),
+        notes=(*_notes(query, layout), *unlisted_notes(query.groups, space)),
     )
 
 

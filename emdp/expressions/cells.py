@@ -125,7 +125,7 @@ def label_cells(axis: LabelAxis, space: Space) -> tuple[int, Codes]:
     part = space.parts[index]
     labels = part.labels
     if labels is None:
-        raise UsageError(f"column {axis.column!r} of a {part.kind} space has no listed values; use a HatAxis.")
+        raise UsageError(f"column {axis.column!r} of {part.noun} has no listed values; use a HatAxis.")
     codes = {label: code for code, label in enumerate(labels)}
     # the neutral item of a finite part may have a code of its own, after all labels
     cells = np.full(max(len(labels), int(part.neutral_item[0, 0]) + 1), OUTSIDE, dtype=np.int64)
@@ -175,7 +175,7 @@ def cycle_part(axis: HatAxis, space: Space) -> tuple[int, Cycle]:
     index = part_of_columns(space, (axis.expression.name,))
     part = space.parts[index]
     if not isinstance(part, Cycle):
-        raise UsageError(f"column {axis.expression.name!r} of a {part.kind} space is not periodic; name a Cycle's.")
+        raise UsageError(f"column {axis.expression.name!r} of {part.noun} is not periodic; name a Cycle's.")
     if axis.start != 0 or not abs(axis.size * axis.step - part.period) <= CYCLE_TOLERANCE * part.period:
         raise UsageError(f"a periodic axis must start at 0 and its steps add up to the period {part.period}; make it.")
     return index, part

@@ -166,5 +166,5 @@ class Similarity(Leaf):
 
     def _vector(self, part: Space) -> Floats:
         if not isinstance(part, Embedding):
-            raise UsageError(f"a {part.kind} space has no vectors of labels; use a space such as Words or Embedding.")
+            raise UsageError(f"{part.noun} has no vectors of labels; use a space such as Words or Embedding.")
         return part.vector_of(self.label)

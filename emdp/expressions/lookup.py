@@ -102,7 +102,7 @@ class LabelValue(Leaf):
 
     def _numbers(self, part: Space) -> Floats:
         if part.labels is None:
-            raise UsageError(f"a {part.kind} space has no listed values to look up; join on a categorical column.")
+            raise UsageError(f"{part.noun} has no listed values to look up; join on a categorical column.")
         return _numbers_of(self, part)
 
 
@@ -136,7 +136,7 @@ def distance_blocks(part: Space, items: int) -> Iterator[tuple[slice, Floats]]:
         if isinstance(part, Embedding):
             distances = distances * (1 - norm_error(part.dimension, 1.0)) - norm_error(part.dimension, 0.0)
         elif part.kind not in EXACT_KINDS:
-            raise InternalError(f"nothing is known of the rounding of distances of a {part.kind} space; report it.")
+            raise InternalError(f"nothing is known of the rounding of distances of {part.noun}; report it.")
         yield slice(start, start + BLOCK), distances
 
 

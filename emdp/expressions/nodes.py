@@ -280,7 +280,7 @@ class Column(Expression):
         bounds = part.column_bounds(self.name)
         if not math.isfinite(bounds.lipschitz):
             raise NotLipschitzError(
-                f"has no finite Lipschitz constant on a {part.kind} space: near items can have far values",
+                f"has no finite Lipschitz constant on {part.noun}: near items can have far values",
                 expression=str(self),
                 offending=str(self),
                 remedy=f"use a distance, as in `distance_to(point, column={self.name!r})`",

@@ -203,7 +203,7 @@ def chart_of(space: Space) -> Chart:
     if isinstance(space, Geo):
         return _plane_chart(space) if _stretch(space.box) <= MOST_STRETCH else _sphere_chart(space)
     raise UsageError(
-        f"planar Laplace noise needs an Interval, a Vector or a Geo space, got a {space.kind} space; randomize "
+        f"planar Laplace noise needs an Interval, a Vector or a Geo space, got {space.noun}; randomize "
         "one such part of it, or use a randomizer for finite spaces."
     )
 

@@ -52,7 +52,7 @@ class Randomizer(ABC):
 
     def explain(self) -> str:
         """Return the randomizer in one line."""
-        return f"{self.name} on a {self.space.kind} space, alpha0 = {self.alpha0:.6g}"
+        return f"{self.name} on {self.space.noun}, alpha0 = {self.alpha0:.6g}"
 
     def parameters(self) -> dict[str, Any]:
         """Return what the ledger keeps of it, JSON-ready."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from emdp.checks import check_choice
 from emdp.errors import UsageError
 
-__all__ = ["ON_INVALID", "Floats", "FunctionBounds", "Mask", "OnInvalid", "Space"]
+__all__ = ["ON_INVALID", "Floats", "FunctionBounds", "Mask", "OnInvalid", "Space", "noun_of"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -46,6 +46,15 @@ class FunctionBounds:
     rounding: float
 
 
+def noun_of(kind: str) -> str:
+    """Return a kind of space in words.
+
+    >>> noun_of("interval"), noun_of("geo")
+    ('an interval space', 'a geo space')
+    """
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} space"
+
+
 class Space(ABC):
     """A public item space; see the module's text for what "encoded" means.
 
@@ -71,6 +80,11 @@ class Space(ABC):
     diameter: float
     domain_diameter: float
     on_invalid: OnInvalid
+
+    @property
+    def noun(self) -> str:
+        """The space in words, such as "an interval space"."""
+        return noun_of(self.kind)
 
     @property
     def width(self) -> int:
@@ -169,19 +183,19 @@ class Space(ABC):
 
     def line(self, items: Floats) -> Floats:
         """Return positions whose absolute differences are ``d_X``; only where ``structure`` is ``"line"``."""
-        raise UsageError(f"a {self.kind} space is no line; use distances.")
+        raise UsageError(f"{self.noun} is no line; use distances.")
 
     def column_bounds(self, column: str) -> FunctionBounds:
         """Return what is known of the function "value of a numeric column"."""
-        raise UsageError(f"column {column!r} of a {self.kind} space has no numeric value; use another function.")
+        raise UsageError(f"column {column!r} of {self.noun} has no numeric value; use another function.")
 
     def column_values(self, items: Floats, column: str) -> Floats:
         """Return the value of a numeric column for each encoded item."""
-        raise UsageError(f"column {column!r} of a {self.kind} space has no numeric value; use another function.")
+        raise UsageError(f"column {column!r} of {self.noun} has no numeric value; use another function.")
 
     def distance_bounds(self, point: Floats) -> FunctionBounds:
         """Return what is known of the natural, untruncated distance to an encoded point."""
-        raise UsageError(f"a {self.kind} space has no distance to a point; use another function.")
+        raise UsageError(f"{self.noun} has no distance to a point; use another function.")
 
     def distance_values(self, items: Floats, point: Floats) -> Floats:
         """Return the natural, untruncated distance of each encoded item to an encoded point, shape (n,)."""
@@ -189,19 +203,19 @@ class Space(ABC):
 
     def inner_bounds(self, vector: Floats) -> FunctionBounds:
         """Return what is known of the inner product with a vector of shape (dimension,)."""
-        raise UsageError(f"a {self.kind} space has no inner product; use a Vector or an Embedding.")
+        raise UsageError(f"{self.noun} has no inner product; use a Vector or an Embedding.")
 
     def inner_values(self, items: Floats, vector: Floats) -> Floats:
         """Return the inner product of each encoded item's vector with ``vector``, shape (n,)."""
-        raise UsageError(f"a {self.kind} space has no inner product; use a Vector or an Embedding.")
+        raise UsageError(f"{self.noun} has no inner product; use a Vector or an Embedding.")
 
     def label_bounds(self, label: Any) -> FunctionBounds:
         """Return what is known of the indicator of one listed value: finite spaces only."""
-        raise UsageError(f"a {self.kind} space has no listed values; use a ramp of a distance instead.")
+        raise UsageError(f"{self.noun} has no listed values; use a ramp of a distance instead.")
 
     def label_values(self, items: Floats, label: Any) -> Floats:
         """Return 1.0 where an encoded item is the listed value, else 0.0, shape (n,)."""
-        raise UsageError(f"a {self.kind} space has no listed values; use a ramp of a distance instead.")
+        raise UsageError(f"{self.noun} has no listed values; use a ramp of a distance instead.")
 
 
 def check_on_invalid(value: object, *, allowed: Sequence[OnInvalid] = ON_INVALID) -> OnInvalid:

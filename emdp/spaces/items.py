@@ -97,7 +97,7 @@ def item_codes(space: Space, items: Floats) -> npt.NDArray[np.int64]:
     """
     counts = part_counts(space)
     if counts is None:
-        raise UsageError(f"a {space.kind} space lists no items; use a Grid, or a space of listed values.")
+        raise UsageError(f"{space.noun} lists no items; use a Grid, or a space of listed values.")
     if math.prod(counts) > LARGEST_CODE:
         raise UsageError("the space has more items than 64-bit integers can number; leave out a part.")
     own = np.asarray(items)

@@ -94,7 +94,7 @@ class Part(Space):
 
     def _clamped(self, items: Floats) -> Floats:
         """Return invalid rows of ``_read`` moved into the domain, NaN where only the neutral item is left."""
-        raise InternalError(f"a {self.kind} space has no clamp, yet was made with one; please report this.")
+        raise InternalError(f"{self.noun} has no clamp, yet was made with one; please report this.")
 
     def _set(self, **fields: object) -> None:
         """Set fields of the frozen dataclass from its ``__init__``."""

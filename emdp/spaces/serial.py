@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from emdp.errors import UsageError
-from emdp.spaces.base import Space
+from emdp.spaces.base import Space, noun_of
 from emdp.spaces.categories import Categories
 from emdp.spaces.clusters import Clusters
 from emdp.spaces.cycle import Cycle
@@ -99,7 +99,7 @@ def _check_keys(kind: str, arguments: Mapping[str, Any], required: list[str], op
     for key in arguments:
         if key not in (*required, *optional):
             listed = ", ".join(map(repr, (*required, *optional)))
-            raise UsageError(f"{shown(key)} is no key of a {kind} space, only {listed}; remove or rename it.")
+            raise UsageError(f"{shown(key)} is no key of {noun_of(kind)}, only {listed}; remove or rename it.")
     for key in required:
         if key not in arguments:
-            raise UsageError(f"the description of a {kind} space lacks {key!r}; add it.")
+            raise UsageError(f"the description of {noun_of(kind)} lacks {key!r}; add it.")

@@ -216,7 +216,7 @@ def _checked_counts(space: Space) -> tuple[int, ...]:
     counts = part_counts(space)
     if counts is None:
         raise UsageError(
-            f"a {space.kind} space has no finite list of items; read the table with {Grid.__name__}, or with listed "
+            f"{space.noun} has no finite list of items; read the table with {Grid.__name__}, or with listed "
             "values."
         )
     if math.prod(counts) > LARGEST_CODE:

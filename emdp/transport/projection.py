@@ -164,7 +164,7 @@ def project_d_em(values: npt.ArrayLike, space: Space, items: Floats, *, most_pai
         found = project_on_blocks(given.reshape(space.shape)).ravel()
         return Projection(found, None, False, f"mean over {SHIFTS} shifted systems of blocks, a heuristic")
     raise UsageError(
-        f"{given.size} items of a {space.kind} space are too many for an exact projection; use project_to_simplex, or "
+        f"{given.size} items of {space.noun} are too many for an exact projection; use project_to_simplex, or "
         "all items of a Grid."
     )
 

@@ -33,7 +33,7 @@ def test_checkins_writes_the_table_and_one_line(tmp_path):
     result = run("checkins", *sizes(), "--out", out)
     assert result.exit_code == 0
     assert pl.read_parquet(out).height == 2000
-    line = rf"wrote {re.escape(str(out))}: 2,000 rows, 50 users, {out.stat().st_size:,} bytes, \d+\.\d s\n"
+    line = rf"wrote {re.escape(str(out))}: 2,000 rows, 50 listed users, {out.stat().st_size:,} bytes, \d+\.\d s\n"
     assert re.fullmatch(line, result.stdout)
 
 

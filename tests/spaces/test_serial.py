@@ -42,7 +42,7 @@ def test_catalogs_may_leave_out_what_has_a_default() -> None:
         ({}, "kind must be one of"),
         ({"kind": "os.system"}, "kind must be one of"),
         ({"kind": ["interval"]}, "kind must be one of"),
-        ({**PRICE, "hihg": 3}, "'hihg' is no key of a interval space"),
+        ({**PRICE, "hihg": 3}, "'hihg' is no key of an interval space"),
         ({"kind": "interval", "col": "price", "low": 0}, "lacks 'high'"),
         ({**PRICE, "high": "10"}, "high must be a number"),
         ({"kind": "product"}, "lacks 'parts'"),
