@@ -126,18 +126,18 @@ def test_both_rounds_are_drawn_at_the_epsilon_that_is_stated(
     monkeypatch: pytest.MonkeyPatch, kind: type[MedianRange] | type[HistogramRange]
 ) -> None:
     drawn: list[float] = []
-    find, release = kind.find, ClippedMean.release
+    find, release = kind.found, ClippedMean.ask
 
-    def found(stage: Any, values: Integers, exponent: int) -> Any:
+    def found(stage: Any, sums: Integers) -> Any:
         drawn.append(stage.requested)
-        return find(stage, values, exponent)
+        return find(stage, sums)
 
     def released(mean: ClippedMean, *arguments: Any) -> Fraction:
         drawn.append(mean.epsilon)
         return release(mean, *arguments)
 
-    monkeypatch.setattr(kind, "find", found)
-    monkeypatch.setattr(ClippedMean, "release", released)
+    monkeypatch.setattr(kind, "found", found)
+    monkeypatch.setattr(ClippedMean, "ask", released)
     setting = UserMeanSetting(2000, -50, 50, 2.0, spread=1.0, records=100)
     for first in (0.1, 0.7, 1.9):
         way = CentralRange(setting=setting, first=first, kind=kind)
@@ -190,7 +190,7 @@ def test_no_user_moves_a_vector_by_more_than_its_noise_is_for(
 
     for law in (GaussianMechanism, LaplaceMechanism):
         monkeypatch.setattr(law, "release", caught)
-    monkeypatch.setattr(MedianRange, "find", middle)
+    monkeypatch.setattr(MedianRange, "found", middle)
     rows = [fixed(row) for row in np.random.default_rng(2).normal(size=(6, width)) * 30.0]
     rows += [fixed([8.0, 8.0, 8.0, 8.0]), fixed([-8.0, -8.0, 0.0, -8.0]), fixed([8.0, 0, 4, 0]), fixed([-8.0, 0, 4, 0])]
     rows += [np.full(width, far) for far in (2**62, -(2**62))]

@@ -9,6 +9,7 @@ nobody else, so that it costs no privacy.
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,16 +19,17 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError, UsageError
+from emdp.estimators.crowds import WorkerCrowd
+from emdp.estimators.fit_records import GradientValues, KeptRecords
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
-from emdp.expressions import analyse, evaluate
+from emdp.expressions import analyse
 from emdp.expressions.bounds import Analysis
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.linear_fit import LinearFit
-from emdp.expressions.nodes import Expression
-from emdp.expressions.reading import PointBlock, Reading
+from emdp.expressions.reading import PointBlock, Reading, RepeatedBlocks
 from emdp.expressions.shape import Shape
 from emdp.mechanisms.descent import Descent, DescentRelease, DescentSetting
-from emdp.mechanisms.descent_loss import MOST_RECORDS, UserRecords, minimum, sampled_rows
+from emdp.mechanisms.descent_loss import MOST_RECORDS, UserRecords, minimum
 from emdp.mechanisms.descent_messages import MessageDescent
 from emdp.mechanisms.descent_plan import descent_candidates
 from emdp.mechanisms.user_vector_base import UserVectorMechanism
@@ -35,6 +37,7 @@ from emdp.spaces import Space
 
 __all__ = ["MOST_NUMBERS", "FitRows", "LinearFitMessages", "Rescaling", "plan_linear_fit"]
 
+Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 MOST_NUMBERS = 2**27
@@ -113,49 +116,58 @@ class LinearFitMessages(WrappedRelease):
         self, read: Iterator[PointBlock], *, users: int, keep_exact: bool
     ) -> tuple[DescentRelease, Released | None]:
         """Draw all rounds: this spends."""
+        if isinstance(read, RepeatedBlocks):
+            with closing(read):
+                exact = self._exact(self._gathered(read, users)) if keep_exact else None
+                return self._asked(read, users), exact
         records = self._gathered(read, users)
         released = self.mechanism.release(records)
-        if not keep_exact:
-            return released, None
+        return released, self._exact(records) if keep_exact else None
+
+    def _exact(self, records: UserRecords) -> Released:
         own = self.mechanism.setting
         weights = minimum(records, loss=own.loss, clip=own.clip, radius=own.radius)
-        return released, (tuple(map(Fraction, self.rescaling.coefficients(weights.tolist()))),)
+        return (tuple(map(Fraction, self.rescaling.coefficients(weights.tolist()))),)
+
+    def _asked(self, blocks: RepeatedBlocks, users: int) -> DescentRelease:
+        """Draw all rounds from users whose records stay on workers: this spends."""
+        blocks.prepare(self.records)
+        setting, neutral = self.mechanism.setting, self.records.neutral
+
+        def gradients(weights: Floats, asked: Integers | None) -> WorkerCrowd:
+            values = GradientValues(setting, tuple(weights.tolist()), neutral)
+            return WorkerCrowd(blocks, users, values, among=asked)
+
+        return self.mechanism.ask(gradients)
+
+    @property
+    def records(self) -> KeptRecords:
+        """What is kept of users' records."""
+        own = self.rescaling
+        scales = (*zip(own.middles, own.halves, strict=True), own.target)
+        return KeptRecords(self.query, self.space, scales, self.cap)
 
     def _gathered(self, read: Iterator[PointBlock], users: int) -> UserRecords:
+        kept = self.records
         parts: list[Floats] = []
-        sizes: list[npt.NDArray[np.int64]] = []
+        sizes: list[Integers] = []
         for block in read:
-            if block.offsets is None:
-                raise InternalError("the engine gave records without their users; please report it.")
-            own, items = np.diff(block.offsets), block.items
-            kept = sampled_rows(own, self.cap)
-            parts.append(self._rescaled(items if kept is None else items[kept]))
-            sizes.append(np.minimum(own, self.cap))
+            ends, own = kept.prepare(block)
+            parts.append(own)
+            sizes.append(np.diff(ends))
         absent = users - sum(map(len, sizes))
         if absent < 0:
             raise InternalError("more users came from the engine than there are; please report it.")
         # Whoever has no records has the neutral item (EMD 8.1).
-        parts.append(np.repeat(self._rescaled(self.space.neutral_item), absent, axis=1))
+        parts.append(np.repeat([kept.neutral], absent, axis=0))
         sizes.append(np.ones(absent, dtype=np.int64))
-        numbers = np.concatenate(parts, axis=1)
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+        numbers = np.ones((kept.width + 1, int(offsets[-1])))
+        np.concatenate(parts, out=numbers[1:].T)
         return UserRecords(numbers[:-1], numbers[-1], offsets)
 
     def _rescaled(self, items: Floats) -> Floats:
-        """Return 1, the features and the target, a row each."""
-        own = self.rescaling
-        numbers = np.empty((len(own.halves) + 2, len(items)))
-        numbers[0] = 1.0
-        scales = [*zip(own.middles, own.halves, strict=True), own.target]
-        for place, (expression, (middle, half)) in enumerate(zip(self._expressions, scales, strict=True), start=1):
-            numbers[place] = np.clip((evaluate(expression, self.space, items) - middle) / half, -1.0, 1.0)
-        if self.query.loss == "logistic":
-            np.clip(numbers[-1], 0.0, 1.0, out=numbers[-1])
-        return numbers
-
-    @property
-    def _expressions(self) -> tuple[Expression, ...]:
-        return (*self.query.features, self.query.target)
+        return self.records.rescaled(items)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ variance ``2 w^2`` (Laplace), a bit ``(B + l/alpha)^2`` at most, ``B`` half the 
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError
+from emdp.estimators.crowds import OTHER_USERS, neutral_units
 from emdp.estimators.linear import LinearNeeds, LinearQuery, linear_needs, noise_for, plan_linear
 from emdp.estimators.mean_encoders import ASKED, EXACT, MESSAGES, USERS, MeanEncoder, added_up
 from emdp.estimators.messages import SIMULATED, WEIGHING, MessagePlan, WrappedRelease
@@ -26,7 +28,7 @@ from emdp.expressions import evaluate
 from emdp.expressions.bounds import Analysis
 from emdp.expressions.columns import Released
 from emdp.expressions.fixed_point import fixed_point_error, fixed_point_exponent
-from emdp.expressions.reading import MeanBlock, Reading
+from emdp.expressions.reading import MeanBlock, Reading, RepeatedBlocks
 from emdp.expressions.shape import Shape
 from emdp.mechanisms.local_noise import LocalNoise, exact_sums
 from emdp.mechanisms.local_one_bit import LocalOneBit, OneBitCoordinate
@@ -42,8 +44,6 @@ AT_ONCE = 2**16
 
 LARGEST_EPSILON = 30.0
 """Beyond it a bit is as good as certain."""
-
-OTHER_USERS = "more or fewer users came from the engine than there are; please report it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,18 +89,25 @@ class LocalMeans(WrappedRelease):
         encoder = self.encoder(keep_exact=keep_exact)
         if encoder is None:
             raise InternalError("messages were added up of coordinates that are dealt out; please report it.")
+        return self._merged(encoder, frames, None, users)
+
+    def _merged(
+        self, encoder: MeanEncoder, frames: Iterator[pl.DataFrame], dealt: Integers | None, users: int
+    ) -> tuple[tuple[tuple[Fraction, ...], ...], Released | None]:
+        """Add the messages of users without records, and decode: this spends."""
         sums = added_up(frames, len(self.neutral))
         (present,) = sums[USERS]
         if present > users:
             raise InternalError(OTHER_USERS)
-        rest = added_up(map(encoder.summed, self._absent_means(present, users)), len(self.neutral))
+        parts = repeat(None) if dealt is None else (dealt[start : start + AT_ONCE] for start in _starts(present, users))
+        rest = added_up(map(encoder.summed, self._absent_means(present, users), parts), len(self.neutral))
         sums = {what: _added(own, rest[what]) for what, own in sums.items()}
         released = (
             self.mechanism.decode(sums[MESSAGES], sums[ASKED])
             if isinstance(self.mechanism, LocalOneBit)
             else self.mechanism.decode(sums[MESSAGES])
         )
-        return (released,), (self._exact(sums[EXACT], users),) if keep_exact else None
+        return (released,), (self._exact(sums[EXACT], users),) if encoder.keep_exact else None
 
     def _dealt(
         self, read: Iterator[MeanBlock], users: int, *, keep_exact: bool
@@ -109,6 +116,13 @@ class LocalMeans(WrappedRelease):
         if not isinstance(self.mechanism, LocalOneBit):
             raise InternalError("noise was dealt out among users; please report it.")
         dealt = self.mechanism.deal()
+        if isinstance(read, RepeatedBlocks):
+            with closing(read):
+                if (present := read.present()) > users:
+                    raise InternalError(OTHER_USERS)
+                encoder = MeanEncoder(self.mechanism, self.exponents, keep_exact)
+                frames = read.encode(encoder, dealt[:present], is_last=True)
+                return self._merged(encoder, frames, dealt, users)
         sums, counts, exact = [0] * len(self.neutral), [0] * len(self.neutral), [0] * len(self.neutral)
         first = 0
         for means in self._all_means(read, users):
@@ -139,9 +153,8 @@ class LocalMeans(WrappedRelease):
 
     def _absent_means(self, present: int, users: int) -> Iterator[Integers]:
         """Yield the means of whoever has no records: such a user sends a message too (EMD 8.1)."""
-        units = [round(Fraction(v) * Fraction(2) ** e) for v, e in zip(self.neutral, self.exponents, strict=True)]
-        row = np.array([units], dtype=np.int64)
-        for start in range(present, users, AT_ONCE):
+        row = np.array([neutral_units(self.neutral, self.exponents)], dtype=np.int64)
+        for start in _starts(present, users):
             yield np.repeat(row, min(AT_ONCE, users - start), axis=0)
 
 
@@ -282,6 +295,10 @@ def _called(mechanism: LocalNoise | LocalOneBit) -> str:
 
 def _added(totals: Sequence[int], more: Sequence[int]) -> list[int]:
     return [total + other for total, other in zip(totals, more, strict=True)]
+
+
+def _starts(present: int, users: int) -> range:
+    return range(present, users, AT_ONCE)
 
 
 def _half(ends: tuple[float, float]) -> float:

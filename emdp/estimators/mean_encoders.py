@@ -30,8 +30,7 @@ class MeanEncoder:
     Parameters
     ----------
     mechanism : LocalNoise or LocalOneBit
-        The randomizer; of bits one that asks every user for every coordinate, since no user's message then depends on
-        another's.
+        The randomizer. Where it asks a user for one coordinate alone, this is dealt out among all users before.
     exponents : tuple of int
         Fixed-point exponent of each expression's mean.
     keep_exact : bool
@@ -52,24 +51,27 @@ class MeanEncoder:
         """What a row adds up, and of which coordinate."""
         return ("what", "place")
 
-    def encode(self, block: MeanBlock) -> Iterator[pl.DataFrame]:
-        """Draw the messages of a block's users."""
+    def encode(self, block: MeanBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
+        """Draw the messages of a block's users, of the coordinates in ``parts`` where these are dealt out."""
         if tuple(block.exponents) != self.exponents:
             raise InternalError("the engine's means have another unit than was planned; please report it.")
-        yield self.summed(block.means)
+        yield self.summed(block.means, parts)
 
-    def summed(self, means: Integers) -> pl.DataFrame:
+    def summed(self, means: Integers, parts: Integers | None = None) -> pl.DataFrame:
         """Draw one message for each row of means, shape (users, expressions), and add them up."""
         sums: dict[int, Integers] = {USERS: np.ones((len(means), 1), dtype=np.int64)}
         if isinstance(self.mechanism, LocalOneBit):
-            signs = self.mechanism.encode(means, self.exponents, np.zeros(len(means), dtype=np.int64))
+            if (parts is not None) is not self.mechanism.is_dealt:
+                raise InternalError("coordinates were dealt out for a release that asks for all; please report it.")
+            dealt = np.zeros(len(means), dtype=np.int64) if parts is None else parts
+            signs = self.mechanism.encode(means, self.exponents, dealt)
             sums[MESSAGES], sums[ASKED] = (signs > 0).astype(np.int64), (signs != 0).astype(np.int64)
         else:
             sums[MESSAGES] = self.mechanism.encode(means, self.exponents)
         if self.keep_exact:
             sums[EXACT] = means
-        parts = [_rows(what, values) for what, values in sums.items()]
-        return pl.concat(parts).cast(dict(self.schema))  # type: ignore[arg-type]
+        frames = [_rows(what, values) for what, values in sums.items()]
+        return pl.concat(frames).cast(dict(self.schema))  # type: ignore[arg-type]
 
 
 def added_up(frames: Iterator[pl.DataFrame], size: int) -> dict[int, list[int]]:

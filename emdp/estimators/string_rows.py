@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from emdp.estimators.string_encoders import SHARE, VALUE, ShareEncoder
 from emdp.expressions.reading import TextBlock
 from emdp.expressions.shape import Shape
 from emdp.spaces.base import Floats
 
 __all__ = ["FoundRows", "StringShares"]
-
-VALUE, SHARE = "value", "share"
 
 CERTAIN = "_is_certain"
 """What is appended to a column's name for which strings surely are among the most frequent ones."""
@@ -38,9 +37,12 @@ class StringShares:
 
     def add(self, block: TextBlock) -> None:
         """Add the shares of some users."""
-        sizes = np.add.reduceat(block.counts, block.offsets[:-1])
-        shares = block.counts / np.repeat(sizes, np.diff(block.offsets))
-        self._frames.append(pl.DataFrame([block.texts.alias(VALUE), pl.Series(SHARE, shares)]).drop_nulls())
+        for frame in ShareEncoder().encode(block):
+            self.add_sums(frame)
+
+    def add_sums(self, frame: pl.DataFrame) -> None:
+        """Add sums of shares, a row a string."""
+        self._frames.append(frame.select(VALUE, SHARE))
         if sum(map(len, self._frames[1:])) > MOST_ROWS:
             self._frames = [self._summed()]
 

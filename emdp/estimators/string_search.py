@@ -9,36 +9,36 @@ occur (:mod:`emdp.mechanisms.stable_histogram`).
 
 import math
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError, UsageError
+from emdp.estimators.crowds import OTHER_USERS
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, MessageRelease
+from emdp.estimators.string_encoders import COUNT, VALUE, PrefixEncoder, ShareEncoder, SlotEncoder
 from emdp.estimators.string_rows import FoundRows, StringShares
+from emdp.estimators.string_thresholds import least_threshold, try_search
 from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.heavy_hitters import EPSILONS, HeavyHitters
-from emdp.expressions.reading import Reading, TextBlock, TextColumn
-from emdp.mechanisms.heavy_hitters import HeavyHitterSearch, sampling_error
+from emdp.expressions.heavy_hitters import HeavyHitters
+from emdp.expressions.reading import Reading, RepeatedBlocks, TextBlock, TextColumn
+from emdp.mechanisms.heavy_hitters import FoundStrings, HeavyHitterSearch, Strings, sampling_error
+from emdp.mechanisms.oracle import FrequencyOracle
 from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.stable_histogram import StableHistogram, best_histogram
-from emdp.privacy import GuaranteeEvent, UserDP, shuffle_alpha, shuffle_alpha0
+from emdp.privacy import GuaranteeEvent, UserDP
 
 __all__ = ["PrefixRelease", "StringCounts", "plan_heavy_hitters"]
-
-TEXT, COUNT = "value", "count"
 
 MOST_ROWS = 2**22
 """Rows of counts after which equal strings are put together."""
 
-LEAST_STEP = 1.01
-"""How near to the smallest threshold that users and price allow the one for ``count`` is."""
-
-LEAST_THRESHOLD = 1e-5
-
+Integers = npt.NDArray[np.int64]
 Released = tuple[tuple[str, ...], tuple[float, ...]]
 """The strings that were found and their estimates."""
 
@@ -89,6 +89,9 @@ class PrefixRelease(MessageRelease):
         self, read: Iterator[TextBlock], *, users: int, keep_exact: bool
     ) -> tuple[Released, tuple[Any, ...] | None]:
         """Draw one record of every user, and the messages of all of them about it: this spends."""
+        if isinstance(read, RepeatedBlocks):
+            with closing(read):
+                return self._asked(read, users, keep_exact=keep_exact)
         words = np.zeros(users, dtype=f"S{self.search.length}")
         shares = StringShares(users) if keep_exact else None
         for block in read:
@@ -100,8 +103,31 @@ class PrefixRelease(MessageRelease):
                 shares.add(block)
         listed, places = np.unique(words, return_inverse=True)
         found = self.search.search(Bags.of_items(places), listed)
-        strings = tuple(one.decode("ascii") for one in found.strings)
-        return (strings, tuple(found.estimates.tolist())), None if shares is None else (shares.frame(),)
+        return _released(found), None if shares is None else (shares.frame(),)
+
+    def _asked(
+        self, blocks: RepeatedBlocks, users: int, *, keep_exact: bool
+    ) -> tuple[Released, tuple[Any, ...] | None]:
+        """Ask the users of each level where their strings are: this spends."""
+        search, present = self.search, blocks.present()
+        if present > users:
+            raise InternalError(OTHER_USERS)
+        shares = StringShares(users) if keep_exact else None
+        if shares is not None:
+            for frame in blocks.encode(ShareEncoder()):
+                shares.add_sums(frame)
+        dealt = search.deal()
+
+        def tally(level: int, candidates: Strings, oracle: FrequencyOracle) -> Integers:
+            encoder = PrefixEncoder(search, level, candidates, oracle)
+            # A level may be the last in which strings are left.
+            found, met = encoder.added(blocks.encode(encoder, dealt[:present], is_last=level == search.levels - 1))
+            if met != present:
+                raise InternalError(OTHER_USERS)
+            # Users without records have none of the strings.
+            return found + encoder.tally(np.zeros(int((dealt[present:] == level).sum()), dtype=f"S{search.length}"))
+
+        return _released(search.ask(tally)), None if shares is None else (shares.frame(),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,27 +170,39 @@ class StringCounts(MessageRelease):
         """Return how far off all released estimates are, at most, but for a probability."""
         return self.histogram.half_width(failure)
 
+    def encoder(self, *, keep_exact: bool) -> SlotEncoder:
+        """Return what deals the slots of a block's users."""
+        return SlotEncoder(self.histogram, keep_exact)
+
     def release(
         self, read: Iterator[TextBlock], *, users: int, keep_exact: bool
     ) -> tuple[Released, tuple[Any, ...] | None]:
         """Deal slots, count them, add noise: this spends."""
+        frames = chain.from_iterable(map(self.encoder(keep_exact=keep_exact).encode, read))
+        return self.merge(frames, users=users, keep_exact=keep_exact)
+
+    def merge(
+        self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
+    ) -> tuple[Released, tuple[Any, ...] | None]:
+        """Return what ``release`` does, from the counts of all blocks in any order: this spends."""
         shares = StringShares(users) if keep_exact else None
-        frames: list[pl.DataFrame] = []
-        for block in read:
-            _check_numbers(block, users)
-            slots = self.histogram.draw_slots(Bags(block.offsets, np.arange(len(block.counts)), block.counts))
-            frame = pl.DataFrame([block.texts.alias(TEXT), pl.Series(COUNT, slots)])
-            frames.append(_added([frame.filter((pl.col(COUNT) > 0) & pl.col(TEXT).is_not_null())]))
-            if sum(map(len, frames[1:])) > MOST_ROWS:
-                frames = [_added(frames)]
+        kept, present = [pl.DataFrame(schema={VALUE: pl.String, COUNT: pl.Int64})], 0
+        for frame in frames:
+            named = frame.drop_nulls(VALUE)
+            present += int(frame.get_column(COUNT).sum()) - int(named.get_column(COUNT).sum())
             if shares is not None:
-                shares.add(block)
-        counted = (_added(frames) if frames else pl.DataFrame(schema={TEXT: pl.String, COUNT: pl.Int64})).sort(TEXT)
+                shares.add_sums(named)
+            kept.append(named.select(VALUE, COUNT).filter(pl.col(COUNT) > 0))
+            if sum(map(len, kept[1:])) > MOST_ROWS:
+                kept = [_added(kept)]
+        if present > users:
+            raise InternalError(OTHER_USERS)
+        counted = _added(kept).sort(VALUE)
         noisy = self.histogram.draw_counts(counted.get_column(COUNT).to_numpy())
-        kept = counted.with_columns(pl.Series(COUNT, noisy)).filter(pl.col(COUNT) >= 0)
-        kept = kept.sort(COUNT, TEXT, descending=[True, False])
-        estimates = kept.get_column(COUNT).to_numpy() / self.histogram.total
-        released = tuple(kept.get_column(TEXT).to_list()), tuple(estimates.tolist())
+        shown = counted.with_columns(pl.Series(COUNT, noisy)).filter(pl.col(COUNT) >= 0)
+        shown = shown.sort(COUNT, VALUE, descending=[True, False])
+        estimates = shown.get_column(COUNT).to_numpy() / self.histogram.total
+        released = tuple(shown.get_column(VALUE).to_list()), tuple(estimates.tolist())
         return released, None if shares is None else (shares.frame(),)
 
 
@@ -238,9 +276,9 @@ def plan_heavy_hitters(query: HeavyHitters, *, users: int) -> MessagePlan:
 
 def _along_prefixes(query: HeavyHitters, users: int) -> _Method:
     if query.threshold is not None:
-        threshold, made = query.threshold, _try_search(query, users, query.threshold)
+        threshold, made = query.threshold, try_search(query, users, query.threshold)
         if made is None:
-            least = _least_threshold(query, users)
+            least = least_threshold(query, users)
             reached = "no threshold is in reach" if least is None else f"{least:.3g} is in reach"
             raise UsageError(
                 f"threshold {threshold:g} needs more than {users} users at epsilon = {query.epsilon:g} in the "
@@ -248,8 +286,8 @@ def _along_prefixes(query: HeavyHitters, users: int) -> _Method:
                 "model='central' and delta above 0."
             )
     else:
-        found = _least_threshold(query, users)
-        made = None if found is None else _try_search(query, users, found)
+        found = least_threshold(query, users)
+        made = None if found is None else try_search(query, users, found)
         if found is None or made is None:
             raise UsageError(
                 f"users must be more than {users} to find any string at epsilon = {query.epsilon:g} in the "
@@ -298,53 +336,6 @@ def _central(query: HeavyHitters, users: int) -> _Method:
     )
 
 
-def _try_search(query: HeavyHitters, users: int, threshold: float) -> tuple[HeavyHitterSearch, UserDP] | None:
-    """Return the search for a threshold with what it guarantees; None where it takes more users."""
-    epsilon = float(query.epsilon or 0.0)
-    alphabet, length = (query.characters or "").encode("ascii"), query.longest or 1
-
-    def made(count: int, strength: float) -> HeavyHitterSearch | None:
-        try:
-            return HeavyHitterSearch(count, strength, threshold, alphabet, length, query.failure)
-        except UsageError:
-            return None
-
-    if query.model == "local":
-        search = made(users, epsilon)
-        return None if search is None else (search, UserDP(epsilon, 0.0, "local"))
-    # How many levels there are follows from the threshold and the strings alone.
-    planned = made(2**40, 20.0)
-    level_users = 0 if planned is None else users // planned.levels
-    if level_users < 2:
-        return None
-    strength = _strength(epsilon, level_users, query.delta)
-    search = made(users, strength)
-    if search is None:
-        return None
-    reached = shuffle_alpha(search.epsilon, 1, level_users, query.delta, 1.0)
-    return search, UserDP(reached, query.delta, "shuffle")
-
-
-def _least_threshold(query: HeavyHitters, users: int) -> float | None:
-    """Return nearly the smallest threshold that users and price allow; None where none below 1 is allowed."""
-    high, low = math.nextafter(1.0, 0.0), LEAST_THRESHOLD
-    if _try_search(query, users, high) is None:
-        return None
-    while high > LEAST_STEP * low:
-        middle = math.sqrt(low * high)
-        if _try_search(query, users, middle) is None:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@lru_cache(maxsize=32)
-def _strength(epsilon: float, users: int, delta: float) -> float:
-    """Return the strength of a message that costs at most epsilon once those of all its level are mixed."""
-    return min(shuffle_alpha0(epsilon, 1, users, delta, 1.0), EPSILONS[1])
-
-
 def _found(query: HeavyHitters, method: _Method, width: float) -> str:
     wanted = "" if query.count is None else f" the {query.count} largest estimates are shown of what was found;"
     return (
@@ -365,11 +356,15 @@ def _strings(query: HeavyHitters) -> str:
 
 def _check_numbers(block: TextBlock, users: int) -> None:
     if len(block.users) and int(block.users.max()) >= users:
-        raise InternalError("more users came from the engine than there are; please report it.")
+        raise InternalError(OTHER_USERS)
 
 
 def _added(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(frames).group_by(TEXT).agg(pl.col(COUNT).sum())
+    return pl.concat(frames).group_by(VALUE).agg(pl.col(COUNT).sum())
+
+
+def _released(found: FoundStrings) -> Released:
+    return tuple(one.decode("ascii") for one in found.strings), tuple(found.estimates.tolist())
 
 
 def _level(failure: float) -> float:

@@ -9,6 +9,7 @@ users with fewer records than was declared lie farther from the common mean and 
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import add
@@ -19,6 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError, NotLipschitzError, UsageError
+from emdp.estimators.crowds import MeanValues, WorkerCrowd, neutral_units
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
 from emdp.estimators.user_groups import check_names
 from emdp.estimators.user_mean_comparison import Candidate, compared_ways
@@ -26,9 +28,10 @@ from emdp.expressions import analyse, evaluate, final_lipschitz
 from emdp.expressions.bounds import Analysis
 from emdp.expressions.columns import PlannedColumn, Released
 from emdp.expressions.fixed_point import fixed_point_error, fixed_point_exponent
-from emdp.expressions.reading import MeanBlock, Reading
+from emdp.expressions.reading import MeanBlock, Reading, RepeatedBlocks
 from emdp.expressions.shape import Shape
 from emdp.expressions.user_mean import UserMean
+from emdp.mechanisms.crowd import ColumnSums
 from emdp.mechanisms.local_noise import exact_sums
 from emdp.mechanisms.user_mean_choice import best_of
 from emdp.mechanisms.user_mean_plan import UserMeanMechanism, UserMeanRelease, UserMeanSetting, user_mean_candidates
@@ -69,7 +72,11 @@ class UserMeanMessages(WrappedRelease):
 
     def release(self, read: Iterator[MeanBlock], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
         """Draw all rounds: this spends."""
-        neutral = [round(Fraction(v) * Fraction(2) ** e) for v, e in zip(self.neutral, self.exponents, strict=True)]
+        neutral = neutral_units(self.neutral, self.exponents)
+        if isinstance(read, RepeatedBlocks):
+            with closing(read):
+                crowd = WorkerCrowd(read, users, MeanValues(self.exponents, tuple(neutral)))
+                return self._asked(crowd, keep_exact=keep_exact)
         sums, present = [0] * len(neutral), [0]
 
         def means() -> Iterator[Integers]:
@@ -88,11 +95,23 @@ class UserMeanMessages(WrappedRelease):
             released = self.mechanism.release(means(), self.exponents, neutral)
         if not keep_exact:
             return released, None
-        exact = tuple(
-            Fraction(total + (users - present[0]) * own) / Fraction(2) ** exponent / users
-            for total, own, exponent in zip(sums, neutral, self.exponents, strict=True)
+        return released, (
+            self._exact([a + (users - present[0]) * b for a, b in zip(sums, neutral, strict=True)], users),
         )
-        return released, (exact,)
+
+    def _asked(self, crowd: WorkerCrowd, *, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Draw all rounds from users whose means stay on workers: this spends."""
+        exact = None
+        if keep_exact:
+            sums = crowd.added(ColumnSums(len(self.exponents)))
+            exact = (self._exact([int(one) for one in sums], crowd.users),)
+        if isinstance(self.mechanism, UserMeanMechanism):
+            return self.mechanism.ask(crowd, self.exponents[0]), exact
+        return self.mechanism.ask(crowd, self.exponents), exact
+
+    def _exact(self, sums: Sequence[int], users: int) -> tuple[Fraction, ...]:
+        pairs = zip(sums, self.exponents, strict=True)
+        return tuple(Fraction(total) / Fraction(2) ** exponent / users for total, exponent in pairs)
 
 
 @dataclass(frozen=True, eq=False)

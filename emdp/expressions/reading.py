@@ -2,6 +2,9 @@
 
 Some releases fall into two steps, so that the first can run wherever the records are: a :class:`BlockEncoder` makes
 random output of one block, and the rest of the release merges the outputs of all blocks.
+
+Others work in rounds, each on what the one before has released, or deal users out to what they are asked. Where the
+records are on workers, :class:`RepeatedBlocks` are gone over there as often as there are rounds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,8 +25,11 @@ __all__ = [
     "MeanBlock",
     "PointBlock",
     "Reading",
+    "RepeatedBlocks",
     "TextBlock",
     "TextColumn",
+    "UserEncoder",
+    "UserPreparer",
 ]
 
 Integers = npt.NDArray[np.int64]
@@ -156,7 +162,7 @@ class BlockEncoder(Protocol):
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
-        """Columns of the output: 64-bit integers and doubles."""
+        """Columns of the output: 64-bit integers, doubles and strings."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -195,3 +201,72 @@ class EncodedReleaser(Protocol):
 
     def merge(self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool) -> tuple[Any, Any]:
         """Return what is released, from the outputs of all blocks in any order; as ``release`` does."""
+
+
+class UserEncoder(Protocol):
+    """Makes output of blocks of whole users in one pass over them; otherwise as :class:`BlockEncoder`."""
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """Columns of the output: 64-bit integers, doubles and strings."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns by which rows are the same; the others of such rows may be added up."""
+
+    def encode(self, block: Any, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
+        """Return the output of a block: this spends.
+
+        Parameters
+        ----------
+        block : MeanBlock, PointBlock or TextBlock
+            Whole users.
+        parts : numpy.ndarray of int64, shape (users,), or None
+            What each user is asked, by the pass's own numbers; negative: nothing. None: all are asked the same.
+        """
+
+
+class UserPreparer(Protocol):
+    """Makes of users' items what is kept of them for all passes, on whatever machine reads them; otherwise as
+    :class:`BlockEncoder`.
+    """
+
+    @property
+    def width(self) -> int:
+        """How many numbers are kept of a record."""
+
+    def prepare(self, block: PointBlock) -> tuple[Integers, Floats]:
+        """Return where each user's records begin and end, at least one each, and their numbers, shape (rows, width)."""
+
+
+@runtime_checkable
+class RepeatedBlocks(Protocol):
+    """Blocks of whole users that stay where they are, to be gone over as often as a release has rounds.
+
+    Users have places, ``0, ..., present - 1``, in an order that tells nothing and is the same in every pass; a pass
+    that meets other users than the first one fails. Whoever opens them closes them.
+    """
+
+    def prepare(self, preparer: UserPreparer) -> None:
+        """Have what a preparer makes of items take their place in all passes; before the first one."""
+
+    def present(self) -> int:
+        """Return how many users are in the blocks."""
+
+    def encode(
+        self, encoder: UserEncoder, parts: Integers | None = None, *, is_last: bool = False
+    ) -> Iterator[pl.DataFrame]:
+        """Go over all blocks once, and return the sums of an encoder's output, each of some users.
+
+        Parameters
+        ----------
+        encoder : UserEncoder
+            What is made of them, where they are.
+        parts : numpy.ndarray of int64, shape (present,), or None
+            What the user of each place is asked.
+        is_last : bool
+            Whether this is the last pass.
+        """
+
+    def close(self) -> None:
+        """Let go of the blocks."""

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from emdp.checks import check_count, check_finite, check_positive, check_unit_interval
 from emdp.errors import InternalError, UsageError
+from emdp.mechanisms.crowd import Crowd, GatheredUsers, Groups, Sums
 from emdp.mechanisms.gaussian import GaussianMechanism, least_gaussian_delta
 from emdp.mechanisms.local_noise import exact_sums
 from emdp.noise.discrete_laplace import draw_discrete_laplace
@@ -53,6 +54,34 @@ class _Cut(NamedTuple):
     @property
     def unit(self) -> Fraction:
         return 1 / Fraction(2) ** self.exponent
+
+
+@dataclass(frozen=True)
+class _Clipped:
+    """Asks for the sum of users' numbers, rounded and clipped, and for how many users there are.
+
+    Parameters
+    ----------
+    cut : _Cut
+        What they are clipped to.
+    exponent : int
+        Of the fixed point that they come in.
+    """
+
+    cut: _Cut
+    exponent: int
+
+    @property
+    def size(self) -> int:
+        """The sum and the number."""
+        return 2
+
+    def sums(self, values: Integers, groups: Groups | None) -> Sums:
+        """Return both, of all users."""
+        del groups
+        block, exponent, cut = values, self.exponent, self.cut
+        rounded = np.clip(_coarsened(block, exponent - cut.exponent), cut.low, cut.high)
+        return np.array([exact_sums(rounded)[0], len(block)], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -137,12 +166,12 @@ class ClippedMean:
         exponent : int
             Of the fixed point.
         """
+        return self.ask(GatheredUsers((block.reshape(-1, 1) for block in blocks), self.users), exponent)
+
+    def ask(self, crowd: Crowd, exponent: int) -> Fraction:
+        """Return the noisy mean of all users' only number, of which nothing is asked any more: this spends."""
         cut = self._cut(exponent)
-        total = count = 0
-        for block in blocks:
-            rounded = np.clip(_coarsened(block, exponent - cut.exponent), cut.low, cut.high)
-            total += exact_sums(rounded.reshape(-1, 1))[0]
-            count += len(block)
+        total, count = map(int, crowd.added(_Clipped(cut, exponent), is_last=True))
         if count != self.users:
             raise InternalError("a mean got another number of users than was planned; please report it.")
         if self.delta > 0:

@@ -40,7 +40,7 @@ users dealt to rounds), so that more rounds cost no accuracy there before users 
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,7 @@ import numpy.typing as npt
 
 from emdp.checks import check_choice, check_count, check_positive, check_range, check_unit_interval
 from emdp.errors import InternalError, UsageError
+from emdp.mechanisms.crowd import Crowd, GatheredUsers
 from emdp.mechanisms.descent_loss import CURVATURES, LOSSES, Loss, UserRecords, user_gradients
 from emdp.privacy import Event
 from emdp.privacy.rounding import as_decimal
@@ -242,8 +243,12 @@ class Descent(ABC):
         """Return whom each round asks, drawn from no data; None for everybody."""
 
     @abstractmethod
+    def _ask(self, crowd: Crowd) -> Floats:
+        """Release a round's mean gradient, from the users of the round with their gradients: this spends."""
+
     def _estimate(self, gradients: Integers) -> Floats:
         """Release a round's mean gradient: this spends. ``gradients`` are those of the users of the round."""
+        return self._ask(GatheredUsers(iter([gradients]), len(gradients)))
 
     @property
     def is_exact(self) -> bool:
@@ -344,12 +349,36 @@ class Descent(ABC):
         own = self.setting
         if (records.users, len(records.features)) != (own.users, own.dimension):
             raise InternalError("there are other users or features than were planned; please report it.")
+
+        def estimate(weights: Floats, users: Integers | None) -> Floats:
+            return self._estimate(
+                user_gradients(records, weights, loss=own.loss, clip=own.clip, exponent=own.exponent, users=users)
+            )
+
+        return self._descended(estimate)
+
+    def ask(self, gradients: Callable[[Floats, Integers | None], Crowd]) -> DescentRelease:
+        """Run all rounds on users whose records are elsewhere: this spends.
+
+        Parameters
+        ----------
+        gradients : callable
+            From the weights of a round and the places of its users, None for all, to a crowd of these users: each with
+            the mean clipped gradient of :func:`emdp.mechanisms.descent_loss.user_gradients`.
+
+        Raises
+        ------
+        UsageError
+            If the setting's budget would be exceeded.
+        """
+        self.check_budget()
+        return self._descended(lambda weights, users: self._ask(gradients(weights, users)))
+
+    def _descended(self, estimate: Callable[[Floats, Integers | None], Floats]) -> DescentRelease:
+        own = self.setting
         weights, total = np.zeros(own.dimension), np.zeros(own.dimension)
         for number, users in enumerate(self._dealt(), start=1):
-            gradients = user_gradients(
-                records, weights, loss=own.loss, clip=own.clip, exponent=own.exponent, users=users
-            )
-            weights = weights - self.step * self._estimate(gradients)
+            weights = weights - self.step * estimate(weights, users)
             weights = weights * (own.radius / max(own.radius, math.sqrt(math.fsum(weights * weights))))
             total += number * weights
         return DescentRelease(tuple((total * (2.0 / (self.rounds * (self.rounds + 1)))).tolist()), self)

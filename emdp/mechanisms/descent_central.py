@@ -28,10 +28,10 @@ from functools import cached_property
 import numpy as np
 
 from emdp.mechanisms.base import AdditiveMechanism
-from emdp.mechanisms.descent import Descent, Floats, Integers
+from emdp.mechanisms.crowd import ColumnSums, Crowd
+from emdp.mechanisms.descent import Descent, Floats
 from emdp.mechanisms.gaussian import GaussianMechanism
 from emdp.mechanisms.laplace import LaplaceMechanism
-from emdp.mechanisms.local_noise import exact_sums
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.noise.discrete_laplace import draw_discrete_laplace
 from emdp.privacy import Event, UserDP
@@ -120,12 +120,12 @@ class CentralDescent(Descent):
     def _dealt(self) -> Sequence[None]:
         return (None,) * self.rounds
 
-    def _estimate(self, gradients: Integers) -> Floats:
+    def _ask(self, crowd: Crowd) -> Floats:
         draw: Callable[[float, int], Sequence[int]] = (
             draw_discrete_gaussian if self.is_gaussian else draw_discrete_laplace
         )
         grid = Fraction(self.law.grid)
         unit = Fraction(2) ** -self.setting.exponent / self.setting.users / grid
         noise = draw(self.law.noise_units, self.setting.dimension)
-        sums = exact_sums(gradients)
-        return np.array([float((round(one * unit) + own) * grid) for one, own in zip(sums, noise, strict=True)])
+        sums = crowd.added(ColumnSums(self.setting.dimension))
+        return np.array([float((round(int(one) * unit) + own) * grid) for one, own in zip(sums, noise, strict=True)])

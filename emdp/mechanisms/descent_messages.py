@@ -29,6 +29,7 @@ import numpy as np
 
 from emdp.checks import check_count
 from emdp.errors import UsageError
+from emdp.mechanisms.crowd import Crowd, Groups, Sums
 from emdp.mechanisms.descent import Descent, Floats, Integers
 from emdp.mechanisms.user_vector_base import UserVectorMechanism
 from emdp.mechanisms.vector_randomizer import VectorRandomizer
@@ -145,10 +146,43 @@ class MessageDescent(Descent):
         size = self.users_a_round
         return np.split(draw_permutation(self.setting.users)[: self.rounds * size], self.rounds)
 
-    def _estimate(self, gradients: Integers) -> Floats:
+    def _ask(self, crowd: Crowd) -> Floats:
         exponent, dimension = self.setting.exponent, self.setting.dimension
         if isinstance(self.law, VectorRandomizer):
-            messages = self.law.encode(np.ldexp(gradients.astype(np.float64), -exponent))
-            return self.law.decode(self.law.tally(messages), len(messages))
-        released = self.law.release(iter([gradients]), (exponent,) * dimension, (0,) * dimension)
+            asked = _Told(self.law, exponent)
+            tally = crowd.added(asked).astype(np.int64).reshape(asked.shape)
+            return self.law.decode(tally, crowd.users)
+        released = self.law.ask(crowd, (exponent,) * dimension)
         return np.array([float(one) for one in released.value])
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """Asks every user for one message about the own gradient.
+
+    Parameters
+    ----------
+    law : VectorRandomizer
+        The randomizer of gradients.
+    exponent : int
+        Of their fixed point.
+    """
+
+    law: VectorRandomizer
+    exponent: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a tally."""
+        return self.law.tally(np.zeros((0, self.law.reports), dtype=np.int64)).shape
+
+    @property
+    def size(self) -> int:
+        """How many numbers a tally has."""
+        return math.prod(self.shape)
+
+    def sums(self, values: Integers, groups: Groups | None) -> Sums:
+        """Draw the messages, and return their tally."""
+        del groups
+        messages = self.law.encode(np.ldexp(values.astype(np.float64), -self.exponent))
+        return self.law.tally(messages).reshape(-1)

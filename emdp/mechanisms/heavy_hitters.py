@@ -32,7 +32,7 @@ at least as frequent, so its estimate is at least ``threshold - w``; survivors h
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -48,7 +48,7 @@ from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.weights import Floats, Integers
 from emdp.noise.choices import draw_permutation
 
-__all__ = ["FoundStrings", "HeavyHitterSearch", "sampling_error"]
+__all__ = ["FoundStrings", "HeavyHitterSearch", "chosen_bags", "sampling_error"]
 
 Strings = npt.NDArray[np.bytes_]
 
@@ -276,14 +276,28 @@ class HeavyHitterSearch:
             raise UsageError(f"bags must be those of {self.users} users, as planned; pass all of them.")
         bags.check_items(given.size)
         dealt = self.deal()
+
+        def tally(level: int, candidates: Strings, oracle: FrequencyOracle) -> Integers:
+            own = chosen_bags(bags, dealt == level)
+            return oracle.draw_tally(Bags(own.offsets, self.codes(given, candidates)[own.codes], own.counts))
+
+        return self.ask(tally)
+
+    def ask(self, tally: Callable[[int, Strings, FrequencyOracle], Integers]) -> FoundStrings:
+        """Run all levels: this spends.
+
+        Parameters
+        ----------
+        tally : callable
+            From a level, its candidates and its oracle to the tally of the messages of all users dealt to that level.
+        """
         passed: list[bytes] = [b""]
         shares = np.zeros(0)
         for level in range(self.levels):
             candidates = self.extend(passed, level)
-            own = _chosen(bags, dealt == level)
-            oracle = self.level_oracle(candidates, own.users)
-            asked = Bags(own.offsets, self.codes(given, candidates)[own.codes], own.counts)
-            estimates = oracle.decode(oracle.draw_tally(asked))
+            # As many as `deal` gives a level.
+            oracle = self.level_oracle(candidates, self.level_users + (level < self.users % self.levels))
+            estimates = oracle.decode(tally(level, candidates, oracle))
             kept = self.survivors(candidates, estimates)
             passed, shares = candidates[kept].tolist(), estimates[kept]
             if not passed:
@@ -338,7 +352,7 @@ def sampling_error(users: int, failure: float) -> float:
     return high
 
 
-def _chosen(bags: Bags, mask: npt.NDArray[np.bool_]) -> Bags:
+def chosen_bags(bags: Bags, mask: npt.NDArray[np.bool_]) -> Bags:
     """Return the bags of some users, in their order."""
     lengths = np.diff(bags.offsets)
     entries = np.repeat(mask, lengths)

@@ -182,24 +182,37 @@ class RangeStage(ABC):
     def wrong_bin(self, users: int) -> float:
         """Return the bound on the probability of a bin that no user's mean is in, among so many users."""
 
-    @abstractmethod
-    def find(self, values: Integers, exponent: int) -> FoundRange:
-        """Choose a bin from the means of all ``users``: this spends.
+    @property
+    def size(self) -> int:
+        """How many sums there are: one a bin, unless messages are counted."""
+        return self.bins.count
+
+    def sums(self, values: Integers, exponent: int) -> Integers:
+        """Return the sums over some users that a bin is chosen from, shape (size,): users in each bin, unless drawn.
 
         Parameters
         ----------
-        values : numpy.ndarray of int64, shape (users,)
+        values : numpy.ndarray of int64, shape (rows,)
             Means times ``2**exponent``.
         """
+        places = self.bins.place(values, exponent)
+        return np.bincount(places, minlength=self.bins.count).astype(np.int64, copy=False)
+
+    @abstractmethod
+    def found(self, sums: Integers) -> FoundRange:
+        """Choose a bin from the sums over all ``users``: this spends."""
+
+    def find(self, values: Integers, exponent: int) -> FoundRange:
+        """Choose a bin from the means of all ``users``, as ``sums`` has them: this spends."""
+        return self.found(self.sums(values, exponent))
 
     def users_needed(self, target: float) -> int:
         """Return how many users it takes for a wrong bin to have at most the probability ``target``."""
         return least_users(self.wrong_bin, target)
 
-    def _places(self, values: Integers, exponent: int) -> Integers:
-        if len(values) != self.users:
+    def _check_users(self, sums: Integers) -> None:
+        if sums.shape != (self.size,) or int(sums.sum()) != self.users:
             raise InternalError("round one got another number of users than was planned; please report it.")
-        return self.bins.place(values, exponent)
 
     def _neighbourhood(self, place: int) -> slice:
         return slice(max(0, place - 1), min(self.bins.count, place + 2))
@@ -235,10 +248,19 @@ class HadamardRange(RangeStage):
         """Return :func:`hadamard_failure`."""
         return hadamard_failure(self.bins.count, users, self.factor)
 
-    def find(self, values: Integers, exponent: int) -> FoundRange:
-        """Draw the messages of all users and take the real bin with the largest estimate; the first of equal ones."""
-        places = self._places(values, exponent)
-        shares = self.oracle.decode(self.oracle.draw_tally(Bags.of_items(places)))
+    @property
+    def size(self) -> int:
+        """How many messages there are to choose from."""
+        return self.oracle.outputs
+
+    def sums(self, values: Integers, exponent: int) -> Integers:
+        """Draw the messages of some users, and return how often each was sent: this spends."""
+        return self.oracle.draw_tally(Bags.of_items(self.bins.place(values, exponent)))
+
+    def found(self, sums: Integers) -> FoundRange:
+        """Take the real bin with the largest estimate from all users' messages; the first of equal ones."""
+        self._check_users(sums)
+        shares = self.oracle.decode(sums)
         place = int(np.argmax(shares))
         around = self._neighbourhood(place)
         near = min(max(float(shares[around].sum()), 0.0), 1.0)
@@ -266,11 +288,11 @@ class MedianRange(RangeStage):
         gap = (users + 1) // 2
         return min(1.0, 0.5 * (self.bins.count - 1) * math.exp(-0.5 * self.requested * gap) * _CLEAR)
 
-    def find(self, values: Integers, exponent: int) -> FoundRange:
+    def found(self, sums: Integers) -> FoundRange:
         """Draw the bin."""
-        counts = np.bincount(self._places(values, exponent), minlength=self.bins.count).astype(np.int64)
-        upto = np.cumsum(counts)
-        costs = np.maximum(upto - counts, self.users - upto)
+        self._check_users(sums)
+        upto = np.cumsum(sums)
+        costs = np.maximum(upto - sums, self.users - upto)
         place = draw_permute_and_flip(costs, as_decimal(self.requested) / 2)
         return FoundRange(place, self.bins.window(place))
 
@@ -303,10 +325,10 @@ class HistogramRange(RangeStage):
         tail = (rest / (1.0 + ratio)) ** 2 * ((gap + spread) / rest + ratio / rest**2)
         return min(1.0, (self.bins.count - 1) * tail * math.exp(-gap / self.scale) * _CLEAR)
 
-    def find(self, values: Integers, exponent: int) -> FoundRange:
+    def found(self, sums: Integers) -> FoundRange:
         """Draw the noisy counts and take the largest; the first of equal ones."""
-        counts = np.bincount(self._places(values, exponent), minlength=self.bins.count).astype(np.int64)
-        noisy = counts + draw_discrete_laplace_bulk(self.scale, self.bins.count)
+        self._check_users(sums)
+        noisy = sums + draw_discrete_laplace_bulk(self.scale, self.bins.count)
         place = int(np.argmax(noisy))
         around = self._neighbourhood(place)
         near = min(max(float(noisy[around].sum()) / self.users, 0.0), 1.0)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from emdp.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.errors import InternalError, UsageError
+from emdp.mechanisms.crowd import Crowd, GatheredUsers
 from emdp.mechanisms.range_bins import RangeBins, concentration_radius
 from emdp.mechanisms.user_mean_choice import preference
 
@@ -302,7 +303,6 @@ class UserMeanMechanism(ABC):
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return what is public about the release, as pairs of a short name and a fact."""
 
-    @abstractmethod
     def release(self, blocks: Iterator[Integers], exponent: int, neutral: int) -> UserMeanRelease:
         """Draw all messages or noise and return the estimate: this spends.
 
@@ -319,6 +319,21 @@ class UserMeanMechanism(ABC):
         ------
         InternalError
             If there are more users than the setting has.
+        """
+        users = self.setting.users
+        means = (block.reshape(-1, 1) for block in all_means(blocks, users, neutral))
+        return self.ask(GatheredUsers(means, users), exponent)
+
+    @abstractmethod
+    def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
+        """Draw all messages or noise and return the estimate, from whoever holds the users' means: this spends.
+
+        Parameters
+        ----------
+        crowd : Crowd
+            All users, each with the mean times ``2**exponent``; asked for the last time.
+        exponent : int
+            Of the fixed point.
         """
 
     @abstractmethod

@@ -10,29 +10,24 @@ Failure of the range falls with ``exp(-epsilon_1 n/4)``, the noise only with ``1
 half of epsilon.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
 from emdp.errors import UsageError
 from emdp.mechanisms.clipped_mean import ClippedMean, best_clipped_mean
+from emdp.mechanisms.crowd import Crowd
+from emdp.mechanisms.crowd_questions import find_ranges
 from emdp.mechanisms.range_stage import HistogramRange, MedianRange, RangeStage
 from emdp.mechanisms.user_mean_base import (
     UserMeanMechanism,
     UserMeanRelease,
     UserMeanSetting,
-    all_means,
     best_part,
     is_worth_a_range,
 )
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = ["CentralMean", "CentralRange", "central_candidates"]
-
-Integers = npt.NDArray[np.int64]
 
 _LARGEST_FIRST = 30.0
 # Of round one: it is certain long before.
@@ -47,6 +42,7 @@ class CentralMean(UserMeanMechanism):
     setting : UserMeanSetting
         What it is for; its delta is used where that makes the noise smaller.
 
+    >>> import numpy as np
     >>> mechanism = CentralMean(setting=UserMeanSetting(1000, 0.0, 1.0, 1.0))
     >>> release = mechanism.release(iter([np.full(1000, 2**39)]), exponent=40, neutral=0)
     >>> abs(float(release.value) - 0.5) < 0.05, round(mechanism.deviation, 6), mechanism.epsilon
@@ -107,9 +103,9 @@ class CentralMean(UserMeanMechanism):
         width, noise = self.noise.high - self.noise.low, self.noise
         return (("mean", f"{noise.name}, epsilon {noise.epsilon:.6g}, on {width:.6g} over {noise.users} users"),)
 
-    def release(self, blocks: Iterator[Integers], exponent: int, neutral: int) -> UserMeanRelease:
+    def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         """Add noise to the mean: this spends."""
-        value = self.noise.release(all_means(blocks, self.setting.users, neutral), exponent)
+        value = self.noise.ask(crowd, exponent)
         return UserMeanRelease(self, value, (self.noise.low, self.noise.high), exponent=exponent)
 
     def ends(self, release: UserMeanRelease, tail: float) -> tuple[float, float]:
@@ -203,11 +199,10 @@ class CentralRange(CentralMean):
         first = f"{self.stage.name}, epsilon {self.first:.6g}; {bins.count} bins of {2 * bins.radius:.6g}"
         return (("range", first), *super().facts(unit))
 
-    def release(self, blocks: Iterator[Integers], exponent: int, neutral: int) -> UserMeanRelease:
+    def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         """Choose the bin and add noise to the mean: this spends."""
-        values = np.concatenate(list(all_means(blocks, self.setting.users, neutral)))
-        found = self.stage.find(values, exponent)
-        value = self._noise_on(found.window).release(iter([values]), exponent)
+        (found,) = find_ranges(crowd, (self.stage,), columns=(0,), exponents=(exponent,))
+        value = self._noise_on(found.window).ask(crowd, exponent)
         return UserMeanRelease(self, value, found.window, found.near, found.near_error, exponent)
 
 

@@ -22,14 +22,16 @@ Source: local-shuffle-userlevel.md 2.1.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from emdp.errors import UsageError
+from emdp.mechanisms.crowd import Crowd, Groups
+from emdp.mechanisms.crowd_questions import Messages, find_ranges
 from emdp.mechanisms.range_stage import HadamardRange
 from emdp.mechanisms.scalar_randomizer import (
     LARGEST_SCALAR_EPSILON,
@@ -38,12 +40,10 @@ from emdp.mechanisms.scalar_randomizer import (
     best_scalar,
 )
 from emdp.mechanisms.user_mean_base import (
-    AT_ONCE,
     HIGHEST_LEVEL,
     UserMeanMechanism,
     UserMeanRelease,
     UserMeanSetting,
-    all_means,
     best_part,
     is_worth_a_range,
 )
@@ -52,7 +52,6 @@ from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = ["BudgetSplit", "LocalUserMean", "OneRound", "ScalarMaker", "UserSplit", "local_candidates"]
 
-Integers = npt.NDArray[np.int64]
 ScalarMaker = Callable[[float, float, float], ScalarRandomizer]
 
 _LEAST_SPLIT = 1e-4
@@ -133,13 +132,11 @@ class LocalUserMean(UserMeanMechanism):
         scalar = self.scalar(low, high, self.second)
         return (("mean", f"{scalar.name}, epsilon {self.second:.6g}, of {self.senders} users, on {high - low:.6g}"),)
 
-    def _collect(
-        self, blocks: Iterator[Integers], exponent: int, window: tuple[float, float]
-    ) -> tuple[ScalarRandomizer, int]:
-        scalar, total = self.scalar(*window, self.second), 0
-        for block in blocks:
-            total += scalar.total(scalar.encode(block, exponent))
-        return scalar, total
+    def _told(self, crowd: Crowd, exponent: int, window: tuple[float, float], groups: Groups | None = None) -> Fraction:
+        """Draw the last message of everybody, or of one group, and return what they estimate: this spends."""
+        scalar = self.scalar(*window, self.second)
+        (total,) = crowd.added(Messages((scalar,), (0,), (exponent,)), groups, is_last=True)
+        return scalar.estimate(int(total), self.senders)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -193,10 +190,9 @@ class OneRound(LocalUserMean):
         """The same as ``deviation``."""
         return self.deviation
 
-    def release(self, blocks: Iterator[Integers], exponent: int, neutral: int) -> UserMeanRelease:
+    def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         """Draw every user's message: this spends."""
-        scalar, total = self._collect(all_means(blocks, self.setting.users, neutral), exponent, self.nominal)
-        return UserMeanRelease(self, scalar.estimate(total, self.setting.users), self.nominal)
+        return UserMeanRelease(self, self._told(crowd, exponent, self.nominal), self.nominal)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -286,12 +282,11 @@ class BudgetSplit(TwoRounds):
         """All users."""
         return self.setting.users
 
-    def release(self, blocks: Iterator[Integers], exponent: int, neutral: int) -> UserMeanRelease:
+    def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         """Draw both messages of every user: this spends."""
-        values = np.concatenate(list(all_means(blocks, self.setting.users, neutral)))
-        found = self.stage.find(values, exponent)
-        scalar, total = self._collect(_parts(values), exponent, found.window)
-        return UserMeanRelease(self, scalar.estimate(total, len(values)), found.window, found.near, found.near_error)
+        (found,) = find_ranges(crowd, (self.stage,), columns=(0,), exponents=(exponent,))
+        value = self._told(crowd, exponent, found.window)
+        return UserMeanRelease(self, value, found.window, found.near, found.near_error)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -340,13 +335,12 @@ class UserSplit(TwoRounds):
         """The others."""
         return self.setting.users - self.chosen
 
-    def release(self, blocks: Iterator[Integers], exponent: int, neutral: int) -> UserMeanRelease:
+    def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         """Deal the users out, and draw the one message of each: this spends."""
-        values = np.concatenate(list(all_means(blocks, self.setting.users, neutral)))
-        values = values[draw_permutation(len(values))]
-        found = self.stage.find(values[: self.chosen], exponent)
-        scalar, total = self._collect(_parts(values[self.chosen :]), exponent, found.window)
-        return UserMeanRelease(self, scalar.estimate(total, self.senders), found.window, found.near, found.near_error)
+        first, second = np.split(draw_permutation(crowd.users), [self.chosen])
+        (found,) = find_ranges(crowd, (self.stage,), columns=(0,), exponents=(exponent,), groups=(first,))
+        value = self._told(crowd, exponent, found.window, (second,))
+        return UserMeanRelease(self, value, found.window, found.near, found.near_error)
 
 
 def local_candidates(
@@ -386,7 +380,3 @@ def local_candidates(
     if setting.users >= 2:
         found.append(users(best_part(users)))
     return tuple(found)
-
-
-def _parts(values: Integers) -> Iterator[Integers]:
-    return (values[start : start + AT_ONCE] for start in range(0, len(values), AT_ONCE))

@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from emdp.errors import UsageError
+from emdp.mechanisms.crowd import Crowd
 from emdp.mechanisms.scalar_one_bit import OneBitScalar
 from emdp.mechanisms.scalar_randomizer import LARGEST_SCALAR_EPSILON, SMALLEST_SCALAR_EPSILON, best_scalar
 from emdp.mechanisms.user_mean_base import (
@@ -41,8 +41,6 @@ from emdp.privacy.rounding import as_decimal, float_down
 from emdp.privacy.shuffle_users import ShuffleRound, UserShuffleBound, shuffle_epsilon0, shuffle_total
 
 __all__ = ["ShuffledUserMean", "shuffle_candidates"]
-
-Integers = npt.NDArray[np.int64]
 
 _FEWEST = 2
 # Messages that can be mixed.
@@ -156,9 +154,9 @@ class ShuffledUserMean(UserMeanMechanism):
         )
         return (*self.inner.facts(unit), ("shuffle", mixed))
 
-    def release(self, blocks: Iterator[Integers], exponent: int, neutral: int) -> UserMeanRelease:
+    def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         """Draw all messages and return what only their counts enter: this spends."""
-        return replace(self.inner.release(blocks, exponent, neutral), mechanism=self)
+        return replace(self.inner.ask(crowd, exponent), mechanism=self)
 
     def ends(self, release: UserMeanRelease, tail: float) -> tuple[float, float]:
         """Return the local way's ends."""

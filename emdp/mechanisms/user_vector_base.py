@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from emdp.checks import check_unit_interval
 from emdp.errors import InternalError, UsageError
+from emdp.mechanisms.crowd import Crowd, GatheredUsers
 from emdp.mechanisms.user_vector_setting import Frame, UserVectorSetting
 from emdp.privacy.rounding import as_decimal
 
@@ -108,7 +109,6 @@ class UserVectorMechanism(ABC):
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return what is public about the release, as pairs of a short name and a fact."""
 
-    @abstractmethod
     def release(
         self, blocks: Iterator[Integers], exponents: Sequence[int], neutral: Sequence[int]
     ) -> UserVectorRelease:
@@ -129,6 +129,26 @@ class UserVectorMechanism(ABC):
             If the setting's budget would be exceeded.
         InternalError
             If there are more users than the setting has, or another number of coordinates.
+        """
+        self.check_budget()
+        values = gathered(self.setting, blocks, neutral)
+        return self.ask(GatheredUsers(iter([values]), self.setting.users), exponents)
+
+    @abstractmethod
+    def ask(self, crowd: Crowd, exponents: Sequence[int]) -> UserVectorRelease:
+        """Draw the answer, from whoever holds the users' means: this spends.
+
+        Parameters
+        ----------
+        crowd : Crowd
+            All users, each with the means times ``2**exponent``; asked for the last time.
+        exponents : sequence of int
+            One a coordinate.
+
+        Raises
+        ------
+        UsageError
+            If the setting's budget would be exceeded.
         """
 
     @abstractmethod

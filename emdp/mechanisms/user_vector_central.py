@@ -28,21 +28,24 @@ two neighbouring bins need that, ``4 tau`` as published would clip them.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.errors import InternalError
 from emdp.mechanisms.base import AdditiveMechanism
+from emdp.mechanisms.crowd import Crowd, Groups, Sums
+from emdp.mechanisms.crowd_questions import find_ranges
 from emdp.mechanisms.gaussian import GaussianMechanism
 from emdp.mechanisms.laplace import LaplaceMechanism
 from emdp.mechanisms.local_noise import exact_sums
 from emdp.mechanisms.range_stage import MedianRange, least_users
 from emdp.mechanisms.user_mean_base import HIGHEST_LEVEL
-from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease, gathered
+from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease
 from emdp.mechanisms.user_vector_rotation import draw_rotation
 from emdp.privacy.composition import Total, tight
 from emdp.privacy.events import GuaranteeEvent
@@ -178,26 +181,29 @@ class CentralUserVector(UserVectorMechanism):
             shown += [("ranges", told), ("missed range", f"with probability {self.missed_range:.3g} at most")]
         return tuple(shown)
 
-    def release(
-        self, blocks: Iterator[Integers], exponents: Sequence[int], neutral: Sequence[int]
-    ) -> UserVectorRelease:
+    def ask(self, crowd: Crowd, exponents: Sequence[int]) -> UserVectorRelease:
         """Choose the ranges, clip, and add noise: this spends; see the base class."""
         self.check_budget()
-        values = gathered(self.setting, blocks, neutral)
         rotation = None
         if self.frame.is_turned and self.setting.radius is not None:
             rotation = draw_rotation(self.frame.width, self.setting.centres, self.setting.radius)
-            values, exponents = rotation.turn(values, exponents), (rotation.exponent,) * self.frame.width
+            crowd = crowd.mapped(partial(rotation.turn, exponents=tuple(exponents)))
+            exponents = (rotation.exponent,) * self.frame.width
         windows = [(own.low, own.high) for own in self.frame.bins]
-        for place in self.frame.ranged:
-            stage = MedianRange(self.frame.bins[place], self.setting.users, self.first)
-            windows[place] = stage.find(values[:, place], exponents[place]).window
-        parts = [
-            self._clipped(values[:, place], exponents[place], window, self.frame.windows[place])
-            for place, window in enumerate(windows)
-        ]
-        noisy = self.noise.release([part[0] for part in parts])
-        estimates = [low + one * scale for one, (_, low, scale) in zip(noisy, parts, strict=True)]
+        ranged = self.frame.ranged
+        stages = [MedianRange(self.frame.bins[place], self.setting.users, self.first) for place in ranged]
+        own_exponents = [exponents[place] for place in ranged]
+        for place, one in zip(ranged, find_ranges(crowd, stages, columns=ranged, exponents=own_exponents), strict=True):
+            windows[place] = one.window
+        pairs = zip(windows, self.frame.windows, exponents, strict=True)
+        cuts = [_cut(window, longest, exponent) for window, longest, exponent in pairs]
+        *totals, users = map(int, crowd.added(_Clipped(tuple(cut[:2] for cut in cuts)), is_last=True))
+        if users != self.setting.users:
+            raise InternalError("a mean got another number of users than was planned; please report it.")
+        parts = [Fraction(total, users * span) for total, (_, _, span) in zip(totals, cuts, strict=True)]
+        units = [Fraction(2) ** -exponent for exponent in exponents]
+        noisy = self.noise.release(parts)
+        estimates = [(low + one * span) * unit for one, (low, _, span), unit in zip(noisy, cuts, units, strict=True)]
         value = tuple(estimates) if rotation is None else rotation.back([float(one) for one in estimates])
         return UserVectorRelease(value, tuple(windows), self)
 
@@ -235,21 +241,6 @@ class CentralUserVector(UserVectorMechanism):
             chances[place] = MedianRange(bins, self.setting.users, self.first).wrong_bin(users)
         return tuple(chances)
 
-    def _clipped(
-        self, values: Integers, exponent: int, window: tuple[float, float], longest: tuple[float, float]
-    ) -> tuple[Fraction, Fraction, Fraction]:
-        """Return the mean of a coordinate in units of its longest interval, the lower end, and that unit.
-
-        All in whole units of the fixed point, so that one user changes the mean by at most ``1/n``, exactly.
-        """
-        unit = Fraction(2) ** -exponent
-        low, high = math.floor(Fraction(window[0]) / unit), math.ceil(Fraction(window[1]) / unit)
-        span = max(high - low, math.ceil((Fraction(longest[1]) - Fraction(longest[0])) / unit) + 2)
-        ends = np.iinfo(np.int64)
-        low, high = max(low, int(ends.min)), min(high, int(ends.max))
-        total = exact_sums(np.clip(values, low, high).reshape(-1, 1))[0] - low * len(values)
-        return Fraction(total, len(values) * span), low * unit, span * unit
-
     def _turned_half(self, tail: float) -> float:
         """Return how far ``sum_l +-z_l/sqrt(D)`` is with probability ``tail`` at most, ``z_l`` the noise.
 
@@ -264,3 +255,42 @@ class CentralUserVector(UserVectorMechanism):
             t = step / _SHRINKS
             found = min(found, (log - width * math.log1p(-t * t)) * scale / (t * math.sqrt(width)))
         return found
+
+
+@dataclass(frozen=True)
+class _Clipped:
+    """Asks for the sum of every coordinate, clipped and measured from the lower end, and how many users there are.
+
+    Parameters
+    ----------
+    ends : tuple of (int, int)
+        What each coordinate is clipped to, in units of its fixed point.
+    """
+
+    ends: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """One sum a coordinate, and the number of users."""
+        return len(self.ends) + 1
+
+    def sums(self, values: Integers, groups: Groups | None) -> Sums:
+        """Return the sums over all users."""
+        del groups
+        totals = [
+            exact_sums(np.clip(values[:, place], low, high).reshape(-1, 1))[0] - low * len(values)
+            for place, (low, high) in enumerate(self.ends)
+        ]
+        return np.array([*totals, len(values)], dtype=object)
+
+
+def _cut(window: tuple[float, float], longest: tuple[float, float], exponent: int) -> tuple[int, int, int]:
+    """Return the ends that a coordinate is clipped to, and the length of its longest interval.
+
+    All in whole units of the fixed point, so that one user changes the mean by at most ``1/n``, exactly.
+    """
+    unit = Fraction(2) ** -exponent
+    low, high = math.floor(Fraction(window[0]) / unit), math.ceil(Fraction(window[1]) / unit)
+    span = max(high - low, math.ceil((Fraction(longest[1]) - Fraction(longest[0])) / unit) + 2)
+    ends = np.iinfo(np.int64)
+    return max(low, int(ends.min)), min(high, int(ends.max)), span

@@ -38,10 +38,10 @@ scalar randomizer's for half of the tail, widened by ``s sqrt(2 ln(4/tail) (1/N 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -49,11 +49,13 @@ import numpy.typing as npt
 
 from emdp.checks import check_count
 from emdp.errors import UsageError
+from emdp.mechanisms.crowd import Crowd
+from emdp.mechanisms.crowd_questions import Messages, find_ranges
 from emdp.mechanisms.range_stage import HadamardRange, hadamard_failure, least_users
 from emdp.mechanisms.scalar_one_bit import OneBitScalar
 from emdp.mechanisms.scalar_randomizer import ScalarRandomizer, best_scalar
 from emdp.mechanisms.user_mean_base import HIGHEST_LEVEL
-from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease, gathered
+from emdp.mechanisms.user_vector_base import UserVectorMechanism, UserVectorRelease
 from emdp.mechanisms.user_vector_rotation import draw_rotation
 from emdp.noise.choices import draw_below, draw_permutation
 from emdp.privacy.rounding import as_decimal, float_down, float_up
@@ -226,26 +228,24 @@ class LocalUserVector(UserVectorMechanism):
             shown += [("range", told), ("missed range", f"with probability {self.missed_range:.3g} at most")]
         return tuple(shown)
 
-    def release(
-        self, blocks: Iterator[Integers], exponents: Sequence[int], neutral: Sequence[int]
-    ) -> UserVectorRelease:
+    def ask(self, crowd: Crowd, exponents: Sequence[int]) -> UserVectorRelease:
         """Draw the messages of all users and the mean they tell: this spends; see the base class.
 
         Which coordinates a user reports is drawn first, from no data.
         """
         self.check_budget()
-        values = gathered(self.setting, blocks, neutral)
         rotation = None
         if self.frame.is_turned and self.setting.radius is not None:
             rotation = draw_rotation(self.frame.width, self.setting.centres, self.setting.radius)
-            values, exponents = rotation.turn(values, exponents), (rotation.exponent,) * self.frame.width
+            crowd = crowd.mapped(partial(rotation.turn, exponents=tuple(exponents)))
+            exponents = (rotation.exponent,) * self.frame.width
         late = draw_permutation(self.setting.users)
         if self.rounds == "two groups":
             early, late = np.split(late, [self.first])
         else:
             early = draw_permutation(self.setting.users)
-        windows = self._found(values, exponents, early)
-        estimates, counts = self._estimates(values, exponents, late, windows)
+        windows = self._found(crowd, exponents, early)
+        estimates, counts = self._estimates(crowd, exponents, late, windows)
         value = tuple(estimates) if rotation is None else rotation.back([float(one) for one in estimates])
         return UserVectorRelease(value, tuple(windows), self, tuple(counts))
 
@@ -348,30 +348,36 @@ class LocalUserVector(UserVectorMechanism):
     def _factor(self) -> float:
         return HadamardRange(self.frame.bins[self._ranged[0]], 1, self._shares[0]).factor
 
-    def _found(self, values: Integers, exponents: Sequence[int], users: Integers) -> list[tuple[float, float]]:
+    def _found(self, crowd: Crowd, exponents: Sequence[int], users: Integers) -> list[tuple[float, float]]:
         """Round one: return the range of every coordinate."""
         windows = [(own.low, own.high) for own in self.frame.bins]
         groups = self._dealt(users, len(self._ranged), is_free=self.is_mixed)
-        for place, group in zip(self._ranged, groups, strict=True):
-            if len(group):
-                stage = HadamardRange(self.frame.bins[place], len(group), self._shares[0])
-                windows[place] = stage.find(values[group, place], exponents[place]).window
+        asked = [(place, group) for place, group in zip(self._ranged, groups, strict=True) if len(group)]
+        columns = [place for place, _ in asked]
+        found = find_ranges(
+            crowd,
+            [HadamardRange(self.frame.bins[place], len(group), self._shares[0]) for place, group in asked],
+            columns=columns,
+            exponents=[exponents[place] for place in columns],
+            groups=[group for _, group in asked],
+        )
+        for place, one in zip(columns, found, strict=True):
+            windows[place] = one.window
         return windows
 
     def _estimates(
-        self, values: Integers, exponents: Sequence[int], users: Integers, windows: list[tuple[float, float]]
+        self, crowd: Crowd, exponents: Sequence[int], users: Integers, windows: list[tuple[float, float]]
     ) -> tuple[list[Fraction], list[int]]:
         """Round two: return the estimate of every coordinate, and how many messages were about it."""
         estimates, counts = [], []
         is_free = self.is_mixed or self.frame.is_turned
         groups = self._dealt(users, self.frame.width, is_free=is_free)
-        for place, (group, window) in enumerate(zip(groups, windows, strict=True)):
-            law = self._makers[place](*window, self._shares[1])
+        laws = tuple(make(*window, self._shares[1]) for make, window in zip(self._makers, windows, strict=True))
+        asked = Messages(laws, tuple(range(self.frame.width)), tuple(exponents))
+        totals = crowd.added(asked, groups, is_last=True)
+        for group, window, law, total in zip(groups, windows, laws, totals, strict=True):
             middle = (Fraction(window[0]) + Fraction(window[1])) / 2
-            value = middle
-            if len(group):
-                total = law.total(law.encode(values[group, place], exponents[place]))
-                value = law.estimate(total, len(group))
+            value = law.estimate(int(total), len(group)) if len(group) else middle
             if self.is_sampled and self.frame.is_turned:
                 value = middle + (value - middle) * len(group) * self.frame.width / len(users)
             estimates.append(value)

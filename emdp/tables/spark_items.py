@@ -1,8 +1,9 @@
 """What Spark reads for releases that randomize items or users one by one, hidden until the session opens it.
 
 Rows of users are put into partitions of whole users and sorted by user there; each partition becomes blocks on its
-worker (:mod:`emdp.tables.spark_work`), which an encoder randomizes there, or which come to the driver as they are. What
-comes to the driver comes as payloads, from as many partitions at a time as the cluster has cores; nothing else does.
+worker (:mod:`emdp.tables.spark_work`), which an encoder randomizes there, or which are kept there for several rounds
+(:mod:`emdp.tables.spark_passes`), or come to the driver as they are. What comes to the driver comes as payloads, from
+as many partitions at a time as the cluster has cores; nothing else does.
 
 Tasks that run twice. Spark repeats a task that failed or whose worker was lost, and may run a slow one twice. Every
 draw on a worker is made in the last stage of its job, after all shuffles, and goes from there to the driver: Spark
@@ -18,6 +19,7 @@ Spark itself is trusted with the records, its workers, their disks (it spills to
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,7 +29,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import DataRuleError, InternalError
-from emdp.expressions.reading import BlockEncoder, Reading
+from emdp.expressions.reading import BlockEncoder, Reading, UserEncoder
 from emdp.noise.rng import is_seeded, random_bytes
 from emdp.spaces import Categories
 from emdp.spaces.items import count_items
@@ -45,6 +47,7 @@ from emdp.tables.items import (
 )
 from emdp.tables.spark import check_on_no_rows, spark_rows, waited
 from emdp.tables.spark_errors import hidden_errors, uninterrupted
+from emdp.tables.spark_passes import SEED_BYTES, SparkBlocks
 from emdp.tables.spark_source import shown_plan
 from emdp.tables.spark_types import TEXT, column_kind
 from emdp.tables.spark_work import PAYLOAD, Block, BlockWork, unpacked, user_runs
@@ -52,8 +55,6 @@ from emdp.tables.table import Table
 from emdp.tables.texts import texts_statement
 
 __all__ = ["check_spark_items", "explain_reading", "read_spark_items", "spark_statement"]
-
-SEED_BYTES = 12
 
 ROW_BYTES = 16
 """Header of a row in Spark's shuffle, with its validity bits."""
@@ -88,7 +89,15 @@ def read_spark_items(
         return HiddenBlocks(lambda: _frames(table, reading, statement, encoder))
 
     def read() -> Iterator[Any]:
-        return _blocks(table, reading, statement)
+        work = _work(table, reading, statement, None)
+        if not work.by_user:
+            return _blocks(table, reading, statement)
+        return SparkBlocks(
+            stream=partial(_blocks, table, reading, statement),
+            once=partial(_frames, table, reading, statement),
+            worked=partial(_worked_rows, table, statement),
+            work=work,
+        )
 
     if reading.what == "means":
         return UserMeans(read, statement.exponents, statement.neutral_values)
@@ -200,7 +209,9 @@ def _blocks(table: Table, reading: Reading, statement: ItemStatement) -> Iterato
         yield work.block(users, offsets, frame)
 
 
-def _frames(table: Table, reading: Reading, statement: ItemStatement, encoder: BlockEncoder) -> Iterator[pl.DataFrame]:
+def _frames(
+    table: Table, reading: Reading, statement: ItemStatement, encoder: BlockEncoder | UserEncoder
+) -> Iterator[pl.DataFrame]:
     """Yield an encoder's output."""
     for frame in _payloads(table, statement, _work(table, reading, statement, encoder)):
         if frame.schema != pl.Schema(encoder.schema):
@@ -208,7 +219,9 @@ def _frames(table: Table, reading: Reading, statement: ItemStatement, encoder: B
         yield frame
 
 
-def _work(table: Table, reading: Reading, statement: ItemStatement, encoder: BlockEncoder | None) -> BlockWork:
+def _work(
+    table: Table, reading: Reading, statement: ItemStatement, encoder: BlockEncoder | UserEncoder | None
+) -> BlockWork:
     return BlockWork(
         what=reading.what,  # type: ignore[arg-type]  # counts come in no blocks
         by_user=reading.by_user or reading.what != "points",
@@ -219,23 +232,30 @@ def _work(table: Table, reading: Reading, statement: ItemStatement, encoder: Blo
     )
 
 
-def _payloads(table: Table, statement: ItemStatement, work: BlockWork) -> Iterator[pl.DataFrame]:
-    """Yield what the workers make of a statement's rows, partition by partition, every partition once."""
+@contextmanager
+def _worked_rows(table: Table, statement: ItemStatement, work: BlockWork) -> Iterator[Any]:
+    """Run a statement, and return the payloads of its rows, as a DataFrame to be used inside the context."""
     users = table.users.keys if work.by_user else None
     with spark_rows(table, statement.query, statement.lookups, users) as rows:
-        context = rows.sparkSession.sparkContext
+        with hidden_errors(), uninterrupted():
+            worked = _worked(rows, work)
+        yield worked
+
+
+def _payloads(table: Table, statement: ItemStatement, work: BlockWork) -> Iterator[pl.DataFrame]:
+    """Yield what the workers make of a statement's rows, partition by partition, every partition once."""
+    with _worked_rows(table, statement, work) as worked:
+        session, context = worked.sparkSession, worked.sparkSession.sparkContext
         with hidden_errors():
-            with uninterrupted():
-                worked = _worked(rows, work)
             # Shuffles run here; the last stage runs when its partitions are asked for.
-            made = waited(rows.sparkSession, lambda: worked.rdd)
-            partitions = waited(rows.sparkSession, made.getNumPartitions)
+            made = waited(session, lambda: worked.rdd)
+            partitions = waited(session, made.getNumPartitions)
             with uninterrupted():
                 at_once = max(1, context.defaultParallelism)
         for start in range(0, partitions, at_once):
             wave = list(range(start, min(start + at_once, partitions)))
             with hidden_errors():
-                payloads = waited(rows.sparkSession, partial(context.runJob, made, _values, wave))
+                payloads = waited(session, partial(context.runJob, made, _values, wave))
             # Each is let go as it is used.
             payloads.reverse()
             while payloads:

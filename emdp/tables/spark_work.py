@@ -10,18 +10,20 @@ nothing, so that no two workers share a stream; a worker that runs two tasks goe
 a task has a seed that the driver drew, with the partition's number; a task without a seed refuses to be seeded.
 """
 
-from collections.abc import Iterator
-from contextlib import nullcontext
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from hashlib import blake2b
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import EmdpError, InternalError
-from emdp.expressions.reading import BlockEncoder, FinishingEncoder
+from emdp.expressions.reading import BlockEncoder, FinishingEncoder, UserEncoder, UserPreparer
 from emdp.noise.rng import is_seeded, seeded_source
 from emdp.tables.item_reads import (
     BLOCK_ROWS,
@@ -37,7 +39,7 @@ from emdp.tables.item_reads import (
 from emdp.tables.items import CODE, NUMBER, RECORDS
 from emdp.tables.texts import TEXT
 
-__all__ = ["PAYLOAD", "Block", "BlockWork", "packed", "unpacked"]
+__all__ = ["PAYLOAD", "Block", "BlockWork", "PassWork", "Present", "packed", "packed_parts", "unpacked"]
 
 PAYLOAD = "payload"
 """Name of the binary column of payloads."""
@@ -47,6 +49,9 @@ PAYLOAD_ROWS = 2**18
 
 PARTITION_STEP = 2**40
 """Users of partition ``p``, where no list numbers them, have the numbers from ``p`` times this on."""
+
+PART_KINDS = ("i1", "i2", "i4", "i8")
+"""Kinds of integers, of two letters each, for what users are asked; the smallest that fits."""
 
 Integers = npt.NDArray[np.int64]
 Block = BagBlock | PointBlock | MeanBlock | TextBlock
@@ -58,33 +63,36 @@ class BlockWork:
 
     Parameters
     ----------
-    what : {"bags", "points", "means", "texts"}
-        What rows are, as in :class:`emdp.expressions.reading.Reading`.
+    what : {"bags", "points", "means", "texts", "prepared"}
+        What rows are, as in :class:`emdp.expressions.reading.Reading`, or what a preparer made of points.
     by_user : bool
         Whether they stand user by user: the first column is then the user's row on the public list, or a key.
     is_listed : bool
         Whether there is a public list.
     exponents : tuple of int
         Of means: fixed-point exponent of each expression.
-    encoder : BlockEncoder or None
+    encoder : BlockEncoder, UserEncoder or None
         What randomizes blocks; without one they are handed on.
     seed : int or None
         Under the test switch: what the partition's seed is made from.
+    keeps_keys : bool
+        Whether blocks that are handed on keep users' keys, since they stay on the workers.
+    preparer : UserPreparer or None
+        What points are turned into before they are handed on.
     """
 
-    what: Literal["bags", "points", "means", "texts"]
+    what: Literal["bags", "points", "means", "texts", "prepared"]
     by_user: bool
     is_listed: bool
     exponents: tuple[int, ...] = ()
-    encoder: BlockEncoder | None = None
+    encoder: BlockEncoder | UserEncoder | None = None
     seed: int | None = None
+    keeps_keys: bool = False
+    preparer: UserPreparer | None = None
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Return payloads of a partition's batches, as Arrow batches of one column: for ``mapInArrow``."""
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        return packed(self, batches, 0 if context is None else context.partitionId())
+        return packed(self, batches, _partition())
 
     def block(self, users: Integers | None, offsets: Integers, frame: pl.DataFrame) -> Block:
         """Return the block of some whole users' rows, or of records."""
@@ -94,6 +102,8 @@ class BlockWork:
             return PointBlock(users, offsets, _sorted_items(frame, offsets))
         if users is None:
             raise InternalError("rows of users came without users; please report it.")
+        if self.what == "prepared":
+            return PointBlock(users, offsets, _matrix(frame.drop(NUMBER)))
         if self.what == "means":
             means = frame.drop(NUMBER).to_numpy().astype(np.int64, copy=False)
             return MeanBlock(users, np.ascontiguousarray(means), self.exponents)
@@ -124,19 +134,9 @@ def packed(work: BlockWork, batches: Iterator[Any], partition: int) -> Iterator[
     """
     import pyarrow as pa
 
-    if work.seed is None and is_seeded():
-        raise InternalError("a worker was seeded outside the test switch; please report it.")
-    switch = nullcontext() if work.seed is None else seeded_source((work.seed << 32) + partition)
-    try:
-        with switch:
-            for frame in _output(work, batches, partition):
-                stream = BytesIO()
-                frame.write_ipc_stream(stream, compression="lz4")
-                yield pa.record_batch([pa.array([stream.getvalue()], pa.binary())], names=[PAYLOAD])
-    except EmdpError:
-        raise
-    except (ArithmeticError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError, pa.ArrowException) as cause:
-        raise InternalError(f"work on a block failed ({type(cause).__name__}); please report it.") from None
+    with _guarded(work, partition):
+        for frame in _output(work, batches, partition):
+            yield pa.record_batch([pa.array([_payload(frame)], pa.binary())], names=[PAYLOAD])
 
 
 def unpacked(payload: bytes) -> pl.DataFrame:
@@ -144,10 +144,133 @@ def unpacked(payload: bytes) -> pl.DataFrame:
     return pl.read_ipc_stream(payload)
 
 
+class Present(NamedTuple):
+    """Who is in a partition: the same wherever and however often it is made.
+
+    Attributes
+    ----------
+    partition : int
+        Its number.
+    users : int
+        How many users.
+    digest : bytes
+        Of their keys, in order.
+    """
+
+    partition: int
+    users: int
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class PassWork:
+    """One pass over the payloads of partitions, which stay where they are; a public value but for who is asked what.
+
+    Parameters
+    ----------
+    work : BlockWork
+        What payloads hold; its encoder is the pass's, or None to say who is there.
+    known : mapping of int to Present
+        For each partition who was there before; partitions with other users now fail. Empty for the first pass.
+    parts : mapping of int to bytes
+        For each partition what its users are asked, as :func:`packed_parts` has it. Empty: all the same.
+    """
+
+    work: BlockWork
+    known: Mapping[int, Present]
+    parts: Mapping[int, bytes]
+
+    def __call__(self, payloads: Iterator[bytes]) -> Iterator[Any]:
+        """Return the payloads of a partition's sums, or who is there: for ``runJob``."""
+        return self.passed(payloads, _partition())
+
+    def passed(self, payloads: Iterator[bytes], partition: int) -> Iterator[Any]:
+        """Return what ``__call__`` does of a partition.
+
+        Raises
+        ------
+        InternalError
+            If other users are there than before, and of any failure; nothing is handed on then.
+        """
+        with _guarded(self.work, partition):
+            keys, users = blake2b(digest_size=16), [0]
+            parts = _unpacked_parts(self.parts[partition]) if self.parts else None
+            made = self._encoded(map(unpacked, payloads), keys, users, parts)
+            sums = list(_summed(made, self.work.encoder.keys if self.work.encoder is not None else ()))
+            present = Present(partition, users[0], keys.digest())
+            if self.work.encoder is None:
+                yield present
+                return
+            if present != self.known[partition] or (parts is not None and len(parts) != present.users):
+                raise InternalError("a partition had other users in one pass than in another; please report it.")
+            for frame in sums:
+                yield _payload(frame)
+
+    def _encoded(
+        self, frames: Iterator[pl.DataFrame], keys: Any, seen: list[int], parts: Integers | None
+    ) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            users, offsets = user_runs(frame, None if self.work.is_listed else seen[0])
+            stream = BytesIO()
+            # The oldest layout has the keys' bytes one after the other and nothing else.
+            own = frame.select(pl.col(NUMBER).gather(offsets[:-1]))
+            own.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
+            keys.update(stream.getvalue())
+            first, seen[0] = seen[0], seen[0] + len(users)
+            if self.work.encoder is not None:
+                asked = (parts[first : seen[0]],) if parts is not None else ()
+                yield from self.work.encoder.encode(self.work.block(users, offsets, frame), *asked)
+
+
+def packed_parts(parts: Integers) -> bytes:
+    """Return small integers in few bytes.
+
+    >>> _unpacked_parts(packed_parts(np.array([3, -1]))).tolist()
+    [3, -1]
+    """
+    kind = next(kind for kind in PART_KINDS if parts.size == 0 or int(parts.max()) <= np.iinfo(kind).max)
+    return kind.encode() + zlib.compress(parts.astype(kind).tobytes(), 1)
+
+
+def _unpacked_parts(given: bytes) -> Integers:
+    return np.frombuffer(zlib.decompress(given[2:]), dtype=given[:2].decode()).astype(np.int64)
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
+def _payload(frame: pl.DataFrame) -> bytes:
+    stream = BytesIO()
+    frame.write_ipc_stream(stream, compression="lz4")
+    return stream.getvalue()
+
+
+@contextmanager
+def _guarded(work: BlockWork, partition: int) -> Iterator[None]:
+    """Draw as the work says, and let no error quote a record."""
+    import pyarrow as pa
+
+    if work.seed is None and is_seeded():
+        raise InternalError("a worker was seeded outside the test switch; please report it.")
+    switch = nullcontext() if work.seed is None else seeded_source((work.seed << 32) + partition)
+    try:
+        with switch:
+            yield
+    except EmdpError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError, pa.ArrowException) as cause:
+        raise InternalError(f"work on a block failed ({type(cause).__name__}); please report it.") from None
+
+
 def _output(work: BlockWork, batches: Iterator[Any], partition: int) -> Iterator[pl.DataFrame]:
     frames = _gathered(batches)
     if work.encoder is None:
-        yield from (_numbered(frame, work) for frame in (_whole_users(frames) if work.by_user else frames))
+        whole = _whole_users(frames) if work.by_user else frames
+        yield from (_numbered(frame if work.preparer is None else _prepared(frame, work), work) for frame in whole)
         return
     encoded = _encoded(work, work.encoder, frames, partition)
     if isinstance(work.encoder, FinishingEncoder):
@@ -200,9 +323,21 @@ def user_runs(frame: pl.DataFrame, first: int | None) -> tuple[Integers, Integer
     return keys.gather(starts).to_numpy().astype(np.int64), offsets
 
 
+def _prepared(frame: pl.DataFrame, work: BlockWork) -> pl.DataFrame:
+    """Return what a preparer makes of the records of whole users, each row with its user's key."""
+    users, offsets = user_runs(frame, 0)
+    block = work.block(users, offsets, frame)
+    if work.preparer is None or not isinstance(block, PointBlock):
+        raise InternalError("what are no points were to be prepared; please report it.")
+    ends, numbers = work.preparer.prepare(block)
+    keys = frame.get_column(NUMBER).gather(np.repeat(offsets[:-1], np.diff(ends)))
+    made = {f"number_{place}": numbers[:, place] for place in range(work.preparer.width)}
+    return pl.DataFrame([keys, *(pl.Series(name, column) for name, column in made.items())])
+
+
 def _numbered(frame: pl.DataFrame, work: BlockWork) -> pl.DataFrame:
     """Return rows whose users are numbers: keys do not leave the workers."""
-    if work.is_listed or not work.by_user:
+    if work.is_listed or work.keeps_keys or not work.by_user:
         return frame
     return frame.with_columns(pl.col(NUMBER).rle_id().cast(pl.Int64))
 

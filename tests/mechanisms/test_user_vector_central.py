@@ -13,7 +13,7 @@ import emdp
 from emdp.errors import UsageError
 from emdp.mechanisms.user_mean_choice import preference
 from emdp.mechanisms.user_vector_base import UserVectorMechanism
-from emdp.mechanisms.user_vector_central import CentralUserVector
+from emdp.mechanisms.user_vector_central import CentralUserVector, _Clipped, _cut
 from emdp.mechanisms.user_vector_local import LocalUserVector
 from emdp.mechanisms.user_vector_plan import best_user_vector, user_vector_candidates
 from emdp.mechanisms.user_vector_rotation import draw_rotation
@@ -41,6 +41,14 @@ def central(d: int = 4, users: int = 2_000, **more: Any) -> UserVectorSetting:
     return UserVectorSetting(users, (-10.0,) * d, (10.0,) * d, **given)
 
 
+def clipped(values: Any, exponent: int, window: Any, longest: Any) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the mean of a coordinate in units of its longest interval, the lower end, and that unit."""
+    low, high, span = _cut(window, longest, exponent)
+    total, users = map(int, _Clipped(((low, high),)).sums(values[:, None], None))
+    unit = Fraction(2) ** -exponent
+    return Fraction(total, users * span), low * unit, span * unit
+
+
 # ---- privacy
 
 
@@ -51,17 +59,17 @@ def test_one_user_moves_a_clipped_mean_by_one_part_in_n_at_most(place: int) -> N
     window = bins.window(place % bins.count)
     rng = np.random.default_rng(bins.count + place)
     values = fixed(rng.uniform(-12.0, 12.0, size=50))
-    first, low, span = mechanism._clipped(values, UNIT, window, longest)
+    first, low, span = clipped(values, UNIT, window, longest)
     assert Fraction(window[1]) - Fraction(window[0]) <= span
     moves = []
     for extreme in (-(2**62), 2**62, *values[:5].tolist()):
         other = values.copy()
         other[7] = extreme
-        second, other_low, other_span = mechanism._clipped(other, UNIT, window, longest)
+        second, other_low, other_span = clipped(other, UNIT, window, longest)
         assert (low, span) == (other_low, other_span)
         moves.append(abs(second - first))
     assert max(moves) <= Fraction(1, 50)
-    ends = [mechanism._clipped(np.full(50, extreme), UNIT, window, longest)[0] for extreme in (-(2**62), 2**62)]
+    ends = [clipped(np.full(50, extreme), UNIT, window, longest)[0] for extreme in (-(2**62), 2**62)]
     # Attained where the interval is not cut by the bounds.
     reached = min(1.0, (window[1] - window[0]) / (6.0 * bins.radius))
     assert float(ends[1] - ends[0]) == pytest.approx(reached, rel=1e-9)
@@ -83,8 +91,8 @@ def test_vectors_in_the_ball_move_by_its_diameter_at_most() -> None:
         far = fixed(np.random.default_rng(seed).normal(size=(1, 5)) * 50.0)
         one, other = rotation.turn(far, (UNIT,) * 5)[0], rotation.turn(-far, (UNIT,) * 5)[0]
         parts = [
-            mechanism._clipped(np.array([a] * 29 + [b]), rotation.exponent, (own.low, own.high), window)[0]
-            - mechanism._clipped(np.array([a] * 30), rotation.exponent, (own.low, own.high), window)[0]
+            clipped(np.array([a] * 29 + [b]), rotation.exponent, (own.low, own.high), window)[0]
+            - clipped(np.array([a] * 30), rotation.exponent, (own.low, own.high), window)[0]
             for a, b, own, window in zip(one, other, frame.bins, frame.windows, strict=True)
         ]
         worst = max(worst, float(sum(part**2 for part in parts) * Fraction(mechanism.noise.sensitivity) ** -2))

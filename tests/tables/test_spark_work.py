@@ -3,7 +3,8 @@
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,19 @@ import pytest
 import emdp
 from emdp.errors import InternalError
 from emdp.estimators.itemwise_encoders import HistogramEncoder, PointEncoder, SampleEncoder
+from emdp.noise.rng import random_words
 from emdp.randomizers import KRR, PlanarLaplace
 from emdp.tables import spark_work
-from emdp.tables.spark_work import PAYLOAD, PAYLOAD_ROWS, BlockWork, packed, unpacked
+from emdp.tables.spark_work import (
+    PAYLOAD,
+    PAYLOAD_ROWS,
+    BlockWork,
+    PassWork,
+    Present,
+    packed,
+    packed_parts,
+    unpacked,
+)
 
 KINDS = emdp.Categories("kind", ["bar", "cafe", "park"], on_invalid="neutral")
 PLANE = emdp.Vector(["a", "b"], box=[(0, 1), (0, 1)])
@@ -125,6 +136,120 @@ def test_errors_on_workers_quote_no_record() -> None:
         outputs(work, broken)
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts records and users, and draws a number; of users who are asked alone."""
+
+    fails: bool = False
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        return {"what": pl.Int64(), "count": pl.Int64()}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return ("what",)
+
+    def encode(self, block: Any, parts: Any = None) -> Iterator[pl.DataFrame]:
+        if self.fails:
+            raise ValueError(f"cannot count {block.counts}")
+        asked = np.ones(len(block.users), dtype=bool) if parts is None else parts > 0
+        counts = np.add.reduceat(block.counts, block.offsets[:-1])[asked]
+        drawn = int(random_words(1)[0] >> np.uint64(2))
+        yield pl.DataFrame({"what": [0, 1, 2], "count": [counts.sum(), len(counts), drawn]}, schema=dict(self.schema))
+
+
+def kept(frame: pl.DataFrame, **options: Any) -> list[bytes]:
+    """What a worker keeps of a partition's rows."""
+    work = BlockWork("bags", True, is_listed=False, keeps_keys=True, **options)
+    return [batch.column(0)[0].as_py() for batch in packed(work, batches(frame, 100), 3)]
+
+
+def passed(payloads: list[bytes], encoder: Any = None, **options: Any) -> list[Any]:
+    given = {"known": {}, "parts": {}, "seed": None} | options
+    work = BlockWork("bags", True, is_listed=False, encoder=encoder, seed=given["seed"])
+    done = pickle.loads(pickle.dumps(PassWork(work, given["known"], given["parts"])))
+    return list(done.passed(iter(payloads), 3))
+
+
+def test_what_is_kept_is_gone_over_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_work, "BLOCK_ROWS", 64)
+    frame = bag_rows(500)
+    payloads = kept(frame)
+    assert len(payloads) > 10
+    (present,) = passed(payloads)
+    assert present[:2] == (3, 500)
+    assert "user-" not in repr(present)
+    asked = np.random.default_rng(1).integers(-1, 2, 500)
+    owners = frame["records"].to_numpy()[::2]
+    for parts, chosen in ((None, np.ones(500, dtype=bool)), (asked, asked > 0)):
+        given = {} if parts is None else {3: packed_parts(parts)}
+        (sums,) = map(unpacked, passed(payloads, Counted(), known={3: present}, parts=given))
+        assert sums["count"].to_list()[:2] == [2 * owners[chosen].sum(), chosen.sum()]
+
+
+def test_a_partition_with_other_users_hands_on_nothing() -> None:
+    (present,) = passed(kept(bag_rows(50)))
+    assert passed(kept(bag_rows(50))) == [present]
+    others = [bag_rows(49), bag_rows(51), bag_rows(50).reverse(), bag_rows(50, "user+{}"), bag_rows(50).clear()]
+    for frame in others:
+        with pytest.raises(InternalError, match="other users in one pass than in another"):
+            passed(kept(frame), Counted(), known={3: present})
+    for parts in (np.zeros(49), np.zeros(51)):
+        with pytest.raises(InternalError, match="other users in one pass than in another"):
+            passed(kept(bag_rows(50)), Counted(), known={3: present}, parts={3: packed_parts(parts)})
+    # The same users with other records are the same users.
+    assert passed(kept(bag_rows(50).with_columns(pl.col("records") + 1))) == [present]
+    assert passed([], known={}) == [Present(3, 0, passed([])[0].digest)]
+
+
+def test_passes_quote_no_record_and_are_seeded_by_the_switch_alone() -> None:
+    payloads = kept(bag_rows(3, key="secret-{}"))
+    (present,) = passed(payloads)
+    with pytest.raises(InternalError, match="work on a block failed") as caught:
+        passed(payloads, Counted(fails=True), known={3: present})
+    assert "[1" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+    def drawn(seed: int | None) -> int:
+        (sums,) = map(unpacked, passed(payloads, Counted(), known={3: present}, seed=seed))
+        return int(sums["count"][2])
+
+    assert drawn(5) == drawn(5) != drawn(6)
+    assert drawn(None) != drawn(None)
+    with emdp.testing.seeded(1), pytest.raises(InternalError, match="seeded outside the test switch"):
+        drawn(None)
+
+
+def test_what_users_are_asked_is_sent_in_few_bytes() -> None:
+    for most in (0, 1, 127, 128, 2**15, 2**31):
+        parts = np.array([-1, 0, most] * 1000)
+        assert spark_work._unpacked_parts(packed_parts(parts)).tolist() == parts.tolist()
+        assert len(packed_parts(parts)) < 200 + most.bit_length()
+    assert spark_work._unpacked_parts(packed_parts(np.zeros(0, dtype=np.int64))).size == 0
+
+
+@dataclass(frozen=True)
+class Halved:
+    """Keeps the first record of every user, and half of its number."""
+
+    width: int = 1
+
+    def prepare(self, block: Any) -> tuple[Any, Any]:
+        return np.arange(len(block.users) + 1), block.items[block.offsets[:-1], :1] / 2
+
+
+def test_what_is_prepared_takes_the_place_of_items() -> None:
+    frame = pl.DataFrame({"number": ["a", "a", "b", "c"], "item_0": [3.0, 1.0, 5.0, 7.0], "item_1": [0.0] * 4})
+    work = BlockWork("points", True, is_listed=False, keeps_keys=True, preparer=Halved())
+    made = pl.concat(outputs(work, frame))
+    assert made.to_dict(as_series=False) == {"number": ["a", "b", "c"], "number_0": [0.5, 2.5, 3.5]}
+    block = BlockWork("prepared", True, is_listed=False).block(np.arange(3), np.arange(4), made)
+    assert block.items.tolist() == [[0.5], [2.5], [3.5]]  # type: ignore[union-attr]
+    with pytest.raises(InternalError, match="what are no points"):
+        kept(bag_rows(3), preparer=Halved())
 
 
 FORKED = """
