@@ -37,6 +37,7 @@ from emdp.mechanisms.user_mean_shuffle import ShuffledUserMean
 from emdp.mechanisms.vector_direction import VectorDirection, directions_of
 from emdp.mechanisms.vector_randomizer import VectorRandomizer
 from emdp.noise.choices import draw_sample_counts
+from emdp.spaces.rounding import product_up
 from emdp.tables.readings import read_items
 
 __all__ = ["Bulk", "bulk_of", "read_blocks"]
@@ -93,7 +94,7 @@ def bulk_of(plan: MessagePlan, tables: Neighbours) -> Bulk | None:
     if isinstance(releaser, ItemwiseRelease) and isinstance(releaser.randomizer, FiniteRandomizer):
         counted = isinstance(blocks[0], np.ndarray)
         bags = _counted_bags(blocks, users) if counted else _two_bags(blocks, users)
-        return None if bags is None else _of_items(releaser, releaser.randomizer, bags, users)
+        return None if bags is None else _of_items(releaser, releaser.randomizer, bags, tables)
     if isinstance(releaser, PrefixRelease):
         return _of_prefixes(releaser, blocks)
     return None
@@ -106,14 +107,18 @@ def _of_oracle(releaser: OracleRelease, bags: tuple[Bag, Bag], users: int) -> Mi
         return oracle.encode(_many(bags[table], count))
 
     return MixedMessages(
-        users, draw, _symbols_of(oracle, _codes(bags)), lambda sent: (oracle.decode(oracle.tally(sent)),)
+        users,
+        draw,
+        _symbols_of(oracle, _codes(bags)),
+        lambda sent: (oracle.decode(oracle.tally(sent)),),
+        epsilon0=oracle.epsilon,
     )
 
 
 def _of_items(
-    releaser: ItemwiseRelease, randomizer: FiniteRandomizer, bags: tuple[Bag, Bag], users: int
+    releaser: ItemwiseRelease, randomizer: FiniteRandomizer, bags: tuple[Bag, Bag], tables: Neighbours
 ) -> MixedMessages | None:
-    size = releaser.size
+    size, users = releaser.size, tables.first.n
     if releaser.is_local and users > 1:
         # Each user's outputs stay apart, so that one user's alone tell most.
         return None
@@ -130,7 +135,9 @@ def _of_items(
         counts = np.bincount(sent.ravel(), minlength=randomizer.weights.shape[1])
         return (tuple(map(Fraction, counts.tolist())),)
 
-    return MixedMessages(users, draw, _as_they_are, None if releaser.is_local else release, size)
+    # A bag of one record is that item; of several the score is none of a single user's outputs.
+    epsilon0 = product_up(randomizer.alpha0, tables.distance) if size == 1 and not releaser.is_sampled else None
+    return MixedMessages(users, draw, _as_they_are, None if releaser.is_local else release, size, epsilon0)
 
 
 def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: int) -> Bulk | None:
@@ -155,7 +162,7 @@ def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: 
     def release(sent: npt.NDArray[Any]) -> UserMeanRelease:
         return UserMeanRelease(mechanism, scalar.estimate(scalar.total(sent), users), window)
 
-    return MixedMessages(users, draw, _as_they_are, release)
+    return MixedMessages(users, draw, _as_they_are, release, epsilon0=way.epsilon)
 
 
 def _of_descent(releaser: LinearFitMessages, blocks: tuple[Any, Any], users: int) -> Bulk | None:
@@ -186,7 +193,8 @@ def _of_descent(releaser: LinearFitMessages, blocks: tuple[Any, Any], users: int
 
     # The messages of round one, by those who are in it.
     mixed = 1 if setting.model == "local" else descent.users_a_round
-    return MixedMessages(mixed, draw, sides if isinstance(law, VectorDirection) else _as_they_are)
+    symbols = sides if isinstance(law, VectorDirection) else _as_they_are
+    return MixedMessages(mixed, draw, symbols, epsilon0=law.epsilon)
 
 
 def _of_prefixes(releaser: PrefixRelease, blocks: tuple[Any, Any]) -> MixedMessages | None:
@@ -197,7 +205,7 @@ def _of_prefixes(releaser: PrefixRelease, blocks: tuple[Any, Any]) -> MixedMessa
     search = releaser.search
     strings, first, second = _strings(blocks)
     bags = _changed([_bag(*own) for own in first], [_bag(*own) for own in second], len(first))
-    if bags is None or len(first) > search.users or (releaser.accounted and search.levels > 1):
+    if bags is None or len(first) > search.users:
         return None
     words = np.array([text.encode() for text in strings] + [b""], dtype=f"S{search.length}")
     candidates = search.extend([b""], 0)
@@ -209,7 +217,9 @@ def _of_prefixes(releaser: PrefixRelease, blocks: tuple[Any, Any]) -> MixedMessa
         return oracle.encode(Bags(bag.offsets, codes[bag.codes], bag.counts))
 
     symbols = _symbols_of(oracle, sorted({int(codes[code]) for code in _codes(bags)}))
-    return MixedMessages(search.users if releaser.accounted else 1, draw, symbols)
+    # Given who was dealt where, it is the users of one level whose messages are mixed.
+    mixed = search.level_users if releaser.accounted else 1
+    return MixedMessages(mixed, draw, symbols, epsilon0=search.epsilon)
 
 
 def _strings(blocks: tuple[Any, Any]) -> tuple[tuple[str, ...], list[Any], list[Any]]:

@@ -1,7 +1,9 @@
 """Messages of users, alone or mixed, drawn in bulk by the code that encodes them, and seen through a likelihood ratio.
 
 Whoever is trusted with nothing but mixing sees how often each message came; that is what the shuffle model promises
-about, and an average of the messages shows less of it. In the local model it is one user's message.
+about, and an average of the messages shows less of it. In the local model it is one user's message. So it is beside
+mixing: whoever mixes sees each message with its sender, and what it promises by itself is what mixing starts from. A
+message with too little noise shows there, among however many it is mixed.
 
 Theorem (score). Let all users but one send a message of law ``a``, and that one a message of law ``a`` on the first
 table and ``b`` on the second. The likelihood ratio of the multiset of all ``n`` messages is then the mean of
@@ -12,7 +14,7 @@ whatever the score is worth.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -103,6 +105,8 @@ class MixedMessages:
         What is released of the messages of all users; None where that is not made from one round.
     width : int
         Numbers that each user sends.
+    epsilon0 : float or None
+        What one user's message promises about the two tables for whoever sees it alone; None where it is not known.
     """
 
     users: int
@@ -110,6 +114,11 @@ class MixedMessages:
     symbols: Callable[[Messages], Messages]
     release: Callable[[Messages], Any] | None = None
     width: int = 1
+    epsilon0: float | None = None
+
+    def alone(self) -> "MixedMessages | None":
+        """Return the message of the user who changes, unmixed; None where that is this, or nothing is known of it."""
+        return None if self.users == 1 or self.epsilon0 is None else replace(self, users=1, release=None)
 
     @cached_property
     def ratio(self) -> LearntRatio:
@@ -165,6 +174,15 @@ class RangeMessages:
     values: tuple[int, int]
     exponent: int
 
+    @property
+    def epsilon0(self) -> float | None:
+        """What both messages of a user promise together."""
+        return self.way.epsilon
+
+    def alone(self) -> "RangeMessages | None":
+        """Return both messages of the user who changes, the second about what the first finds; None if these are it."""
+        return None if self.users == 1 else replace(self, users=1)
+
     def scores(self, trials: int) -> Scores:
         """Return the scores of releases, at most so many: the product of both rounds' ratios."""
         trials = _affordable(trials, 2 * self.users)
@@ -206,7 +224,7 @@ class RangeMessages:
     def _shares(self) -> Floats:
         """What the decoder makes of all users sending one symbol, a row each: it is linear in the tally."""
         oracle = self.way.stage.oracle
-        return np.array([oracle.decode(self.users * one) for one in np.eye(oracle.outputs, dtype=np.int64)])
+        return np.array([oracle.decode(oracle.users * one) for one in np.eye(oracle.outputs, dtype=np.int64)])
 
     def _found(self, sent: Messages) -> Integers:
         """Return the bin that each release finds, as :class:`HadamardRange` does: the first of equal estimates."""

@@ -195,9 +195,9 @@ class DescentRounds:
     def scores(self, trials: int) -> Scores:
         """Return the scores of so many descents on each table: what each round released, by its known law."""
         columns = []
-        for records in (self.first, self.second):
-            rounds = [self._recorded(records) for _ in range(trials)]
-            columns.append(np.array([[self._ratio(own), *np.concatenate(own)] for own in rounds]))
+        for place, records in enumerate((self.first, self.second)):
+            runs = [self._recorded(records) for _ in range(trials)]
+            columns.append(np.array([[self._ratio(own, place), *np.concatenate([y for y, _ in own])] for own in runs]))
         shape = range(self.descent.rounds * self.descent.setting.dimension)
         return Scores(columns[0], columns[1], (KNOWN, *(f"gradient {place + 1}" for place in shape)))
 
@@ -206,40 +206,34 @@ class DescentRounds:
         for _ in range(most):
             yield self.descent.release(self.first)
 
-    def _recorded(self, records: UserRecords) -> list[Floats]:
-        """Return the gradient that each round of one descent released."""
-        found: list[Floats] = []
+    def _recorded(self, records: UserRecords) -> list[tuple[Floats, Floats]]:
+        """Return the gradient that each round of one descent released, and the exact one."""
+        found: list[tuple[Floats, Floats]] = []
         listening = copy(self.descent)
 
         def estimate(gradients: Integers) -> Floats:
-            found.append(self.descent._estimate(gradients))
-            return found[-1]
+            found.append((self.descent._estimate(gradients), self._mean(gradients)))
+            return found[-1][0]
 
         vars(listening)["_estimate"] = estimate
         listening.release(records)
         return found
 
-    def _ratio(self, released: Sequence[Floats]) -> float:
+    def _ratio(self, rounds: Sequence[tuple[Floats, Floats]], place: int) -> float:
         """Return the likelihood ratio's logarithm: of each round given those before, whose weights it is taken at."""
         own, law = self.descent.setting, self.descent.law
         weights, total = np.zeros(own.dimension), 0.0
-        for estimate in released:
-            first, second = self._means(weights) if weights.any() else self._start
-            grid = law.grid
-            total += float(log_ratio(law, (estimate - first)[None, :] / grid, (second - first) / grid)[0])
+        others = self.first if place else self.second
+        for estimate, mean in rounds:
+            other = user_gradients(others, weights, loss=own.loss, clip=own.clip, exponent=own.exponent)
+            first, second = (self._mean(other), mean) if place else (mean, self._mean(other))
+            total += float(log_ratio(law, (estimate - first)[None, :] / law.grid, (second - first) / law.grid)[0])
             weights = weights - self.descent.step * estimate
             weights = weights * (own.radius / max(own.radius, math.sqrt(math.fsum(weights * weights))))
         return round(total, DIGITS)
 
-    @cached_property
-    def _start(self) -> tuple[Floats, Floats]:
-        """The exact mean gradients of both tables in round one."""
-        return self._means(np.zeros(self.descent.setting.dimension))
-
-    def _means(self, weights: Floats) -> tuple[Floats, Floats]:
-        own, found = self.descent.setting, []
-        for records in (self.first, self.second):
-            gradients = user_gradients(records, weights, loss=own.loss, clip=own.clip, exponent=own.exponent)
-            unit = Fraction(2) ** -own.exponent / own.users
-            found.append(np.array([float(one * unit) for one in exact_sums(gradients)]))
-        return found[0], found[1]
+    def _mean(self, gradients: Integers) -> Floats:
+        """Return the exact mean gradient."""
+        own = self.descent.setting
+        unit = Fraction(2) ** -own.exponent / own.users
+        return np.array([float(one * unit) for one in exact_sums(gradients)])

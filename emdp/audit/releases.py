@@ -20,6 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.audit.bulk import bulk_of, read_blocks
+from emdp.audit.mixed import MixedMessages, RangeMessages
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds, log_ratio
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores
@@ -36,6 +37,7 @@ __all__ = [
     "MESSAGE_SHARE",
     "MOST_DRAWS",
     "NoiseDraws",
+    "alone_of",
     "bulk_values",
     "features",
     "first_number",
@@ -48,6 +50,9 @@ Floats = npt.NDArray[np.float64]
 
 MESSAGE_SHARE = 20
 """A release of messages is run once where noise is drawn so many times."""
+
+DESCENT_SHARE = 4
+"""The same for a curator's descents, whose likelihood ratio is known: worth more runs."""
 
 MOST_DRAWS = 2_000_000
 """Numbers of noise drawn for one statement; exact samplers give about 10^5 in a second."""
@@ -96,10 +101,17 @@ def scores_of(planned: Planned, tables: Neighbours, draws: NoiseDraws, place: in
         bulk = bulk_of(plan, tables)
         if bulk is not None:
             is_whole = isinstance(bulk, DescentRounds)
-            return bulk.scores(max(draws.trials // MESSAGE_SHARE, LEAST_TRIALS) if is_whole else draws.trials)
+            return bulk.scores(max(draws.trials // DESCENT_SHARE, LEAST_TRIALS) if is_whole else draws.trials)
         alone = _one_user_scores(plan, tables, draws.trials)
         return alone or _message_scores(plan, tables, max(draws.trials // MESSAGE_SHARE, LEAST_TRIALS))
     return _additive_scores(plan, tables, draws, place)
+
+
+def alone_of(planned: Planned, tables: Neighbours) -> MixedMessages | RangeMessages | None:
+    """Return what the user who changes sends, unmixed, of a release of mixed messages; None of other releases."""
+    plan = planned.plan
+    bulk = bulk_of(plan, tables) if isinstance(plan, MessagePlan) else None
+    return bulk.alone() if isinstance(bulk, MixedMessages | RangeMessages) else None
 
 
 def bulk_values(planned: Planned, tables: Neighbours, most: int) -> list[float]:

@@ -14,7 +14,15 @@ from emdp.audit.changes import added_changes, change_of, largest_total
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
 from emdp.audit.neighbours import Move, Neighbours, best_move, neighbours
 from emdp.audit.points import PublicRecords
-from emdp.audit.releases import NoiseDraws, bulk_values, first_number, joint_scores, mechanism_name, scores_of
+from emdp.audit.releases import (
+    NoiseDraws,
+    alone_of,
+    bulk_values,
+    first_number,
+    joint_scores,
+    mechanism_name,
+    scores_of,
+)
 from emdp.audit.report import Agreement, AuditReport, AuditRow
 from emdp.audit.tester import LEAST_TRIALS, Scores, find_losses
 from emdp.checks import check_count, check_range, check_unit_interval
@@ -45,6 +53,9 @@ message has the guarantee by itself, and among others it would only be hidden be
 
 ALIKE = 0.01
 """Relative difference of distances that are taken for one, where no records lie farther apart with a larger change."""
+
+ALONE = "one user's own message, unmixed"
+"""Added to the name of a mechanism in the row of it: among many no fault of it could be counted."""
 
 LONGEST = 80
 """Characters of a query's text that a row shows."""
@@ -88,6 +99,7 @@ class _Tried:
     tables: Neighbours
     claims: tuple[Claim, ...]
     scores: Scores
+    users: int
 
 
 def audit(
@@ -107,8 +119,8 @@ def audit(
     No private record is read: the tables are made from the public space, columns and users (:mod:`emdp.audit.points`).
     For each distance two tables are chosen between which the statistic changes most, the engine computes it on both,
     the release is drawn ``trials`` times, and the event that tells the two apart best, chosen on half of the draws, is
-    counted on the other half. The bounds hold together with probability ``confidence`` (Bonferroni over rows, and over
-    the two probabilities of each).
+    counted on the other half. Where messages are mixed one user's own are audited too. The bounds hold together with
+    probability ``confidence`` (Bonferroni over rows, and over the two probabilities of each).
 
     Parameters
     ----------
@@ -122,8 +134,9 @@ def audit(
         there are such, and for guarantees that do not depend on it 0.25 and 1. Between a distance and 0 the nearest
         possible one is taken, and its exact value is reported.
     trials : int
-        Draws on each table, at least 100; what cannot be drawn in bulk runs ``trials/20`` times, at least 100: descents
-        of several rounds, ranges in the central model, vectors of users' means, and outputs that are points.
+        Draws on each table, at least 100; what cannot be drawn in bulk runs as a whole, at least 100 times: a curator's
+        descents ``trials/4`` times, ranges in the central model, vectors of users' means, and outputs that are points
+        ``trials/20`` times.
     confidence : float
         In (0, 1).
     end_to_end : int
@@ -261,7 +274,11 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
         scores = parts[0] if len(parts) == 1 else joint_scores(parts)
         name = " + ".join(dict.fromkeys(mechanism_name(one.plan) for one in asked.planned))
         model = " + ".join(dict.fromkeys(one.plan.guarantee.model for one in asked.planned))
-        found.append(_Tried(asked.label, name, model, tables, claims, scores))
+        if len(events) == 1 and not found and (alone := alone_of(asked.planned[0], tables)) is not None:
+            # What mixing starts from, where most shows: at the largest distance.
+            own = (Claim(alone.epsilon0 or math.inf, 0.0),)
+            found.append(_Tried(asked.label, f"{name}; {ALONE}", "local", tables, own, alone.scores(setting.trials), 1))
+        found.append(_Tried(asked.label, name, model, tables, claims, scores, tables.first.n))
         if setting.end_to_end and not compared and len(events) == 1:
             compared.append(_compared(setting, asked, tables))
     found.reverse()
@@ -329,7 +346,7 @@ def _rows(tried: _Tried, failure: float, confidence: float) -> list[AuditRow]:
             query=tried.label,
             mechanism=tried.mechanism,
             model=tried.model,
-            users=tried.tables.first.n,
+            users=tried.users,
             distance=tried.tables.distance,
             claimed_epsilon=claim.epsilon,
             delta=claim.delta,

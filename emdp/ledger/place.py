@@ -41,6 +41,9 @@ def check_place(path: Path) -> os.stat_result:
         raise LedgerError(f"ledger {path} does not exist; check the path, or put the file back.") from None
     except OSError as error:
         raise LedgerError(f"ledger {path} cannot be reached ({error.strerror}); check path and permissions.") from error
+    except ValueError:
+        # Half of a surrogate pair, or a NUL, which no file system takes.
+        raise LedgerError(f"ledger {str(path)!r} is no path; name a file.") from None
     if not stat.S_ISREG(status.st_mode):
         raise LedgerError(f"ledger {path} is a link, a folder or a device; pass the path of the file itself.")
     if status.st_size == 0:

@@ -31,7 +31,7 @@ import psycopg
 from emdp.errors import LedgerError, UsageError
 from emdp.ledger.address import Address
 from emdp.ledger.chain import Link
-from emdp.ledger.postgres_faults import ConnectionLostError, ledger_error
+from emdp.ledger.postgres_faults import ConnectionLostError, commit_error, ledger_error
 from emdp.ledger.postgres_schema import (
     APPEND,
     DROP,
@@ -169,13 +169,9 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
         return _commit(connection)
 
     def _settle(self, link: Link, mark: object, failure: Exception) -> None:
-        problem = f"ledger {self._shown} lost its server while entry {link.sequence} was committed"
         charged = self._is_charged(link, mark)
-        if charged is None:
-            problem = f"{problem}, and cannot say what became of it; count it as charged, and verify the ledger."
-            raise LedgerError(problem) from failure
         if not charged:
-            raise LedgerError(f"{problem}; nothing was charged, so ask again.") from failure
+            raise commit_error(self._shown, link.sequence, failure, is_open=charged is None) from failure
 
     def _is_charged(self, link: Link, transaction: object) -> bool | None:
         """Say whether an entry stands in the chain by a lost transaction, which has ended then; None if in doubt."""

@@ -5,7 +5,7 @@ import psycopg
 from emdp.errors import LedgerError, LedgerResourceError
 from emdp.ledger.chain import REMEDY
 
-__all__ = ["ConnectionLostError", "ledger_error"]
+__all__ = ["ConnectionLostError", "commit_error", "ledger_error"]
 
 _HELD = "is held by another process for too long; ask again when that has finished."
 _LACKS = "lacks its tables or functions; put back the last good copy, or name another database."
@@ -52,3 +52,31 @@ def ledger_error(shown: str, error: psycopg.Error) -> LedgerError:
         return LedgerError(f"ledger {shown} is denied by the server ({reason}); ask an owner of the ledger.")
     kind = LedgerResourceError if code in _SHORT else LedgerError
     return kind(f"ledger {shown} {_ANSWERS.get(code or '', f'cannot be used ({reason}); {REMEDY}')}")
+
+
+def commit_error(shown: str, sequence: int, failure: Exception, *, is_open: bool) -> LedgerError:
+    """Return what a commit that failed means for the entry that was to be kept.
+
+    A server that finds no room for its log stops in the middle of a commit, and says why before it goes.
+
+    Parameters
+    ----------
+    shown : str
+        The ledger's address, without a password.
+    sequence : int
+        Number of the entry.
+    failure : Exception
+        What came of the commit.
+    is_open : bool
+        Whether it cannot be known what became of the entry; else it is known that it was not kept.
+
+    >>> str(commit_error("postgresql://db/city", 7, psycopg.errors.DiskFull(), is_open=False)).partition("city ")[2]
+    "finds the server's disk full while entry 7 was committed; nothing was charged, so make room and ask again."
+    """
+    kind, found, first = LedgerError, "lost its server", ""
+    if getattr(failure, "sqlstate", None) == "53100":
+        kind, found, first = LedgerResourceError, "finds the server's disk full", "make room and "
+    happened = f"ledger {shown} {found} while entry {sequence} was committed"
+    if is_open:
+        return kind(f"{happened}, and cannot say what became of it; {first}verify the ledger, and count it as charged.")
+    return kind(f"{happened}; nothing was charged, so {first}ask again.")

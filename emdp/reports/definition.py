@@ -220,6 +220,9 @@ def load_report(
         raise ReportError([_toml_problem(place, text, error)]) from None
     except RecursionError:
         raise ReportError([Problem(1, "the text is nested too deep; write fewer brackets.", str(place))]) from None
+    except ValueError:
+        # Beside its own errors tomllib raises those of integers of thousands of digits.
+        raise ReportError([Problem(1, "an integer has thousands of digits; shorten it.", str(place))]) from None
     return replace(_Reader(place, data, places).report(catalog, period), definition=text)
 
 

@@ -14,9 +14,9 @@ from emdp.audit.claims import claims_at
 from emdp.audit.mixed import LearntRatio, MixedMessages, RangeMessages
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds
-from emdp.audit.releases import NoiseDraws, _released, bulk_values, first_number, scores_of
+from emdp.audit.releases import NoiseDraws, _released, alone_of, bulk_values, first_number, scores_of
 from emdp.audit.run import _asked, _setting, _tables
-from emdp.audit.suite import _made_table
+from emdp.audit.suite import SHORT, _made_table
 from emdp.audit.tester import Finding, find_losses
 from emdp.estimators import user_histograms
 from emdp.expressions import col, frequencies, heavy_hitters, itemwise, user_mean
@@ -47,6 +47,7 @@ WEAKER = 0.7
 PAIR = Categories("kind", ["bar", "inn"])
 LINE = Interval("x", 0, 100)
 WORDS = Categories("word", ["aa", "ab", "ba", "bb"])
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PLANE = Product(Interval("x", -1, 1), Interval("y", -1, 1))
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -164,6 +165,85 @@ def test_an_honest_release_stands_and_one_with_seven_tenths_of_its_noise_is_foun
     case.fault(monkeypatch)
     wrong, _ = _found(case, planned, tables, 2)
     assert wrong.epsilon > claimed, wrong
+
+
+def _both(monkeypatch: pytest.MonkeyPatch) -> None:
+    ORACLE(monkeypatch)
+    SCALAR(monkeypatch)
+
+
+MANY = {
+    "oracle": Case(PAIR, frequencies(epsilon=1.0, delta=1e-6, model="shuffle"), 1000, ORACLE),
+    "range, one round": Case(LINE, _um("shuffle", delta=1e-6), 100, SCALAR),
+    "range, both rounds": Case(LINE, _um("shuffle", delta=1e-6), 300, _both),
+    "items": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 1000, ITEMS, records=1),
+    "strings": Case(
+        WORDS,
+        heavy_hitters("word", count=1, epsilon=4.0, delta=1e-6, alphabet="ab", length=2, model="shuffle"), 200, ORACLE,
+    ),
+    "strings of two levels": Case(
+        WORDS,
+        heavy_hitters("word", count=1, epsilon=4.0, delta=1e-6, alphabet=LETTERS, length=6, model="shuffle"),
+        2000, ORACLE,
+    ),
+    "descent": Case(
+        PLANE, linear_fit_query("x", "y", epsilon=1.0, delta=1e-6, clip=1.0, rounds=1, model="shuffle"), 100, VECTOR
+    ),
+}  # fmt: skip
+"""Of as many users, mixed, 0.7 times the noise could not be seen; of one user's own messages it is."""
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_a_message_with_seven_tenths_of_its_noise_is_found_among_many_by_itself(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = MANY[kind]
+    planned, tables = _planned(case)
+    alone = alone_of(planned, tables)
+    assert alone is not None
+    assert alone.epsilon0 is not None
+    claimed = alone.epsilon0
+    assert claimed >= planned.plan.guarantee.level
+    with seeded(12):
+        (finding,) = find_losses(alone.scores(case.trials), [0.0], CERTAIN)
+    assert 0.5 * claimed < finding.epsilon <= claimed, finding
+    case.fault(monkeypatch)
+    wrong = alone_of(planned, tables)
+    assert wrong is not None
+    with seeded(13):
+        (finding,) = find_losses(wrong.scores(case.trials), [0.0], CERTAIN)
+    assert finding.epsilon > claimed, finding
+
+
+ROUNDS = {
+    "Laplace": Case(
+        PLANE, linear_fit_query("x", "y", epsilon=2.5, rounds=2, **SHORT), 10,
+        _less_noise(descent_central, "draw_discrete_laplace"), 30_000,
+    ),
+    "Gaussian": Case(
+        PLANE, linear_fit_query("x", "y", epsilon=2.0, delta=1e-3, rounds=3, **SHORT), 10,
+        _less_noise(descent_central, "draw_discrete_gaussian"), 24_000,
+    ),
+}  # fmt: skip
+"""A curator's descents of several rounds."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ROUNDS)
+def test_rounds_with_seven_tenths_of_their_noise_are_found(noise: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = ROUNDS[noise]
+    planned, tables = _planned(case)
+    claims = claims_at(planned.plan.event, tables.distance)
+    deltas = [claim.delta for claim in claims]
+    bulk = bulk_of(planned.plan, tables)  # type: ignore[arg-type]
+    assert isinstance(bulk, DescentRounds)
+    with seeded(14):
+        findings = find_losses(bulk.scores(case.trials), deltas, CERTAIN)
+    assert all(one.epsilon <= claim.epsilon for one, claim in zip(findings, claims, strict=True))
+    case.fault(monkeypatch)
+    with seeded(15):
+        findings = find_losses(bulk.scores(case.trials), deltas, CERTAIN)
+    assert any(one.epsilon > claim.epsilon for one, claim in zip(findings, claims, strict=True)), findings
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CASES if "descent" not in kind])

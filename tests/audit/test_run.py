@@ -15,7 +15,7 @@ import emdp
 from emdp.audit import AuditReport, audit, audit_randomizer
 from emdp.audit.run import _asked, _setting
 from emdp.errors import UsageError
-from emdp.expressions import col, mean, user_mean, vector_mean
+from emdp.expressions import col, frequencies, mean, user_mean, vector_mean
 from emdp.mechanisms import LaplaceMechanism, gaussian, k_norm, laplace
 from emdp.spaces import Categories, Interval, Product
 from emdp.tables import Table
@@ -257,3 +257,20 @@ def test_laplace_noise_is_measured_within_a_third_at_a_tenth_of_that(table: Tabl
     report = audited(table, mean(col("x"), alpha=4.0), trials=100_000, confidence=0.95, distances=[0.125, 0.5])
     assert report.is_sound
     assert all(row.ratio > 0.66 for row in report.rows), report.frame
+
+
+def test_mixed_messages_have_a_row_for_one_user_s_own(table: Table) -> None:
+    """It is held against the pure epsilon of a message, which mixing starts from; by itself it is seen nearly whole."""
+    labels = Categories("kind", ["bar", "inn"])
+    source = emdp.read({"user": [1], "kind": ["bar"]}, user="user", space=labels, users=500)
+    report = audited(source, frequencies(epsilon=1.0, delta=1e-6, model="shuffle"), distances=[0.5, 1.0])
+    own, mixed = ([row for row in report.rows if (row.users == 1) == is_own] for is_own in (True, False))
+    (row,) = own
+    assert (row.model, row.delta, row.distance) == ("local", 0.0, 1.0)
+    assert row.mechanism.endswith("; one user's own message, unmixed")
+    assert [one.users for one in mixed] == [500, 500]
+    assert 0.8 * row.claimed_epsilon < row.audited_epsilon <= row.claimed_epsilon
+    assert max(one.audited_epsilon for one in mixed) < 1.0 < row.claimed_epsilon
+    assert report.is_sound
+    # What a curator adds noise to has no such message.
+    assert all(one.users == 40 for one in audited(table, QUERIES["laplace"]).rows)

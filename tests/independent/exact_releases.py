@@ -120,6 +120,14 @@ def import_all() -> None:
             importlib.import_module(found.name)
 
 
+def replace_everywhere(monkeypatch: pytest.MonkeyPatch, source: Any, name: str, replacement: Any) -> None:
+    """Put a function in the place of another in every module of emdp that has it."""
+    original = getattr(source, name)
+    for module in [own for key, own in sys.modules.items() if key.startswith("emdp")]:
+        if vars(module).get(name) is original:
+            monkeypatch.setattr(module, name, replacement)
+
+
 class Replay:
     """All runs of a function, one for each outcome of its draws."""
 
@@ -132,10 +140,7 @@ class Replay:
             (multinomial, ("draw_outcomes", "draw_multinomials")),
         ):
             for name in names:
-                original = getattr(source, name)
-                for module in [own for key, own in sys.modules.items() if key.startswith("emdp")]:
-                    if vars(module).get(name) is original:
-                        monkeypatch.setattr(module, name, getattr(self, name))
+                replace_everywhere(monkeypatch, source, name, getattr(self, name))
 
     def law(self, run: Callable[[], Any]) -> Law:
         """Return the law of what ``run`` returns."""

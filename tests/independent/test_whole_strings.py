@@ -4,6 +4,10 @@ Stable histogram. Claim: ``(epsilon, delta)`` for replacing a user. Second metho
 (``exact_releases.Replay`` in the place of the sampler), the law of every string's outcome written out anew from the
 discrete Laplace law (not released, or each count up to a far end), and the divergence over all small tables.
 
+Prefix search of two levels. Claim: the transcript (who was dealt where, all messages) is ``epsilon``-DP at user level,
+and where a level's messages are mixed what the accountant says for its users. Second method: every deal and every
+message of the search's own code, the candidates of the second level being what the first one let pass.
+
 Prefix search, one level. Claim: every message is ``epsilon``-LDP at user level, and ``(alpha_em, 0)`` local d_EM-DP on
 0/1 distances. Second method: the message's law by all draws of the oracle's own code for every bag of words, and
 ``d_EM`` by a linear program.
@@ -14,15 +18,19 @@ import math
 from typing import Any
 
 import exact_releases as exact
+import exact_rounds as rounds
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from emdp.mechanisms import heavy_hitters
 from emdp.mechanisms.heavy_hitters import HeavyHitterSearch
+from emdp.mechanisms.oracle import FrequencyOracle
 from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.oracle_krr import KRROracle
 from emdp.mechanisms.stable_histogram import StableHistogram
+from emdp.privacy import shuffle_alpha
 
 Floats = npt.NDArray[np.float64]
 Bag = tuple[int, ...]
@@ -130,3 +138,83 @@ def test_a_level_of_a_prefix_search_costs_what_it_claims(
     assert messages.epsilon <= epsilon
     near = exact.smallest_alpha(P, Q, apart, 0.0)
     assert 0.5 * messages.alpha_em < near <= messages.alpha_em * SAFE
+
+
+LISTED = np.array([b"aa", b"ab", b"b", b"?"])
+"""Strings of two bytes and of one, and one that is never a candidate."""
+
+
+def two_levels(
+    monkeypatch: Any, users: int, epsilon: float, oracle: Any = KRROracle, alphabet: bytes = b"ab"
+) -> HeavyHitterSearch:
+    """Return a search of one byte a level; what it finds of so few users is nobody's promise."""
+    monkeypatch.setattr(heavy_hitters, "MOST_CANDIDATES", 4 * (len(alphabet) + 2))
+    monkeypatch.setattr(HeavyHitterSearch, "_half_width_of", lambda own, users: 0.25)
+    search = HeavyHitterSearch(users, epsilon, threshold=0.75, alphabet=alphabet, length=2, oracle=oracle)
+    assert (search.levels, search.step) == (2, 1)
+    return search
+
+
+def transcripts(
+    monkeypatch: Any, search: HeavyHitterSearch, tables: list[tuple[Bag, ...]], *, is_mixed: bool
+) -> dict[Any, exact.Law]:
+    """Return the law of deal, messages of both levels and what is found, for each table."""
+    said: list[Any] = []
+    with monkeypatch.context() as patched:
+        replay = exact.Replay(patched)
+        deal = HeavyHitterSearch.deal
+        rounds.recorded(patched, FrequencyOracle, "encode", said, is_mixed=is_mixed)
+        patched.setattr(HeavyHitterSearch, "deal", lambda own: said.append(dealt := deal(own)) or dealt)
+
+        def run(table: tuple[Bag, ...]) -> Any:
+            said.clear()
+            found = search.search(bags_of(table), LISTED)
+            # A search ends where nothing passes.
+            return tuple(said[0].tolist()), tuple(said[1:]), found.strings, exact.seen(found.estimates)
+
+        return {table: replay.law(lambda table=table: run(table)) for table in tables}
+
+
+def in_order(laws: dict[Any, exact.Law]) -> tuple[Floats, Floats]:
+    """Return the laws of all pairs of tables that differ in one user; users are told apart."""
+    P, Q, _ = exact.neighbours(laws, None)
+    assert len(P) >= 2
+    return P, Q
+
+
+@pytest.mark.parametrize(("oracle", "own"), [(KRROracle, [(0,), (0, 1), (2, 3)]), (OneBitHadamardOracle, [(0,), (2,)])])
+def test_a_prefix_search_of_two_levels_costs_what_it_claims(monkeypatch: Any, oracle: Any, own: list[Bag]) -> None:
+    epsilon = 1.5
+    tables = [(bag, other) for bag in own for other in ((0,), (1, 2))]
+    search = two_levels(monkeypatch, 2, epsilon, oracle)
+    laws = transcripts(monkeypatch, search, tables, is_mixed=False)
+    # Both levels were reached, by one search and not by another.
+    assert {len(messages) for _, messages, *_ in laws[tables[0]]} == {1, 2}
+    P, Q = in_order(laws)
+    assert exact.smallest_alpha(P, Q, np.ones(len(P)), 0.0) == pytest.approx(epsilon, rel=1e-9)
+    weak = two_levels(monkeypatch, 2, epsilon / rounds.WEAKER, oracle)
+    P, Q = in_order(transcripts(monkeypatch, weak, tables, is_mixed=False))
+    assert exact.smallest_alpha(P, Q, np.ones(len(P)), 0.0) > 1.4 * epsilon
+
+
+def check_mixed_search(monkeypatch: Any, tables: list[tuple[Bag, ...]], alphabet: bytes) -> None:
+    epsilon, delta = 1.5, 0.02
+    search = two_levels(monkeypatch, 4, epsilon, alphabet=alphabet)
+    claim = shuffle_alpha(search.epsilon, 1, search.level_users, delta, 1.0)
+    assert claim < 0.99 * epsilon
+    P, Q = in_order(transcripts(monkeypatch, search, tables, is_mixed=True))
+    levels = np.full(len(P), claim)
+    assert 0.2 * delta < exact.hockey_stick(P, Q, levels).max() <= delta * SAFE
+    weak = two_levels(monkeypatch, 4, epsilon / rounds.WEAKER, alphabet=alphabet)
+    P, Q = in_order(transcripts(monkeypatch, weak, tables, is_mixed=True))
+    assert exact.hockey_stick(P, Q, levels).max() > delta
+
+
+def test_a_mixed_prefix_search_of_two_levels_costs_what_it_claims(monkeypatch: Any) -> None:
+    check_mixed_search(monkeypatch, [((0,), (0,), (0,), (0,)), ((2,), (0,), (0,), (0,))], b"a")
+
+
+@pytest.mark.slow
+def test_a_mixed_prefix_search_of_two_levels_costs_what_it_claims_over_more_tables(monkeypatch: Any) -> None:
+    tables = [(own, other, (0,), (1,)) for own in ((0,), (2,), (1, 3)) for other in ((0,), (2,))]
+    check_mixed_search(monkeypatch, tables, b"ab")
