@@ -132,9 +132,7 @@ def cells_of(cells: Grid | LabelAxis, space: Space, *, groups: int = 1) -> Cells
 def _label_cells(axis: LabelAxis, space: Space, groups: int) -> Cells:
     part = space.parts[part_of_columns(space, (axis.column,))]
     if part.labels is None:
-        raise UsageError(
-            f"column {axis.column!r} of {part.noun} has no listed values; ask for FREQUENCY(GRID(step))."
-        )
+        raise UsageError(f"column {axis.column!r} of {part.noun} has no listed values; ask for FREQUENCY(GRID(step)).")
     for cell in axis.cells:
         for value in cell:
             part.encode_point(value)
