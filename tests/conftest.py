@@ -14,7 +14,10 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A local Spark session of two workers; a test that wants it is skipped where pyspark or Java is absent."""
+    """A local Spark session of two workers that gives a task three attempts.
+
+    A test that wants it is skipped where pyspark or Java is absent.
+    """
     missing = [] if importlib.util.find_spec("pyspark") else ["pyspark"]
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         missing.append("Java")
@@ -35,7 +38,7 @@ def spark() -> Iterator[Any]:
 def _started() -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").appName("emdp tests")
+    builder = SparkSession.builder.master("local[2,3]").appName("emdp tests")
     settings = {
         "spark.driver.memory": "1g",
         # Statements are many and small: most of the time would go into compiling them well.

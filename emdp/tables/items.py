@@ -216,8 +216,7 @@ def _checked_counts(space: Space) -> tuple[int, ...]:
     counts = part_counts(space)
     if counts is None:
         raise UsageError(
-            f"{space.noun} has no finite list of items; read the table with {Grid.__name__}, or with listed "
-            "values."
+            f"{space.noun} has no finite list of items; read the table with {Grid.__name__}, or with listed values."
         )
     if math.prod(counts) > LARGEST_CODE:
         raise UsageError(f"the space has {math.prod(counts)} items, too many to number; leave out a part.")

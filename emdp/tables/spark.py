@@ -7,11 +7,11 @@ leaves this file, since it may quote records; what Spark's own processes write t
 
 import math
 import re
-import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -22,17 +22,19 @@ from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
 from emdp.tables.base import Source
-from emdp.tables.cells import cell_statement
+from emdp.tables.cells import CellStatement, cell_statement
 from emdp.tables.corners import coordinates
 from emdp.tables.duckdb import RULES
 from emdp.tables.fragments import Sql
-from emdp.tables.linear import finished_means, linear_statement
+from emdp.tables.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
 from emdp.tables.spark_dialect import DIALECT, to_spark
 from emdp.tables.spark_errors import hidden_errors, uninterrupted
+from emdp.tables.spark_parts import parts_of, read_once
 from emdp.tables.spark_shared import in_few_parts, rename_table, take_shared
 from emdp.tables.spark_source import SparkSource, is_supported, shown_plan
 from emdp.tables.spark_types import BOOLEAN, DOUBLE, TEXT, WHOLE, column_kind
+from emdp.tables.spark_wait import waited
 from emdp.tables.table import Table
 
 __all__ = [
@@ -50,12 +52,6 @@ __all__ = [
     "statement_rows",
     "waited",
 ]
-
-PAUSE = 0.2
-"""Seconds after which a thread that waits for another looks up."""
-
-LAST_WAIT = 10.0
-"""Seconds that a cancelled call has to end; Spark kills a worker that does not listen after about two."""
 
 LARGEST_BROADCAST = 2**26
 """Bytes of a public table up to which every executor gets a copy of its own."""
@@ -138,20 +134,33 @@ def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Stati
 
     As :func:`emdp.tables.duckdb.mean_of_user_means`: sums of integers, in any order.
     """
-    statement = linear_statement(table, tuple(expressions))
-    rows = _collected(table, statement.query, statement.lookups)
-    if len(rows) != 1:
-        raise InternalError("a statement for one row gave another number of rows.")
-    return Statistic(finished_means(statement, rows[0], table.n))
+    (found,) = aggregate(table, Aggregation(tuple(expressions)))
+    return found
 
 
 def aggregate(table: Table, aggregation: Aggregation) -> tuple[Statistic, ...]:
-    """Return what an aggregation asks for, exactly: a statistic for each group of users."""
-    if aggregation.is_plain:
-        return (mean_of_user_means(table, aggregation.values),)
-    statement = cell_statement(table, aggregation)
-    rows = _collected(table, statement.query, statement.lookups)
-    return tuple(map(Statistic, coordinates(statement, aggregation, rows, table.n)))
+    """Return what an aggregation asks for, exactly: a statistic for each group of users.
+
+    Of many values in several statements, all on the same rows; see :mod:`emdp.tables.spark_parts`.
+    """
+    parts = parts_of(aggregation)
+    if len(parts) == 1:
+        return tuple(map(Statistic, _coordinates(table, aggregation, None)))
+    with hidden_errors(), read_once(_spark_source(table.source), table) as rows:
+        found = [_coordinates(table, part, rows) for part in parts]
+    return tuple(Statistic([value for own in group for value in own]) for group in zip(*found, strict=True))
+
+
+def _coordinates(table: Table, aggregation: Aggregation, rows: Any | None) -> list[list[Fraction]]:
+    """Return the coordinates of each group of users, by one statement; of the source where no rows are given."""
+    if not aggregation.is_plain:
+        over_cells = cell_statement(table, aggregation)
+        return coordinates(over_cells, aggregation, _collected(table, over_cells, rows), table.n)
+    statement = linear_statement(table, aggregation.values)
+    found = _collected(table, statement, rows)
+    if len(found) != 1:
+        raise InternalError("a statement for one row gave another number of rows.")
+    return [finished_means(statement, found[0], table.n)]
 
 
 def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
@@ -162,7 +171,7 @@ def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
     UsageError
         If Spark cannot compute the expressions at all.
     """
-    check_on_no_rows(table, lambda: linear_statement(table, tuple(expressions)))
+    check_aggregation(table, Aggregation(tuple(expressions)))
 
 
 def check_aggregation(table: Table, aggregation: Aggregation) -> None:
@@ -173,10 +182,8 @@ def check_aggregation(table: Table, aggregation: Aggregation) -> None:
     UsageError
         If an axis does not fit the space, or Spark cannot compute the aggregation at all.
     """
-    if aggregation.is_plain:
-        check_statement(table, aggregation.values)
-    else:
-        check_on_no_rows(table, lambda: cell_statement(table, aggregation))
+    for part in parts_of(aggregation):
+        check_on_no_rows(table, partial(_statement, table, part))
 
 
 def check_on_no_rows(table: Table, compiled: Callable[[], Any]) -> None:
@@ -212,7 +219,8 @@ def check_rules(table: Table) -> None:
     """Check the declared rules against the records; see :meth:`Table.validate`."""
     table.source.check_schema(table.schema, table.source_columns)
     query, lookups = rules_statement(table)
-    row = _collected(table, query, lookups)[0]
+    with spark_rows(table, query, lookups, table.users.keys) as frame:
+        row = waited(frame.sparkSession, frame.collect)[0]
     for meaning, count in zip(RULES.values(), row[:-1], strict=True):
         if count:
             raise DataRuleError(f"table {table.name!r} {meaning}.")
@@ -237,83 +245,35 @@ def fetch_public(source: Source) -> pl.DataFrame:
 
 def explain_cost(table: Table, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
     """Return what is public about the work of an aggregation; see :func:`emdp.tables.engine.explain_cost`."""
-    is_plain = aggregation.is_plain
-    statement = linear_statement(table, aggregation.values) if is_plain else cell_statement(table, aggregation)
-    with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
-        plan = shown_plan(frame, extended=False)
-    exchanges = set(
-        re.findall(r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|RoundRobin).*plan_id=(\d+)", plan)
-    )
-    sums = len(aggregation.values) if is_plain else math.prod(2 for axis in aggregation.axes if axis.size > 1)
-    sums *= 1 if is_plain else len(aggregation.values)
-    # A header of 16 bytes, the key, and for each sum its two halves, with a count for a mean.
-    row = 16 + 8 * (2 + 3 * sums)
-    cells = 1 if is_plain else aggregation.cells
+    parts = parts_of(aggregation)
+    stages = sum(_stages(table, _statement(table, part)) for part in parts)
+    sums = len(aggregation.values) * math.prod(2 for axis in aggregation.axes if axis.size > 1)
+    # For each statement a header of 16 bytes, the key and a count; for each sum its two halves, and the mean's count.
+    row = (16 + 8 * 2) * len(parts) + 8 * 3 * sums
+    cells = aggregation.cells
     bound = f"{table.n} users x {cells} cells x P x {row} bytes" if cells > 1 else f"{table.n} users x P x {row} bytes"
-    return (
+    facts = (
         ("engine", "Spark"),
-        ("stages", str(len(exchanges) + 1)),
+        # One more for the rows that several statements read.
+        ("stages", str(stages) if len(parts) == 1 else f"at most {stages + 1}"),
         (
             "shuffle",
             f"at most {bound} = P x {table.n * cells * row} bytes, P the partitions that the source is read in",
         ),
     )
+    return facts if len(parts) == 1 else (*facts, ("statements", f"{len(parts)} on rows kept on Spark's disks"))
 
 
-def waited(session: Any, call: Callable[[], Any]) -> Any:
-    """Return what a call gives that waits for Spark; Ctrl-C is heard meanwhile.
-
-    The call runs in a thread of its own. Ctrl-C comes to the main thread, and PySpark's answer to it, which cancels all
-    jobs, goes over that thread's connection to Spark: it could not while the call waits on it. The jobs have the tags
-    that the session has here, the properties of this thread, such as a scheduler's pool, and a tag of the call's own,
-    by which they are cancelled when nobody waits for them any more.
-    """
-    from pyspark import InheritableThread
-
-    tag = f"emdp_{uuid.uuid4().hex}"
-    made: list[Any] = []
-    failed: list[BaseException] = []
-    ended = threading.Event()
-
-    def work() -> None:
-        try:
-            # The context's tag is on jobs of RDDs as well, the session's is not.
-            session.sparkContext.addJobTag(tag)
-            for own in tags:
-                session.addTag(own)
-            made.append(call())
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits.
-            failed.append(error)
-        finally:
-            ended.set()
-
-    thread = InheritableThread(work, daemon=True)
-    try:
-        with uninterrupted():
-            tags = session.getTags()
-            thread.start()
-        # Not by join(): interrupted, it takes the thread for one that has ended (CPython 3.11).
-        while not ended.wait(PAUSE) and thread.is_alive():
-            pass
-    except BaseException:
-        with uninterrupted():
-            _cancel(session, tag, ended)
-        raise
-    if failed:
-        raise failed[0]
-    if not made:
-        raise InternalError("a thread that waits for Spark ended without a result; please report it.")
-    return made[0]
+def _stages(table: Table, statement: LinearStatement | CellStatement) -> int:
+    with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
+        plan = shown_plan(frame, extended=False)
+    exchanges = r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|RoundRobin).*plan_id=(\d+)"
+    return len(set(re.findall(exchanges, plan))) + 1
 
 
-def _cancel(session: Any, tag: str, ended: threading.Event) -> None:
-    """Cancel the jobs of a tag until the call that starts them has ended, or a deadline has passed."""
-    end = time.monotonic() + LAST_WAIT
-    while not ended.is_set() and time.monotonic() < end:
-        # A statement may be between two jobs, and would start the next.
-        with suppress(Exception):
-            session.sparkContext.cancelJobsWithTag(tag)
-        ended.wait(PAUSE)
+def _statement(table: Table, aggregation: Aggregation) -> LinearStatement | CellStatement:
+    plain = aggregation.is_plain
+    return linear_statement(table, aggregation.values) if plain else cell_statement(table, aggregation)
 
 
 def public_frame(session: Any, frame: pl.DataFrame) -> Any:
@@ -327,10 +287,15 @@ def public_frame(session: Any, frame: pl.DataFrame) -> Any:
     return functions.broadcast(made) if frame.estimated_size() <= LARGEST_BROADCAST else made
 
 
-def _collected(table: Table, query: Sql, lookups: Mapping[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
-    with spark_rows(table, query, lookups, table.users.keys) as frame:
-        rows: list[tuple[Any, ...]] = waited(frame.sparkSession, frame.collect)
-    return rows
+def _collected(table: Table, statement: LinearStatement | CellStatement, rows: Any | None) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement on a table's rows, or on those that are given."""
+    query, lookups, keys = statement.query, statement.lookups, table.users.keys
+    given = (
+        spark_rows(table, query, lookups, keys) if rows is None else statement_rows(rows, table, query, lookups, keys)
+    )
+    with given as frame:
+        found: list[tuple[Any, ...]] = waited(frame.sparkSession, frame.collect)
+    return found
 
 
 def _spark_source(source: Source) -> SparkSource:

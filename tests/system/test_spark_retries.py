@@ -1,93 +1,107 @@
 """A task that fails after it has drawn, and runs again: one draw is released, of the exact law, for one charge.
 
-Plain local mode gives a task one attempt; ``local[2,3]`` gives it three, in a process of its own.
+Plain local mode gives a task one attempt; the session of the tests is ``local[2,3]``, which gives it three.
 """
 
-import importlib.util
-import json
-import os
-import shutil
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-import spark_retry_job as job
+import spark_retry_work as work
 from scipy import stats
 
+import emdp
+from emdp.errors import DataRuleError
+from emdp.estimators.itemwise_release import ItemwiseRelease
 from emdp.randomizers import KRR
-
-Bag = tuple[tuple[object, int], ...]
 
 SURE = 1e-9
 """A right law fails with this probability; 20,000 draws refuse strengths of 0.7 and 1.3 times the right one."""
 
-
-def drawn(folder: Path, partition: int, attempt: int) -> pl.DataFrame | None:
-    """What one run of a task drew; None where it never ran."""
-    found = [pl.read_ipc(path) for path in folder.glob(f"{partition}.{attempt}.*.arrow")]
-    return pl.concat(found) if found else None
-
-
-def by_user(outputs: pl.DataFrame, output: str = "output") -> tuple[list[int], list[Bag]]:
-    """Users, and the outputs of each."""
-    users = outputs.group_by("user").agg(pl.struct(output, "count").sort_by(output).alias("own"))
-    return users["user"].to_list(), [
-        tuple((row[output], row["count"]) for row in own) for own in users["own"].to_list()
-    ]
+SETTINGS = {
+    "spark.sql.shuffle.partitions": str(work.PARTITIONS),
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+}
 
 
-def bags(outputs: pl.DataFrame) -> list[Bag]:
-    """Each user's outputs, without the users' numbers, which a release deals out anew."""
-    return sorted(by_user(outputs, "kind")[1])
+@pytest.fixture
+def session(spark: Any, tmp_path: Path) -> Iterator[emdp.Session]:
+    """A session of emdp on 1,000 users in three partitions, which has charged nothing."""
+    from pyspark import cloudpickle
+
+    before = {name: spark.conf.get(name) for name in SETTINGS}
+    # Workers do not find the modules of tests.
+    cloudpickle.register_pickle_by_value(sys.modules[work.__name__])
+    try:
+        for name, value in SETTINGS.items():
+            spark.conf.set(name, value)
+        rows = spark.range(0, work.USERS * work.RECORDS, 1, 2).selectExpr(f"id % {work.USERS} AS user", "'bar' AS kind")
+        table = emdp.read(
+            rows, user="user", space=work.KINDS, users=work.USERS, records=work.RECORDS, version="1", name="t"
+        )
+        budget = emdp.EmdDP(1e6, 1e-3, sizes="bounded", model="local")
+        with emdp.Session(table, budget=budget, ledger=tmp_path / "x.ledger") as made:
+            yield made
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[work.__name__])
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
-def named(outputs: pl.DataFrame) -> pl.DataFrame:
-    labels = pl.Series("kind", job.KINDS.labels or ())
-    return outputs.with_columns(labels.gather(outputs["output"]))
+def asked(session: emdp.Session, monkeypatch: pytest.MonkeyPatch, folder: Path, failures: int) -> pl.DataFrame:
+    """Ask for every user's moved records, drawn on workers whose tasks fail so often."""
+    folder.mkdir()
+
+    def encoder(self: Any, *, keep_exact: bool) -> work.FailingEncoder:
+        return work.FailingEncoder(self.randomizer, self.size, self.is_sampled, str(folder), failures)
+
+    monkeypatch.setattr(ItemwiseRelease, "encoder", encoder)
+    return session.itemwise(work.law(), delta=1e-8, model="local").frame
 
 
 def chance(counts: list[int], strength: float) -> float:
-    law = KRR(job.KINDS, strength).matrix[0]
+    law = KRR(work.KINDS, strength).matrix[0]
     return float(stats.chisquare(counts, law * sum(counts)).pvalue)
 
 
-def test_a_task_that_failed_after_its_draw_releases_one_draw_for_one_charge(tmp_path: Path) -> None:
-    if not importlib.util.find_spec("pyspark") or not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("SPARK IS NOT TESTED: pyspark or Java absent; see .ci/run")
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, job.__file__, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["charges"] == [1, 2]
-
-    released = pl.read_ipc(tmp_path / "released.arrow")
+def test_a_task_that_failed_after_its_draw_releases_one_draw_for_one_charge(
+    session: emdp.Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "once"
+    released = asked(session, monkeypatch, folder, 1)
+    assert len(session.history()) == 1
     kept, lost = [], []
-    for partition in range(job.PARTITIONS):
-        runs = [drawn(tmp_path / "once", partition, attempt) for attempt in range(job.ATTEMPTS)]
+    for partition in range(work.PARTITIONS):
+        runs = [work.drawn(folder, partition, attempt) for attempt in range(work.ATTEMPTS)]
         # Of partition 0 the first run failed, and the second one came through.
         expected = [True, partition == 0, False]
         assert [run is not None for run in runs] == expected, partition
         kept.append(runs[1] if partition == 0 else runs[0])
         lost += [runs[0]] if partition == 0 else []
-    assert bags(released) == bags(named(pl.concat(kept)))
+    assert work.bags(released) == work.bags(work.named(pl.concat(kept)))
     # The test can fail: what the lost runs drew of nearly all their users is something else.
-    first = dict(zip(*by_user(lost[0]), strict=True))
-    second = dict(zip(*by_user(kept[0]), strict=True))
-    assert len(first) >= len(second) - 2 > job.USERS // 4
+    first = dict(zip(*work.by_user(lost[0]), strict=True))
+    second = dict(zip(*work.by_user(kept[0]), strict=True))
+    assert len(first) >= len(second) - 2 > work.USERS // 4
     assert sum(own == second[user] for user, own in first.items()) < len(first) // 2
 
-    assert released.group_by("user").agg(pl.col("count").sum())["count"].to_list() == [job.RECORDS] * job.USERS
+    assert released.group_by("user").agg(pl.col("count").sum())["count"].to_list() == [work.RECORDS] * work.USERS
     totals = released.group_by("kind").agg(pl.col("count").sum())
-    counts = [int(totals.filter(pl.col("kind") == label)["count"].sum()) for label in job.KINDS.labels or ()]
-    assert chance(counts, job.STRENGTH) > SURE
-    assert all(chance(counts, factor * job.STRENGTH) < SURE for factor in (0.7, 1.3))
+    counts = [int(totals.filter(pl.col("kind") == label)["count"].sum()) for label in work.KINDS.labels or ()]
+    assert chance(counts, work.STRENGTH) > SURE
+    assert all(chance(counts, factor * work.STRENGTH) < SURE for factor in (0.7, 1.3))
 
-    # A task that never comes through fails the statement, whose charge stays; nobody asks again, or for what is left.
-    assert found["error"].startswith("Spark could not read the source to its end")
-    assert "machine is lost" not in found["error"] + done.stdout
+
+def test_a_task_that_never_comes_through_fails_the_statement_and_its_charge_stays(
+    session: emdp.Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(DataRuleError, match="Spark could not read the source to its end") as caught:
+        asked(session, monkeypatch, tmp_path / "always", work.ATTEMPTS)
+    assert len(session.history()) == 1
+    assert "machine is lost" not in str(caught.value) + capfd.readouterr().out
+    # Nobody asks again, or for what is left.
     tried = sorted(path.name.rsplit(".", 2)[0] for path in (tmp_path / "always").iterdir())
     assert [name for name in tried if name != "1.0"] == ["0.0", "0.1", "0.2"]
