@@ -175,7 +175,7 @@ def test_the_command(tmp_path, rows):
     arguments = ["ratings", "--users", "50", rows, "2000", "--out", str(out), "--items", "30"]
     found = CliRunner().invoke(app, arguments)
     assert found.exit_code == 0
-    assert "2,000 rows, 50 users" in found.output
+    assert "2,000 rows, 50 listed users" in found.output
     assert pl.read_parquet(out)["item"].max() <= 30
     again = CliRunner().invoke(app, arguments)
     assert isinstance(again.exception, UsageError)
