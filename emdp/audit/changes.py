@@ -86,7 +86,7 @@ def _contributions(plan: Plan, space: Space, items: Floats, users: int) -> Float
 
 def _first_gradients(releaser: LinearFitMessages, items: Floats) -> Floats:
     """Return what a record gives to the gradient at weights of 0, but for the clipping, shape (n, features)."""
-    numbers = releaser._rescaled(items)
+    numbers = releaser.records.rescaled(items)
     own = releaser.mechanism.setting
     middle = 0.5 if own.loss == "logistic" else 0.0
     gradients = ((numbers[-1] - middle) * numbers[:-1]).T

@@ -17,7 +17,16 @@ from emdp.errors import InternalError
 from emdp.expressions.reading import MeanBlock, RepeatedBlocks
 from emdp.mechanisms.crowd import Groups, Question, Sums
 
-__all__ = ["OTHER_USERS", "MeanValues", "SumsEncoder", "UserValues", "WorkerCrowd", "neutral_units", "parts_of"]
+__all__ = [
+    "OTHER_USERS",
+    "USERS",
+    "MeanValues",
+    "SumsEncoder",
+    "UserValues",
+    "WorkerCrowd",
+    "neutral_units",
+    "parts_of",
+]
 
 Integers = npt.NDArray[np.int64]
 

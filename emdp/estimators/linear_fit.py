@@ -166,9 +166,6 @@ class LinearFitMessages(WrappedRelease):
         np.concatenate(parts, out=numbers[1:].T)
         return UserRecords(numbers[:-1], numbers[-1], offsets)
 
-    def _rescaled(self, items: Floats) -> Floats:
-        return self.records.rescaled(items)
-
 
 @dataclass(frozen=True, eq=False)
 class FitRows:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.estimators.crowds import USERS
 from emdp.expressions.reading import TextBlock
 from emdp.mechanisms.heavy_hitters import HeavyHitterSearch, Strings, chosen_bags
 from emdp.mechanisms.oracle import FrequencyOracle
@@ -22,9 +23,6 @@ __all__ = ["COUNT", "SHARE", "VALUE", "PrefixEncoder", "ShareEncoder", "SlotEnco
 Integers = npt.NDArray[np.int64]
 
 VALUE, COUNT, SHARE = "value", "count", "share"
-
-USERS = -1
-"""Place of the number of users."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -309,18 +309,18 @@ def _notes(query: Select, layout: Layout) -> tuple[str, ...]:
         f"a user's {weighed} count together as at most {query.cap}: over that, each counts as {query.cap} divided by "
         "their number or weight, none is left out"
     ]
-    if any(part.item.kind in QUOTIENTS for part in layout.parts):
-        notes += [
-            "means, variances and deviations are over the records so counted, not over users; numerators are centred "
-            "at the middle of the expression's range, which leaves them as they are",
-            "a count that its own noise reaches gives no value (NULL) and an unbounded interval",
-        ]
     if layout.ends is not None:
-        notes[1:] = [
+        notes += [
             "drawn are the sums of what lies above the least value of the expression and of what lies below its "
             "largest one, of which counts, sums and means are made; means are over the records so counted, not over "
             "users",
             "a mean of which both sums are within their noise gives no value (NULL) and an unbounded interval",
+        ]
+    elif any(part.item.kind in QUOTIENTS for part in layout.parts):
+        notes += [
+            "means, variances and deviations are over the records so counted, not over users; numerators are centred "
+            "at the middle of the expression's range, which leaves them as they are",
+            "a count that its own noise reaches gives no value (NULL) and an unbounded interval",
         ]
     if query.people is not None and query.people.text:
         notes.append(f"users: {query.people.text}")

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from emdp.mechanisms.local_noise import exact_sums
+
 __all__ = ["ColumnSums", "Crowd", "GatheredUsers", "Groups", "Question", "Sums"]
 
 Integers = npt.NDArray[np.int64]
@@ -130,6 +132,4 @@ class ColumnSums:
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
         """Return the sum of each column over the users of all groups."""
         asked = values if groups is None else values[np.concatenate(groups)]
-        high, low = asked >> 32, asked & (2**32 - 1)
-        whole: Sums = high.sum(axis=0, dtype=np.int64).astype(object) * 2**32 + low.sum(axis=0, dtype=np.int64)
-        return whole
+        return np.array(exact_sums(asked), dtype=object)

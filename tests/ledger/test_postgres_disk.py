@@ -6,14 +6,13 @@ values of an entry that is longer than two kilobytes in a file of their own, whi
 """
 
 import contextlib
-import io
 from pathlib import Path
 
 import pytest
+from full_disks import ask, charges
 
-from emdp.cli import main
 from emdp.errors import LedgerResourceError
-from emdp.ledger import open_ledger, read_ledger
+from emdp.ledger import open_ledger
 
 ROWS = "who,x\na,1\na,2\nb,3\n"
 COLUMNS = ", ".join(f"AVG(x) AS the_{number}th_mean_of_{'x' * 40}" for number in range(40))
@@ -62,29 +61,15 @@ def uncompressed(server):
         server.execute(f"ALTER TABLE emdp_ledger.{place} SET STORAGE EXTERNAL")
 
 
-def ask(folder, query=QUERY):
-    """Run a query anew; return its exit status and what it printed."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), pytest.raises(SystemExit) as done:
-        main(["query", query, "--fresh", "-C", str(folder / "emdp.toml")])
-    return done.value.code, said.getvalue()
-
-
-def charges(server):
-    with read_ledger(server.address()) as ledger:
-        ledger.verify()
-        return len(ledger.entries("visits", "charge"))
-
-
 def test_a_charge_that_finds_no_room_is_none(server, folder):
     assert ask(folder, SHORT)[0] == 0
     with full_disk(server, "event"):
-        status, said = ask(folder)
+        status, said = ask(folder, QUERY)
         assert (status, charges(server)) == (1, 1)
     (line,) = said.strip().splitlines()
     assert line.startswith("emdp: ledger postgresql://owner@/team")
     assert line.endswith("finds the server's disk full; nothing was charged, so make room and ask again.")
-    assert ask(folder)[0] == 0
+    assert ask(folder, QUERY)[0] == 0
     assert charges(server) == 2
 
 

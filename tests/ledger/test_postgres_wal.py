@@ -7,7 +7,6 @@ after a few more charges the next segment is asked for.
 """
 
 import contextlib
-import io
 import os
 import shutil
 import subprocess
@@ -16,10 +15,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from full_disks import ask, charges
 
-from emdp.cli import main
 from emdp.errors import LedgerResourceError
-from emdp.ledger import open_ledger, postgres, read_ledger
+from emdp.ledger import open_ledger, postgres
 
 SEGMENT = 2**20
 """Bytes of a segment of the log, the least that there can be."""
@@ -117,27 +116,13 @@ def folder(tmp_path, small):
     return tmp_path
 
 
-def ask(folder):
-    """Run a query anew; return its exit status and what it printed."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), pytest.raises(SystemExit) as done:
-        main(["query", QUERY, "--fresh", "-C", str(folder / "emdp.toml")])
-    return done.value.code, said.getvalue()
-
-
-def charges(server):
-    with read_ledger(server.address()) as ledger:
-        ledger.verify()
-        return len(ledger.entries("visits", "charge"))
-
-
 def test_a_log_without_room_leaves_one_charge_at_most(small, folder, monkeypatch):
     server, wal = small
     monkeypatch.setattr(postgres, "RECONNECT_SECONDS", 1)
-    assert ask(folder)[0] == 0
+    assert ask(folder, QUERY)[0] == 0
     fill(server, wal)
     answered = 1
-    while (found := ask(folder))[0] == 0:
+    while (found := ask(folder, QUERY))[0] == 0:
         answered += 1
         assert answered < MOST_CHARGES
     status, said = found
@@ -146,11 +131,11 @@ def test_a_log_without_room_leaves_one_charge_at_most(small, folder, monkeypatch
     assert "finds the server's disk full while entry" in line
     assert "count it as charged" in line or "stays charged" in line
     # While there is no room the server does not start, and nothing is answered.
-    assert ask(folder)[0] != 0
+    assert ask(folder, QUERY)[0] != 0
     Path(wal, "ballast").unlink()
     server.start()
     assert charges(server) in (answered, answered + 1)
-    assert ask(folder)[0] == 0
+    assert ask(folder, QUERY)[0] == 0
     assert charges(server) <= answered + 2
 
 
