@@ -21,7 +21,7 @@ from emdp.noise.rng import is_seeded
 from emdp.presentation import constant_statistics, previewed, public_part
 from emdp.privacy import Guarantee
 from emdp.questions import Questions
-from emdp.statements import Planned, plan_request
+from emdp.statements import Planned, Planner
 from emdp.tables import Table, aggregate, check_aggregation, check_engine, read
 from emdp.tables.base import type_name
 from emdp.tables.readings import check_items, read_items, release_steps
@@ -107,6 +107,7 @@ class Session(Questions):
         except BaseException:
             opened.close()
             raise
+        self._planner = Planner(self._names, self.promises)
 
     @property
     def table(self) -> Table:
@@ -233,8 +234,7 @@ class Session(Questions):
         statements = []
         for planned in self._planned(query):
             account = self._accounts.available(self._accounts.payer(planned.plan.event))
-            affordable = account.affordable(planned.plan.event)
-            statements.append(previewed(planned, self._table, affordable=affordable))
+            statements.append(previewed(planned, self._table, affordable=account.affordable(planned.plan.event)))
         return Preview(tuple(statements))
 
     def spent(self, kind: type[Guarantee] | None = None) -> Guarantee:
@@ -314,7 +314,7 @@ class Session(Questions):
 
     def _planned(self, request: str | Query) -> tuple[Planned, ...]:
         self._check_switch()
-        return plan_request(request, self._names, self.promises)
+        return self._planner.plan(request)
 
     def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
         self._accounts.check_affordable(one.plan.event for one in planned)

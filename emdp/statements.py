@@ -10,7 +10,10 @@ from emdp.expressions.names import Names
 from emdp.expressions.resolution import Query, Resolved, describe, resolve_query
 from emdp.privacy import Guarantee
 
-__all__ = ["Planned", "plan_request"]
+__all__ = ["Planned", "Planner", "plan_request"]
+
+MOST_TEXTS = 32
+"""Texts whose plans a planner remembers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,35 @@ class Planned:
 
     text: str
     plan: Plan | MessagePlan
+
+
+class Planner:
+    """Plans requests where what is public does not change, and remembers the plans of texts: one that is asked again
+    need not be read, checked and priced again. A plan holds nothing of an answer, and draws anew for each.
+
+    Parameters
+    ----------
+    names : Names
+        What is public.
+    promises : sequence of Guarantee
+        What the budgets that may pay allow.
+    """
+
+    def __init__(self, names: Names, promises: Sequence[Guarantee]) -> None:
+        self._names, self._promises = names, tuple(promises)
+        self._known: dict[str, tuple[Planned, ...]] = {}
+
+    def plan(self, request: str | Query) -> tuple[Planned, ...]:
+        """Return what :func:`plan_request` does."""
+        if not isinstance(request, str):
+            return plan_request(request, self._names, self._promises)
+        found = self._known.get(request)
+        if found is None:
+            found = plan_request(request, self._names, self._promises)
+            if len(self._known) >= MOST_TEXTS:
+                self._known.clear()
+            self._known[request] = found
+        return found
 
 
 def plan_request(request: str | Query, names: Names, promises: Sequence[Guarantee] = ()) -> tuple[Planned, ...]:

@@ -15,6 +15,7 @@ __all__ = [
     "SPARK",
     "Source",
     "SourceBusyError",
+    "check_types",
     "create_view",
     "is_spark_frame",
     "lock",
@@ -66,6 +67,16 @@ class Source(ABC):
     def schema(self) -> dict[str, str]:
         """Return column names and DuckDB types, in order."""
 
+    def check_files(self, columns: Sequence[str]) -> None:
+        """Check that all files have the columns alike, where there may be several.
+
+        Raises
+        ------
+        DataRuleError
+            Naming the first column that differs.
+        """
+        del columns
+
     def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
         """Check that all files have the declared columns, of the declared types.
 
@@ -74,13 +85,8 @@ class Source(ABC):
         DataRuleError
             Naming the first column that differs.
         """
-        actual = self.schema()
-        for column in columns:
-            if actual.get(column) != declared[column]:
-                raise DataRuleError(
-                    f"source has no column {column!r} of type {type_name(declared[column])}; correct the declared "
-                    "columns, or the file."
-                )
+        self.check_files(columns)
+        check_types(self.schema(), declared, columns)
 
     def folder_columns(self) -> tuple[str, ...]:
         """Return the names that stand in the folders' names alone, as ``week`` in ``week=2026-W47``; no columns."""
@@ -98,6 +104,24 @@ class Source(ABC):
     def held(self) -> Iterator[None]:
         """Keep writers out meanwhile, where the source knows of writers; see :meth:`emdp.tables.Table.held`."""
         yield
+
+
+def check_types(found: Mapping[str, str], declared: Mapping[str, str], columns: Sequence[str]) -> None:
+    """Check that some columns were found with their declared types.
+
+    Raises
+    ------
+    DataRuleError
+        Naming the first column that differs.
+
+    >>> check_types({"x": "DOUBLE"}, {"x": "DOUBLE"}, ["x"])
+    """
+    for column in columns:
+        if found.get(column) != declared[column]:
+            raise DataRuleError(
+                f"source has no column {column!r} of type {type_name(declared[column])}; correct the declared "
+                "columns, or the file."
+            )
 
 
 def quote_name(name: str) -> str:

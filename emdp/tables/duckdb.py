@@ -29,7 +29,7 @@ from emdp.errors import (
 from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
-from emdp.tables.base import CLOSED, Source, lock, quote_list, quote_name, quote_text
+from emdp.tables.base import CLOSED, Source, check_types, lock, quote_list, quote_name, quote_text
 from emdp.tables.cells import CellStatement, cell_statement
 from emdp.tables.corners import coordinates
 from emdp.tables.instances import Settings, ahead, taken, without_rows
@@ -73,9 +73,12 @@ NOT_TEXT = "nanobind::str()"
 """What is in the error of DuckDB's Python part for a name or text that is no UTF-8: a plain RuntimeError."""
 
 MOST_STATEMENTS = 32
-"""Compiled statements that are remembered of a table: they hold public facts alone."""
+"""Compiled statements that are remembered of a table, or to have been checked: they hold public facts alone."""
 
 _statements: MutableMapping[Table, dict[tuple[Expression, ...], tuple[LinearStatement, str]]] = WeakKeyDictionary()
+
+_checked: set[tuple[object, ...]] = set()
+"""What ran on no rows in this process: all that it depends on, which is public."""
 
 _cells: MutableMapping[Table, MutableMapping[Aggregation, tuple[CellStatement, str]]] = WeakKeyDictionary()
 """By the aggregation itself: its statement is forgotten with it."""
@@ -172,10 +175,12 @@ def check_aggregation(table: Table, aggregation: Aggregation) -> None:
 
 def check_rules(table: Table) -> None:
     """Check the declared rules against the records; see :meth:`Table.validate`."""
-    table.source.check_schema(table.schema, table.source_columns)
+    table.source.check_files(table.source_columns)
     query, lookups = rules_statement(table)
     with _connection(table.source, lookups, table.users.keys) as connection:
         open_ahead()
+        found = {row[0]: row[1] for row in _run(connection, "DESCRIBE source_rows")}
+        check_types(found, table.schema, table.source_columns)
         row = _run(connection, query.sql(DIALECT, identify=True))[0]
     for meaning, count in zip(RULES.values(), row[:-1], strict=True):
         if count:
@@ -208,13 +213,17 @@ def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]
     """
     import duckdb
 
-    columns = {name: table.schema[name] for name in table.source_columns}
+    typed = ", ".join(f"{quote_name(name)} {table.schema[name]}" for name in table.source_columns)
+    users = table.users.keys
     try:
+        statement, text = compiled()
+        kinds = [(name, *frame.schema.items()) for name, frame in statement.lookups.items()]
+        key = (typed, text, *kinds, None if users is None else users.dtype)
+        if key in _checked:
+            return
         with without_rows() as connection:
-            statement, text = compiled()
-            typed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
             connection.execute(f"CREATE TEMP TABLE source_rows ({typed})")
-            _register(connection, statement.lookups, table.users.keys)
+            _register(connection, statement.lookups, users)
             connection.execute(text).fetchall()
     except (duckdb.Error, RuntimeError) as cause:
         if INTERRUPTED in str(cause):
@@ -225,6 +234,9 @@ def check_on_no_rows(table: Table, compiled: Callable[[], tuple[Statement, str]]
             "expression is more than the engine can compute, or a declared column type is none of DuckDB's; "
             "simplify the one, correct the other."
         ) from None
+    if len(_checked) >= MOST_STATEMENTS:
+        _checked.clear()
+    _checked.add(key)
 
 
 @contextmanager

@@ -1,9 +1,13 @@
 """DuckDB instances of this process: to start and stop one takes as long as a small query.
 
 A statement reads its source in an instance of its own, since DuckDB may remember of a file what is no longer true. That
-instance may be opened ahead, in another thread, while the statement is planned, checked and charged (:func:`ahead`).
-What reads no rows, the check of a statement before its charge, remembers nothing that could change: all checks of a
-process have one instance, locked, each with a connection of its own and tables that go with it.
+instance may be opened ahead, in another thread, while the statement is planned, checked and charged (:func:`ahead`);
+in a process that asks again and again the next one is opened where the last one is closed. What reads no rows, the
+check of a statement before its charge, remembers nothing that could change: all checks of a process have one instance,
+locked, each with a connection of its own and tables that go with it. Another one describes sources, and remembers
+nothing of them; the check of the rules compares what it said with what its own instance sees.
+
+A fork would copy instances without their threads, and the child would crash when it ends: before one all are let go.
 """
 
 import atexit
@@ -21,17 +25,14 @@ __all__ = ["WITHOUT_ROWS", "Settings", "ahead", "describing", "taken", "without_
 
 Settings = Mapping[str, str | bool | int | float | list[str]]
 
-WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1"})
+WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1", "enable_external_file_cache": "false"})
 """Settings of an instance that reads no rows: more threads would only have to be started and stopped."""
 
-_described: dict[int, Any] = {}
-"""By process the last instance that described a file, for the first check."""
+DESCRIBES, CHECKS, COMING, ASKED = "describes", "checks", "coming", "asked"
 
-_empty: dict[int, Any] = {}
-"""By process the instance of all checks. A child leaves alone what it got from its parent."""
-
-_coming: dict[int, "_Opening"] = {}
-"""By process the instance that is opened ahead."""
+_kept: dict[str, Any] = {}
+"""The instance that describes sources (the first check takes it), the one of all checks, the one that is opened ahead,
+and whether an instance was taken, and closed, before."""
 
 
 class _Opening(Thread):
@@ -52,29 +53,35 @@ class _Opening(Thread):
 
 
 @atexit.register
-def _close() -> None:
-    for kept in (_described, _empty, _coming):
-        kept.clear()
+def _let_go() -> None:
+    opening = _kept.pop(COMING, None)
+    if opening is not None:
+        opening.join()
+    _kept.clear()
+
+
+os.register_at_fork(before=_let_go)
 
 
 @contextmanager
 def describing() -> Iterator[Any]:
-    """Open a connection that describes a file and makes nothing in its instance.
+    """Open a connection to the instance that describes sources; what it makes must be temporary.
 
-    Where that succeeds the instance is kept for the first check, not for another file.
+    After an error the instance goes.
     """
     import duckdb
 
-    connection = duckdb.connect(":memory:", config=dict(WITHOUT_ROWS))
+    instance = _kept.pop(DESCRIBES, None)
+    instance = duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) if instance is None else instance
     try:
-        yield connection
+        with instance.cursor() as connection:
+            connection.execute("SET parquet_metadata_cache = false")
+            yield connection
     except BaseException:
-        connection.close()
+        instance.close()
         raise
-    if os.getpid() in _empty:
-        connection.close()
-    else:
-        _described[os.getpid()] = connection
+    # Another thread's may have come meanwhile.
+    _kept.setdefault(DESCRIBES, instance)
 
 
 @contextmanager
@@ -85,17 +92,17 @@ def without_rows() -> Iterator[Any]:
     """
     import duckdb
 
-    own = os.getpid()
-    if own not in _empty:
-        instance = _described.pop(own, None)
+    instance = _kept.get(CHECKS)
+    if instance is None:
+        instance = _kept.pop(DESCRIBES, None)
         instance = duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) if instance is None else instance
         lock(instance)
-        _empty[own] = instance
-    connection = _empty[own].cursor()
+        _kept[CHECKS] = instance
+    connection = instance.cursor()
     try:
         yield connection
     except BaseException:
-        _empty.pop(own, None)
+        _kept.pop(CHECKS, None)
         raise
     finally:
         connection.close()
@@ -103,20 +110,31 @@ def without_rows() -> Iterator[Any]:
 
 def ahead(settings: Settings) -> None:
     """Begin to open an instance for a statement that will run, where DuckDB is loaded and none is coming yet."""
-    if "duckdb" not in sys.modules or os.getpid() in _coming:
+    if "duckdb" not in sys.modules or COMING in _kept:
         return
     opening = _Opening(settings)
     # Without room for a thread, the statement opens its own.
     with suppress(RuntimeError):
         opening.start()
-        _coming[os.getpid()] = opening
+        _kept[COMING] = opening
 
 
-def taken(settings: Settings) -> Any:
-    """Return a connection to an instance that nothing else uses: the one that was opened ahead, if its settings fit."""
+@contextmanager
+def taken(settings: Settings) -> Iterator[Any]:
+    """Open a connection to an instance that nothing else uses: the one that was opened ahead, if its settings fit.
+
+    Where a process has done so before, the next one is opened when this one is closed.
+    """
+    with _opened(settings, _kept.pop(COMING, None)) as connection:
+        yield connection
+    if ASKED in _kept:
+        ahead(settings)
+    _kept[ASKED] = True
+
+
+def _opened(settings: Settings, opening: _Opening | None) -> Any:
     import duckdb
 
-    opening = _coming.pop(os.getpid(), None)
     if opening is not None:
         opening.join()
         if opening.connection is not None and opening.settings == dict(settings):

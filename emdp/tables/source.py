@@ -10,7 +10,7 @@ import gzip
 import os
 import uuid
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,7 +33,7 @@ from emdp.tables.base import (
 )
 from emdp.tables.duckdb_source import DEFAULT_WAIT, DuckDBSource
 from emdp.tables.files import expand_paths, files_fingerprint, folder_keys
-from emdp.tables.instances import WITHOUT_ROWS, describing
+from emdp.tables.instances import describing
 
 __all__ = [
     "CLOSED",
@@ -82,20 +82,22 @@ class ParquetSource(Source):
                 raise_alone(_unreadable(self.pattern, "a Parquet file"))
         return {row[0]: row[1] for row in rows}
 
-    def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
-        super().check_schema(declared, columns)
+    def check_files(self, columns: Sequence[str]) -> None:
         # DuckDB would convert a later file's columns to the first one's types, and round 0.6 and 1.4 to one user.
+        paths = self.paths()
+        if len(paths) == 1:
+            return
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        paths = self.paths()
         try:
             schemas = [pq.read_schema(path) for path in paths]
         except (pa.ArrowException, OSError):
             raise_alone(_unreadable(self.pattern, "a Parquet file"))
-        for schema in schemas[1:]:
+        first, *others = (dict(zip(schema.names, schema.types, strict=True)) for schema in schemas)
+        for kinds in others:
             for column in columns:
-                if column not in schema.names or schema.field(column).type != schemas[0].field(column).type:
+                if kinds.get(column) != first.get(column):
                     raise DataRuleError(
                         f"source {self.pattern!r} has files that differ in column {column!r}; write all with the "
                         "same columns and types."
@@ -128,8 +130,7 @@ class CsvSource(Source):
     def schema(self) -> dict[str, str]:
         return dict.fromkeys(self._header(self.paths()[0]), "VARCHAR")
 
-    def check_schema(self, declared: Mapping[str, str], columns: Sequence[str]) -> None:
-        super().check_schema(declared, columns)
+    def check_files(self, columns: Sequence[str]) -> None:
         # Columns are read by position, so every file must have them in the first one's order.
         headers = [self._header(path) for path in self.paths()]
         if any(header != headers[0] for header in headers):
@@ -185,9 +186,7 @@ class FrameSource(Source):
     version: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def schema(self) -> dict[str, str]:
-        import duckdb
-
-        with duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) as connection:
+        with describing() as connection:
             self.attach(connection)
             rows = connection.execute("DESCRIBE SELECT * FROM source_rows").fetchall()
         return {row[0]: row[1] for row in rows}

@@ -1,4 +1,4 @@
-"""DuckDB instances: one of a description for the first check, one for all checks, one opened ahead of a statement."""
+"""DuckDB instances: one that describes, one for all checks, one opened ahead of a statement, none over a fork."""
 
 import os
 import subprocess
@@ -26,8 +26,7 @@ from emdp.tables.table import Table
 
 @pytest.fixture(autouse=True)
 def _none_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_described", "_empty", "_coming"):
-        monkeypatch.setattr(instances, name, {})
+    monkeypatch.setattr(instances, "_kept", {})
 
 
 @pytest.fixture
@@ -55,6 +54,10 @@ def table_of(file: Path) -> Table:
     return emdp.read(str(file), user="who", users=2, space=emdp.Interval("x", 0, 1))
 
 
+def kept(*names: str) -> list[Any]:
+    return [instances._kept.get(name) for name in names]
+
+
 def is_closed(connection: Any) -> bool:
     try:
         connection.execute("SELECT 1")
@@ -69,18 +72,43 @@ class TestWithoutRows:
         for factor in range(1, 4):
             check_statement(table, (factor * col("x"),))
         assert len(opened) == 1
-        assert not instances._described
-        assert list(instances._empty.values()) == opened
+        assert kept("describes", "checks") == [None, opened[0]]
 
-    def test_every_description_has_an_instance_of_its_own(self, file: Path, opened: list[Any]) -> None:
+    def test_descriptions_share_an_instance_that_the_first_check_takes(self, file: Path, opened: list[Any]) -> None:
         source = ParquetSource(str(file), "visits")
         assert source.schema() == source.schema() == {"who": "BIGINT", "x": "DOUBLE"}
-        assert len(opened) == 2
-        assert list(instances._described.values()) == opened[1:]
+        assert kept("describes", "checks") == [opened[0], None]
         check_statement(table_of(file), (col("x"),))
+        assert kept("describes", "checks") == [None, opened[0]]
         source.schema()
-        assert list(instances._empty.values()) == opened[2:3]
-        assert is_closed(opened[3])
+        source.schema()
+        check_statement(table_of(file), (2 * col("x"),))
+        assert len(opened) == 2
+        assert kept("describes", "checks") == [opened[1], opened[0]]
+
+    def test_a_description_remembers_nothing_of_a_file(self, file: Path) -> None:
+        source, sizes = ParquetSource(str(file), "visits"), set()
+        for one, other in (("a", "b"), ("b", "a")):
+            pl.DataFrame({one: [1, 2], other: [0.25, 0.5]}).write_parquet(file)
+            os.utime(file, (1e9, 1e9))
+            sizes.add(file.stat().st_size)
+            assert source.schema() == {one: "BIGINT", other: "DOUBLE"}
+        assert len(sizes) == 1
+        with describing() as connection:
+            kept = connection.execute("SELECT current_setting('parquet_metadata_cache')").fetchall()
+        assert kept == [(False,)]
+
+    def test_descriptions_of_several_threads_do_not_see_one_another(self, file: Path) -> None:
+        frames = [pl.DataFrame({"who": [1], name: [0.5]}) for name in ("x", "y", "z")]
+        both = threading.Barrier(len(frames), timeout=60)
+
+        def described(frame: pl.DataFrame) -> list[list[str]]:
+            both.wait()
+            return [list(emdp.tables.source.open_source(frame).schema()) for _ in range(20)]
+
+        with ThreadPoolExecutor(len(frames)) as pool:
+            for frame, found in zip(frames, pool.map(described, frames), strict=True):
+                assert found == [frame.columns] * 20
 
     def test_nothing_is_left_by_a_description_or_by_another_check(self, file: Path) -> None:
         ParquetSource(str(file), "visits").schema()
@@ -103,19 +131,19 @@ class TestWithoutRows:
         with ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(check, table, "x"), pool.submit(check, other, "y")]:
                 done.result()
-        assert len(instances._empty) == 1
+        assert kept("checks") != [None]
 
     @pytest.mark.parametrize("is_described", [True, False])
     def test_it_is_locked_before_a_statement_runs(self, file: Path, opened: list[Any], *, is_described: bool) -> None:
         table = table_of(file)
         if not is_described:
-            instances._described.clear()
+            instances._kept.clear()
         nothing: Any = SimpleNamespace(lookups={})
         for text in (f"SELECT * FROM read_parquet('{file}')", "SET threads = 2", "SET enable_external_access = true"):
             with pytest.raises(UsageError, match="more than the engine can compute"):
                 check_on_no_rows(table, lambda text=text: (nothing, text))
             # What refused a statement is not used again.
-            assert not instances._empty
+            assert kept("checks") == [None]
 
     def test_one_that_failed_or_was_interrupted_is_closed(self, file: Path, tmp_path: Path, opened: list[Any]) -> None:
         broken = tmp_path / "broken.parquet"
@@ -126,23 +154,37 @@ class TestWithoutRows:
             raise KeyboardInterrupt
         assert len(opened) == 2
         assert all(map(is_closed, opened))
-        assert not instances._described
         with pytest.raises(KeyboardInterrupt), without_rows():
             raise KeyboardInterrupt
-        assert not instances._empty
+        assert not instances._kept
 
-    def test_a_child_of_the_process_opens_its_own(
-        self, file: Path, opened: list[Any], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        table = table_of(file)
-        check_statement(table, (col("x"),))
-        own = os.getpid()
-        with monkeypatch.context() as child:
-            child.setattr(os, "getpid", lambda: own + 1)
-            check_statement(table, (2 * col("x"),))
-            assert list(instances._empty.values()) == opened
-        check_statement(table, (3 * col("x"),))
-        assert len(opened) == 2
+    def test_the_same_statement_is_run_on_no_rows_once(self, file: Path, opened: list[Any]) -> None:
+        table, ran = table_of(file), []
+        nothing: Any = SimpleNamespace(lookups={})
+
+        def check(one: Table, statement: Any, text: str) -> None:
+            instances._kept.clear()
+            check_on_no_rows(one, lambda: (statement, text))
+            ran.append(bool(instances._kept))
+
+        check(table, nothing, "SELECT sum(x) FROM source_rows -- once")
+        check(table_of(file), nothing, "SELECT sum(x) FROM source_rows -- once")
+        assert ran == [True, False]
+        # Another text, other types of columns, another public table, other users: another check.
+        check(table, nothing, "SELECT sum(x) FROM source_rows -- twice")
+        words = emdp.read({"who": ["a"], "x": [1.5]}, user="who", users=1, space=emdp.Interval("x", 0, 2))
+        check(words, nothing, "SELECT sum(x) FROM source_rows -- once")
+        listed = SimpleNamespace(lookups={"lookup_0": pl.DataFrame({"label": [1]})})
+        check(table, listed, "SELECT sum(x) FROM source_rows -- once")
+        named = emdp.read(str(file), user="who", users=[1, 2], space=emdp.Interval("x", 0, 1))
+        check(named, nothing, "SELECT sum(x) FROM source_rows -- once")
+        assert ran[2:] == [True] * 4
+
+    def test_what_was_refused_is_refused_again(self, file: Path) -> None:
+        nothing: Any = SimpleNamespace(lookups={})
+        for _ in range(2):
+            with pytest.raises(UsageError, match="more than the engine can compute"):
+                check_on_no_rows(table_of(file), lambda: (nothing, "SELECT gone FROM source_rows"))
 
 
 class TestAhead:
@@ -157,14 +199,14 @@ class TestAhead:
         with taken({**CLOSED, "threads": "1"}) as connection:
             assert connection is opened[1]
             assert connection.execute("SELECT current_setting('threads')").fetchall() == [(1,)]
-        assert not instances._coming
+        assert kept("coming") == [None]
 
     def test_one_that_cannot_be_opened_fails_where_it_is_taken(self) -> None:
         broken = {**CLOSED, "threads": "-3"}
         ahead(broken)
-        instances._coming[os.getpid()].join()
-        with pytest.raises(duckdb.Error):
-            taken(broken)
+        instances._kept["coming"].join()
+        with pytest.raises(duckdb.Error), taken(broken):
+            pass
 
     def test_without_room_for_a_thread_another_is_opened(
         self, opened: list[Any], monkeypatch: pytest.MonkeyPatch
@@ -181,11 +223,20 @@ class TestAhead:
         self, file: Path, tmp_path: Path, opened: list[Any]
     ) -> None:
         with emdp.Session(table_of(file), budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
-            session.mean(col("x"), alpha=1.0)
-            before = len(opened)
-            session.mean(2 * col("x"), alpha=1.0)
-        assert len(opened) == before + 1
-        assert not instances._coming
+            for factor in (1, 2, 3):
+                session.mean(factor * col("x"), alpha=1.0)
+        # One described the file and ran the checks; one checked the rules, three were for answers, one is for the next.
+        instances._kept["coming"].join()
+        assert len(opened) == 6
+        assert instances._kept["coming"].connection is opened[5]
+        assert [is_closed(one) for one in opened] == [False, True, True, True, True, False]
+
+    def test_an_answer_that_failed_opens_no_other(self, opened: list[Any]) -> None:
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt), taken(CLOSED):
+                raise KeyboardInterrupt
+        assert not instances._kept
+        assert all(map(is_closed, opened))
 
     def test_one_that_nobody_took_does_not_keep_the_process_or_say_anything(self, file: Path) -> None:
         program = (
@@ -194,6 +245,25 @@ class TestAhead:
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
         assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+FORKED = """
+import os, sys, emdp
+table = emdp.read({"who": [1, 2], "x": [0.25, 0.5]}, user="who", users=2, space=emdp.Interval("x", 0, 1))
+session = emdp.Session(table, budget=emdp.EmdDP(alpha=100), ledger=sys.argv[1])
+for _ in range(3):
+    session.mean(emdp.col("x"), alpha=1.0)
+child = os.fork()
+session.mean(emdp.col("x"), alpha=1.0)
+if child:
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), session.spent().alpha)
+"""
+
+
+def test_a_forked_child_answers_and_ends_as_its_parent_does(tmp_path: Path) -> None:
+    words = [sys.executable, "-W", "error", "-c", FORKED, str(tmp_path / "a.ledger")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 5.0\n", "")
 
 
 def test_a_signal_that_stops_the_check_is_no_refusal(file: Path) -> None:
