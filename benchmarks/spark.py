@@ -1,8 +1,9 @@
 """What statements cost on Spark: CPU seconds by million records, and shuffled rows and bytes as Spark itself reports.
 
-`python benchmarks/spark.py` makes a table of check-ins with Spark, asks four statements of it in local mode, and prints
+`python benchmarks/spark.py` makes a table of check-ins with Spark, asks seven questions of it in local mode, and prints
 a Markdown table. CPU seconds are of this process and all below it (Spark, its Python workers), so that they hold on a
 busy machine too; stages, tasks, rows and bytes come from Spark's event log. docs/spark.md derives larger sizes from it.
+Half of the check-ins have a note of their own, the others one of 50.
 """
 
 import argparse
@@ -10,12 +11,13 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import emdp
+import emdp.learn
 
 BOX = (40.48, -74.26, 40.92, -73.70)
 TEN = ", ".join(f"AVG(RAMP(DISTANCE(POINT(40.75, -73.98)), {2 * k + 2}, {2 * k + 1})) AS r{k}" for k in range(10))
@@ -25,7 +27,21 @@ STATEMENTS = {
     "10 aggregates": f"{HEAD} {TEN} FROM visits",
     "smoothed histogram": f"{HEAD} FREQUENCY(GRID(4.0)) FROM visits",
 }
-POINTS = "item-wise points"
+NEAR = emdp.distance_to((40.7484, -73.9857))
+QUESTIONS: dict[str, Callable[[emdp.Session], object]] = {
+    **{name: lambda asking, text=text: asking.sql(text) for name, text in STATEMENTS.items()},
+    "item-wise points": lambda asking: asking.itemwise(
+        emdp.randomizers.PlanarLaplace(asking.table.space, 20.0), delta=1e-9
+    ),
+    "user mean": lambda asking: asking.user_mean(NEAR, epsilon=1.0, spread=1.0, between=0.1, method="range"),
+    "linear fit": lambda asking: emdp.learn.fit_linear(
+        asking, NEAR, emdp.distance_to((40.64, -73.78)), epsilon=1.0, delta=1e-9, rounds=5
+    ),
+    "frequent notes": lambda asking: asking.heavy_hitters("note", count=50, epsilon=4.0, delta=1e-9),
+}
+NOTES = 50
+"""Notes that many check-ins have."""
+
 WARM_UP = 50_000
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -74,7 +90,8 @@ def write_visits(session: Any, path: Path, rows: int, users: int, files: int, *,
         for salt, (low, high) in enumerate(((BOX[0], BOX[2]), (BOX[1], BOX[3])))
     )
     session.sparkContext.setJobGroup("write", "write")
-    made = session.range(0, rows, 1, files).selectExpr(f"{owner} AS user_id", f"{lat} AS lat", f"{lon} AS lon")
+    note = f"concat('note ', IF(pmod(xxhash64(id, 2), 2) = 0, pmod(xxhash64(id, 3), {NOTES}), id + {NOTES})) AS note"
+    made = session.range(0, rows, 1, files).selectExpr(f"{owner} AS user_id", f"{lat} AS lat", f"{lon} AS lon", note)
     made.write.parquet(str(path))
 
 
@@ -96,13 +113,13 @@ def tree_seconds() -> float:
 
 
 def asked(session: Any, rows: Any, groups: list[str], users: int, records: int, ledger: Path) -> dict[str, float]:
-    """Ask statements, each with its jobs in the group of its name, and return their CPU seconds.
+    """Ask questions, each with its jobs in the group of its name, and return their CPU seconds.
 
     The declared rules are checked and the ledger is made with a statement before them that does not count.
     """
     space = emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
     table = emdp.read(rows, user="user_id", space=space, users=users, records=records, name="visits", version="1")
-    budget = emdp.EmdDP(1e9, 1e-3, sizes="bounded")
+    budget = (emdp.EmdDP(1e9, 1e-3, sizes="bounded"), emdp.UserDP(1e9, 1e-3))
     seconds = {}
     with emdp.Session(table, budget=budget, ledger=ledger) as asking:
         session.sparkContext.setJobGroup("first", "first")
@@ -110,10 +127,7 @@ def asked(session: Any, rows: Any, groups: list[str], users: int, records: int, 
         for group in groups:
             before = tree_seconds()
             session.sparkContext.setJobGroup(group, group)
-            if group.endswith(POINTS):
-                asking.itemwise(emdp.randomizers.PlanarLaplace(space, 20.0), delta=1e-9)
-            else:
-                asking.sql(STATEMENTS[group.split(" ", 1)[1]])
+            QUESTIONS[group.split(" ", 1)[1]](asking)
             seconds[group] = tree_seconds() - before
             print(f"{group}: {seconds[group]:.1f} CPU s", file=sys.stderr, flush=True)
     return seconds
@@ -154,7 +168,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=8)
     parser.add_argument("--partitions", type=int, default=8, help="of a shuffle; Spark's own default is 200")
     parser.add_argument("--by-user", action="store_true", help="each user's records stand in one file")
-    parser.add_argument("--statements", nargs="+", default=[*STATEMENTS, POINTS])
+    parser.add_argument("--statements", nargs="+", default=[*QUESTIONS])
     options = parser.parse_args()
     print("| rows | statement | CPU s | CPU s a million rows | stages | tasks | shuffled rows | shuffled bytes | "
           "bytes a shuffled row | bytes to the driver |")  # fmt: skip

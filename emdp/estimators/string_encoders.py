@@ -1,7 +1,8 @@
 """What is made of users' strings where the records are, added up: for :mod:`emdp.estimators.string_search`.
 
 A worker sends strings that users of its partition have, each once with a sum, or a tally of messages about prefixes;
-never a string with its user.
+never a string with its user. Counts of strings for a curator are settled on workers too: of those below the threshold
+nothing is sent.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,26 +49,20 @@ class ShareEncoder:
 
 @dataclass(frozen=True, eq=False)
 class SlotEncoder:
-    """Deals every user's slots to strings, and counts them.
-
-    Its output is private still: noise and threshold come where all counts are together.
+    """Deals every user's slots to strings, and counts them; noise and threshold come where all users' counts are.
 
     Parameters
     ----------
     histogram : StableHistogram
-        What says how slots are dealt.
-    keep_exact : bool
-        Whether the sum of users' shares of each string is kept, for the exact statistic under the test switch.
+        What says how slots are dealt, and draws the noise.
     """
 
     histogram: StableHistogram
-    keep_exact: bool = False
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
-        """A string, how many slots it has, and perhaps the sum of shares; under null the number of users."""
-        kept = {SHARE: pl.Float64()} if self.keep_exact else {}
-        return {VALUE: pl.String(), COUNT: pl.Int64(), **kept}
+        """A string and how many slots it has; under null the number of users."""
+        return {VALUE: pl.String(), COUNT: pl.Int64()}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -75,18 +70,26 @@ class SlotEncoder:
         return (VALUE,)
 
     def encode(self, block: TextBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
-        """Draw the slots of a block's users."""
+        """Draw the slots of a block's users: private still."""
         del parts
         slots = self.histogram.draw_slots(Bags(block.offsets, np.arange(len(block.counts)), block.counts))
-        columns = [block.texts.alias(VALUE), pl.Series(COUNT, slots, dtype=pl.Int64)]
-        users = {VALUE: [None], COUNT: [len(block.users)]}
-        if self.keep_exact:
-            columns.append(pl.Series(SHARE, entry_shares(block.counts, block.offsets)))
-            users[SHARE] = [0]
-        found = _by_string(pl.DataFrame(columns))
+        found = _by_string(pl.DataFrame([block.texts.alias(VALUE), pl.Series(COUNT, slots, dtype=pl.Int64)]))
         # Which strings have no slot nobody needs to know.
-        yield found if self.keep_exact else found.filter(pl.col(COUNT) > 0)
-        yield pl.DataFrame(users, schema=dict(self.schema))
+        yield found.filter(pl.col(COUNT) > 0)
+        yield pl.DataFrame({VALUE: [None], COUNT: [len(block.users)]}, schema=dict(self.schema))
+
+    def settle(self, sums: pl.DataFrame) -> pl.DataFrame:
+        """Return the strings whose slots, with noise, reach the threshold, and the row of the number of users.
+
+        Parameters
+        ----------
+        sums : polars.DataFrame
+            Slots of all users, of some of the strings, each once: the noise of each is its own.
+        """
+        named = sums.drop_nulls(VALUE).sort(VALUE)
+        noisy = self.histogram.draw_counts(named.get_column(COUNT).to_numpy())
+        passed = named.with_columns(pl.Series(COUNT, noisy)).filter(pl.col(COUNT) >= 0)
+        return pl.concat([passed, sums.filter(pl.col(VALUE).is_null())])
 
 
 @dataclass(frozen=True, eq=False)

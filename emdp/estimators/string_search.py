@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from emdp.estimators.string_rows import FoundRows, StringShares
 from emdp.estimators.string_thresholds import least_threshold, try_search
 from emdp.expressions.columns import PlannedColumn
 from emdp.expressions.heavy_hitters import HeavyHitters
-from emdp.expressions.reading import Reading, RepeatedBlocks, TextBlock, TextColumn
+from emdp.expressions.reading import Reading, RepeatedBlocks, SettlingBlocks, TextBlock, TextColumn
 from emdp.mechanisms.heavy_hitters import FoundStrings, HeavyHitterSearch, Strings, sampling_error
 from emdp.mechanisms.oracle import FrequencyOracle
 from emdp.mechanisms.oracle_bags import Bags
@@ -170,37 +169,24 @@ class StringCounts(MessageRelease):
         """Return how far off all released estimates are, at most, but for a probability."""
         return self.histogram.half_width(failure)
 
-    def encoder(self, *, keep_exact: bool) -> SlotEncoder:
-        """Return what deals the slots of a block's users."""
-        return SlotEncoder(self.histogram, keep_exact)
-
     def release(
         self, read: Iterator[TextBlock], *, users: int, keep_exact: bool
     ) -> tuple[Released, tuple[Any, ...] | None]:
         """Deal slots, count them, add noise: this spends."""
-        frames = chain.from_iterable(map(self.encoder(keep_exact=keep_exact).encode, read))
-        return self.merge(frames, users=users, keep_exact=keep_exact)
-
-    def merge(
-        self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
-    ) -> tuple[Released, tuple[Any, ...] | None]:
-        """Return what ``release`` does, from the counts of all blocks in any order: this spends."""
         shares = StringShares(users) if keep_exact else None
-        kept, present = [pl.DataFrame(schema={VALUE: pl.String, COUNT: pl.Int64})], 0
-        for frame in frames:
-            named = frame.drop_nulls(VALUE)
-            present += int(frame.get_column(COUNT).sum()) - int(named.get_column(COUNT).sum())
-            if shares is not None:
-                shares.add_sums(named)
-            kept.append(named.select(VALUE, COUNT).filter(pl.col(COUNT) > 0))
-            if sum(map(len, kept[1:])) > MOST_ROWS:
-                kept = [_added(kept)]
-        if present > users:
+        encoder = SlotEncoder(self.histogram)
+        if isinstance(read, SettlingBlocks):
+            with closing(read):
+                if shares is not None:
+                    # Of the test switch alone: nothing is kept of such a pass.
+                    for frame in read.encode(ShareEncoder(), is_last=True):
+                        shares.add_sums(frame)
+                passed = pl.concat([_no_counts(), *read.settled(encoder)])
+        else:
+            passed = encoder.settle(_slots(read, encoder, shares))
+        shown = passed.drop_nulls(VALUE).sort(COUNT, VALUE, descending=[True, False])
+        if int(passed.get_column(COUNT).sum()) - int(shown.get_column(COUNT).sum()) > users:
             raise InternalError(OTHER_USERS)
-        counted = _added(kept).sort(VALUE)
-        noisy = self.histogram.draw_counts(counted.get_column(COUNT).to_numpy())
-        shown = counted.with_columns(pl.Series(COUNT, noisy)).filter(pl.col(COUNT) >= 0)
-        shown = shown.sort(COUNT, VALUE, descending=[True, False])
         estimates = shown.get_column(COUNT).to_numpy() / self.histogram.total
         released = tuple(shown.get_column(VALUE).to_list()), tuple(estimates.tolist())
         return released, None if shares is None else (shares.frame(),)
@@ -357,6 +343,22 @@ def _strings(query: HeavyHitters) -> str:
 def _check_numbers(block: TextBlock, users: int) -> None:
     if len(block.users) and int(block.users.max()) >= users:
         raise InternalError(OTHER_USERS)
+
+
+def _no_counts() -> pl.DataFrame:
+    return pl.DataFrame(schema={VALUE: pl.String, COUNT: pl.Int64})
+
+
+def _slots(read: Iterator[TextBlock], encoder: SlotEncoder, shares: StringShares | None) -> pl.DataFrame:
+    """Return the slots of each string, of all users."""
+    kept = [_no_counts()]
+    for block in read:
+        if shares is not None:
+            shares.add(block)
+        kept += encoder.encode(block)
+        if sum(map(len, kept[1:])) > MOST_ROWS:
+            kept = [_added(kept)]
+    return _added(kept)
 
 
 def _added(frames: list[pl.DataFrame]) -> pl.DataFrame:

@@ -26,6 +26,8 @@ __all__ = [
     "PointBlock",
     "Reading",
     "RepeatedBlocks",
+    "SettlingBlocks",
+    "SettlingEncoder",
     "TextBlock",
     "TextColumn",
     "UserEncoder",
@@ -226,6 +228,22 @@ class UserEncoder(Protocol):
         """
 
 
+@runtime_checkable
+class SettlingEncoder(UserEncoder, Protocol):
+    """A user encoder whose sums over all users, by one column of text, are settled key by key: noise, and what is left
+    out.
+    """
+
+    def settle(self, sums: pl.DataFrame) -> pl.DataFrame:
+        """Return what is released of sums over all users, of some of the keys: this spends.
+
+        Parameters
+        ----------
+        sums : polars.DataFrame
+            No two rows of the same key. Keys are independent: how they are divided does not change the law.
+        """
+
+
 class UserPreparer(Protocol):
     """Makes of users' items what is kept of them for all passes, on whatever machine reads them; otherwise as
     :class:`BlockEncoder`.
@@ -270,3 +288,14 @@ class RepeatedBlocks(Protocol):
 
     def close(self) -> None:
         """Let go of the blocks."""
+
+
+@runtime_checkable
+class SettlingBlocks(RepeatedBlocks, Protocol):
+    """Blocks that stay where they are, of which sums are settled there."""
+
+    def settled(self, encoder: SettlingEncoder) -> Iterator[pl.DataFrame]:
+        """Draw what users send, add it up over all of them, and return what an encoder makes of the sums.
+
+        The blocks are read for it, once; nothing is to be kept of them before.
+        """

@@ -199,7 +199,9 @@ class StableHistogram:
         return np.asarray(passed - earlier, dtype=np.int64)
 
     def draw_counts(self, counts: npt.ArrayLike) -> Integers:
-        """Return the counts of all strings that occur with noise, those below the threshold as -1: this spends.
+        """Return the counts of strings that occur with noise, those below the threshold as -1: this spends.
+
+        Noise is independent: strings may be divided between several calls, in one of which each has all its slots.
 
         Parameters
         ----------

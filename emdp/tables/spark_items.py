@@ -11,7 +11,8 @@ takes one result of a task and drops all others, whole; a job asks for each part
 tried again, but fails the statement, whose charge stays. So one draw of each record is released, and what another run
 drew never leaves its worker. Earlier stages may be repeated freely: they draw nothing, and put the same users into the
 same partition again. For the same reason outputs that may be added up are added within each partition alone, and the
-partitions' sums on the driver: a shuffle after the draw could mix two runs of one task.
+partitions' sums on the driver: a shuffle after the draw could mix two runs of one task. The one exception makes sure of
+a single draw first: :mod:`emdp.tables.spark_draws`.
 
 Spark itself is trusted with the records, its workers, their disks (it spills to them) and the network between them.
 """
@@ -64,6 +65,9 @@ EXCHANGE = re.compile(r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|R
 
 WHOLE_USERS = re.compile(rf"Exchange hashpartitioning\({NUMBER}#\d+L?, \d+\), REPARTITION_BY_")
 """The shuffle that puts whole users into partitions."""
+
+NO_ROWS = re.compile(r"MapInArrow [^\n]*\n *\+- LocalTableScan <empty>")
+"""A plan of which Spark knows that it has no rows, and so none to shuffle."""
 
 Integers = npt.NDArray[np.int64]
 
@@ -175,7 +179,11 @@ def explain_reading(table: Table, reading: Reading) -> tuple[tuple[str, str], ..
         records = "the number of records" if table.records is None else f"{table.n * table.records} records"
         shuffle = f"at most {len(exchanges)} x {records} x {row} bytes, and the length of text"
     partitions = ", P the partitions that the source is read in" if " P " in shuffle else ""
-    return ("engine", "Spark"), ("stages", str(len(exchanges) + 1)), ("shuffle", f"{shuffle}{partitions}")
+    stages = str(len(exchanges) + 1)
+    if reading.what == "texts":
+        stages += ", in the central model 2 more"
+        shuffle += "; in the central model each partition's strings that have a slot once more"
+    return ("engine", "Spark"), ("stages", stages), ("shuffle", f"{shuffle}{partitions}")
 
 
 def _is_all_text(table: Table, name: str) -> bool:
@@ -270,8 +278,9 @@ def _worked(rows: Any, work: BlockWork) -> Any:
         made = _arranged(rows, work).mapInArrow(work.__call__, f"{PAYLOAD} binary")
     if work.by_user and work.what != "means":
         # A user in two partitions would be drawn for twice: no later version of Spark may think that shuffle needless.
-        last = shown_plan(made, extended=False).partition("Exchange ")
-        if not WHOLE_USERS.match(last[1] + last[2]):
+        plan = shown_plan(made, extended=False)
+        last = plan.partition("Exchange ")
+        if not WHOLE_USERS.match(last[1] + last[2]) and not NO_ROWS.search(plan):
             raise InternalError("Spark would not keep the records of a user together; please report it.")
     return made
 

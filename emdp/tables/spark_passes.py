@@ -6,7 +6,8 @@ The rows of a statement are put into partitions of whole users and sorted by use
 or one for as many partitions as there are cores, whose only stage reads what is kept: it draws what users send, adds it
 up within the partition, and hands on the sums. So what holds of tasks that run twice holds of every pass. A preparer
 may sample the records of users who have very many; should such a partition be lost and made anew, later passes have
-another sample, which the guarantee of no pass rests on.
+another sample, which the guarantee of no pass rests on. Releases whose sums are settled on the workers keep their draws
+in place of their blocks (:mod:`emdp.tables.spark_draws`).
 
 Places. Users are counted off partition by partition, in the order of their keys. Who is asked what is drawn on the
 driver, one small integer a user, and every partition gets its own part. What is kept may be lost with a worker and
@@ -15,7 +16,7 @@ makes a digest of its partition's keys, and one that differs from the first pass
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -26,10 +27,12 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.errors import InternalError
-from emdp.expressions.reading import UserEncoder, UserPreparer
+from emdp.expressions.reading import SettlingEncoder, UserEncoder, UserPreparer
 from emdp.noise.rng import is_seeded, random_bytes
 from emdp.tables.spark import waited
+from emdp.tables.spark_draws import settled_payloads
 from emdp.tables.spark_errors import hidden_errors, uninterrupted
+from emdp.tables.spark_shared import let_go, payload_of
 from emdp.tables.spark_work import Block, BlockWork, PassWork, Present, packed_parts, unpacked
 
 __all__ = ["SEED_BYTES", "SparkBlocks"]
@@ -114,10 +117,19 @@ class SparkBlocks:
             return PassWork(work, {place: self._known[place] for place in wave}, own)
 
         for payload in self._run(asked, len(self._known)):
-            frame = unpacked(payload)
-            if frame.schema != pl.Schema(encoder.schema):
-                raise InternalError("a worker gave other columns than its encoder declares; please report it.")
-            yield frame
+            yield _output(payload, encoder)
+
+    def settled(self, encoder: SettlingEncoder) -> Iterator[pl.DataFrame]:
+        """Have all users' sums added up and settled on the workers, and return what is released of them.
+
+        The table is read for it, and the draws are kept meanwhile (:mod:`emdp.tables.spark_draws`).
+        """
+        if self._kept is not None or self._preparer is not None:
+            raise InternalError("what is kept for several rounds was to be settled; please report it.")
+        draws, last = (replace(self._work, encoder=encoder, seed=_seed(), keeps_keys=False) for _ in range(2))
+        worked = self._opened.enter_context(self._worked(draws))
+        for payload in settled_payloads(worked, draws, last, self._opened):
+            yield _output(payload, encoder)
 
     def close(self) -> None:
         """Let go of the blocks, on the driver and on workers."""
@@ -139,8 +151,8 @@ class SparkBlocks:
             # Shuffles run here.
             made = waited(frame.sparkSession, lambda: frame.rdd)
             with uninterrupted():
-                kept = made.map(_value).persist(StorageLevel.MEMORY_AND_DISK)
-                self._opened.callback(_let_go, kept)
+                kept = made.map(payload_of).persist(StorageLevel.MEMORY_AND_DISK)
+                self._opened.callback(let_go, kept)
             partitions = waited(frame.sparkSession, kept.getNumPartitions)
         session, work = frame.sparkSession, self._work
         if self._preparer is not None:
@@ -171,10 +183,8 @@ def _seed() -> int | None:
     return int.from_bytes(random_bytes(SEED_BYTES), "big") if is_seeded() else None
 
 
-def _value(row: Any) -> bytes:
-    return bytes(row[0])
-
-
-def _let_go(kept: Any) -> None:
-    with uninterrupted(), suppress(Exception):
-        kept.unpersist()
+def _output(payload: bytes, encoder: UserEncoder) -> pl.DataFrame:
+    frame = unpacked(payload)
+    if frame.schema != pl.Schema(encoder.schema):
+        raise InternalError("a worker gave other columns than its encoder declares; please report it.")
+    return frame

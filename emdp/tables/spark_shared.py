@@ -1,12 +1,14 @@
-"""Parts of a statement that are used more than once: taken out of it and kept, since Spark would compute each anew."""
+"""What is used more than once, such as parts of a statement: taken out and kept, since Spark would compute it anew."""
 
+from contextlib import suppress
 from typing import Any
 
 from sqlglot import exp
 
 from emdp.tables.fragments import Sql
+from emdp.tables.spark_errors import uninterrupted
 
-__all__ = ["in_few_parts", "rename_table", "take_shared"]
+__all__ = ["in_few_parts", "let_go", "payload_of", "rename_table", "take_shared"]
 
 USERS_TOGETHER = 2**12
 """Public users for each partition of what is kept of a statement, about."""
@@ -46,3 +48,14 @@ def rename_table(query: Sql, name: str, view: str) -> None:
         if found.name == name:
             found.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
             found.set("this", exp.to_identifier(view, quoted=True))
+
+
+def payload_of(row: Any) -> bytes:
+    """Return the payload of a row of one binary column."""
+    return bytes(row[0])
+
+
+def let_go(kept: Any) -> None:
+    """Have the workers let go of an RDD that they keep."""
+    with uninterrupted(), suppress(Exception):
+        kept.unpersist()

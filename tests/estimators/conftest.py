@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from emdp.noise.rng import is_seeded, random_bytes
+from emdp.tables.spark_draws import DealWork, DigestWork, SettleWork
 from emdp.tables.spark_work import BlockWork, PassWork, Present, packed, packed_parts, unpacked
 
 
@@ -59,6 +60,21 @@ class WorkerBlocks:
             for payload in done.passed(iter(payloads), place):
                 self.sent.append(unpacked(payload))
                 assert self.sent[-1].schema == pl.Schema(encoder.schema)
+                yield self.sent[-1]
+
+    def settled(self, encoder: Any) -> Iterator[pl.DataFrame]:
+        self.passes += 1
+        draws, last = self._sent(self.work, encoder), self._sent(self.work, encoder)
+        drawn = []
+        for place, frame in enumerate(self.partitions):
+            batches = frame.to_arrow().to_batches(max_chunksize=1000)
+            drawn.append([one.column(0)[0].as_py() for one in packed(draws, iter(batches), place)])
+        known = tuple(DigestWork(b"key").drawn(iter(payloads), place).digest for place, payloads in enumerate(drawn))
+        deal, settle = pickle.loads(pickle.dumps((DealWork(draws, b"key", known, 3), SettleWork(last))))
+        dealt = [one for place, payloads in enumerate(drawn) for one in deal(place, iter(payloads))]
+        for place in range(3):
+            for payload in settle.settled((one for one in dealt if one[0] == place), place):
+                self.sent.append(unpacked(payload))
                 yield self.sent[-1]
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from emdp.errors import InternalError
 from emdp.estimators.string_encoders import PrefixEncoder, ShareEncoder, SlotEncoder
 from emdp.estimators.string_search import PrefixRelease, StringCounts, plan_heavy_hitters
 from emdp.expressions.heavy_hitters import HeavyHitters
-from emdp.expressions.reading import EncodedReleaser, RepeatedBlocks
+from emdp.expressions.reading import EncodedReleaser, RepeatedBlocks, SettlingBlocks
 from emdp.mechanisms.heavy_hitters import HeavyHitterSearch
 from emdp.mechanisms.oracle_bags import Bags
 from emdp.mechanisms.stable_histogram import StableHistogram
@@ -53,25 +53,46 @@ def shares() -> dict[str | None, float]:
     return dict(zip(found[TEXT].to_list(), found["records"].to_list(), strict=True))
 
 
-def test_slots_are_counted_on_workers_and_strings_have_no_users(on_workers: Any) -> None:
+def test_slots_are_counted_on_workers_and_only_frequent_strings_are_sent(on_workers: Any) -> None:
     plan = central()
     assert isinstance(plan.releaser, StringCounts)
-    assert isinstance(plan.releaser, EncodedReleaser)
+    assert not isinstance(plan.releaser, EncodedReleaser)
     blocks = on_workers("texts", text_rows(USERS - 100))
-    for keep_exact in (False, True):
-        blocks.sent.clear()
-        encoder = plan.releaser.encoder(keep_exact=keep_exact)
-        released, exact = plan.releaser.merge(blocks.encode(encoder), users=USERS, keep_exact=keep_exact)
-        # Four strings and the number of users, from each of three partitions; of the test switch those without a slot.
-        assert sum(map(len, blocks.sent)) <= 3 * 5
-        assert all(frame.columns == list(encoder.schema) for frame in blocks.sent)
-        assert {"abc", "hgfedc"} <= set(released[0]) <= {"abc", "hgfedc", "rare"}
-    assert exact is not None
-    assert dict(zip(*exact[0].to_dict(as_series=False).values(), strict=True)) == pytest.approx(shares(), abs=1e-12)
+    assert isinstance(blocks, SettlingBlocks)
+    assert not isinstance(iter(()), SettlingBlocks)
+    released, exact = plan.releaser.release(blocks, users=USERS, keep_exact=False)
+    assert exact is None
+    # The strings that are released, and the number of users, each once.
+    sent = pl.concat(blocks.sent)
+    assert sorted(sent["value"].drop_nulls()) == sorted(released[0])
+    assert sent.filter(pl.col("value").is_null())["count"].to_list() == [USERS - 100]
+    assert {"abc", "hgfedc"} <= set(released[0]) <= {"abc", "hgfedc", "rare"}
     for name, estimate in zip(*released, strict=True):
         assert abs(estimate - shares()[name]) < plan.releaser.half_width(1e-6)
+    assert (blocks.passes, blocks.closed) == (1, 1)
+    with seeded(2):
+        again, exact = plan.releaser.release(blocks, users=USERS, keep_exact=True)
+    assert set(again[0]) >= {"abc", "hgfedc"}
+    assert exact is not None
+    assert dict(zip(*exact[0].to_dict(as_series=False).values(), strict=True)) == pytest.approx(shares(), abs=1e-12)
     with pytest.raises(InternalError, match="more or fewer users"):
-        plan.releaser.merge(blocks.encode(SlotEncoder(plan.releaser.histogram)), users=USERS - 101, keep_exact=False)
+        plan.releaser.release(blocks, users=USERS - 101, keep_exact=False)
+
+
+def test_noise_and_threshold_are_those_of_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However strings are divided, and with users' numbers among them or not."""
+    histogram = StableHistogram(20_000, 1.0, 1e-6, 1)
+    encoder = SlotEncoder(histogram)
+    counts = {"b": histogram.threshold, "a": histogram.threshold - 1, None: 9, "c": 5}
+    sums = pl.DataFrame({"value": list(counts), "count": list(counts.values())})
+    monkeypatch.setattr(
+        "emdp.mechanisms.stable_histogram.draw_discrete_laplace_bulk", lambda scale, size: np.zeros(size, dtype=int)
+    )
+    for parts in ([sums], [sums[:2], sums[2:]], [sums[place : place + 1] for place in range(4)], [sums, sums.clear()]):
+        found = pl.concat(map(encoder.settle, parts))
+        assert found.schema == pl.Schema(encoder.schema)
+        # Of those below the threshold nothing is left.
+        assert dict(found.iter_rows()) == {"b": histogram.threshold, None: 9}
 
 
 def test_slots_of_workers_follow_the_exact_law(on_workers: Any) -> None:

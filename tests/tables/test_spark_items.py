@@ -441,6 +441,9 @@ def test_the_work_is_explained_from_public_facts(spark: Any) -> None:
     by_user = dict(explain_reading(table, Reading("points", True)))
     assert by_user["stages"] == "2"
     assert by_user["shuffle"].startswith("at most 1 x 200 records x 40 bytes")
+    texts = dict(explain_reading(table, Reading("texts", True, column=TextColumn("kind"))))
+    assert texts["stages"] == "3, in the central model 2 more"
+    assert "each partition's strings that have a slot once more" in texts["shuffle"]
     finite = emdp.read(equal_users(spark, 50, 4), user="user", space=KINDS, users=50)
     assert dict(explain_reading(finite, Reading("bags", True)))["stages"] == "3"
     assert "3 items x P" in dict(explain_reading(finite, Reading("counts")))["shuffle"]

@@ -1,0 +1,47 @@
+"""Strings settled on a cluster: one of two draws of a partition is released; a machine that is lost fails closed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import spark_draw_work as work
+from test_spark_speculation import HERE, cluster
+
+__all__ = ["cluster"]
+
+
+@pytest.mark.slow
+def test_one_draw_is_released_or_none(cluster: str, tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    paths = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
+    done = subprocess.run(
+        [sys.executable, str(HERE / "spark_draw_cluster_job.py"), cluster, str(folder)],
+        env={**os.environ, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["left"] == 0
+    # Both runs of partition 0 drew, and one was shuffled and released, with the one draw of each other partition.
+    runs = work.noted(folder / "twice", work.DRAWN)
+    assert {(0, 0), (0, 1)} <= set(runs)
+    released = pl.read_ipc(folder / "twice.ipc").filter(~pl.col("value").str.contains("noise").fill_null(value=False))
+    others = [own for run, own in runs.items() if run[0] > 0]
+    assert len(others) == len({run[0] for run in runs}) - 1 > 0
+    sums = {attempt: counted([runs[0, attempt], *others]) for attempt in (0, 1)}
+    assert counted([released]) == sums[1] != sums[0]
+    # What was kept on the lost machine is not drawn anew.
+    assert found["error"].startswith("ResourceError: Spark lost a part of what was drawn")
+    assert "secret" not in found["error"]
+    assert len(list((folder / "lost").glob("stage.*"))) == 1
+    assert not (folder / "lost.ipc").exists()
+
+
+def counted(frames: list[pl.DataFrame]) -> dict[str | None, int]:
+    """The counts of each string."""
+    return dict(pl.concat(frames).group_by("value").agg(pl.col("count").sum()).iter_rows())
