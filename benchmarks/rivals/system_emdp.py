@@ -18,10 +18,10 @@ FROM visits GROUP BY category"""
 
 
 def start(task: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return the statement in a new session with a new ledger; `task["option"]` is `validated` for one session
-    that has answered before.
+    """Return the statement in a new session with a new ledger; `task["option"]` is `checked` for new sessions with a
+    ledger that has seen the data, `kept` for one session that has answered before.
 
-    A new session reads the table's declared rules and checks every record against them before the first answer.
+    Every record is checked against the table's declared rules before the first answer; the ledger remembers that.
     """
     import emdp
 
@@ -30,20 +30,29 @@ def start(task: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     )
     ledgers = (Path(task["folder"]) / f"{task['option']}{index}.ledger" for index in itertools.count())
 
-    def opened(epsilon: float) -> emdp.Session:
+    def opened(ledger: Path, epsilon: float) -> emdp.Session:
         table = emdp.read(task["path"], user="user_id", space=space, users=task["users"], name="visits")
-        return emdp.Session(table, budget=emdp.UserDP(epsilon=epsilon), ledger=next(ledgers))
+        return emdp.Session(table, budget=emdp.UserDP(epsilon=epsilon), ledger=ledger)
 
     def ask(session: emdp.Session, told: dict[str, Any]) -> dict[str, Any]:
         frame = session.sql(STATEMENT.format(epsilon=told["epsilon"], cap=task["cap"])).frame
         return {key: numbers for key, *numbers in frame.select("category", "n", "total", "mean").iter_rows()}
 
     def answer(told: dict[str, Any]) -> dict[str, Any]:
-        with opened(told["epsilon"]) as session:
+        with opened(next(ledgers), told["epsilon"]) as session:
             return ask(session, told)
 
-    if task["option"] != "validated":
+    if task["option"] == "new":
         return answer
-    kept = opened(1e6)
+    known, budget = next(ledgers), 1e6
+    kept = opened(known, budget)
     ask(kept, {"epsilon": 1.0})
-    return lambda told: ask(kept, told)
+    if task["option"] == "kept":
+        return lambda told: ask(kept, told)
+    kept.close()
+
+    def again(told: dict[str, Any]) -> dict[str, Any]:
+        with opened(known, budget) as session:
+            return ask(session, told)
+
+    return again

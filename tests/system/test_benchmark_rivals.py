@@ -84,8 +84,10 @@ def test_a_missing_group_is_no_number(rivals: dict[str, ModuleType]) -> None:
         rivals["workload"].squared_errors({"c00": [1, 2, 3]}, {"c00": [1, 2, 3], "c01": [1, 2, 3]})
 
 
-def test_emdp_in_its_process(rivals: dict[str, ModuleType], visits: Path, tmp_path: Path) -> None:
-    system = rivals["systems"].SYSTEMS[0]
+@pytest.mark.parametrize("place", range(3))
+def test_emdp_in_its_process(rivals: dict[str, ModuleType], visits: Path, tmp_path: Path, place: int) -> None:
+    system = rivals["systems"].SYSTEMS[place]
+    assert system.module == "system_emdp"
     running = rivals["processes"].Running(system, Path(sys.executable), task_of(rivals, visits, tmp_path), 120.0)
     try:
         replies = [running.ask(told) for told in (system.told["number"], {"epsilon": 1e4})]
@@ -108,7 +110,7 @@ def test_emdp_in_its_process(rivals: dict[str, ModuleType], visits: Path, tmp_pa
 def test_a_process_that_fails_says_why(rivals: dict[str, ModuleType], tmp_path: Path) -> None:
     work = rivals["workload"]
     task = {**task_of(rivals, tmp_path / "none.parquet", tmp_path), "keys": work.keys_of(GROUPS)}
-    running = rivals["processes"].Running(rivals["systems"].SYSTEMS[2], Path(sys.executable), task, 60.0)
+    running = rivals["processes"].Running(rivals["systems"].SYSTEMS[3], Path(sys.executable), task, 60.0)
     with pytest.raises(rivals["processes"].RivalError, match=r"^failed here: .*none\.parquet"):
         running.ask({"epsilon": 1.0})
 
@@ -143,7 +145,7 @@ def made(rivals: dict[str, ModuleType], squares: list[float], place: int = 0, se
 
 def test_errors_and_targets(rivals: dict[str, ModuleType]) -> None:
     results = rivals["results"]
-    ours, theirs = made(rivals, [3.0, 5.0]), made(rivals, [16.0], place=4, seconds=10.0)
+    ours, theirs = made(rivals, [3.0, 5.0]), made(rivals, [16.0], place=5, seconds=10.0)
     assert theirs.system.name == "OpenDP"
     # The same told twice is pooled: 3, 5, 3, 5.
     error, spread = ours.error("number", 0)
@@ -151,16 +153,27 @@ def test_errors_and_targets(rivals: dict[str, ModuleType]) -> None:
     assert spread == pytest.approx(math.sqrt(4 / 3 / 4) / 4)
     assert theirs.error("number", 2)[0] == 4.0
     said = results.targets([ours, theirs])
-    assert "10.0 times by the clock and 10.0 times in CPU, target 10: met, met" in said
+    assert "OpenDP, target 10; 10.0 times emdp by the clock and 10.0 times in CPU: met, met; error" in said
     assert said.count("count 2.00, sum 2.00, mean 2.00: met") == 2
-    slower = results.targets([theirs, ours]) + results.targets([ours, made(rivals, [3.0], place=4, seconds=9.9)])
-    assert "target 10: not met, not met" in slower
+    slower = results.targets([ours, made(rivals, [3.0], place=5, seconds=9.9)])
+    assert "9.9 times in CPU: not met, not met" in slower
     assert slower.count("mean 0.87: not met") == 2
+
+
+def test_a_target_is_compared_with_the_row_that_does_the_same(rivals: dict[str, ModuleType]) -> None:
+    systems, results = rivals["systems"].SYSTEMS, rivals["results"]
+    chosen = rivals["systems"].named(["Tumult Analytics"])
+    assert [one.name for one in chosen] == ["emdp", "emdp, data checked before", "Tumult Analytics"]
+    places, seconds = [systems.index(one) for one in chosen], [4.0, 2.0, 100.0]
+    measured = [made(rivals, [1.0], place, took) for place, took in zip(places, seconds, strict=True)]
+    said = results.targets(measured)
+    assert "25.0 times emdp by the clock and 25.0 times in CPU: not met, not met; " in said
+    assert "; 50.0 times emdp, data checked before by the clock and 50.0 times in CPU: met, met; " in said
 
 
 def test_tables_and_frame(rivals: dict[str, ModuleType]) -> None:
     results = rivals["results"]
-    measured = [made(rivals, [4.0]), made(rivals, [0.0], place=2), made(rivals, [1e6], place=4)]
+    measured = [made(rivals, [4.0]), made(rivals, [0.0], place=3), made(rivals, [1e6], place=5)]
     frame = results.frame_of(measured)
     assert len(frame) == 6
     assert frame["count_rmse"].to_list() == [2.0, 2.0, 0.0, 0.0, 1000.0, 1000.0]
