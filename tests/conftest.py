@@ -1,5 +1,6 @@
-"""A Spark session for the tests of that engine, shared by all of a process since it starts slowly."""
+"""How the tests share two cores, and a Spark session that all tests of a process share, since it starts slowly."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -10,6 +11,32 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+# Collected tests are millions of objects that live as long as the process: to look for garbage among them takes time
+# and finds none, so that it is done more rarely, and not at all while they are collected.
+gc.disable()
+gc.set_threshold(10_000)
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Each core has a worker; threads of matrix products would take it from the other one to wait for their turn.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of Spark first, so that one worker gets all of them; then whole programs, which take longest."""
+
+    def place(item: pytest.Item) -> tuple[bool, bool]:
+        on_spark = "spark" in getattr(item, "fixturenames", ()) or "[spark" in item.nodeid
+        return not on_spark, item.path.parent.name != "system"
+
+    items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    # To the oldest objects with them, without a look at them.
+    gc.freeze()
+    gc.unfreeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
