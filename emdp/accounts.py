@@ -87,6 +87,7 @@ class Accounts:
         self.budgets = budgets
         self._declaration = {"budgets": [budget.to_json() for budget in budgets], **identity}
         self._known: dict[str, tuple[int, Account]] = {}
+        self._validated: list[Mapping[str, Any]] = []
         self._declare()
 
     def budget_of(self, kind: type[Guarantee] | None) -> Budget:
@@ -235,7 +236,10 @@ class Accounts:
 
     def is_validated(self, key: Mapping[str, Any]) -> bool:
         """Say whether the rules were found to hold for this data version before."""
-        return any(entry.payload == key for entry in self.ledger.entries(self.name, "validated"))
+        # Entries stay: what was found once needs no other look.
+        if key not in self._validated:
+            self._validated = [entry.payload for entry in self.ledger.entries(self.name, "validated")]
+        return key in self._validated
 
     def remember_validated(self, key: Mapping[str, Any]) -> None:
         """Write down that the rules hold for a data version."""

@@ -28,11 +28,14 @@ Settings = Mapping[str, str | bool | int | float | list[str]]
 WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1", "enable_external_file_cache": "false"})
 """Settings of an instance that reads no rows: more threads would only have to be started and stopped."""
 
-DESCRIBES, CHECKS, COMING, ASKED = "describes", "checks", "coming", "asked"
+DESCRIBES, CHECKS, COMING, ENDED = "describes", "checks", "coming", "ended"
 
 _kept: dict[str, Any] = {}
 """The instance that describes sources (the first check takes it), the one of all checks, the one that is opened ahead,
-and whether an instance was taken, and closed, before."""
+and how many statements have ended."""
+
+SEVERAL = 3
+"""Statements after which more are likely: a single question of new data is two, the check of the rules and its own."""
 
 
 class _Opening(Thread):
@@ -123,13 +126,13 @@ def ahead(settings: Settings) -> None:
 def taken(settings: Settings) -> Iterator[Any]:
     """Open a connection to an instance that nothing else uses: the one that was opened ahead, if its settings fit.
 
-    Where a process has done so before, the next one is opened when this one is closed.
+    Where more are likely, the next one is opened when this one is closed.
     """
     with _opened(settings, _kept.pop(COMING, None)) as connection:
         yield connection
-    if ASKED in _kept:
+    _kept[ENDED] = _kept.get(ENDED, 0) + 1
+    if _kept[ENDED] >= SEVERAL:
         ahead(settings)
-    _kept[ASKED] = True
 
 
 def _opened(settings: Settings, opening: _Opening | None) -> Any:

@@ -232,11 +232,18 @@ class TestAhead:
         assert [is_closed(one) for one in opened] == [False, True, True, True, True, False]
 
     def test_an_answer_that_failed_opens_no_other(self, opened: list[Any]) -> None:
-        for _ in range(3):
+        for _ in range(2 * instances.SEVERAL):
             with pytest.raises(KeyboardInterrupt), taken(CLOSED):
                 raise KeyboardInterrupt
         assert not instances._kept
         assert all(map(is_closed, opened))
+
+    def test_a_single_question_of_new_data_opens_no_third(self, file: Path, tmp_path: Path) -> None:
+        with emdp.Session(table_of(file), budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
+            session.mean(col("x"), alpha=1.0)
+            assert kept("coming") == [None]
+            session.mean(col("x"), alpha=1.0)
+            assert kept("coming") != [None]
 
     def test_one_that_nobody_took_does_not_keep_the_process_or_say_anything(self, file: Path) -> None:
         program = (
