@@ -8,23 +8,23 @@ from typing import Any, Self
 
 import polars as pl
 
-from emdp.accounts import Accounts, Limit, Tags, make_budgets, space_digest
-from emdp.answers import Answer, Preview, Receipt
+from emdp.accounts import Accounts, Tags, make_budgets, space_digest
+from emdp.answers import Answer, Preview
 from emdp.checks import check_period
 from emdp.errors import UsageError
-from emdp.estimators import MessagePlan, Plan
-from emdp.expressions.columns import Released
+from emdp.estimators import MessagePlan
 from emdp.expressions.names import Names
 from emdp.expressions.resolution import Query
-from emdp.ledger import Entry, Ledger, open_ledger
+from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
-from emdp.presentation import constant_statistics, previewed, public_part
+from emdp.presentation import previewed
 from emdp.privacy import Guarantee
 from emdp.questions import Questions
+from emdp.releasing import Releasing
 from emdp.statements import Planned, Planner
-from emdp.tables import Table, aggregate, check_aggregation, check_engine, read
+from emdp.tables import Table, check_aggregation, check_engine, read
 from emdp.tables.base import type_name
-from emdp.tables.readings import check_items, read_items, release_steps
+from emdp.tables.readings import check_items
 
 __all__ = ["Session", "read"]
 
@@ -290,7 +290,7 @@ class Session(Questions):
         self._accounts.check_affordable((one.plan.event for one in planned), reserve=reserve)
 
     @contextmanager
-    def releasing(self, planned: Iterable[Planned]) -> Iterator["Releasing"]:
+    def releasing(self, planned: Iterable[Planned]) -> Iterator[Releasing]:
         """Hold the table open, see that whatever could fail does so before a charge, and validate the data's version.
 
         For what keeps answers (:mod:`emdp.store`); all else asks through the methods above.
@@ -320,7 +320,9 @@ class Session(Questions):
         self._accounts.check_affordable(one.plan.event for one in planned)
         with self.releasing(planned) as release:
             entries = release.charge(planned, self._tags)
-            return tuple(release.answer(one, entry) for one, entry in zip(planned, entries, strict=True))
+            answers = tuple(release.answer(one, entry) for one, entry in zip(planned, entries, strict=True))
+            release.check_unchanged()
+            return answers
 
     def _validated_version(self) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
@@ -330,68 +332,6 @@ class Session(Questions):
             self._table.validate()
             self._accounts.remember_validated(key)
         return version
-
-
-class Releasing:
-    """Plans between the check that nothing will fail and their answers; made by :meth:`Session.releasing`.
-
-    Parameters
-    ----------
-    table : Table
-        The private table, open for reading.
-    accounts : Accounts
-        Its budgets.
-    version : str
-        State of the data, whose declared rules hold.
-    """
-
-    def __init__(self, table: Table, accounts: Accounts, version: str) -> None:
-        self._table = table
-        self._accounts = accounts
-        self.version = version
-
-    def charge(
-        self,
-        planned: Sequence[Planned],
-        tags: Tags,
-        questions: Sequence[str] = (),
-        *,
-        limit: Limit | None = None,
-    ) -> list[Entry]:
-        """Charge plans together; return for each the entry that paid. ``questions``: a digest for each, to be kept."""
-        shared = {"data_version": self.version, "users": self._table.n}
-        described: list[dict[str, Any]] = [{"query": one.text, **shared} for one in planned]
-        for own, question in zip(described, questions, strict=False):
-            own["question"] = question
-        return self._accounts.charge_all(
-            [(one.plan.event, own) for one, own in zip(planned, described, strict=True)], tags, limit=limit
-        )
-
-    def answer(self, planned: Planned, entry: Entry) -> Answer:
-        """Compute, draw noise once, and return the answer that an entry paid for."""
-        plan = planned.plan
-        released, exact = self._messages(plan) if isinstance(plan, MessagePlan) else self._noisy(plan)
-        return Answer(
-            **public_part(planned, self._table),
-            released=released,
-            receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
-            _exact=exact,
-        )
-
-    def _noisy(self, plan: Plan) -> tuple[Released, Released | None]:
-        statistics = (
-            constant_statistics(plan, self._table) if plan.is_constant else aggregate(self._table, plan.aggregation)
-        )
-        opened = [statistic.open() for statistic in statistics]
-        released = tuple(
-            plan.restored(mechanism.release(plan.prepared(values)))
-            for mechanism, values in zip(plan.mechanisms, opened, strict=True)
-        )
-        return released, tuple(plan.summed(values) for values in opened) if is_seeded() else None
-
-    def _messages(self, plan: MessagePlan) -> tuple[Any, Released | None]:
-        encoder, finish = release_steps(plan.releaser, keep_exact=is_seeded())
-        return finish(read_items(self._table, plan.reading, encoder).open(), users=self._table.n)
 
 
 def _check_text(text: object) -> str:

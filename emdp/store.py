@@ -14,7 +14,7 @@ from typing import Any
 from emdp.accounts import Limit, Tags
 from emdp.answers import Answer, Receipt
 from emdp.answers.stored import StoredAnswer
-from emdp.errors import LedgerError, LedgerResourceError, UsageError
+from emdp.errors import LedgerError, LedgerResourceError
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.session import Session
@@ -168,11 +168,7 @@ class Store:
                 for one, entry, question in zip(planned, entries, questions, strict=True)
                 if entry is not None
             ]
-            if self._session.table.data_version() != release.version:
-                raise UsageError(
-                    "the data changed while they were read, so nothing is shown, and what was charged stays charged; "
-                    "ask again when nobody writes them."
-                )
+            release.check_unchanged()
             return [self._kept(answer, entry, question, release.version) for answer, entry, question in made]
 
     def _unfinished(self, planned: Planned, question: str) -> Entry | None:

@@ -19,7 +19,7 @@ from emdp.reports.definition import load_report
 from emdp.reports.export import write_report
 from emdp.reports.manifest import check_manifest
 from emdp.reports.run import period_spending, run_report
-from emdp.session import Releasing
+from emdp.releasing import Releasing
 from emdp.statements import plan_request
 from emdp.store import Store
 

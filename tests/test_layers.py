@@ -12,7 +12,7 @@ import pytest
 import emdp
 
 ROOT = Path(emdp.__file__).parent
-GROUND = {"errors", "checks", "frames", "statistic", "resources"}
+GROUND = {"errors", "checks", "forks", "frames", "statistic", "resources"}
 MATHEMATICS = {"spaces", "transport", "noise", "privacy", "mechanisms"}
 
 ALLOWED: dict[str, set[str]] = {
@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "lazy": set(),
     "errors": set(),
     "checks": {"errors"},
+    "forks": {"errors"},
     "frames": {"errors", "checks"},
     "statistic": {"errors"},
     "resources": {"errors", "__init__"},
@@ -32,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "testing": {"errors", "checks", "noise"},
     "expressions": {"errors", "checks", *MATHEMATICS},
     "estimators": {"errors", "checks", "expressions", *MATHEMATICS},
-    "tables": {"errors", "checks", "frames", "statistic", "expressions", *MATHEMATICS},
+    "tables": {"errors", "checks", "forks", "frames", "statistic", "expressions", *MATHEMATICS},
     "sql": {"errors", "checks", "frames", "spaces", "expressions"},
     "pictures": {"errors", "checks", "expressions"},
     "answers": {"errors", "checks", "frames", "expressions", "pictures", *MATHEMATICS},
@@ -43,9 +44,13 @@ ALLOWED: dict[str, set[str]] = {
     "spending": {"errors", "checks", "privacy", "ledger"},
     "reservations": {"errors", "checks", "privacy", "ledger", "spending"},
     "questions": {"answers", "expressions"},
+    "releasing": {
+        "accounts", "errors", "noise", "expressions", "estimators", "tables", "answers", "ledger", "statements",
+        "presentation",
+    },
     "session": {
         "accounts", *GROUND, *MATHEMATICS, "expressions", "estimators", "tables", "answers", "ledger", "statements",
-        "presentation", "questions",
+        "presentation", "questions", "releasing",
     },
     "store": {"errors", "accounts", "answers", "ledger", "session", "sql", "statements"},
     "catalog": {*GROUND, *MATHEMATICS, "tables", "session", "expressions"},

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import emdp
+from emdp import releasing
 from emdp.errors import BudgetExceededError, DataRuleError, LedgerError, NotLipschitzError, UsageError
 from emdp.ledger import read_ledger
 
@@ -56,16 +58,50 @@ def test_the_charge_comes_before_the_statistic_and_stays(tmp_path: Path, monkeyp
         assert charges(tmp_path) == 1, "computed before it was charged"
         raise RuntimeError("crash between charge and answer")
 
-    monkeypatch.setattr("emdp.session.aggregate", explode)
+    monkeypatch.setattr("emdp.releasing.aggregate", explode)
     with pytest.raises(RuntimeError, match="crash"):
         opened.mean(emdp.col("x"), alpha=4)
     assert opened.remaining() == emdp.EmdDP(6.0)
 
 
+def test_data_that_change_while_they_are_read_show_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"who": [1, 2], "x": [0.25, 0.5]}).write_parquet(path)
+    other = emdp.read(path, user="who", users=2, space=emdp.Interval("x", 0, 1))
+    real = releasing.aggregate
+
+    def exchanged(*arguments: Any) -> Any:
+        pl.DataFrame({"who": [1, 2], "x": [7.5, 9.5]}).write_parquet(path)
+        return real(*arguments)
+
+    with emdp.Session(other, budget=emdp.EmdDP(10.0), ledger=tmp_path / "l.ledger") as opened:
+        monkeypatch.setattr(releasing, "aggregate", exchanged)
+        with pytest.raises(UsageError, match="changed while they were read"):
+            opened.mean(emdp.col("x"), alpha=4)
+        assert opened.spent().alpha == 4.0
+        # The next question looks at the rules again.
+        with pytest.raises(DataRuleError, match="outside the space's domain"):
+            opened.mean(emdp.col("x"), alpha=4)
+        assert opened.spent().alpha == 4.0
+
+
+def test_other_columns_under_a_declared_version_are_no_bug(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"who": [1, 2], "x": [0.25, 0.5]}).write_parquet(path)
+    other = emdp.read(path, user="who", users=2, space=emdp.Interval("x", 0, 1), version="1")
+    with emdp.Session(other, budget=emdp.EmdDP(10.0), ledger=tmp_path / "l.ledger") as opened:
+        opened.mean(emdp.col("x"), alpha=1)
+        pl.DataFrame({"who": [1, 2], "y": ["a", "secret"]}).write_parquet(path)
+        with pytest.raises(DataRuleError, match="has other columns, or columns of other types") as caught:
+            opened.mean(emdp.col("x"), alpha=1)
+        assert "secret" not in str(caught.value)
+        assert opened.spent().alpha == 2.0
+
+
 def test_nothing_is_computed_or_charged_beyond_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = session(tmp_path)
     opened.mean(emdp.col("x"), alpha=7)
-    monkeypatch.setattr("emdp.session.aggregate", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("emdp.releasing.aggregate", lambda *_: pytest.fail("computed"))
     with pytest.raises(BudgetExceededError) as caught:
         opened.mean(emdp.col("x"), alpha=3.0000001)
     assert caught.value.exit_status == 3
@@ -188,7 +224,7 @@ def test_gaussian_noise_under_a_share_composes_by_squares(tmp_path: Path) -> Non
 def test_a_constant_is_answered_exactly_without_touching_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emdp.session.aggregate", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("emdp.releasing.aggregate", lambda *_: pytest.fail("computed"))
     opened = session(tmp_path)
     answer = opened.mean(emdp.clamp(emdp.col("x"), 20, 30), alpha=4, name="x")
     assert answer.frame.row(0) == (20.0, 20.0, 20.0)
@@ -282,11 +318,11 @@ except emdp.BudgetExceededError:
 """
 
 VICTIM = """
-import os, signal, sys, polars as pl, emdp, emdp.session
+import os, signal, sys, polars as pl, emdp, emdp.releasing
 frame = pl.DataFrame({"user": [1, 1, 2], "x": [1.0, 3.0, 5.0]})
 table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 10), users=4)
 session = emdp.Session(table, budget=emdp.EmdDP(2.0), ledger=sys.argv[1])
-emdp.session.aggregate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+emdp.releasing.aggregate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 session.mean(emdp.col("x"), alpha=0.5)
 """
 

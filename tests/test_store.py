@@ -11,7 +11,7 @@ import pytest
 import emdp
 from emdp.answers.stored import StoredAnswer
 from emdp.errors import BudgetExceededError, LedgerError, LedgerResourceError, UsageError
-from emdp.session import Releasing
+from emdp.releasing import Releasing
 from emdp.statements import plan_request
 from emdp.store import Store
 

@@ -12,6 +12,7 @@ from emdp.errors import DataRuleError, EmdpError, raise_alone
 __all__ = [
     "CLOSED",
     "DUCKDB_SEPARATOR",
+    "OTHER_COLUMNS",
     "SPARK",
     "Source",
     "SourceBusyError",
@@ -30,6 +31,12 @@ DUCKDB_SEPARATOR = "::"
 
 SPARK = "spark"
 """Name of the engine, and what stands before ``::`` in the text form of its tables."""
+
+OTHER_COLUMNS = (
+    "the source has other columns, or columns of other types, than it was opened with; open it again, and leave it as "
+    "it is while it is read; what was charged stays charged."
+)
+"""What is said of a statement that an engine could compute on no rows, and then could not."""
 
 CLOSED: Mapping[str, str] = MappingProxyType(
     {
@@ -118,9 +125,10 @@ def check_types(found: Mapping[str, str], declared: Mapping[str, str], columns: 
     """
     for column in columns:
         if found.get(column) != declared[column]:
+            other = f" (it is of type {type_name(found[column])} now)" if column in found else ""
             raise DataRuleError(
-                f"source has no column {column!r} of type {type_name(declared[column])}; correct the declared "
-                "columns, or the file."
+                f"source has no column {column!r} of type {type_name(declared[column])}{other}; open it again, or "
+                "correct the declared columns, or the file."
             )
 
 

@@ -29,7 +29,7 @@ from emdp.errors import (
 from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
 from emdp.statistic import Statistic
-from emdp.tables.base import CLOSED, Source, check_types, lock, quote_list, quote_name, quote_text
+from emdp.tables.base import CLOSED, OTHER_COLUMNS, Source, check_types, lock, quote_list, quote_name, quote_text
 from emdp.tables.cells import CellStatement, cell_statement
 from emdp.tables.corners import coordinates
 from emdp.tables.instances import Settings, ahead, taken, without_rows
@@ -37,6 +37,7 @@ from emdp.tables.limits import engine_limits
 from emdp.tables.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.rows import BREACH, bag_statement, rules_statement
 from emdp.tables.table import Table
+from emdp.tables.waiting import stoppable
 
 __all__ = [
     "DIALECT",
@@ -250,8 +251,11 @@ def hidden_errors() -> Iterator[None]:
         return
     except (duckdb.OutOfMemoryException, MemoryError) as cause:
         error = _no_room(cause) or _no_memory()
-    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as cause:
-        error = InternalError(f"DuckDB refused a statement of emdp's own ({type(cause).__name__}); please report it.")
+    except duckdb.ParserException:
+        error = InternalError("DuckDB cannot read a statement of emdp's own; please report it.")
+    except (duckdb.BinderException, duckdb.CatalogException):
+        # On no rows of the declared types it ran.
+        error = DataRuleError(OTHER_COLUMNS)
     except _reading_errors() as cause:
         if INTERRUPTED in str(cause):
             raise KeyboardInterrupt from None
@@ -322,13 +326,13 @@ def _unreadable() -> EmdpError:
 
 def _run(connection: Any, query: str) -> list[tuple[Any, ...]]:
     with hidden_errors():
-        rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+        rows: list[tuple[Any, ...]] = stoppable(connection, lambda: connection.execute(query).fetchall())
     return rows
 
 
 def _fetch_frame(connection: Any, query: str) -> pl.DataFrame:
     with hidden_errors():
-        return pl.DataFrame(connection.sql(query).to_arrow_table())
+        return pl.DataFrame(stoppable(connection, lambda: connection.sql(query).to_arrow_table()))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import polars as pl
 
 from emdp.expressions import Expression
 from emdp.expressions.aggregation import Aggregation
+from emdp.forks import check_fork
 from emdp.statistic import Statistic
 from emdp.tables import duckdb
 from emdp.tables.base import SPARK, Source
@@ -75,12 +76,17 @@ def check_aggregation(table: Table, aggregation: Aggregation) -> None:
 
 
 def check_engine(table: Table) -> None:
-    """Check what an answer needs besides the data: limits that make sense, and a place for temporary files.
+    """Check what an answer needs besides the data: limits that make sense, a place for temporary files, and a process
+    that has its threads.
 
     Then begin to open what a table will be read with, while the answer is checked and charged.
     """
+    check_fork()
     duckdb.check_engine()
-    if table.source.engine != SPARK:
+    if table.source.engine == SPARK:
+        # A view may be another one by now, or gone.
+        table.source.check_schema(table.schema, table.source_columns)
+    else:
         duckdb.open_ahead()
 
 

@@ -30,6 +30,7 @@ from emdp.tables.items import (
 )
 from emdp.tables.table import Table
 from emdp.tables.texts import TEXT, check_texts, texts_statement
+from emdp.tables.waiting import stoppable
 
 __all__ = [
     "BLOCK_ROWS",
@@ -182,7 +183,7 @@ def item_counts(table: Table) -> Hidden[Integers]:
     statement = counts_statement(table)
     counts = np.zeros(count_items(table.space) or 0, dtype=np.int64)
     with _connection(table.source, statement.lookups, None) as connection, hidden_errors():
-        found = connection.execute(_text(statement)).fetchnumpy()
+        found = stoppable(connection, lambda: connection.execute(_text(statement)).fetchnumpy())
     counts[found[CODE].astype(np.int64)] = found[RECORDS]
     return Hidden(counts)
 
@@ -337,14 +338,14 @@ def _frames(table: Table, statement: ItemStatement) -> Iterator[pl.DataFrame]:
     in_order = not statement.query.args.get("order")
     with _connection(table.source, statement.lookups, table.users.keys, in_order=in_order) as connection:
         with hidden_errors():
-            reader = connection.sql(_text(statement)).to_arrow_reader(BLOCK_ROWS)
-        while (batch := _next_batch(reader)) is not None:
+            reader = stoppable(connection, lambda: connection.sql(_text(statement)).to_arrow_reader(BLOCK_ROWS))
+        while (batch := _next_batch(connection, reader)) is not None:
             yield pl.DataFrame(batch)
 
 
-def _next_batch(reader: Any) -> Any:
+def _next_batch(connection: Any, reader: Any) -> Any:
     with hidden_errors():
-        return next(reader, None)
+        return stoppable(connection, lambda: next(reader, None))
 
 
 def _sorted_items(frame: pl.DataFrame, offsets: Integers) -> Floats:

@@ -210,7 +210,7 @@ def check_on_no_rows(table: Table, compiled: Callable[[], Any]) -> None:
             with statement_rows(rows, table, statement.query, statement.lookups, table.users.keys) as frame:
                 shown_plan(frame, extended=False)
         return
-    except (InternalError, RecursionError):
+    except (InternalError, DataRuleError, RecursionError):
         pass
     raise UsageError("expression is more than the engine can compute; simplify it.") from None
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from emdp.errors import DataRuleError, EmdpError, InternalError, ResourceError, UsageError, raise_alone
+from emdp.tables.base import OTHER_COLUMNS
 
 __all__ = ["SESSION_STOPPED", "hidden_errors", "is_spark_error", "quiet_spark", "uninterrupted"]
 
@@ -110,8 +111,10 @@ def _meaning(cause: Exception) -> EmdpError:
     text = str(cause)
     if any(mark in text for mark in STOPPED):
         return UsageError(SESSION_STOPPED)
-    if isinstance(cause, AnalysisException | ParseException):
-        return InternalError(f"Spark refused a statement of emdp's own ({type(cause).__name__}); please report it.")
+    if isinstance(cause, ParseException):
+        return InternalError("Spark cannot read a statement of emdp's own; please report it.")
+    if isinstance(cause, AnalysisException):
+        return DataRuleError(OTHER_COLUMNS)
     if any(mark in text for mark in NO_MEMORY):
         return ResourceError(
             "the query ran out of memory in Spark; give its executors more, or use more partitions; what was charged "

@@ -10,6 +10,7 @@ import polars as pl
 from emdp.checks import check_count, check_finite
 from emdp.errors import UsageError
 from emdp.expressions.names import Names
+from emdp.forks import check_fork
 from emdp.frames import Component, find_component
 from emdp.spaces import Grid, Space, Words
 from emdp.tables.components import check_component, component_type
@@ -270,6 +271,7 @@ def read(
     >>> table.name, table.n
     ('data', 3)
     """
+    check_fork()
     _check_arguments(user, space, name, columns)
     _check_version(version)
     if check_finite("wait", wait) < 0:

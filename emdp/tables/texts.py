@@ -19,6 +19,7 @@ from emdp.tables.duckdb import DIALECT, _connection, check_on_no_rows, hidden_er
 from emdp.tables.fragments import Sql
 from emdp.tables.items import RECORDS, ItemStatement, of_users
 from emdp.tables.table import Table
+from emdp.tables.waiting import stoppable
 
 __all__ = ["TEXT", "check_texts", "texts_statement"]
 
@@ -83,7 +84,7 @@ def check_texts(table: Table, column: TextColumn) -> None:
     every = exp.select(exp.Max(this=sql.cast(sql.column(column.name), "TEXT"))).from_("source_rows")
     try:
         with _connection(table.source, {}, None) as connection, hidden_errors():
-            connection.execute(every.sql(DIALECT, identify=True)).fetchall()
+            stoppable(connection, lambda: connection.execute(every.sql(DIALECT, identify=True)).fetchall())
     except DataRuleError:
         raise DataRuleError(
             f"column {column.name!r} of table {table.name!r} cannot be read as text to its end; write the file with "

@@ -18,7 +18,7 @@ from emdp.reports.definition import load_report
 from emdp.reports.lock import run_lock
 from emdp.reports.run import forget_old, period_spending, run_report
 from emdp.reservations import reserve
-from emdp.session import Releasing
+from emdp.releasing import Releasing
 from emdp.store import Store
 
 CATALOG = """

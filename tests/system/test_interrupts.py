@@ -157,7 +157,7 @@ DISTANCE = ("distance", "1", "2", "-C", "emdp.toml")
 EXPERIMENT = ("experiment", "geometric", "--runs", "1", "--out", "page")
 STAGES = {
     "before the charge": (TERMINATE, QUERY, "emdp.session.check_aggregation", IN_ENGINE, 0),
-    "engine": (INTERRUPT, QUERY, "emdp.session.aggregate", IN_ENGINE, 1),
+    "engine": (INTERRUPT, QUERY, "emdp.releasing.aggregate", IN_ENGINE, 1),
     "writing": (TERMINATE, (*QUERY, "--csv", "x.csv"), "emdp.reports.files.os.replace", COUNTING, 1),
     "storing": (HANG_UP, QUERY, "emdp.store._once", COUNTING, 1),
     "generate": (TERMINATE, GENERATE, "emdp._datasets.writing.Path.replace", COUNTING, 0),
@@ -166,7 +166,7 @@ STAGES = {
 
 SLOW_STAGES = {
     "validation": (INTERRUPT, QUERY, "emdp.tables.engine.check_rules", IN_ENGINE, 0),
-    "engine, ended": (TERMINATE, QUERY, "emdp.session.aggregate", IN_ENGINE, 1),
+    "engine, ended": (TERMINATE, QUERY, "emdp.releasing.aggregate", IN_ENGINE, 1),
     "noise": (INTERRUPT, QUERY, "emdp.noise.integers._measurement", COUNTING, 1),
     "preview": (INTERRUPT, ("preview", MEAN), "emdp.session.previewed", COUNTING, 0),
     "distance": (INTERRUPT, DISTANCE, "emdp.transport.distances.distance", COUNTING, 0),
@@ -303,12 +303,12 @@ def failing(*words, **options):
 """A function that fails after some calls, as the system has it fail."""
 
 SMALL_MEMORY = """
-import emdp.session, emdp.tables.duckdb
-original = emdp.session.aggregate
+import emdp.releasing, emdp.tables.duckdb
+original = emdp.releasing.aggregate
 def small(*words):
     emdp.tables.duckdb.engine_limits = lambda: {{'memory_limit': '{size}', 'threads': '1'}}
     return original(*words)
-emdp.session.aggregate = small
+emdp.releasing.aggregate = small
 """
 """The engine's memory, from the charge on."""
 
@@ -326,7 +326,7 @@ SHORTAGES = {
         1,
     ),
     "memory of Python": (
-        FAILING.format(module="emdp.session", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"),
+        FAILING.format(module="emdp.releasing", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"),
         "emdp: memory ran out; free some",
         1,
         1,
@@ -382,7 +382,7 @@ def test_a_shortage_is_one_sentence_and_charges_one_query(folder: Path, many_use
 @SLOW
 def test_a_full_disk_stops_a_report_at_the_entry_that_it_hits(folder: Path) -> None:
     failure = "from emdp.tables.duckdb import _no_room; raise _no_room(OSError(28, 'No space left on device'))"
-    code = FAILING.format(module="emdp.session", name="aggregate", before=1, failure=failure)
+    code = FAILING.format(module="emdp.releasing", name="aggregate", before=1, failure=failure)
     words = ("report", "trips.toml", "--out", "page")
     done = run(folder, *words, code=code + START)
     assert done.returncode == 1, done.stderr
