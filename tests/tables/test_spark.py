@@ -355,7 +355,7 @@ def _comes_true(test: Callable[[], bool]) -> bool:
 def test_other_ends_of_a_job_are_errors_of_ours(spark: Any) -> None:
     import pyarrow
     from py4j.protocol import Py4JNetworkError
-    from pyspark.errors import AnalysisException, PySparkException
+    from pyspark.errors import AnalysisException, ParseException, PySparkException
 
     ends: list[tuple[BaseException, type[EmdpError], str]] = [
         (PySparkException(f"Job 3 cancelled {SECRET}"), EmdpError, "were cancelled"),
@@ -363,7 +363,8 @@ def test_other_ends_of_a_job_are_errors_of_ours(spark: Any) -> None:
         (PySparkException(f"java.io.IOException: No space left on device {SECRET}"), ResourceError, "disk"),
         (PySparkException(f"Cannot call methods on a stopped SparkContext. {SECRET}"), UsageError, "was stopped"),
         (PySparkException(f"cannot parse {SECRET}"), DataRuleError, "could not read the source"),
-        (AnalysisException(f"no column {SECRET}"), InternalError, "AnalysisException"),
+        (AnalysisException(f"no column {SECRET}"), DataRuleError, "has other columns"),
+        (ParseException(f"near {SECRET}"), InternalError, "cannot read a statement"),
         (Py4JNetworkError(SECRET), EmdpError, "connection to Spark was lost"),
         (ConnectionRefusedError(SECRET), EmdpError, "connection to Spark was lost"),
         (pyarrow.ArrowInvalid(SECRET), DataRuleError, "could not read the source"),
