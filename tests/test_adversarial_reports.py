@@ -14,12 +14,12 @@ from emdp.catalog import load_catalog
 from emdp.cli.app import make_app
 from emdp.errors import DataRuleError
 from emdp.ledger import read_ledger
+from emdp.releasing import Releasing
 from emdp.reports.checking import check_report
 from emdp.reports.definition import load_report
 from emdp.reports.export import write_report
 from emdp.reports.manifest import check_manifest
 from emdp.reports.run import period_spending, run_report
-from emdp.releasing import Releasing
 from emdp.statements import plan_request
 from emdp.store import Store
 

@@ -12,13 +12,13 @@ from emdp.catalog import load_catalog
 from emdp.errors import BudgetExceededError, LedgerError, ReportError, UsageError
 from emdp.ledger import read_ledger
 from emdp.privacy import EmdDP
+from emdp.releasing import Releasing
 from emdp.reports import run as run_module
 from emdp.reports.checking import check_definition, check_report
 from emdp.reports.definition import load_report
 from emdp.reports.lock import run_lock
 from emdp.reports.run import forget_old, period_spending, run_report
 from emdp.reservations import reserve
-from emdp.releasing import Releasing
 from emdp.store import Store
 
 CATALOG = """

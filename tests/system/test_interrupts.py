@@ -326,7 +326,9 @@ SHORTAGES = {
         1,
     ),
     "memory of Python": (
-        FAILING.format(module="emdp.releasing", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"),
+        FAILING.format(
+            module="emdp.releasing", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"
+        ),
         "emdp: memory ran out; free some",
         1,
         1,

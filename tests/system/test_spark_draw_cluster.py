@@ -1,15 +1,12 @@
 """Strings settled on a cluster: one of two draws of a partition is released; a machine that is lost fails closed."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 import spark_draw_work as work
-from test_spark_speculation import HERE, cluster
+from test_spark_speculation import cluster, run_job
 
 __all__ = ["cluster"]
 
@@ -17,15 +14,7 @@ __all__ = ["cluster"]
 @pytest.mark.slow
 def test_one_draw_is_released_or_none(cluster: str, tmp_path: Path) -> None:
     folder = tmp_path / "job"
-    folder.mkdir()
-    paths = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
-    done = subprocess.run(
-        [sys.executable, str(HERE / "spark_draw_cluster_job.py"), cluster, str(folder)],
-        env={**os.environ, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = json.loads(run_job("spark_draw_cluster_job.py", cluster, folder))
     assert found["left"] == 0
     # Both runs of partition 0 drew, and one was shuffled and released, with the one draw of each other partition.
     runs = work.noted(folder / "twice", work.DRAWN)

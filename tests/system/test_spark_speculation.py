@@ -65,18 +65,23 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         yield found[0]
 
 
-@pytest.mark.slow
-def test_of_two_runs_that_both_drew_one_is_released(cluster: str, tmp_path: Path) -> None:
-    folder = tmp_path / "job"
+def run_job(script: str, cluster: str, folder: Path) -> str:
+    """Run a script beside this file on a cluster, in a new folder, and return its last line."""
     folder.mkdir()
     paths = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
     done = subprocess.run(
-        [sys.executable, str(HERE / "spark_speculation_job.py"), cluster, str(folder)],
+        [sys.executable, str(HERE / script), cluster, str(folder)],
         env={**os.environ, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines()[-1] == "2 charges"
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_of_two_runs_that_both_drew_one_is_released(cluster: str, tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    assert run_job("spark_speculation_job.py", cluster, folder) == "2 charges"
     for wins in (0, 1):
         place = folder / str(wins)
         runs = [work.drawn(place, 0, attempt) for attempt in range(3)]
