@@ -35,6 +35,9 @@ __all__ = ["MOST_CELLS", "MOST_DIMENSIONS", "Cells", "cells_of"]
 MOST_CELLS = 200_000
 """Most released frequencies, over all groups of users: some seconds of exact noise."""
 
+WRITTEN_OUT = 10**15
+"""A number of cells that a message writes with its size alone."""
+
 MOST_DIMENSIONS = 3
 """Most columns of a vector that a grid may have: cells multiply with each."""
 
@@ -225,13 +228,15 @@ def _check_count(part: Space, step: float, groups: int, axes: tuple[HatAxis, ...
     found = groups * math.prod(axis.size for axis in axes)
     if found <= MOST_CELLS:
         return
-    larger = step * (found / MOST_CELLS) ** (1 / len(axes))
+    # By logarithms: so many cells may be no float.
+    larger = math.exp(math.log(step) + (math.log(found) - math.log(MOST_CELLS)) / len(axes))
     while groups * math.prod(axis.size for axis in _axes(part, larger)) > MOST_CELLS:
         larger *= 1.05
     digit = 10.0 ** (math.floor(math.log10(larger)) - 1)
     each = f" in {groups} groups of users" if groups > 1 else ""
+    cells = str(found) if found < WRITTEN_OUT else f"some 1e{math.floor(math.log10(found))}"
     raise UsageError(
-        f"step {step:g} makes {found} cells{each}, more than {MOST_CELLS}; pass a pitch of at least "
+        f"step {step:g} makes {cells} cells{each}, more than {MOST_CELLS}; pass a pitch of at least "
         f"{math.ceil(larger / digit) * digit:.3g}."
     )
 

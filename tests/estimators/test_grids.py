@@ -145,11 +145,21 @@ def test_what_has_no_grid_is_refused_with_a_remedy(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "step", "groups"), [(NEW_YORK, 0.01, 1), (NEW_YORK, 0.5, 50), (Interval("x", 0, 1), 1e-9, 7)]
+    ("space", "step", "groups"),
+    [
+        (NEW_YORK, 0.01, 1),
+        (NEW_YORK, 0.5, 50),
+        (Interval("x", 0, 1), 1e-9, 7),
+        (Interval("x", 0, 1), 1e-300, 7),
+        # More cells than the largest float.
+        (Vector(["x", "y"], box=[(0, 3), (0, 4)]), 1e-170, 1),
+        (Vector(["x", "y", "z"], box=[(0, 3), (0, 4), (0, 1)]), 1e-300, 2),
+    ],
 )
 def test_too_many_cells_are_refused_with_a_pitch_that_works(space: Space, step: float, groups: int) -> None:
     with pytest.raises(UsageError, match=f"more than {MOST_CELLS}") as refusal:
         cells_of(Grid(step), space, groups=groups)
+    assert len(str(refusal.value)) < 150
     larger = float(str(refusal.value).rstrip(".").rpartition(" ")[2])
     found = cells_of(Grid(larger), space, groups=groups).size * groups
     assert MOST_CELLS / 2 < found <= MOST_CELLS
