@@ -72,13 +72,9 @@ def describing() -> Iterator[Any]:
 
     After an error the instance goes.
     """
-    import duckdb
-
-    instance = _kept.pop(DESCRIBES, None)
-    instance = duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) if instance is None else instance
+    instance = _without_rows()
     try:
         with instance.cursor() as connection:
-            connection.execute("SET parquet_metadata_cache = false")
             yield connection
     except BaseException:
         instance.close()
@@ -93,12 +89,9 @@ def without_rows() -> Iterator[Any]:
 
     After an error the instance goes, whatever it was: none is worth keeping one that DuckDB may have given up.
     """
-    import duckdb
-
     instance = _kept.get(CHECKS)
     if instance is None:
-        instance = _kept.pop(DESCRIBES, None)
-        instance = duckdb.connect(":memory:", config=dict(WITHOUT_ROWS)) if instance is None else instance
+        instance = _without_rows()
         lock(instance)
         _kept[CHECKS] = instance
     connection = instance.cursor()
@@ -109,6 +102,17 @@ def without_rows() -> Iterator[Any]:
         raise
     finally:
         connection.close()
+
+
+def _without_rows() -> Any:
+    """Return the instance that describes sources, for nobody else meanwhile, or a new one."""
+    import duckdb
+
+    instance = _kept.pop(DESCRIBES, None)
+    if instance is None:
+        instance = duckdb.connect(":memory:", config=dict(WITHOUT_ROWS))
+        instance.execute("SET parquet_metadata_cache = false")
+    return instance
 
 
 def ahead(settings: Settings) -> None:
