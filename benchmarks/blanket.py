@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from emdp.privacy.blanket import blanket_alpha
-from emdp.privacy.output_law import OutputLaw
+from emdp.privacy.blanket.accountant import blanket_alpha
+from emdp.privacy.blanket.output_law import OutputLaw
 
 TOTAL = 2**62
 CASES = [(1, 10**4, 1e-6), (1000, 10**8, 1e-12), (10, 1000, 1e-6), (100, 10**5, 1e-30), (1000, 1000, 1e-6)]

@@ -41,10 +41,10 @@ import polars as pl
 from densities_methods import CORNER, PITCH, City, Floats, Given, Method, methods
 
 import emdp
-from emdp.errors import EmdpError
-from emdp.estimators.frequency_geometry import Geometry
-from emdp.estimators.frequency_models import IndependentErrors
-from emdp.estimators.frequency_planning import planned_errors
+from emdp.base.errors import EmdpError
+from emdp.estimators.frequency.geometry import Geometry
+from emdp.estimators.frequency.models import IndependentErrors
+from emdp.estimators.frequency.planning import planned_errors
 from emdp.pictures.cells import Colours, map_panel
 from emdp.pictures.points import Point
 from emdp.pictures.svg import Note, Panel, compose, picture_file

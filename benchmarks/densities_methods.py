@@ -15,13 +15,13 @@ import numpy.typing as npt
 import polars as pl
 
 import emdp
-from emdp.errors import RefusedError
-from emdp.estimators.frequency_geometry import Geometry, smoothing_bias
-from emdp.estimators.frequency_models import IndependentErrors
-from emdp.estimators.frequency_planning import falling_prior, planned_errors
-from emdp.estimators.share_spread import share_spread
+from emdp.base.errors import RefusedError
+from emdp.estimators.frequency.geometry import Geometry, smoothing_bias
+from emdp.estimators.frequency.models import IndependentErrors
+from emdp.estimators.frequency.planning import falling_prior, planned_errors
+from emdp.estimators.frequency.spread import share_spread
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
-from emdp.spaces.geo import EARTH_RADIUS
+from emdp.spaces.continuous.geo import EARTH_RADIUS
 
 Floats = npt.NDArray[np.float64]
 

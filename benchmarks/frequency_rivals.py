@@ -148,9 +148,9 @@ def theirs(python: Path, codes: np.ndarray[Any, Any], items: int, epsilon: float
 
 def ours(codes: np.ndarray[Any, Any], items: int, epsilon: float, wanted: argparse.Namespace) -> Any:
     """Return name, errors and seconds of the oracle that ``method="auto"`` takes on 0/1 distances, and of others."""
-    from emdp.estimators.item_frequencies import plan_item_frequencies
-    from emdp.expressions.item_frequencies import ItemFrequencies
-    from emdp.mechanisms.oracle_bags import Bags
+    from emdp.estimators.frequency.items import plan_item_frequencies
+    from emdp.mechanisms.oracles.bags import Bags
+    from emdp.questions.item_frequencies import ItemFrequencies
     from emdp.spaces import Categories
 
     space = Categories("kind", list(range(items)))

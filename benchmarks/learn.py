@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import emdp
-from emdp.mechanisms.descent import Descent, DescentSetting
-from emdp.mechanisms.descent_loss import Loss, UserRecords, minimum, user_gradients
-from emdp.mechanisms.descent_plan import best_descent, descent_candidates
+from emdp.mechanisms.descent.loss import Loss, UserRecords, minimum, user_gradients
+from emdp.mechanisms.descent.plan import best_descent, descent_candidates
+from emdp.mechanisms.descent.rounds import Descent, DescentSetting
 
 Array = np.ndarray[Any, Any]
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from emdp.errors import EmdpError
-from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
-from emdp.mechanisms.oracle_hadamard_response import HadamardResponseOracle
-from emdp.mechanisms.oracle_krr import KRROracle
-from emdp.mechanisms.oracle_projective import ProjectiveOracle
-from emdp.mechanisms.oracle_rappor import RapporOracle
-from emdp.mechanisms.oracle_subset import SubsetOracle
-from emdp.mechanisms.oracle_unary import UnaryOracle
+from emdp.base.errors import EmdpError
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle
+from emdp.mechanisms.oracles.krr import KRROracle
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
+from emdp.mechanisms.oracles.projective import ProjectiveOracle
+from emdp.mechanisms.oracles.rappor import RapporOracle
+from emdp.mechanisms.oracles.subset import SubsetOracle
+from emdp.mechanisms.oracles.unary import UnaryOracle
 
 ORACLES: tuple[type[FrequencyOracle], ...] = (
     OneBitHadamardOracle,

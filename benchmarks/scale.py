@@ -141,8 +141,8 @@ def profile(name: str, data: Data) -> dict[str, float]:
     if name in cases.PLAIN:
         with connect(data) as connection:
             return operators(connection, cases.PLAIN[name])
-    from emdp.tables import duckdb as engine
-    from emdp.tables import item_reads
+    from emdp.tables.engines.duckdb import engine, execution
+    from emdp.tables.engines.duckdb import items as item_reads
 
     case = cases.OWN[name]
     found: dict[str, float] = {}
@@ -155,9 +155,9 @@ def profile(name: str, data: Data) -> dict[str, float]:
     with cases.session(data.source, data.users, data.records, ledger, is_items=case.is_items) as session:
         if case.is_items:
             statement = item_reads.counts_statement(session.table)
-            with engine._connection(session.table.source, statement.lookups, None) as connection:
+            with execution.opened(session.table.source, statement.lookups, None) as connection:
                 return operators(connection, statement.query.sql("duckdb", identify=True))
-        original, engine._run = engine._run, run
+        original, engine.run = engine.run, run
         question = case.question()
         session.sql(question) if isinstance(question, str) else session.answer(question)
     return found

@@ -10,11 +10,13 @@ import itertools
 import time
 from collections.abc import Callable
 
-from emdp.privacy import shuffle_clones, shuffle_tradeoff, tradeoff
-from emdp.privacy.shuffle import METHODS, ShuffleSetting, shuffle_alpha, shuffle_alpha0
-from emdp.privacy.shuffle_attack import shuffle_attack
-from emdp.privacy.shuffle_clones import clone_alpha
-from emdp.privacy.shuffle_tradeoff import tradeoff_steps_alpha
+from emdp.privacy.shuffle import clones as shuffle_clones
+from emdp.privacy.shuffle import tradeoff as shuffle_tradeoff
+from emdp.privacy.shuffle.attack import shuffle_attack
+from emdp.privacy.shuffle.clones import clone_alpha
+from emdp.privacy.shuffle.items import METHODS, ShuffleSetting, shuffle_alpha, shuffle_alpha0
+from emdp.privacy.shuffle.tradeoff import tradeoff_steps_alpha
+from emdp.privacy.tradeoff import composition as tradeoff
 
 ROWS = [
     (1.0, 1000, 10**8, 1e-12),

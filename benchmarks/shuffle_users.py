@@ -10,8 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from emdp.privacy import shuffle_clones, shuffle_renyi_law, shuffle_two
-from emdp.privacy.shuffle_renyi import (
+from emdp.privacy.shuffle import binary as shuffle_two
+from emdp.privacy.shuffle import clones as shuffle_clones
+from emdp.privacy.shuffle import renyi_law as shuffle_renyi_law
+from emdp.privacy.shuffle.binary import binary_epsilon, two_clone_epsilon
+from emdp.privacy.shuffle.renyi import (
     renyi_clones,
     renyi_epsilon,
     renyi_shuffle,
@@ -20,8 +23,7 @@ from emdp.privacy.shuffle_renyi import (
     renyi_subsampled,
     renyi_subsampled_lower,
 )
-from emdp.privacy.shuffle_two import binary_epsilon, two_clone_epsilon
-from emdp.privacy.shuffle_users import ShuffleRound, shuffle_epsilon, shuffle_epsilon0, shuffle_total
+from emdp.privacy.shuffle.users import ShuffleRound, shuffle_epsilon, shuffle_epsilon0, shuffle_total
 
 DIVERGENCES = [
     (1000, 0.5, 2, 8.42061e-4, 4.20751e-4, 2.55219e-4),

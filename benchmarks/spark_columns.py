@@ -19,9 +19,10 @@ import numpy as np
 import polars as pl
 
 import emdp
-from emdp.errors import EmdpError
+from emdp.base.errors import EmdpError
 from emdp.expressions import Expression
-from emdp.tables import mean_of_user_means, spark_parts
+from emdp.tables import mean_of_user_means
+from emdp.tables.engines.spark import parts as spark_parts
 
 KINDS = ["bar", "cafe", "museum", "park"]
 SPACE = emdp.Product(

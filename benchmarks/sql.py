@@ -23,9 +23,9 @@ import sqlglot
 
 import emdp
 from emdp.answers import Preview
-from emdp.presentation import previewed
+from emdp.sessions.planning import plan_request
+from emdp.sessions.presentation import previewed
 from emdp.sql import parse, translate
-from emdp.statements import plan_request
 
 TARGET = 20.0
 # Milliseconds for parse, check and preview of one file: issue 3, "Show".

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from emdp.mechanisms.range_bins import RangeBins
-from emdp.mechanisms.range_stage import HadamardRange, MedianRange, least_users, published_failure
-from emdp.mechanisms.scalar_laplace import LaplaceScalar
-from emdp.mechanisms.scalar_one_bit import OneBitScalar
-from emdp.mechanisms.user_mean_central import CentralRange
-from emdp.mechanisms.user_mean_local import BudgetSplit, OneRound, UserSplit
-from emdp.mechanisms.user_mean_plan import UserMeanMechanism, UserMeanSetting, best_user_mean
+from emdp.mechanisms.scalar.laplace import LaplaceScalar
+from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.user_mean.central import CentralRange
+from emdp.mechanisms.user_mean.local import BudgetSplit, OneRound, UserSplit
+from emdp.mechanisms.user_mean.plan import UserMeanMechanism, UserMeanSetting, best_user_mean
+from emdp.mechanisms.user_mean.range_bins import RangeBins
+from emdp.mechanisms.user_mean.range_stage import HadamardRange, MedianRange, least_users, published_failure
 
 EXPONENT = 40
 

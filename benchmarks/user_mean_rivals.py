@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 import emdp
-from emdp.mechanisms.user_mean_plan import UserMeanSetting, best_user_mean
+from emdp.mechanisms.user_mean.plan import UserMeanSetting, best_user_mean
 
 BOUND, SIGMA, MU = 50.0, 1.0, 7.3
 SETTINGS = ((2000, 100, 1.0), (2000, 100, 2.0), (500, 100, 2.0), (2000, 1, 1.0), (20_000, 1, 1.0))

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 import emdp
-from emdp.estimators.user_means import plan_user_mean
+from emdp.estimators.user_mean.user_means import plan_user_mean
 from emdp.tables.readings import read_items
 
 RATINGS = 900
@@ -109,7 +109,7 @@ def compare(question: Question, model: str, epsilon: float, runs: int) -> None:
 
 
 def _candidates(query: emdp.UserMean, table: emdp.Table) -> Any:
-    from emdp.estimators.user_means import candidates_of
+    from emdp.estimators.user_mean.user_means import candidates_of
 
     return candidates_of(query, space=table.space, users=table.n)
 

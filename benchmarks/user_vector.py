@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from emdp.mechanisms.user_vector_base import UserVectorMechanism
-from emdp.mechanisms.user_vector_local import LocalUserVector
-from emdp.mechanisms.user_vector_plan import UserVectorSetting, best_user_vector, user_vector_candidates
-from emdp.mechanisms.user_vector_setting import frames_of
+from emdp.mechanisms.user_vector.base import UserVectorMechanism
+from emdp.mechanisms.user_vector.local import LocalUserVector
+from emdp.mechanisms.user_vector.plan import UserVectorSetting, best_user_vector, user_vector_candidates
+from emdp.mechanisms.user_vector.setting import frames_of
 
 UNIT = 40
 

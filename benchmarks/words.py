@@ -28,7 +28,7 @@ import numpy.typing as npt
 import polars as pl
 
 import emdp
-from emdp.errors import EmdpError
+from emdp.base.errors import EmdpError
 from emdp.resources import load_dataset_module
 from emdp.tables import bag_blocks
 

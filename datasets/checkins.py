@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from emdp.checks import check_count
-from emdp.errors import UsageError
+from emdp.base.checks import check_count
+from emdp.base.errors import UsageError
 
 from .city import BOX, CATEGORIES, City, build_city
 from .people import People, Visits, build_people, draw_visits, fix_positions, silent

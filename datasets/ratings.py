@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from emdp.checks import check_count
+from emdp.base.checks import check_count
 
 from .streams import (
     FIRST_DAY,

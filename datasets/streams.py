@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count, check_finite, check_range
+from emdp.base.checks import check_count, check_finite, check_range
 
 __all__ = [
     "DIRTY_MAX",

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 __all__ = ["Append", "Progress", "Written", "check_out", "size_of", "table_writer"]
 

@@ -5,15 +5,23 @@ a person's data moves, and the shorter the way, the better it is hidden. Start w
 :class:`Session`; ``emdp demo`` shows all of it on generated tables.
 """
 
+import sys
 from typing import TYPE_CHECKING
 
-from emdp.lazy import lazy_names
+if sys.platform in {"win32", "emscripten", "wasi"}:
+    from emdp.base.errors import UnsupportedError
+
+    raise UnsupportedError(
+        "emdp runs on Linux and macOS, since its ledger rests on file locks and durable renames that this system "
+        "lacks; on Windows, run it in WSL 2."
+    )
+
+from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from emdp import privacy, randomizers, testing
     from emdp.answers import Answer, Preview
-    from emdp.catalog import Catalog, load_catalog
-    from emdp.errors import (
+    from emdp.base.errors import (
         BudgetExceededError,
         DataRuleError,
         EmdpError,
@@ -26,15 +34,9 @@ if TYPE_CHECKING:
         SqlError,
         UsageError,
     )
+    from emdp.catalog.catalog import Catalog, load_catalog
     from emdp.expressions import (
         Expression,
-        Frequencies,
-        HeavyHitters,
-        Itemwise,
-        Mean,
-        Quantiles,
-        UserMean,
-        VectorMean,
         case,
         category_is,
         clamp,
@@ -43,25 +45,34 @@ if TYPE_CHECKING:
         distance_to,
         dot,
         exp,
-        frequencies,
-        heavy_hitters,
-        itemwise,
         log,
         maximum,
-        mean,
         minimum,
         power,
-        quantiles,
         ramp,
         similarity,
         sin,
         sqrt,
         tanh,
+    )
+    from emdp.privacy import BoundedReduction, Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
+    from emdp.questions import (
+        Frequencies,
+        HeavyHitters,
+        Itemwise,
+        Mean,
+        Quantiles,
+        UserMean,
+        VectorMean,
+        frequencies,
+        heavy_hitters,
+        itemwise,
+        mean,
+        quantiles,
         user_mean,
         vector_mean,
     )
-    from emdp.privacy import BoundedReduction, Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
-    from emdp.session import Session, read
+    from emdp.sessions.session import Session, read
     from emdp.spaces import (
         Categories,
         Clusters,
@@ -84,18 +95,21 @@ else:
         {
             "emdp": "privacy randomizers testing",
             "emdp.answers": "Answer Preview",
-            "emdp.catalog": "Catalog load_catalog",
-            "emdp.errors": (
+            "emdp.catalog.catalog": "Catalog load_catalog",
+            "emdp.base.errors": (
                 "BudgetExceededError DataRuleError EmdpError InternalError InvalidItemError LedgerError "
                 "NotLipschitzError RefusedError SolverError SqlError UsageError"
             ),
             "emdp.expressions": (
-                "Expression Frequencies HeavyHitters Itemwise Mean Quantiles UserMean VectorMean case category_is "
-                "clamp col cos distance_to dot exp frequencies heavy_hitters itemwise log maximum mean minimum "
-                "power quantiles ramp similarity sin sqrt tanh user_mean vector_mean"
+                "Expression case category_is clamp col cos distance_to dot exp log maximum minimum power ramp "
+                "similarity sin sqrt tanh"
+            ),
+            "emdp.questions": (
+                "Frequencies HeavyHitters Itemwise Mean Quantiles UserMean VectorMean frequencies heavy_hitters "
+                "itemwise mean quantiles user_mean vector_mean"
             ),
             "emdp.privacy": "BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP protect",
-            "emdp.session": "Session read",
+            "emdp.sessions.session": "Session read",
             "emdp.spaces": "Categories Clusters Cycle Distances Embedding Geo Grid Interval Product Space Vector Words",
             "emdp.tables": "Table",
             "emdp.transport": "d_em d_em_bounds d_em_pairs plan",

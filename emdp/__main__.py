@@ -1,7 +1,13 @@
-"""Where ``emdp`` and ``python -m emdp`` start: a signal is answered from here on, while the rest is still loading."""
+"""Where ``emdp`` and ``python -m emdp`` start and end: a signal is answered from the first line to the last.
 
+Before the first line, and never after the last, a signal ends Python itself: shells show the same number for that.
+"""
+
+import atexit
 import os
 import signal
+import sys
+from contextlib import suppress
 from types import FrameType
 
 __all__ = ["main"]
@@ -16,7 +22,28 @@ def main() -> None:
             signal.signal(number, _leave)
     from emdp.cli import main as run
 
-    run()
+    status = 1
+    try:
+        run()
+        status = 0
+    except SystemExit as ending:
+        status = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    except BaseException:  # noqa: BLE001
+        # A bug in emdp, shown as Python shows it.
+        sys.excepthook(*sys.exc_info())
+    finally:
+        _end(status)
+
+
+def _end(status: int) -> None:
+    """End the process here: while Python takes itself down, a signal would end it in its own way."""
+    with suppress(BaseException):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        # What could not be written was said before.
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(status & 0xFF)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -5,16 +5,16 @@ space have ``matrix``, ``right_inverse`` and ``estimate``; ``draw`` randomizes s
 histograms.
 """
 
-from emdp.mechanisms.exponential import Exponential
-from emdp.mechanisms.finite_randomizer import FiniteRandomizer
-from emdp.mechanisms.geometric import Geometric
-from emdp.mechanisms.gkrr import GKRR
-from emdp.mechanisms.hadamard_response import HadamardResponse
-from emdp.mechanisms.krr import KRR
-from emdp.mechanisms.one_bit import OneBit
-from emdp.mechanisms.optimal import Optimal
-from emdp.mechanisms.planar_laplace import PlanarLaplace
-from emdp.mechanisms.randomizer import Randomizer
+from emdp.mechanisms.items.exponential import Exponential
+from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.items.geometric import Geometric
+from emdp.mechanisms.items.gkrr import GKRR
+from emdp.mechanisms.items.hadamard_response import HadamardResponse
+from emdp.mechanisms.items.krr import KRR
+from emdp.mechanisms.items.one_bit import OneBit
+from emdp.mechanisms.items.optimal import Optimal
+from emdp.mechanisms.items.planar_laplace import PlanarLaplace
+from emdp.mechanisms.items.randomizer import Randomizer
 
 __all__ = [
     "GKRR",

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Literal
 
 import emdp
-from emdp.errors import InternalError
+from emdp.base.errors import InternalError
 
 __all__ = ["find", "load_dataset_module"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from emdp.checks import check_count
+from emdp.base.checks import check_count
 from emdp.noise.rng import seeded_source
 
 __all__ = ["seeded"]

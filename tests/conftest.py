@@ -2,12 +2,14 @@
 
 import gc
 import importlib.util
+import json
 import os
 import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.unfreeze()
     gc.enable()
+
+
+@pytest.fixture
+def old_ledger(tmp_path: Path) -> str:
+    """Return a ledger of an earlier version: the tables visits, Visits and trips, of each alpha 4 of 10 spent."""
+    from emdp.ledger.chain import Link
+    from emdp.ledger.place import create_copy
+
+    links = json.loads((Path(__file__).parent / "ledger/old_links.json").read_text())
+    create_copy(tmp_path / "old.ledger", (tuple(Link(*link) for link in links), ()))
+    return str(tmp_path / "old.ledger")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 TEXT = """
 ledger = "city.ledger"
@@ -25,6 +25,7 @@ WEEKS = {"2026-W46": [1.0, 2.0, 3.0], "2026-W47": [5.0, 7.0, 9.0]}
 """Of the users 1, 1, 2; a third has no record and counts with 5."""
 
 MEANS = {"2026-W46": (1.5 + 3 + 5) / 3, "2026-W47": (6 + 9 + 5) / 3}
+LEDGER_FILES = ("city.ledger", *(f"city.ledger{end}" for end in ("-wal", "-shm", "-journal", ".lock")))
 
 
 @pytest.fixture
@@ -187,5 +188,5 @@ def test_a_wait_reaches_the_source(weekly: Path) -> None:
 def test_the_paths_of_a_catalog(weekly: Path) -> None:
     found = periodic(weekly, "city-{period}.duckdb::v_{period}", '"u/{period}.csv"', '[public.p]\nsource = "p.csv"')
     assert found.paths() == tuple(
-        str(weekly / name) for name in ("emdp.toml", "city.ledger", "city-*.duckdb", "u/*.csv", "p.csv")
+        str(weekly / name) for name in ("emdp.toml", *LEDGER_FILES, "city-*.duckdb", "u/*.csv", "p.csv")
     )

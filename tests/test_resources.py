@@ -11,7 +11,7 @@ import pytest
 
 import emdp
 from emdp import resources
-from emdp.errors import InternalError
+from emdp.base.errors import InternalError
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise import draw_discrete_gaussian, draw_discrete_laplace, draw_k_norm
 from emdp.noise.rng import is_seeded, random_bytes
 from emdp.testing import seeded

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from emdp.answers.description import DEFAULT_LEVEL, Description
-from emdp.checks import check_choice, check_unit_interval
-from emdp.errors import UsageError
-from emdp.expressions.columns import Finisher, PlannedColumn, Released, TopItems
-from emdp.expressions.shape import Shape
+from emdp.base.checks import check_choice, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.base.text import Text
 from emdp.privacy import Guarantee
+from emdp.questions.columns import Finisher, PlannedColumn, Released, TopItems
+from emdp.questions.shape import Shape
 
 if TYPE_CHECKING:
     from emdp.pictures import Picture
@@ -120,7 +122,7 @@ class Answer(Description):
         well below 1 it says that users differ by more than was assumed. Of :meth:`emdp.Session.heavy_hitters`:
         ``complete_above`` (the frequency from which every string was found), ``half_width`` and ``found``.
         """
-        found = getattr(self.finisher, "diagnostics", None)
+        found = getattr(self._rows, "diagnostics", None)
         told: dict[str, Any] = {} if found is None else found(self.released)
         return told
 
@@ -128,12 +130,12 @@ class Answer(Description):
     def caveats(self) -> tuple[str, ...]:
         """What a reader must know besides the guarantee."""
         switch = () if self.is_private else ("made under the test switch: NOT PRIVATE",)
-        return (*switch, *self._remarks, *self.notes, self.slack_caveat())
+        return (*switch, *self.remarks, *self.notes, self.slack_caveat())
 
     @property
-    def _remarks(self) -> tuple[str, ...]:
-        """What the released numbers say of the answer in words."""
-        remarks = getattr(self.finisher, "remarks", None)
+    def remarks(self) -> tuple[str, ...]:
+        """What the released numbers say of the answer in words, such as why it has fewer rows than were asked for."""
+        remarks = getattr(self._rows, "remarks", None)
         return () if remarks is None else tuple(remarks(self.released))
 
     def interval(self, level: float = DEFAULT_LEVEL, *, coverage: str = "each") -> pl.DataFrame:
@@ -229,7 +231,7 @@ class Answer(Description):
 
         References
         ----------
-        Proofs stand in :mod:`emdp.estimators.frequency_regions`.
+        Proofs stand in :mod:`emdp.estimators.frequency.regions`.
         """
         region = getattr(self._rows, "region", None)
         if region is None:
@@ -257,14 +259,14 @@ class Answer(Description):
         """
         return plot(self.frame, self.columns, self.shape, kind=kind)
 
-    def explain(self) -> str:
+    def explain(self) -> Text:
         """Return the whole derivation as text, a line a fact, with the ledger entry that paid."""
-        lines = [*self.explain_lines(), *(f"found        {remark}" for remark in self._remarks)]
+        lines = [*self.explain_lines(), *(f"found        {remark}" for remark in self.remarks)]
         if not self.is_private:
             lines.insert(0, "NOT PRIVATE  made under the test switch, with reproducible noise")
         if self.receipt is not None:
             lines.append(f"paid by      entry {self.receipt.sequence} of {self.receipt.ledger}, {self.receipt.hash}")
-        return "\n".join(lines)
+        return Text("\n".join(lines))
 
     @property
     def _rows(self) -> Finisher:
@@ -274,7 +276,7 @@ class Answer(Description):
 
     def __repr__(self) -> str:
         head = "" if self.is_private else "NOT PRIVATE (test switch)\n"
-        return f"{head}{self.frame}\n{self.guarantee}"
+        return "\n".join([f"{head}{self.frame}", *self.remarks, str(self.guarantee)])
 
     def _repr_html_(self) -> Any:
         head = "" if self.is_private else "<p>NOT PRIVATE (test switch)</p>"
@@ -282,7 +284,8 @@ class Answer(Description):
             picture = self.plot().svg
         except UsageError:
             picture = ""
-        return f"{head}{picture}{self.frame._repr_html_()}<p>{self.guarantee}</p>"
+        remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
+        return f"{head}{picture}{self.frame._repr_html_()}{remarks}<p>{self.guarantee}</p>"
 
 
 def plot(frame: pl.DataFrame, columns: Sequence[PlannedColumn], shape: Shape, *, kind: str) -> "Picture":

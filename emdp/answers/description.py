@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from emdp.expressions.columns import Finisher, PlannedColumn
-from emdp.expressions.comparison import ComparedMethod
-from emdp.expressions.shape import Shape
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Guarantee
+from emdp.questions.columns import Finisher, PlannedColumn
+from emdp.questions.comparison import ComparedMethod
+from emdp.questions.shape import Shape
 
 __all__ = ["DEFAULT_LEVEL", "Description", "on_one_line"]
 

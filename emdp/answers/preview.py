@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from emdp.answers.description import Description, on_one_line
-from emdp.privacy.filter import UNLIMITED
+from emdp.base.text import Text
+from emdp.privacy.account.filter import UNLIMITED
 
 __all__ = ["Preview", "PreviewedStatement"]
 
@@ -74,7 +75,7 @@ class Preview:
         ]
         return pl.concat(tables)
 
-    def explain(self) -> str:
+    def explain(self) -> Text:
         """Return the whole derivation as text, a line a fact."""
         blocks = []
         for statement in self.statements:
@@ -83,10 +84,10 @@ class Preview:
                 is_free = statement.affordable >= UNLIMITED
                 lines.append(f"affordable   {'any number of' if is_free else statement.affordable} such queries")
             blocks.append("\n".join(lines))
-        return "\n\n".join(blocks)
+        return Text("\n\n".join(blocks))
 
     def __repr__(self) -> str:
-        return self.explain()
+        return str(self.explain())
 
 
 SCHEMA = {

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from emdp.answers.answer import Answer, Receipt, plot
-from emdp.errors import StoredTextError
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.shape import Shape
+from emdp.base.errors import StoredTextError
+from emdp.base.text import Text
 from emdp.privacy import Guarantee
-from emdp.privacy.guarantees import guarantee_from_json
+from emdp.privacy.guarantees.kinds import guarantee_from_json
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.shape import Shape
 
 if TYPE_CHECKING:
     from emdp.pictures import Picture
@@ -98,9 +99,15 @@ class StoredAnswer:
         """What the release was charged."""
         return self.guarantee
 
-    def explain(self) -> str:
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the released numbers say of the answer in words: caveats that are neither notes nor of all answers."""
+        own = self.caveats[0 if self.is_private else 1 : -1]
+        return own[: len(own) - len(self.notes)]
+
+    def explain(self) -> Text:
         """Return the whole derivation as text."""
-        return self.explanation
+        return Text(self.explanation)
 
     def plot(self, kind: str = "auto") -> "Picture":
         """Return a picture of it; see :meth:`Answer.plot`."""

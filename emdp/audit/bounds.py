@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_unit_interval
-from emdp.errors import UsageError
+from emdp.base.checks import check_unit_interval
+from emdp.base.errors import UsageError
 
 __all__ = ["clopper_pearson_lower", "clopper_pearson_upper", "epsilon_bounds", "largest_epsilon", "smallest_epsilon"]
 

@@ -18,24 +18,24 @@ from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds, NoisyHistogram, NoisyStrings
 from emdp.audit.tester import Scores
 from emdp.estimators import MessagePlan
-from emdp.estimators.itemwise_release import ItemwiseRelease
-from emdp.estimators.linear_fit import LinearFitMessages
-from emdp.estimators.string_search import PrefixRelease, StringCounts
-from emdp.estimators.user_histograms import HistogramRelease, OracleRelease
-from emdp.estimators.user_means import UserMeanMessages
-from emdp.mechanisms.descent_central import CentralDescent
-from emdp.mechanisms.descent_loss import user_gradients
-from emdp.mechanisms.descent_messages import MessageDescent
-from emdp.mechanisms.finite_randomizer import FiniteRandomizer
-from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.oracle_symbol import SymbolOracle
-from emdp.mechanisms.oracle_unary import BitsOracle
-from emdp.mechanisms.user_mean_base import UserMeanMechanism, UserMeanRelease
-from emdp.mechanisms.user_mean_local import BudgetSplit, LocalUserMean, OneRound
-from emdp.mechanisms.user_mean_shuffle import ShuffledUserMean
-from emdp.mechanisms.vector_direction import VectorDirection, directions_of
-from emdp.mechanisms.vector_randomizer import VectorRandomizer
+from emdp.estimators.fit.linear_fit import LinearFitMessages
+from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease
+from emdp.estimators.itemwise.release import ItemwiseRelease
+from emdp.estimators.strings.search import PrefixRelease, StringCounts
+from emdp.estimators.user_mean.user_means import UserMeanMessages
+from emdp.mechanisms.descent.central import CentralDescent
+from emdp.mechanisms.descent.loss import user_gradients
+from emdp.mechanisms.descent.messages import MessageDescent
+from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
+from emdp.mechanisms.oracles.symbol import SymbolOracle
+from emdp.mechanisms.oracles.unary import BitsOracle
+from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanRelease
+from emdp.mechanisms.user_mean.local import BudgetSplit, LocalUserMean, OneRound
+from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
+from emdp.mechanisms.vector.direction import VectorDirection, directions_of
+from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.noise.choices import draw_sample_counts
 from emdp.spaces.rounding import product_up
 from emdp.tables.readings import read_items

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.neighbours import Change
-from emdp.errors import EmdpError
+from emdp.base.errors import EmdpError
 from emdp.estimators import MessagePlan, Plan
-from emdp.estimators.linear_fit import LinearFitMessages
+from emdp.estimators.fit.linear_fit import LinearFitMessages
 from emdp.expressions import evaluate
-from emdp.expressions.cells import cell_values
+from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import AdditiveMechanism
-from emdp.mechanisms.finite_randomizer import FiniteRandomizer
+from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.spaces import Space
 from emdp.spaces.items import item_codes
 

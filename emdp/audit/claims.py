@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.privacy import (
     BatchEvent,
     DiscreteEmdDP,
@@ -43,8 +43,8 @@ def claims_at(event: Event, distance: float) -> tuple[Claim, ...]:
 
     ``alpha d`` (or the epsilon of a guarantee that does not depend on the distance) plus the slack, at its delta; for
     Gaussian noise also the epsilon of its profile at ``LARGER_DELTA``: by the event's second statement
-    (:mod:`emdp.privacy.events`), ``H_{t e^s}(P‖Q) <= e^s H_t + slack_delta`` with ``H_t`` that of ``N(mu d, 1)`` and
-    ``N(0, 1)``.
+    (:mod:`emdp.privacy.events.table`), ``H_{t e^s}(P‖Q) <= e^s H_t + slack_delta`` with ``H_t`` that of ``N(mu d, 1)``
+    and ``N(0, 1)``.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def default_distances(events: Sequence[Event]) -> tuple[float, ...]:
     radii = [guarantee.r for guarantee in guarantees if isinstance(guarantee, DiscreteEmdDP)]
     if radii:
         return (min(radii),)
-    alpha = sum(guarantee.level for guarantee in guarantees if isinstance(guarantee, EmdDP))
+    levels = (as_decimal(guarantee.level) for guarantee in guarantees if isinstance(guarantee, EmdDP))
+    alpha = float_up(sum(levels, Fraction(0)))
     if alpha == 0 or any(not isinstance(guarantee, EmdDP) for guarantee in guarantees):
         return WHOLE
     found = sorted({min(loss / alpha, 1.0) for loss in LOSSES})

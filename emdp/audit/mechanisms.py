@@ -14,12 +14,12 @@ from emdp.audit.report import AuditReport, AuditRow, combined
 from emdp.audit.run import DEFAULT_TRIALS, END_TO_END, Progress, audit
 from emdp.audit.suite import Case, suite
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores, find_losses
-from emdp.checks import check_count, check_unit_interval
-from emdp.errors import EmdpError, UsageError
-from emdp.mechanisms.finite_randomizer import FiniteRandomizer
-from emdp.mechanisms.planar_laplace import PlanarLaplace
-from emdp.mechanisms.randomizer import Randomizer
-from emdp.session import Session
+from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.errors import EmdpError, UsageError
+from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.items.planar_laplace import PlanarLaplace
+from emdp.mechanisms.items.randomizer import Randomizer
+from emdp.sessions.session import Session
 from emdp.spaces import Categories, Geo, Product
 from emdp.tables import Table, read
 
@@ -123,7 +123,7 @@ def audit_randomizer(
     UsageError
         If an argument is malformed, or the randomizer is of no known kind.
 
-    >>> from emdp.mechanisms.krr import KRR
+    >>> from emdp.mechanisms.items.krr import KRR
     >>> report = audit_randomizer(KRR(Categories("c", ["a", "b", "c"]), 1.0), trials=20_000)
     >>> row, = report.rows
     >>> row.distance, 0.8 < row.audited_epsilon <= row.claimed_epsilon <= 1.0

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.tester import DIGITS, LEAST_TRIALS, Scores
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.user_mean_base import UserMeanMechanism, UserMeanRelease
-from emdp.mechanisms.user_mean_local import BudgetSplit
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanRelease
+from emdp.mechanisms.user_mean.local import BudgetSplit
 
 __all__ = ["LEARNT", "LearntRatio", "MixedMessages", "RangeMessages"]
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.audit.points import PublicRecords, even_points
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.tables import Table, read
 from emdp.transport import d_em
 

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.tester import DIGITS, KNOWN, Scores
-from emdp.estimators.user_histograms import HistogramRelease
+from emdp.estimators.frequency.histograms import HistogramRelease
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
-from emdp.mechanisms.descent_central import CentralDescent
-from emdp.mechanisms.descent_loss import UserRecords, user_gradients
-from emdp.mechanisms.local_noise import exact_sums
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.stable_histogram import StableHistogram
+from emdp.mechanisms.descent.central import CentralDescent
+from emdp.mechanisms.descent.loss import UserRecords, user_gradients
+from emdp.mechanisms.local.noise import exact_sums
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.strings.stable_histogram import StableHistogram
 
 __all__ = ["DescentRounds", "NoisyHistogram", "NoisyStrings", "log_ratio"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from emdp.audit.report import COLUMNS_SHOWN, AuditReport, AuditRow
+from emdp.audit.findings import COLUMNS_SHOWN, AuditRow, Findings
 from emdp.pictures import Picture, renamed
 from emdp.pictures.rendering import Layer, Plane, render
 from emdp.pictures.scale import covering
@@ -74,10 +74,10 @@ def picture(rows: Sequence[AuditRow], *, title: str = "") -> Picture:
     return compose(panels, title=title, text=text, width=WIDTH, notes=notes)
 
 
-def page(report: AuditReport) -> str:
+def page(report: Findings) -> str:
     """Return the page of an audit: one HTML file that needs no network and no script.
 
-    >>> "No promise was broken" in page(AuditReport((), 0.95))
+    >>> "No promise was broken" in page(Findings((), 0.95))
     True
     """
     sound = "verdict" if report.is_sound else "verdict broken"
@@ -122,14 +122,14 @@ def _panel(name: str, rows: Sequence[AuditRow]) -> Panel:
     return render(plane, layers, heading=name)
 
 
-def _figures(report: AuditReport) -> str:
+def _figures(report: Findings) -> str:
     drawn = []
     for place, own in enumerate(list(_groups(report.rows).values())[:MOST_PANELS]):
         drawn.append(f"<div>{renamed(picture(own), f'audit{place}').svg}</div>")
     return "\n".join(drawn)
 
 
-def _table(report: AuditReport) -> str:
+def _table(report: Findings) -> str:
     frame = report.frame
     numeric = {name for name, kind in frame.schema.items() if kind.is_numeric()}
     heads = "".join(f"<th{_class(name in numeric)}>{escape(name)}</th>" for name in COLUMNS_SHOWN)
@@ -143,7 +143,7 @@ def _table(report: AuditReport) -> str:
     return f'<div class="wide"><table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def _agreements(report: AuditReport) -> list[str]:
+def _agreements(report: Findings) -> list[str]:
     if not report.agreements:
         return []
     lines = [
@@ -157,7 +157,7 @@ def _agreements(report: AuditReport) -> list[str]:
     return ["<h2>Whole sessions</h2>", f"<p>{words}</p>", f"<ul>{''.join(lines)}</ul>"]
 
 
-def _skipped(report: AuditReport) -> list[str]:
+def _skipped(report: Findings) -> list[str]:
     if not report.skipped:
         return []
     return ["<h2>Not audited</h2>", f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in report.skipped)}</ul>"]

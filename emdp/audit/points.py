@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces import Cycle, Geo, Grid, Interval, Product, Space, Vector, Words
 from emdp.tables import Table
 

@@ -24,12 +24,12 @@ from emdp.audit.mixed import MixedMessages, RangeMessages
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds, log_ratio
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
-from emdp.estimators.local_means import LocalMeans
+from emdp.estimators.mean.local import LocalMeans
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
-from emdp.mechanisms.local_noise import LocalNoise
-from emdp.statements import Planned
+from emdp.mechanisms.local.noise import LocalNoise
+from emdp.sessions.planning import Planned
 from emdp.tables import aggregate
 from emdp.tables.readings import release_steps
 

@@ -25,15 +25,15 @@ from emdp.audit.releases import (
 )
 from emdp.audit.report import Agreement, AuditReport, AuditRow
 from emdp.audit.tester import LEAST_TRIALS, Scores, find_losses
-from emdp.checks import check_count, check_range, check_unit_interval
-from emdp.errors import UsageError
+from emdp.base.checks import check_count, check_range, check_unit_interval
+from emdp.base.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
-from emdp.estimators.string_search import StringCounts
-from emdp.expressions.resolution import Query
+from emdp.estimators.strings.search import StringCounts
 from emdp.noise.rng import is_seeded
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee
-from emdp.session import Session
-from emdp.statements import Planned, plan_request
+from emdp.questions.resolution import Query
+from emdp.sessions.planning import Planned, plan_request
+from emdp.sessions.session import Session
 from emdp.tables import Table
 
 __all__ = ["DEFAULT_TRIALS", "END_TO_END", "audit"]
@@ -159,7 +159,8 @@ def audit(
     EmdpError
         If a query is refused.
 
-    >>> from emdp.expressions import col, mean
+    >>> from emdp.expressions import col
+    >>> from emdp.questions import mean
     >>> from emdp.spaces import Interval
     >>> from emdp.tables import read
     >>> table = read({"u": [1], "x": [0.5]}, user="u", space=Interval("x", 0, 1), users=50)
@@ -311,7 +312,7 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
     if caps and whole and table.records is None:
         # To have records at all may tell more than what they say.
         items = table.space.encode(move.before), table.space.encode(move.after)
-        alone = [sum(float(largest_total(plan, table.space, one)[0]) for plan in plans) for one in items]
+        alone = [math.fsum(float(largest_total(plan, table.space, one)[0]) for plan in plans) for one in items]
         emptied = max(alone) > move.change
         if emptied and alone[1] > alone[0]:
             move = Move(move.after, move.before, move.moved, move.size, move.change)

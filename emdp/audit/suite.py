@@ -6,27 +6,15 @@ from typing import Any
 
 import polars as pl
 
-from emdp.errors import EmdpError
-from emdp.expressions import (
-    Expression,
-    category_is,
-    col,
-    distance_to,
-    frequencies,
-    heavy_hitters,
-    itemwise,
-    mean,
-    quantiles,
-    similarity,
-    user_mean,
-    vector_mean,
-)
-from emdp.expressions.analysis import analyse
-from emdp.expressions.itemwise import Model
-from emdp.expressions.linear_fit import linear_fit_query
-from emdp.expressions.resolution import Query
-from emdp.mechanisms.randomizer import Randomizer
+from emdp.base.errors import EmdpError
+from emdp.expressions import Expression, category_is, col, distance_to, similarity
+from emdp.expressions.analysis.checker import analyse
+from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy import BoundedReduction
+from emdp.questions import frequencies, heavy_hitters, itemwise, mean, quantiles, user_mean, vector_mean
+from emdp.questions.itemwise import Model
+from emdp.questions.linear_fit import linear_fit_query
+from emdp.questions.resolution import Query
 from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
 from emdp.spaces import Categories, Clusters, Embedding, Geo, Grid, Interval, Product, Space, Vector, count_items
 from emdp.tables import Table, read

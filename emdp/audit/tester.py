@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.bounds import epsilon_bounds
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 __all__ = ["DIGITS", "KNOWN", "LEAST_TRIALS", "Finding", "Scores", "find_losses"]
 

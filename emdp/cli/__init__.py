@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
+from emdp.base.errors import EmdpError, UsageError, resource_error
 from emdp.cli.stopping import Stop, stoppable
-from emdp.errors import EmdpError, UsageError, resource_error
 
 __all__ = ["main"]
 
@@ -23,24 +23,24 @@ INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0, 2 refused, 3 budget spent, 4 data breaks a rule, 1 no memory or disk space.
 
-    After Ctrl-C it is 130, after SIGTERM 143, where its terminal is gone 129: nothing temporary is left then, and no
-    file half written.
+    After Ctrl-C it is 130, after SIGTERM 143, where its terminal is gone 129, whenever that comes: nothing temporary is
+    left then, and no file half written.
 
     Parameters
     ----------
     arguments : list of str, optional
-        Words after ``emdp``; the process's own by default.
+        Words after ``emdp``; the process's own by default, which then has nothing to do but to end.
     """
-    stop = Stop()
+    stop = Stop(ends_process=arguments is None)
     try:
-        with stoppable() as stop:
+        with stoppable(stop):
             if arguments is None:
                 _run(sys.argv[1:])
             else:
                 with _thawed():
                     _run(arguments)
     except (KeyboardInterrupt, SystemExit) as ending:
-        if isinstance(ending, SystemExit) and ending.code != INTERRUPTED:
+        if isinstance(ending, SystemExit) and ending.code != INTERRUPTED and stop.number is None:
             raise
         _end_stopped(stop)
     except Exception as error:
@@ -101,11 +101,17 @@ def _reason(error: OSError | MemoryError) -> str:
 
 
 def _end_stopped(stop: Stop) -> NoReturn:
-    _end(f"{stop.word}; what was charged stays charged, and no file is left half written.", stop.status)
+    _say(stop.message)
+    stop.is_said = True
+    raise SystemExit(stop.status) from None
 
 
 def _end(message: str, status: int) -> NoReturn:
+    _say(message)
+    raise SystemExit(status) from None
+
+
+def _say(message: str) -> None:
     # A terminal that is gone takes no message, and the status says it too.
     with suppress(OSError, ValueError):
         print(f"emdp: {message}", file=sys.stderr, flush=True)
-    raise SystemExit(status) from None

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.base.errors import UsageError
 from emdp.cli.options import TableOption
 from emdp.cli.output import check_place, frame_text, is_kept, terminal_width
 from emdp.cli.progress import PATIENCE, progress_bar
+from emdp.cli.report import files_of
 from emdp.cli.sql import PeriodOption, promises_of, read_query, table_of
-from emdp.errors import UsageError
 
 if TYPE_CHECKING:
     from emdp.audit import AuditReport
-    from emdp.catalog import Catalog
+    from emdp.catalog.catalog import Catalog
     from emdp.privacy import Guarantee
     from emdp.tables import Table
 
@@ -115,7 +116,7 @@ def run(
 
 
 def _subject(q: str | None, catalog: str | None, table: str | None, period: str | None) -> _Subject:
-    from emdp.catalog import load_catalog
+    from emdp.catalog.catalog import load_catalog
 
     if q is not None and q.lower().endswith(".toml"):
         return _of_report(q, catalog, period)
@@ -131,7 +132,7 @@ def _subject(q: str | None, catalog: str | None, table: str | None, period: str 
         text = read_query(q)
         loaded, name = table_of(q, text, catalog or DEFAULT_CATALOG, table)
         texts = (text,)
-    return _of_catalog(loaded, name, period, texts)
+    return _of_catalog(loaded, name, period, texts, read=() if q is None or texts is None else (q,))
 
 
 def _of_report(path: str, catalog: str | None, period: str | None) -> _Subject:
@@ -139,12 +140,14 @@ def _of_report(path: str, catalog: str | None, period: str | None) -> _Subject:
 
     checked, loaded = check_definition(path, catalog=catalog, period=period)
     texts = tuple(entry.text for entry in checked.entries)
-    return _of_catalog(loaded, checked.table, checked.report.period, texts)
+    return _of_catalog(loaded, checked.table, checked.report.period, texts, read=files_of(checked.report))
 
 
-def _of_catalog(catalog: "Catalog", name: str | None, period: str | None, texts: tuple[str, ...] | None) -> _Subject:
+def _of_catalog(
+    catalog: "Catalog", name: str | None, period: str | None, texts: tuple[str, ...] | None, *, read: tuple[str, ...]
+) -> _Subject:
     own = catalog.table(name, period=period)
-    return _Subject(own, texts, catalog.public(), promises_of(catalog, own.name), catalog.paths())
+    return _Subject(own, texts, catalog.public(), promises_of(catalog, own.name), (*catalog.paths(), *read))
 
 
 def _check_folder(folder: Path, kept: tuple[str, ...]) -> None:
@@ -152,7 +155,7 @@ def _check_folder(folder: Path, kept: tuple[str, ...]) -> None:
     parent = folder if folder.exists() else folder.resolve().parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"--report {str(folder)!r} cannot be written; pass a folder that can be made.")
-    if any(is_kept(folder / name, kept) for name in FILES):
+    if any(is_kept(check_place("--report", folder / name), kept) for name in FILES):
         raise UsageError(f"--report {str(folder)!r} has what the catalog names; pass a folder of its own.")
 
 

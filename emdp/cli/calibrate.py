@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.checks import check_choice, check_count, check_positive, check_unit_interval
+from emdp.base.checks import check_choice, check_count, check_positive, check_unit_interval
+from emdp.base.errors import UsageError
 from emdp.cli import calibration
 from emdp.cli.calibration import Items, Section
 from emdp.cli.options import CatalogOption, TableOption, check_table_option, numbers
 from emdp.cli.output import check_target, frame_text, terminal_width, write_pictures
 from emdp.cli.sql import PeriodOption
-from emdp.errors import UsageError
 
 if TYPE_CHECKING:
     from emdp.pictures import Picture
     from emdp.privacy import Change
-    from emdp.privacy.protections import HasDiameter
+    from emdp.privacy.guarantees.protections import HasDiameter
 
 __all__ = ["run"]
 
@@ -171,7 +171,7 @@ def _from_catalog(
     catalog: str | None, table: str | None, period: str | None, diameter: float | None
 ) -> "tuple[tuple[int | None, int | None], HasDiameter | None, tuple[Change, ...]]":
     """Return records and users, the space, and the protections that a catalog declares; or what the options say."""
-    from emdp.catalog import load_catalog
+    from emdp.catalog.catalog import load_catalog
 
     if catalog is None:
         check_table_option(table)
@@ -190,7 +190,24 @@ def _change(text: str) -> "Change":
 
     named = NAMED_PART.fullmatch(text)
     fraction, distance, epsilon = numbers("--change", text if named is None else named[1], 3)
-    return Change(fraction, distance, epsilon, None if named is None else named[2])
+    try:
+        return Change(fraction, distance, epsilon, None if named is None else named[2])
+    except UsageError as error:
+        raise UsageError(f"--change {text!r} cannot be read: {error}") from None
+
+
+def _check_part(change: "Change", space: "HasDiameter | None") -> None:
+    """Refuse a change of a product space that does not say in which part, in the words of the command line."""
+    parts = getattr(space, "parts", (space,))
+    columns = [column for part in parts for column in getattr(part, "columns", ())]
+    if len(parts) < 2 or change.part in columns or isinstance(change.part, int):
+        return
+    wrong = "lacks the part of the space" if change.part is None else f"has {change.part!r} for the part of the space"
+    text = f"{change.fraction:.6g},{change.distance:.6g},{change.epsilon:.6g}"
+    raise UsageError(
+        f"--change {wrong} in which records move; end it in one of the columns {', '.join(columns)}, as in --change "
+        f"{text},{columns[0]}."
+    )
 
 
 def _check_plot(plot: str | None, catalog: str | None) -> None:
@@ -215,6 +232,8 @@ def _check_goal(asked: _Asked) -> None:
         raise UsageError(f"{goals[0]} and {goals[1]} both lead to an alpha; pass one of them.")
     if asked.changes and asked.space is None:
         raise UsageError("--diameter is missing; a distance needs the largest one that there is, or pass -C CATALOG.")
+    for change in asked.changes if asked.space is not None else ():
+        _check_part(change, asked.space)
     if asked.samples is not None and asked.r is None:
         raise UsageError("--samples belongs to --epsilon and --r; pass these too, or leave it out.")
     if asked.error is not None and asked.lipschitz is None and asked.space is None:
@@ -308,7 +327,7 @@ def _curve(asked: _Asked, found: _Found) -> "Picture":
 
 def _randomizer_curve(found: _Found, items: Items, alpha0: float | None) -> "Picture":
     from emdp.pictures.curve import draw_curves
-    from emdp.privacy.shuffle import shuffle_alpha0
+    from emdp.privacy.shuffle.items import shuffle_alpha0
 
     if alpha0 is None:
         alpha0 = shuffle_alpha0(found.alpha or 1.0, items.m, items.total, items.delta, items.w_min)

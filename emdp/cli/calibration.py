@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from emdp.privacy import Change
-    from emdp.privacy.protections import HasDiameter
+    from emdp.privacy.guarantees.protections import HasDiameter
     from emdp.privacy.reduction import Reduction
 
 __all__ = [
@@ -180,7 +180,7 @@ def _way(release: str, samples: int | None, alpha: float, q: float, sampling: fl
 
 def strength_section(alpha: float, items: Items) -> Section:
     """Return the largest alpha0 of a randomizer on every item, by each accountant."""
-    from emdp.privacy.shuffle import shuffle_alpha0_bounds
+    from emdp.privacy.shuffle.items import shuffle_alpha0_bounds
 
     found = shuffle_alpha0_bounds(alpha, items.m, items.total, items.delta, items.w_min)
     rows = tuple(
@@ -192,7 +192,7 @@ def strength_section(alpha: float, items: Items) -> Section:
 
 def alpha_section(alpha0: float, items: Items) -> Section:
     """Return the alpha of an item-wise release with a randomizer, by each accountant."""
-    from emdp.privacy.shuffle import shuffle_bounds
+    from emdp.privacy.shuffle.items import shuffle_bounds
 
     found = shuffle_bounds(alpha0, items.m, items.total, items.delta, items.w_min)
     rows = tuple(
@@ -207,7 +207,7 @@ def _why(number: float | None, reason: str, theorem: str) -> str:
 
 def randomizer_curves(alpha0: float, items: Items) -> list[tuple[str, list[tuple[float, float]]]]:
     """Return alpha over alpha0, up to a little above the given one: by the best accountant, and by the paper's."""
-    from emdp.privacy.shuffle import shuffle_bounds
+    from emdp.privacy.shuffle.items import shuffle_bounds
 
     best: list[tuple[float, float]] = []
     published: list[tuple[float, float]] = []

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from emdp.expressions import Mean, VectorMean
-    from emdp.session import Session
+    from emdp.questions import Mean, VectorMean
+    from emdp.sessions.session import Session
     from emdp.tables import Table
 
 __all__ = ["run"]
@@ -53,10 +53,11 @@ def run(
 
 
 def _places(folder: str, seed: int) -> None:
-    from emdp.expressions import distance_to, mean, ramp, vector_mean
+    from emdp.expressions import distance_to, ramp
     from emdp.privacy import Change, EmdDP, protect
+    from emdp.questions import mean, vector_mean
     from emdp.resources import load_dataset_module
-    from emdp.session import Session, read
+    from emdp.sessions.session import Session, read
     from emdp.spaces import Geo
 
     checkins = load_dataset_module("checkins")
@@ -82,10 +83,11 @@ def _places(folder: str, seed: int) -> None:
 
 
 def _words(folder: str, seed: int) -> None:
-    from emdp.expressions import mean, similarity
+    from emdp.expressions import similarity
     from emdp.privacy import EmdDP
+    from emdp.questions import mean
     from emdp.resources import load_dataset_module
-    from emdp.session import Session, read
+    from emdp.sessions.session import Session, read
     from emdp.spaces import Words
 
     messages = load_dataset_module("messages")
@@ -107,7 +109,7 @@ def _header() -> None:
 
 def _ask(session: "Session", table: "Table", query: "Mean | VectorMean") -> None:
     """Print the private answer, and the exact one, which only a generated table may show."""
-    from emdp.expressions import Mean
+    from emdp.questions import Mean
     from emdp.tables import mean_of_user_means
 
     answer = session.answer(query)

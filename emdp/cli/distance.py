@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from emdp.cli.options import (
+    AsGivenOption,
     BoxOption,
     CatalogOption,
     GeoOption,
+    HeaderOption,
     IntervalOption,
     OnInvalidOption,
     SourceOption,
@@ -40,19 +42,39 @@ def run(
     words: WordsOption = None,
     vectors: VectorsOption = None,
     on_invalid: OnInvalidOption = None,
+    as_given: AsGivenOption = False,
+    header: HeaderOption = None,
 ) -> None:
     """Print d_em of two users' records. This is not private: it is for the owner of the table."""
     from emdp.transport import d_em
 
     if catalog is not None:
-        described = {"--source": source, "--user": user, "--users": users, "--geo": geo, "--box": box, "--unit": unit}
+        described: dict[str, object] = {
+            "--header": header,
+            "--source": source,
+            "--user": user,
+            "--users": users,
+            "--geo": geo,
+            "--box": box,
+            "--unit": unit,
+        }
         described |= {"--interval": interval, "--words": words, "--vectors": vectors, "--on-invalid": on_invalid}
+        described |= {"--as-given": "" if as_given else None}
         check_catalog_alone(described)
     space = space_of(
-        geo=geo, box=box, unit=unit, interval=interval, words=words, vectors=vectors, on_invalid=on_invalid
+        geo=geo,
+        box=box,
+        unit=unit,
+        interval=interval,
+        words=words,
+        vectors=vectors,
+        on_invalid=on_invalid,
+        as_given=as_given,
     )
     # Two users are looked up, so their number plays no part; the catalog or the option may still give it.
-    opened = read_table(source=source, catalog=catalog, table=table, user=user, users=users or "2", space=space)
+    opened = read_table(
+        source=source, catalog=catalog, table=table, user=user, users=users or "2", space=space, header=header
+    )
     distance = d_em(opened.bag(first), opened.bag(second), opened.space)
     natural = "" if opened.space.unit is None else f" ({distance * opened.space.diameter:.6g} {opened.space.unit})"
     print(f"d_em = {distance:.9g}{natural}")

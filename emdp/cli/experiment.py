@@ -1,11 +1,12 @@
 """``emdp experiment``: the comparisons of the papers, run again on generated data."""
 
+import os
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.cli.output import frame_text, terminal_width
+from emdp.cli.output import check_place, frame_text, terminal_width
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,6 +56,8 @@ def run(
     """
     from emdp.experiments import check_folder, run_experiment, write_experiment
 
+    for suffix in (".parquet", ".svg"):
+        check_place("--out", os.path.join(out, f"{name}{suffix}"))
     check_folder(out)
     start = time.monotonic()
     found = run_experiment(name, full=full, seed=seed, runs=runs)

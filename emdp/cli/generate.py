@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from emdp.base.errors import UsageError, resource_error
 from emdp.cli.output import check_place
 from emdp.cli.progress import PATIENCE, progress_bar
-from emdp.errors import UsageError, resource_error
 from emdp.resources import load_dataset_module
 
 __all__ = ["app"]

@@ -3,15 +3,16 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.base.errors import UsageError, resource_error
+from emdp.cli.options import HeaderOption
 from emdp.cli.output import check_place, write_file
 from emdp.cli.stopping import break_off_reads
-from emdp.errors import UsageError, resource_error
 
 if TYPE_CHECKING:
     from emdp.tables.source import Source
@@ -21,8 +22,6 @@ __all__ = ["run", "starter_catalog"]
 BLANK = "FILL IN"
 """How every blank begins; a catalog that still has one is refused."""
 
-LATITUDES = ("lat", "latitude")
-LONGITUDES = ("lon", "lng", "long", "longitude")
 USERS = ("user_id", "user", "userid", "uid", "person", "person_id", "customer_id", "member_id", "account_id", "nick")
 """Names by which a user column is guessed."""
 
@@ -40,12 +39,20 @@ def run(
     name: Annotated[str | None, typer.Option("--name", help="Table's name in SQL; default: the file's.")] = None,
     out: Annotated[str, typer.Option("--out", help="Catalog to write.")] = "emdp.toml",
     force: Annotated[bool, typer.Option("--force", help="Replace the catalog if it exists.")] = False,
+    header: HeaderOption = None,
 ) -> None:
     """Write a starter emdp.toml from names and types alone; what needs the data or the owner stays a marked blank."""
-    from emdp.tables.source import open_source
+    from emdp.tables.headers import suspicion
+    from emdp.tables.source import CsvSource, open_source
 
-    opened = open_source(source)
+    opened = open_source(source, header=header)
+    if isinstance(opened, CsvSource) and header is None and not _has_names(opened.names(), user):
+        opened = open_source(source, header=_asked_for_names(source))
     schema = opened.schema()
+    # Of a CSV file the owner has said by now what its first row is.
+    doubt = None if isinstance(opened, CsvSource) else suspicion(schema)
+    if doubt:
+        print(f"note: {doubt}", file=sys.stderr)
     _check_user(user, schema)
     place = check_place("--out", out)
     if place.exists() and not force:
@@ -80,14 +87,16 @@ def starter_catalog(path: str, source: "Source", *, name: str | None, user: str 
         What is known already; everything else becomes a blank that fails closed.
     """
     schema = source.schema()
+    header = getattr(source, "header", None)
     label = name or source.default_name
     lines = [
-        "# Written by `emdp init` from names and types alone: no record was looked at. Every FILL IN is refused until",
-        "# you replace it, from what is public, never from the records themselves.",
+        "# Written by `emdp init` from names and types alone: nothing of a record is in it. Every FILL IN is refused",
+        "# until you replace it, from what is public, never from the records themselves.",
         'ledger = "emdp.ledger"',
         "",
         f"[tables.{_key(label)}]",
         f"source = {_text(path)}",
+        *([] if header is None else [f"header = {'true' if header else 'false'}"]),
         f"user   = {_text(user or f'{BLANK}: the column that says whose record a row is')}",
         f"users  = {_users(users)}",
         f"space  = {_space(schema, user)}",
@@ -98,6 +107,29 @@ def starter_catalog(path: str, source: "Source", *, name: str | None, user: str 
         "",
     ]
     return "\n".join(lines)
+
+
+def _has_names(first: Sequence[str], user: str | None) -> bool:
+    """Say whether a CSV file's first row holds names for sure: one that the owner gave, or words that are names."""
+    from emdp.tables.headers import value_among
+
+    if value_among(first) is not None:
+        return False
+    from emdp.spaces.continuous.geo import LATITUDES, LONGITUDES
+
+    is_known = user in first or _guess(first, USERS) is not None
+    return is_known or (_guess(first, LATITUDES) is not None and _guess(first, LONGITUDES) is not None)
+
+
+def _asked_for_names(source: str) -> bool:
+    """Return what the owner says of the first row, of which nothing is shown."""
+    reply = (_asked(f"does the first row of {source} hold the names of its columns", "y or n") or "").lower()
+    if reply not in {"y", "yes", "n", "no"}:
+        raise UsageError(
+            f"SOURCE {source!r} has a first row that may be the names of its columns or somebody's record; pass "
+            "--header if it is names, or --no-header."
+        )
+    return reply.startswith("y")
 
 
 def _check_user(user: str | None, schema: Mapping[str, str]) -> None:
@@ -117,6 +149,8 @@ def _check_users(users: str | None) -> None:
 
 
 def _space(schema: Mapping[str, str], user: str | None) -> str:
+    from emdp.spaces.continuous.geo import LATITUDES, LONGITUDES
+
     parts = []
     lat, lon = _guess(schema, LATITUDES), _guess(schema, LONGITUDES)
     if lat is not None and lon is not None:
@@ -154,18 +188,18 @@ def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
     return lines
 
 
-def _guess(schema: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+def _guess(schema: Iterable[str], names: tuple[str, ...]) -> str | None:
     found = [column for column in schema if column.lower() in names]
     return found[0] if len(found) == 1 else None
 
 
-def _asked(what: str) -> str | None:
+def _asked(what: str, hint: str = "empty: later") -> str | None:
     """Return the owner's reply on a terminal; None elsewhere, or for an empty one."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
     try:
         break_off_reads()
-        return input(f"{what} (empty: later): ").strip() or None
+        return input(f"{what} ({hint}): ").strip() or None
     except EOFError:
         print()
         return None

@@ -1,7 +1,6 @@
-"""``emdp ledger``: what was spent, the events one by one, budget set aside, whether the chain holds, copies, roles."""
+"""``emdp ledger``: what was spent, the events, budget set aside, rules declared anew, the chain, copies, roles."""
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,19 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.base.errors import LedgerError, UsageError, resource_error
+from emdp.base.files import read_text
 from emdp.cli import spending
-from emdp.cli.output import write_file
-from emdp.cli.spending import BudgetSpending, cost, printable
-from emdp.errors import LedgerError, UsageError, resource_error
+from emdp.cli.output import check_place, is_kept, write_file
+from emdp.cli.redeclaring import redeclare, what_changed
+from emdp.cli.spending import BudgetSpending, cost, print_head, printable, short
 
 if TYPE_CHECKING:
     from emdp.ledger import Entry, Ledger
     from emdp.privacy import Guarantee
 
 __all__ = ["app"]
-
-LONGEST_VALUE = 20
-"""Characters shown of a hash and other long values; `verify` and the file have all of them."""
 
 PIPE_WIDTH = 160
 """Columns of a printed table where there is no terminal to ask for its width."""
@@ -54,16 +52,20 @@ def show(
     with read_ledger(file) as ledger:
         entries = ledger.entries()
     found = spending.spending_of(entries)
+    changed = [entry for entry in entries if entry.kind == "redeclare"]
     if plot is not None:
         _write_plots(found, plot, file)
     if as_json:
         head = {"path": ledger.path, "id": ledger.ledger_id, "test": ledger.is_test, "entries": entries[-1].sequence}
-        shown = {"ledger": {**head, "head": entries[-1].hash}, **spending.as_json(found)}
+        anew = [{"entry": entry.sequence, "table": entry.table, **entry.payload} for entry in changed]
+        shown = {"ledger": {**head, "head": entries[-1].hash}, **spending.as_json(found), "redeclared": anew}
         print(json.dumps(shown, indent=2))
         return
     _print_title(ledger)
     _print_spending(found)
-    _print_head(entries[-1].sequence, entries[-1].hash)
+    for entry in changed:
+        print(printable(f"entry {entry.sequence} declares {entry.table} anew: {what_changed(entry)}"))
+    print_head(entries[-1].sequence, entries[-1].hash)
 
 
 @app.command()
@@ -79,7 +81,7 @@ def history(file: File) -> None:
         ]
         _print_title(ledger)
         _print_table(("entry", "time", "event", "table", "what", "cost"), rows)
-        _print_head(entries[-1].sequence, entries[-1].hash)
+        print_head(entries[-1].sequence, entries[-1].hash)
 
 
 @app.command()
@@ -93,7 +95,7 @@ def reserve(
     release: Annotated[bool, typer.Option("--release", help="Give back what is left for NAME.")] = False,
 ) -> None:
     """Set part of a table's budget aside for a report, which then nobody else can spend."""
-    from emdp import reservations
+    from emdp.budgets import reservations
     from emdp.ledger import open_ledger, read_ledger
     from emdp.privacy import guarantee_from_json
 
@@ -112,7 +114,10 @@ def reserve(
             written = [reservations.reserve(ledger, table, name, guarantee)]
         for entry in written:
             print(f"{_event_name(entry)}: {cost(guarantee_from_json(entry.payload['guarantee']))}")
-        _print_head(written[-1].sequence, written[-1].hash)
+        print_head(written[-1].sequence, written[-1].hash)
+
+
+app.command()(redeclare)
 
 
 @app.command()
@@ -126,7 +131,7 @@ def verify(file: File, head: Head = None, manifest: Manifest = None) -> None:
     print("ok")
     for line in checked:
         print(line)
-    _print_head(sequence, found)
+    print_head(sequence, found)
 
 
 @app.command()
@@ -139,7 +144,7 @@ def copy(
 
     sequence, found, texts = copy_ledger(source, target)
     print(f"copied {shown_place(source)} to {shown_place(target)}, with {texts} kept texts")
-    _print_head(sequence, found)
+    print_head(sequence, found)
     print(
         "emdp: two ledgers hold this budget now, and each could spend all that is left; take one of them out of use.",
         file=sys.stderr,
@@ -177,7 +182,7 @@ def _checked_manifest(ledger: "Ledger", path: Path) -> list[str]:
     from emdp.reports.manifest import check_manifest
 
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(read_text(path))
     except OSError as error:
         raise UsageError(f"--manifest {str(path)!r} cannot be read ({error.strerror}); pass a report's file.") from None
     except (ValueError, RecursionError):
@@ -200,7 +205,7 @@ def _checked_manifest(ledger: "Ledger", path: Path) -> list[str]:
 
 def _wanted(ledger: "Ledger", table: str, alpha: float | None, epsilon: float | None, delta: float) -> "Guarantee":
     """Return what is to be set aside, in the kind of the table's budget that has such a level."""
-    from emdp.spending import budgets_of
+    from emdp.budgets.spending import budgets_of
 
     option, level = ("alpha", alpha) if epsilon is None else ("epsilon", epsilon)
     promises = [budget.guarantee for budget in budgets_of(ledger.entries(table))]
@@ -230,7 +235,7 @@ def _write_plots(found: Sequence[BudgetSpending], path: str, ledger: str) -> Non
         raise UsageError("--plot has nothing to draw, since nothing was charged; leave it out.")
     for number, picture in enumerate(pictures, start=1):
         own = place if len(pictures) == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
-        if own.suffix.lower() != ".svg" or os.path.realpath(own) == os.path.realpath(ledger):
+        if own.suffix.lower() != ".svg" or is_kept(check_place("--plot", own), [ledger]):
             raise UsageError(f"--plot {path!r} must be a file of its own that ends in .svg; pass another name.")
         try:
             write_file(own, picture.svg.encode("utf-8"))
@@ -243,13 +248,15 @@ def _write_plots(found: Sequence[BudgetSpending], path: str, ledger: str) -> Non
 def _event_name(entry: "Entry") -> str:
     if entry.kind == "reserve":
         return "given back" if entry.payload.get("released") else "set aside"
+    if entry.kind == "validated" and entry.payload.get("begins"):
+        return "validation begins"
     return "stored answer" if entry.kind == "answer" else entry.kind
 
 
 def _event_cells(entry: "Entry") -> tuple[str, str]:
     """Say what an event did, and what it cost or allows."""
+    from emdp.budgets.spending import field_of
     from emdp.privacy import Budget, event_from_json, guarantee_from_json
-    from emdp.spending import field_of
 
     if entry.kind == "charge":
         event = event_from_json(field_of(entry, "event"))
@@ -262,27 +269,20 @@ def _event_cells(entry: "Entry") -> tuple[str, str]:
         return f"for {field_of(entry, 'name')}", cost(guarantee_from_json(field_of(entry, "guarantee")))
     if entry.kind == "answer":
         return _in_one_line(field_of(entry, "query")), f"paid by entry {field_of(entry, 'charge')}"
-    return "; ".join(f"{name} {_short(value)}" for name, value in entry.payload.items() if value is not None), ""
+    if entry.kind == "redeclare":
+        return what_changed(entry), ""
+    shown = {name: value for name, value in entry.payload.items() if name not in {"begins", "marks"}}
+    return "; ".join(f"{name} {short(value)}" for name, value in shown.items() if value is not None), ""
 
 
 def _in_one_line(query: object) -> str:
     return " ".join(str(query).split())
 
 
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
-
-
 def _print_title(ledger: "Ledger") -> None:
     print(f"ledger {ledger.path}, id {ledger.ledger_id}")
     if ledger.is_test:
         print("made under the test switch: nothing it paid for is private")
-
-
-def _print_head(sequence: int, found: str) -> None:
-    print(f"entries: {sequence}")
-    print(f"head: {found}")
 
 
 def _print_spending(found: Sequence[BudgetSpending]) -> None:

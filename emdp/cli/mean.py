@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.base.checks import check_unit_interval
+from emdp.base.errors import UsageError
 from emdp.cli.options import (
+    AsGivenOption,
     BoxOption,
     CatalogOption,
     GeoOption,
+    HeaderOption,
     IntervalOption,
     NameOption,
     OnInvalidOption,
@@ -27,11 +31,11 @@ from emdp.cli.options import (
     space_of,
 )
 from emdp.cli.sql import has_charges
-from emdp.errors import UsageError
 
 if TYPE_CHECKING:
-    from emdp.expressions import Expression, Mean
+    from emdp.expressions import Expression
     from emdp.privacy import Guarantee
+    from emdp.questions import Mean
     from emdp.tables import Table
 
 __all__ = ["run"]
@@ -62,13 +66,27 @@ def run(
     words: WordsOption = None,
     vectors: VectorsOption = None,
     on_invalid: OnInvalidOption = None,
+    as_given: AsGivenOption = False,
+    far_point: Annotated[
+        bool, typer.Option("--far-point", help="The point of --distance-to is meant, though it is far from the box.")
+    ] = False,
+    header: HeaderOption = None,
 ) -> None:
     """Print the private mean over users of the mean over their records, and charge the ledger for it."""
-    from emdp.expressions import mean
+    from emdp.questions import mean
 
-    expression = _expression(distance_to, column, similarity)
-    described = {"--user": user, "--users": users, "--geo": geo, "--box": box, "--unit": unit, "--interval": interval}
+    expression = _expression(distance_to, column, similarity, far_point=far_point)
+    described: dict[str, object] = {
+        "--header": header,
+        "--user": user,
+        "--users": users,
+        "--geo": geo,
+        "--box": box,
+        "--unit": unit,
+        "--interval": interval,
+    }
     described |= {"--words": words, "--vectors": vectors, "--on-invalid": on_invalid, "--name": name}
+    described |= {"--as-given": "" if as_given else None}
     if catalog is not None:
         paid = {"SOURCE": source, "--budget": budget, "--budget-delta": budget_delta, "--ledger": ledger}
         check_catalog_alone({**described, **paid})
@@ -76,9 +94,18 @@ def run(
     else:
         check_table_option(table)
         space = space_of(
-            geo=geo, box=box, unit=unit, interval=interval, words=words, vectors=vectors, on_invalid=on_invalid
+            geo=geo,
+            box=box,
+            unit=unit,
+            interval=interval,
+            words=words,
+            vectors=vectors,
+            on_invalid=on_invalid,
+            as_given=as_given,
         )
-        declared = read_table(source=source, catalog=None, table=None, user=user, users=users, space=space, name=name)
+        declared = read_table(
+            source=source, catalog=None, table=None, user=user, users=users, space=space, name=name, header=header
+        )
         promise, place = _from_options(budget, budget_delta, ledger)
     query = mean(expression, alpha=alpha, delta=delta, name="mean")
     if preview:
@@ -88,17 +115,17 @@ def run(
 
 
 def _preview(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger: str, query: "Mean") -> None:
-    from emdp.session import Session
+    from emdp.sessions.session import Session
 
     with tempfile.TemporaryDirectory() as folder:
         # Looking ahead must not make a ledger, nor declare anything in it.
-        place = ledger if has_charges(ledger, table.name) else os.path.join(folder, "preview.ledger")
+        place = ledger if has_charges(ledger, table.account) else os.path.join(folder, "preview.ledger")
         with Session(table, budget=budget, ledger=place) as session:
             print(session.preview(query).explain())
 
 
 def _answer(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger: str, query: "Mean") -> None:
-    from emdp.session import Session
+    from emdp.sessions.session import Session
 
     with Session(table, budget=budget, ledger=ledger) as session:
         answer = session.answer(query)
@@ -107,21 +134,23 @@ def _answer(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger:
         print(f"{query.expression}: spent {answer.spent}; remaining {session.remaining()}", file=sys.stderr)
 
 
-def _expression(distance_to: str | None, column: str | None, similarity: str | None) -> "Expression":
+def _expression(
+    distance_to: str | None, column: str | None, similarity: str | None, *, far_point: bool
+) -> "Expression":
     from emdp import expressions
 
     given = [value for value in (distance_to, column, similarity) if value is not None]
     if len(given) != 1:
         raise UsageError("exactly one of --distance-to, --column and --similarity must be given; pass one.")
     if distance_to is not None:
-        return expressions.distance_to(numbers("--distance-to", distance_to, 2))
+        return expressions.distance_to(numbers("--distance-to", distance_to, 2), far_point=far_point)
     if column is not None:
         return expressions.col(column)
     return expressions.similarity(str(similarity))
 
 
 def _from_catalog(catalog: str, table: str | None) -> tuple["Table", "Guarantee | tuple[Guarantee, ...]", str]:
-    from emdp.catalog import load_catalog
+    from emdp.catalog.catalog import load_catalog
 
     loaded = load_catalog(catalog)
     return loaded.table(table), loaded.budget(table), loaded.ledger_path
@@ -133,4 +162,6 @@ def _from_options(budget: float | None, delta: float | None, ledger: str | None)
     if budget is None or ledger is None:
         missing = "--budget" if budget is None else "--ledger"
         raise UsageError(f"{missing} is missing; what all answers may spend, and where that is kept, must be said.")
-    return EmdDP(budget, delta or 0.0), ledger
+    if not budget >= 0:
+        raise UsageError(f"--budget must be at least 0, got {budget:g}; pass what all answers may spend.")
+    return EmdDP(budget, check_unit_interval("--budget-delta", delta or 0.0, zero=True)), ledger

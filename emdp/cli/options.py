@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 if TYPE_CHECKING:
     from emdp.spaces import Space
     from emdp.tables import Table
 
 __all__ = [
+    "AsGivenOption",
     "BoxOption",
     "CatalogOption",
     "GeoOption",
+    "HeaderOption",
     "IntervalOption",
     "NameOption",
     "OnInvalidOption",
@@ -46,7 +48,11 @@ UsersOption = Annotated[str | None, typer.Option("--users", help="Public users: 
 GeoOption = Annotated[str | None, typer.Option("--geo", help="Columns of places: LAT,LON. Needs --box.")]
 BoxOption = Annotated[str | None, typer.Option("--box", help="Public box: SOUTH,WEST,NORTH,EAST in degrees.")]
 UnitOption = Annotated[
-    str | None, typer.Option("--unit", help="Unit of distances between places: km, mi or m; default km.")
+    str | None,
+    typer.Option("--unit", help="Unit of distances between places: km, mi (miles) or m (metres); default km."),
+]
+AsGivenOption = Annotated[
+    bool, typer.Option("--as-given", help="Columns and box of --geo are meant, though they seem to be swapped.")
 ]
 IntervalOption = Annotated[
     str | None, typer.Option("--interval", help="Numeric column and bounds: COLUMN,LOW,HIGH; with --geo both count.")
@@ -56,6 +62,9 @@ VectorsOption = Annotated[str | None, typer.Option("--vectors", help="Table of w
 OnInvalidOption = Annotated[
     str | None,
     typer.Option("--on-invalid", help="What an invalid value becomes: error (the default), clamp or neutral."),
+]
+HeaderOption = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first row names its columns.")
 ]
 NameOption = Annotated[str | None, typer.Option("--name", help="Name of the table in the ledger; default: the file's.")]
 
@@ -69,6 +78,7 @@ def read_table(
     users: str | None,
     space: "Space | None",
     name: str | None = None,
+    header: bool | None = None,
 ) -> "Table":
     """Return the table that the options describe: an entry of a catalog, or a source with its own description.
 
@@ -77,8 +87,8 @@ def read_table(
     UsageError
         If neither or both are given, or an option is missing.
     """
-    from emdp.catalog import load_catalog
-    from emdp.session import read
+    from emdp.catalog.catalog import load_catalog
+    from emdp.sessions.session import read
 
     if (catalog is None) == (source is None):
         raise UsageError("exactly one of SOURCE and -C CATALOG must be given; pass a file or a catalog.")
@@ -88,7 +98,7 @@ def read_table(
     if user is None or users is None or space is None:
         missing = "--user" if user is None else "--users" if users is None else "--geo, --interval or --words"
         raise UsageError(f"{missing} is missing; describe the table, or pass -C CATALOG.")
-    return read(source, user=user, space=space, users=_users(users), name=name)
+    return read(source, user=user, space=space, users=_users(users), name=name, header=header)
 
 
 def check_catalog_alone(options: Mapping[str, object]) -> None:
@@ -121,6 +131,7 @@ def space_of(
     words: str | None,
     vectors: str | None,
     on_invalid: str | None,
+    as_given: bool = False,
 ) -> "Space | None":
     """Return the item space that the options describe; several parts make a product of equal weights.
 
@@ -135,12 +146,13 @@ def space_of(
                 f"{option} describes {'--words' if option == '--vectors' else '--geo'}; pass both or none."
             )
     parts: list[Space] = []
-    rule = check_on_invalid(on_invalid or "error")
+    rule = check_on_invalid("error" if on_invalid is None else on_invalid)
     if geo is not None:
         lat, lon = texts("--geo", geo, 2)
         if box is None:
             raise UsageError("--box is missing; the public box of --geo is SOUTH,WEST,NORTH,EAST in degrees.")
-        parts.append(Geo(lat, lon, box=numbers("--box", box, 4), unit=unit or "km", on_invalid=rule))
+        sides, unit = numbers("--box", box, 4), "km" if unit is None else unit
+        parts.append(Geo(lat, lon, box=sides, unit=unit, on_invalid=rule, as_given=as_given))
     if interval is not None:
         column, low, high = texts("--interval", interval, 3)
         bounds = numbers("--interval", f"{low},{high}", 2)

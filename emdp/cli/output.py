@@ -6,13 +6,15 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
+from emdp.ledger import is_of_a_ledger
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +31,7 @@ __all__ = [
     "frame_text",
     "is_kept",
     "preview_text",
+    "preview_width",
     "terminal_width",
     "write_answers",
     "write_file",
@@ -41,11 +44,14 @@ STANDARD_OUTPUT = "-"
 WIDEST_CELL, NARROWEST_CELL = 60, 20
 """Characters of a cell that are shown before it is cut; down to the second number where a terminal is narrow."""
 
+PIPED = 80
+"""Columns of a page, a mail or a log, into which a preview that is no terminal's goes."""
+
 Target = tuple[str, str]
-"""What is written (csv, json, parquet, or a plot), as its option is called, and a path."""
+"""What is written (csv, csv-raw, json, parquet, or a plot), as its option is called, and a path."""
 
 
-def choose_target(csv: str | None, json: str | None, parquet: str | None) -> Target | None:
+def choose_target(csv: str | None, csv_raw: str | None, json: str | None, parquet: str | None) -> Target | None:
     """Return the one output that was asked for, None for a table on standard output.
 
     Raises
@@ -53,9 +59,10 @@ def choose_target(csv: str | None, json: str | None, parquet: str | None) -> Tar
     UsageError
         If several are given, or Parquet is to go to standard output.
     """
-    given = [(kind, path) for kind, path in (("csv", csv), ("json", json), ("parquet", parquet)) if path is not None]
+    options = {"csv": csv, "csv-raw": csv_raw, "json": json, "parquet": parquet}
+    given = [(kind, path) for kind, path in options.items() if path is not None]
     if len(given) > 1:
-        raise UsageError("only one of --csv, --json and --parquet may be given; pass one.")
+        raise UsageError("only one of --csv, --csv-raw, --json and --parquet may be given; pass one.")
     if not given:
         return None
     if given[0] == ("parquet", STANDARD_OUTPUT):
@@ -76,7 +83,8 @@ def check_place(name: str, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     UsageError
-        If the system takes it for no name at all: too long, through links that lead in a circle.
+        If the system takes it for no name at all: too long, through links that lead in a circle. If it is that of a
+        ledger, or of what lies beside one.
     """
     try:
         os.stat(path)
@@ -85,11 +93,13 @@ def check_place(name: str, path: str | os.PathLike[str]) -> Path:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"{name} {str(path)!r} cannot be written ({reason}); pass another name.") from None
+    if is_of_a_ledger(path):
+        raise UsageError(f"{name} {str(path)!r} is a file of a ledger; pass another name.")
     return Path(path)
 
 
-def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> None:
-    """Check that the files of some answers can be written: before anything is spent.
+def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> list[str]:
+    """Return the files of some answers, checked that they can be written: before anything is spent.
 
     Parameters
     ----------
@@ -98,7 +108,8 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> No
     answers : int
         How many there will be.
     kept : iterable of str
-        Files, folders, patterns and databases that the catalog names: an answer replaces or joins none of them.
+        Files, folders, patterns and databases that the catalog names, and what else is read or written: an answer
+        replaces or joins none of them.
 
     Raises
     ------
@@ -106,27 +117,44 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> No
         If a file cannot be written, or shall not be.
     """
     if target is None or target[1] == STANDARD_OUTPUT:
-        return
-    sources = tuple(kept)
-    for path in _files(target, answers):
+        return []
+    sources, files = tuple(kept), _files(target, answers)
+    for path in files:
         place = check_place(f"--{target[0]}", path)
         folder = place.resolve().parent
         is_free = folder.is_dir() and os.access(folder, os.W_OK) and not place.is_dir()
         if not is_free or (place.exists() and not os.access(place, os.W_OK)):
             raise UsageError(f"--{target[0]} {path!r} cannot be written; pass a file in a folder that exists.")
         if is_kept(path, sources):
-            raise UsageError(f"--{target[0]} {path!r} belongs to what the catalog names; pass another file.")
+            raise UsageError(
+                f"--{target[0]} {path!r} belongs to what the catalog names, or is the query; name another."
+            )
+    return files
 
 
 def is_kept(path: str | os.PathLike[str], kept: Iterable[str]) -> bool:
     """Say whether a file is, or would join, what the catalog names; see :func:`check_target`."""
     real = os.path.realpath(path)
     sources = (os.path.realpath(source.partition("::")[0]) for source in kept)
-    return any(real == source or fnmatchcase(real, source) or Path(source) in Path(real).parents for source in sources)
+    return any(
+        _is_same(real, source) or fnmatchcase(real, source) or Path(source) in Path(real).parents for source in sources
+    )
+
+
+def _is_same(path: str, kept: str) -> bool:
+    """Say whether two real paths name one file: two names of it, or one name where capitals may not count."""
+    try:
+        return os.path.samestat(os.stat(path), os.stat(kept))
+    except OSError:
+        # Of two names that exist the file system has said it; what does not exist yet may be made by either.
+        folded = (unicodedata.normalize("NFC", text).casefold() for text in (path, kept))
+        return path == kept or (not os.path.lexists(kept) and len(set(folded)) == 1)
 
 
 def write_answers(answers: "Sequence[Answer | StoredAnswer]", target: Target | None) -> None:
     """Write answers to where the caller wants them: one table, file or list entry a statement."""
+    from emdp.base.spreadsheets import csv_text
+
     if target is None:
         for number, answer in enumerate(answers):
             print(("\n" if number else "") + frame_text(answer.frame, width=terminal_width()))
@@ -144,7 +172,7 @@ def write_answers(answers: "Sequence[Answer | StoredAnswer]", target: Target | N
             write_file(own, packed.getvalue())
             _say_written(own)
         else:
-            _write_text(own, _as_csv(answer.frame))
+            _write_text(own, csv_text(answer.frame, raw=kind == "csv-raw"))
 
 
 def write_pictures(pictures: "Sequence[Picture]", path: str) -> None:
@@ -175,6 +203,11 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
 def terminal_width() -> int | None:
     """Return how many columns the terminal has; None where standard output is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def preview_width() -> int:
+    """Return how many columns a preview may take: the terminal's, or ``PIPED`` where standard output is none."""
+    return terminal_width() or PIPED
 
 
 def frame_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int = WIDEST_CELL) -> str:
@@ -215,12 +248,18 @@ def preview_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int
     text = frame_text(frame, widest=widest)
     if width is None or max(map(_width, text.splitlines())) <= width:
         return text
-    space = max(map(len, frame.columns))
+    space = max(map(len, frame.columns)) + 2
     blocks = (
-        "\n".join(f"{name.ljust(space)}  {_shown(value, widest)}" for name, value in row.items())
+        "\n".join(f"{name.ljust(space)}{_wrapped(_shown(value, widest), space, width)}" for name, value in row.items())
         for row in frame.iter_rows(named=True)
     )
     return "\n\n".join(blocks)
+
+
+def _wrapped(text: str, indent: int, width: int) -> str:
+    """Return a value of a block, its further lines below its first one."""
+    lines = textwrap.wrap(text, max(width - indent, NARROWEST_CELL), break_on_hyphens=False)
+    return f"\n{' ' * indent}".join(lines or [""])
 
 
 def _aligned(frame: "pl.DataFrame", widest: int) -> list[str]:
@@ -238,7 +277,7 @@ def _aligned(frame: "pl.DataFrame", widest: int) -> list[str]:
 
 def _shown(value: Any, widest: int) -> str:
     from emdp.answers.description import on_one_line
-    from emdp.privacy.filter import UNLIMITED
+    from emdp.privacy.account.filter import UNLIMITED
 
     if value is None:
         return "NULL"
@@ -275,19 +314,6 @@ def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
     }
-
-
-def _as_csv(frame: "pl.DataFrame") -> str:
-    import polars as pl
-
-    # CSV has no form of its own for these.
-    texts = [
-        pl.Series(series.name, [None if value is None else _plain(value) for value in series], dtype=pl.String)
-        if series.dtype in (pl.Binary, pl.Duration)
-        else series
-        for series in frame.get_columns()
-    ]
-    return pl.DataFrame(texts).write_csv()
 
 
 def _plain(value: Any) -> str:

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.cli.output import check_place, is_kept, preview_text, terminal_width
+from emdp.base.errors import UsageError
+from emdp.cli.output import check_place, is_kept, preview_text, preview_width
 from emdp.cli.progress import progress_bar
 from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
-from emdp.errors import UsageError
 
 if TYPE_CHECKING:
-    from emdp.catalog import Catalog
+    from emdp.catalog.catalog import Catalog
     from emdp.reports.checking import CheckedReport
+    from emdp.reports.definition import Report
     from emdp.reports.outcome import ReportRun
 
-__all__ = ["run"]
+__all__ = ["files_of", "run"]
 
 Definition = Annotated[str, typer.Argument(metavar="FILE.toml", help="The report's definition.", show_default=False)]
 WaitOption = Annotated[float, typer.Option("--wait", min=0.0, help="Seconds to wait for another run on the ledger.")]
@@ -93,8 +94,8 @@ def _tell(found: "ReportRun") -> None:
 def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:
     """Print what a run would cost; opens the ledger for reading, and touches no private value."""
     from emdp.answers import Preview
-    from emdp.presentation import previewed
     from emdp.reports.run import check_reach, period_spending, stores_of
+    from emdp.sessions.presentation import previewed
 
     with looking_ahead(catalog, checked.table, checked.report.period) as session:
         stores = stores_of(session, checked)
@@ -105,7 +106,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
             shown = Preview((previewed(entry.planned, session.table),)).frame
             print(
                 preview_text(
-                    shown.select("query", "noise_scale", "expected_error", "interval_95"), width=terminal_width()
+                    shown.select("query", "noise_scale", "expected_error", "interval_95"), width=preview_width()
                 )
             )
             for column in entry.planned.plan.columns:
@@ -119,6 +120,11 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
             print(f"budget of the report in a period {checked.budget}; spent of it {spent}")
         # What the run would refuse is refused here too, after all that it would cost was said.
         check_reach(checked, session, stores, fresh=fresh)
+
+
+def files_of(report: "Report") -> tuple[str, ...]:
+    """Return what a report is read from: its definition and the files of its queries."""
+    return (str(report.path), *(str(report.path.parent / entry.file) for entry in report.entries if entry.file))
 
 
 def _folder_name(checked: "CheckedReport") -> str:
@@ -139,9 +145,11 @@ def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") ->
     titles = [entry.entry.title for entry in checked.entries]
     tables = [name for place, title in enumerate(titles, 1) for name in table_names(place, title, len(titles))]
     # A table of answers must neither take the place of a source nor be read as part of one.
-    if any(is_kept(folder / name, catalog.paths()) for name in (INDEX, MANIFEST, *tables)):
+    kept = (*catalog.paths(), *files_of(checked.report))
+    if any(is_kept(check_place("--out", folder / name), kept) for name in (INDEX, MANIFEST, *tables)):
         raise UsageError(
-            f"--out {str(folder)!r} has, or would add, files that the catalog names; pass a folder of its own."
+            f"--out {str(folder)!r} has, or would add, files that the catalog names, or the report; pass a folder of "
+            "its own."
         )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
+from emdp.budgets.reservations import held_from, outstanding
+from emdp.budgets.spending import Spending, budgets_of, burn_down, by_period, by_query, charges_of
 from emdp.privacy import Account, Guarantee, total_as_user
-from emdp.reservations import held_from, outstanding
-from emdp.spending import Spending, budgets_of, burn_down, by_period, by_query, charges_of
 
 if TYPE_CHECKING:
     from emdp.ledger import Entry
@@ -22,8 +22,10 @@ __all__ = [
     "bars",
     "budget_rows",
     "cost",
+    "print_head",
     "printable",
     "reserved_rows",
+    "short",
     "spending_of",
     "spending_rows",
     "user_total",
@@ -32,6 +34,9 @@ __all__ = [
 BUDGET_COLUMNS = ("table", "kind", "budget", "spent", "remaining", "charges")
 RESERVED_COLUMNS = ("table", "kind", "set aside for", "left")
 SPENDING_COLUMNS = ("table", "period", "report", "query", "charges", "cost")
+
+LONGEST_VALUE = 20
+"""Characters shown of a hash and other long values; `verify` and the file have all of them."""
 
 NARROWEST_QUERY = 20
 """Characters of a query that are shown however narrow the terminal is."""
@@ -241,3 +246,19 @@ def _bar(share: float, cells: int, *, blocks: bool) -> str:
     if not blocks:
         return "#" * -(-eighths // 8)
     return EIGHTHS[8] * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+
+
+def short(value: object) -> str:
+    """Return the beginning of a hash or another long value.
+
+    >>> short(12)
+    '12'
+    """
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def print_head(sequence: int, found: str) -> None:
+    """Print how many entries a ledger has, and its head hash."""
+    print(f"entries: {sequence}")
+    print(f"head: {found}")

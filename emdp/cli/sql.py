@@ -6,29 +6,29 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.base.errors import DataRuleError, EmdpError, UsageError
+from emdp.base.files import LARGEST_QUERY, read_text
 from emdp.cli.options import TableOption
 from emdp.cli.output import (
     check_target,
     choose_target,
     is_kept,
     preview_text,
-    terminal_width,
+    preview_width,
     write_answers,
     write_pictures,
 )
 from emdp.cli.stopping import break_off_reads
-from emdp.errors import EmdpError, UsageError
 
 if TYPE_CHECKING:
     from emdp.answers import Preview
-    from emdp.catalog import Catalog
+    from emdp.catalog.catalog import Catalog
     from emdp.privacy import Guarantee
-    from emdp.session import Session
+    from emdp.sessions.session import Session
 
 __all__ = ["check", "preview", "promises_of", "query", "read_query", "table_of"]
 
@@ -55,23 +55,37 @@ WIDEST_REMARK = 200
 
 
 def check(
-    q: QueryArgument,
+    q: Annotated[
+        str | None, typer.Argument(metavar="Q", help="SQL, or a file with SQL; - reads standard input.")
+    ] = None,
     catalog: CatalogPath = "emdp.toml",
     table: TableOption = None,
     period: PeriodOption = None,
     explain: DetailOption = False,
+    data: Annotated[
+        bool, typer.Option("--data", help="Check the records against the declared rules: the owner's act, not private.")
+    ] = False,
 ) -> None:
     """Say of every column its Lipschitz constant, range and noise, or what is refused and why. Opens no ledger."""
     from emdp.answers import Preview
-    from emdp.presentation import previewed
-    from emdp.statements import plan_request
+    from emdp.sessions.planning import plan_request
+    from emdp.sessions.presentation import previewed
+    from emdp.tables.headers import suspicion
 
+    if data:
+        _check_data(q, catalog, table, period)
+        return
+    if q is None:
+        raise UsageError("Q is missing; pass SQL or a file of it, or --data to check the records themselves.")
     text = read_query(q)
     loaded, name = table_of(q, text, catalog, table)
     _freeze_loaded()
     declared = loaded.table(name, period=period)
     planned = plan_request(text, loaded.names(name, period=period), promises_of(loaded, name))
     shown = Preview(tuple(previewed(one, declared) for one in planned))
+    doubt = None if getattr(declared.source, "header", None) is not None else suspicion(declared.schema)
+    if doubt:
+        print(f"note: {doubt}", file=sys.stderr)
     _show(shown, CHECKED, explain=explain)
 
 
@@ -91,6 +105,35 @@ def preview(
     _show(shown, None, explain=explain)
 
 
+def _check_data(q: str | None, path: str, table: str | None, period: str | None) -> None:
+    """Check the records of a catalog's tables against their rules, all that are broken at once."""
+    from emdp.catalog.catalog import load_catalog
+
+    if q is not None:
+        raise UsageError("--data checks the records and no query; leave Q out.")
+    loaded = load_catalog(path)
+    names = list(loaded.tables) if table is None else [table]
+    tables = [loaded.table(name, period=period) for name in names]
+    print(
+        "note: --data reads the records and says how many break a rule: for the table's owner, who keeps it, and paid "
+        "by no budget",
+        file=sys.stderr,
+    )
+    broken: list[DataRuleError] = []
+    for declared in tables:
+        try:
+            with declared.held():
+                declared.validate()
+        except DataRuleError as error:
+            broken.append(error)
+        else:
+            print(f"{declared.name}: the records keep every declared rule")
+    if broken:
+        raise DataRuleError(
+            "\n".join(map(str, broken)), breaches=[breach for error in broken for breach in error.breaches]
+        )
+
+
 def promises_of(catalog: "Catalog", name: str) -> "tuple[Guarantee, ...]":
     """Return what a table's budgets allow; none where the catalog declares none yet, for a check needs none."""
     try:
@@ -102,11 +145,11 @@ def promises_of(catalog: "Catalog", name: str) -> "tuple[Guarantee, ...]":
 @contextmanager
 def looking_ahead(catalog: "Catalog", name: str, period: str | None) -> "Iterator[Session]":
     """Open a session that makes no ledger, and declares nothing in one."""
-    from emdp.session import Session
+    from emdp.sessions.session import Session
 
     place = catalog.ledger_path
     with tempfile.TemporaryDirectory() as folder:
-        if not has_charges(place, name):
+        if not has_charges(place, catalog.account(name)):
             place = os.path.join(folder, "preview.ledger")
         table = catalog.table(name, period=period)
         with Session(
@@ -122,6 +165,10 @@ def query(
     csv: Annotated[
         str | None, typer.Option("--csv", help="Write the answer to this CSV file; - is the output.")
     ] = None,
+    csv_raw: Annotated[
+        str | None,
+        typer.Option("--csv-raw", help="The same with texts as they are: --csv puts ' before what spreadsheets run."),
+    ] = None,
     json: Annotated[str | None, typer.Option("--json", help="Write answer, guarantee and receipt as JSON.")] = None,
     parquet: Annotated[str | None, typer.Option("--parquet", help="Write the answer to this Parquet file.")] = None,
     plot: Annotated[str | None, typer.Option("--plot", help="Draw the answer into this SVG file.")] = None,
@@ -133,21 +180,22 @@ def query(
 
     Several statements with ; between them are one batch.
     """
-    from emdp.session import Session
-    from emdp.statements import plan_request
-    from emdp.store import Store
+    from emdp.sessions.planning import plan_request
+    from emdp.sessions.session import Session
+    from emdp.sessions.store import Store
 
-    target = choose_target(csv, json, parquet)
+    target = choose_target(csv, csv_raw, json, parquet)
     text = read_query(q)
     loaded, name = table_of(q, text, catalog, table)
     _freeze_loaded()
     # What is refused must not so much as make a ledger.
     read, public = loaded.table(name, period=period), loaded.public()
     planned = plan_request(text, read.names(public), loaded.budgets(name))
-    check_target(target, len(planned), loaded.paths())
+    read_from = (*loaded.paths(), *([q] if _is_path(q) else []))
+    written = check_target(target, len(planned), read_from)
     if plot is not None and not plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
-    check_target(None if plot is None else ("plot", plot), len(planned), loaded.paths())
+    check_target(None if plot is None else ("plot", plot), len(planned), (*read_from, *written))
     with Session(read, budget=loaded.budget(name), ledger=loaded.ledger_path, public=public, period=period) as session:
         kept = Store(session).ask(planned, fresh=fresh)
         answers = [one.answer for one in kept]
@@ -157,7 +205,7 @@ def query(
         for one in {one.stored.sequence: one for one in kept}.values():
             if explain:
                 print(one.answer.explain(), file=sys.stderr)
-            for note in one.answer.notes:
+            for note in (*one.answer.remarks, *one.answer.notes):
                 print(f"note: {note}", file=sys.stderr)
             spent = f"stored answer of {one.answer.time[:19]}Z, nothing spent: it cost" if one.is_reused else "spent"
             print(f"{spent} {one.answer.spent}", file=sys.stderr)
@@ -184,9 +232,9 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
         if len(preview.statements) > 1:
             print(f"{'' if number == 1 else chr(10)}statement {number}")
         frame = Preview((statement,)).frame
-        print(preview_text(frame if columns is None else frame.select(*columns), width=terminal_width()))
+        print(preview_text(frame if columns is None else frame.select(*columns), width=preview_width()))
         if statement.compared:
-            print(f"\n{preview_text(statement.comparison, width=terminal_width(), widest=WIDEST_REMARK)}")
+            print(f"\n{preview_text(statement.comparison, width=preview_width(), widest=WIDEST_REMARK)}")
         assumed: dict[str, list[str]] = {}
         for column in statement.columns:
             if column.note:
@@ -216,13 +264,16 @@ def read_query(q: str) -> str:
             raise UsageError("Q is -, but standard input is closed; pass SQL or a file of it.")
         break_off_reads()
         # What is no text of the input's encoding stands as lone surrogates, which the parser refuses.
-        return sys.stdin.read().removeprefix("\ufeff")
+        text = sys.stdin.read(LARGEST_QUERY + 1)
+        if len(text) > LARGEST_QUERY:
+            raise UsageError(f"Q is -, and standard input holds more than {LARGEST_QUERY:,} characters; pass less.")
+        return text.removeprefix("\ufeff")
     if not _is_path(q):
         return q.removeprefix("\ufeff")
     if q.lower().endswith(TABLES):
         raise UsageError(f"Q names the file {q!r}, which is no file of SQL by its name; pass SQL or a .sql file.")
     try:
-        return Path(q).read_text(encoding="utf-8-sig")
+        return read_text(q, LARGEST_QUERY, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise UsageError(
@@ -240,7 +291,7 @@ def _is_path(q: str) -> bool:
 
 def table_of(q: str, text: str, path: str, table: str | None) -> "tuple[Catalog, str]":
     """Return the catalog and the name of the private table that the statements speak of."""
-    from emdp.catalog import load_catalog
+    from emdp.catalog.catalog import load_catalog
     from emdp.sql import tables_named
 
     loaded = load_catalog(path)

@@ -1,16 +1,18 @@
 """Ends that come from outside: signals become one exception, and what a command keeps meanwhile is removed."""
 
 import os
-import shutil
 import signal
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any, NoReturn
+
+from emdp.base.temporary import HeldFolder
 
 __all__ = ["SIGNALS", "Stop", "break_off_reads", "stoppable"]
 
@@ -20,6 +22,8 @@ SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "left by 
 PATIENCE = 2.0
 """Seconds after a signal in which others are left aside: a terminal and ``timeout`` may send two for one."""
 
+SOON = 0.02
+"""Seconds after which an exception that had to wait is tried again."""
 
 ALARM = "SIGALRM"
 """What says that the patience is over; Windows has none."""
@@ -33,12 +37,17 @@ class Stop:
     ----------
     number : int or None
         The first signal.
+    ends_process : bool
+        Whether nothing comes after the command but the end of the process, at which a signal ends it at once.
     """
 
     number: int | None = None
     since: float = 0.0
     is_over: bool = False
+    is_clean: bool = False
+    is_said: bool = False
     has_alarm: bool = False
+    ends_process: bool = False
 
     @property
     def status(self) -> int:
@@ -50,16 +59,22 @@ class Stop:
         """What happened to the command."""
         return SIGNALS["SIGINT" if self.number is None else signal.Signals(self.number).name]
 
+    @property
+    def message(self) -> str:
+        """What is true of the command whenever it was stopped."""
+        return f"{self.word}; what was charged stays charged, and no file is left half written."
+
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Raise ``KeyboardInterrupt``: the handler of all these signals."""
-        del frame
+        if self.is_clean and self.ends_process:
+            self._leave(number)
         now = time.monotonic()
-        if self.is_over or (self.number is not None and now - self.since < PATIENCE):
-            return
+        is_second = self.number is not None and now - self.since < PATIENCE
         self.number = number if self.number is None else self.number
+        if self.is_over or is_second:
+            return
         self.since = now
-        self._set_alarm()
-        raise KeyboardInterrupt
+        self._raise_in(frame)
 
     def insist(self, number: int, frame: FrameType | None) -> None:
         """Raise ``KeyboardInterrupt`` once more where the first one was lost: the handler of the alarm.
@@ -68,12 +83,31 @@ class Stop:
         ever), and where DuckDB 2.0 begins a query; and who sends SIGTERM sends one. While an exception is on its way,
         whatever it is, things are being cleaned up, and are left alone.
         """
-        del number, frame
+        del number
         if self.is_over:
             return
-        self._set_alarm()
         if sys.exc_info()[0] is None:
-            raise KeyboardInterrupt
+            self._raise_in(frame)
+        else:
+            self._set_alarm()
+
+    def _leave(self, number: int) -> NoReturn:
+        """End the process, for all that is left is its end, and nothing in it may hold up whoever stops it."""
+        self.number = number if self.number is None else self.number
+        if not self.is_said:
+            # Where nobody reads it, the next signal ends the process.
+            self.is_said = True
+            with suppress(OSError):
+                os.write(2, f"emdp: {self.message}\n".encode())
+        os._exit(self.status)
+
+    def _raise_in(self, frame: FrameType | None) -> None:
+        """Raise now, or soon: a compiled module in the making may end the process at an exception of Python code."""
+        if self.has_alarm and _makes_compiled_module(frame):
+            signal.setitimer(signal.ITIMER_REAL, SOON)
+            return
+        self._set_alarm()
+        raise KeyboardInterrupt
 
     def _set_alarm(self) -> None:
         if self.has_alarm:
@@ -81,15 +115,14 @@ class Stop:
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
+def stoppable(stop: Stop) -> Iterator[None]:
     """Let signals raise ``KeyboardInterrupt`` inside the block, and remove all that it leaves in temporary folders.
 
     A signal that the caller ignores, as under ``nohup``, stays ignored. In other threads than the main one, where
     Python has no signals, only the folder is looked after.
     """
-    stop = Stop()
-    before, folder = tempfile.tempdir, None
-    handlers = {}
+    before, folder = tempfile.tempdir, HeldFolder()
+    handlers: dict[int, Any] = {}
     try:
         try:
             if threading.current_thread() is threading.main_thread():
@@ -100,22 +133,22 @@ def stoppable() -> Iterator[Stop]:
                 if handlers and hasattr(signal, ALARM):
                     handlers[signal.SIGALRM] = signal.signal(signal.SIGALRM, stop.insist)
                     stop.has_alarm = True
-            folder = _folder_name()
-            if folder is not None:
-                os.mkdir(folder, 0o700)
-                tempfile.tempdir = folder
-            yield stop
+            # Where none can be made, few commands need one.
+            with suppress(OSError):
+                tempfile.tempdir = folder.make()
+            yield
         finally:
             stop.is_over = True
     finally:
         stop.is_over = True
-        if folder is not None:
-            tempfile.tempdir = before
-            shutil.rmtree(folder, ignore_errors=True)
+        tempfile.tempdir = before
+        folder.remove()
         if stop.has_alarm and stop.number is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        if not stop.ends_process:
+            for heard, handler in handlers.items():
+                signal.signal(heard, handler)
+        stop.is_clean = True
 
 
 def break_off_reads() -> None:
@@ -129,17 +162,15 @@ def break_off_reads() -> None:
             signal.siginterrupt(number, True)
 
 
+def _makes_compiled_module(frame: FrameType | None) -> bool:
+    """Say whether a compiled module is being made in a frame or in one that called it; DuckDB's calls Python's enum."""
+    while frame is not None:
+        is_maker = frame.f_code.co_name in ("create_module", "exec_module")
+        if is_maker and type(frame.f_locals.get("self")).__name__ == "ExtensionFileLoader":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _numbers() -> list[signal.Signals]:
     return [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
-
-
-def _folder_name() -> str | None:
-    """Return the name of a folder that does not exist yet; None where no folder can be made, which few commands need.
-
-    The name is known before the folder is made, so that no signal can come between.
-    """
-    try:
-        place = tempfile.gettempdir()
-    except OSError:
-        return None
-    return os.path.join(place, f"emdp-{os.getpid()}-{os.urandom(8).hex()}") if os.access(place, os.W_OK) else None

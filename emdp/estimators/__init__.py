@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from emdp.lazy import lazy_names
+from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from emdp.estimators.dispatch import plan_query

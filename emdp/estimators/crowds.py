@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from emdp.errors import InternalError
-from emdp.expressions.reading import MeanBlock, RepeatedBlocks
+from emdp.base.errors import InternalError
 from emdp.mechanisms.crowd import Groups, Question, Sums
+from emdp.questions.reading import MeanBlock, RepeatedBlocks
 
 __all__ = [
     "OTHER_USERS",

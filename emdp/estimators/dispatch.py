@@ -1,16 +1,16 @@
 """The estimator of each family of queries."""
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.estimators.messages import MessagePlan
 from emdp.estimators.plan import Plan
-from emdp.expressions.heavy_hitters import HeavyHitters
-from emdp.expressions.item_frequencies import ItemFrequencies
-from emdp.expressions.itemwise import Itemwise
-from emdp.expressions.linear_fit import LinearFit
-from emdp.expressions.queries import Mean, VectorMean
-from emdp.expressions.resolution import Resolved
-from emdp.expressions.select import FrequencyQuery, QuantileQuery, Select
-from emdp.expressions.user_mean import UserMean
+from emdp.questions.heavy_hitters import HeavyHitters
+from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.itemwise import Itemwise
+from emdp.questions.linear_fit import LinearFit
+from emdp.questions.means import Mean, VectorMean
+from emdp.questions.resolution import Resolved
+from emdp.questions.select import FrequencyQuery, QuantileQuery, Select
+from emdp.questions.user_mean import UserMean
 from emdp.spaces import Space
 
 __all__ = ["plan_query"]
@@ -37,7 +37,8 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
     NotLipschitzError
         If an expression in it has no finite constant.
 
-    >>> from emdp.expressions import col, mean
+    >>> from emdp.expressions import col
+    >>> from emdp.questions import mean
     >>> from emdp.spaces import Interval
     >>> plan_query(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).columns[0].noise_scale
     0.05
@@ -49,19 +50,19 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
 
             return plan_select(query, space=space, users=users)
         case FrequencyQuery():
-            from emdp.estimators.frequencies import plan_frequencies
+            from emdp.estimators.frequency.smoothed import plan_frequencies
 
             return plan_frequencies(query, space=space, users=users)
         case QuantileQuery():
-            from emdp.estimators.quantiles import plan_quantiles
+            from emdp.estimators.quantiles.quantiles import plan_quantiles
 
             return plan_quantiles(query, space=space, users=users)
         case Mean() | VectorMean() if query.model == "local":
-            from emdp.estimators.local_means import plan_local_means
+            from emdp.estimators.mean.local import plan_local_means
 
             return plan_local_means(query, space=space, users=users)
         case Mean() | VectorMean():
-            from emdp.estimators.linear import plan_linear
+            from emdp.estimators.mean.linear import plan_linear
 
             return plan_linear(query, space=space, users=users)
         case _:
@@ -72,23 +73,23 @@ def _plan_bags(query: Resolved, *, space: Space, users: int, records: int | None
     """Plan a query that reads whole bags, or is answered by messages of users and records."""
     match query:
         case Itemwise():
-            from emdp.estimators.itemwise import plan_itemwise
+            from emdp.estimators.itemwise.itemwise import plan_itemwise
 
             return plan_itemwise(query, space=space, users=users, records=records)
         case ItemFrequencies():
-            from emdp.estimators.item_frequencies import plan_item_frequencies
+            from emdp.estimators.frequency.items import plan_item_frequencies
 
             return plan_item_frequencies(query, space=space, users=users, records=records)
         case HeavyHitters():
-            from emdp.estimators.string_search import plan_heavy_hitters
+            from emdp.estimators.strings.search import plan_heavy_hitters
 
             return plan_heavy_hitters(query, users=users)
         case UserMean():
-            from emdp.estimators.user_means import plan_user_mean
+            from emdp.estimators.user_mean.user_means import plan_user_mean
 
             return plan_user_mean(query, space=space, users=users, records=records)
         case LinearFit():
-            from emdp.estimators.linear_fit import plan_linear_fit
+            from emdp.estimators.fit.linear_fit import plan_linear_fit
 
             return plan_linear_fit(query, space=space, users=users, records=records)
         case _:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from emdp.expressions.columns import Finisher, PlannedColumn, Released
-from emdp.expressions.comparison import ComparedMethod
-from emdp.expressions.reading import Reading
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
+from emdp.questions.columns import Finisher, PlannedColumn, Released
+from emdp.questions.comparison import ComparedMethod
+from emdp.questions.reading import Reading
 
 __all__ = ["SIMULATED", "TRUST", "WEIGHING", "MessagePlan", "MessageRelease", "Releaser", "WrappedRelease"]
 

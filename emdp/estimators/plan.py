@@ -6,12 +6,12 @@ from fractions import Fraction
 from itertools import accumulate
 
 from emdp.estimators.messages import WEIGHING
-from emdp.expressions.aggregation import Aggregation
-from emdp.expressions.columns import Finisher, PlannedColumn, Released
-from emdp.expressions.comparison import ComparedMethod
+from emdp.expressions.cells.aggregation import Aggregation
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Event, Guarantee, GuaranteeEvent
-from emdp.privacy.noise_events import GaussianEvent
+from emdp.privacy.events.noise import GaussianEvent
+from emdp.questions.columns import Finisher, PlannedColumn, Released
+from emdp.questions.comparison import ComparedMethod
 
 __all__ = ["Finisher", "Plan", "PlannedColumn", "Released", "parallel_event"]
 

@@ -3,7 +3,7 @@
 A statement is *conditional* if it filters records (a factor ``c`` in [0, 1]) or groups them by a listed value (``c`` is
 then also 1 in one group and 0 in the others). Its averages are means among the chosen records, in our weighting:
 ``E[e c]/E[c]``, with ``E`` the mean over users of the mean over their records, both released by one draw
-(:mod:`emdp.estimators.scales`); ``PART(e)`` is ``E[e c]`` and ``SHARE()`` is ``E[c]``.
+(:mod:`emdp.estimators.mean.scales`); ``PART(e)`` is ``E[e c]`` and ``SHARE()`` is ``E[c]``.
 
 Groups of records are cells of one vector: its constant is that of disjoint categories (EMD 2), found without looking at
 each. Groups of users are disjoint sets of users: each has its own draw, for its own public number of users, and all of
@@ -17,28 +17,29 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from emdp.errors import InternalError, NotLipschitzError, UsageError
-from emdp.estimators.columns import Coordinate, Known, Mean, OutputColumn, Rows
-from emdp.estimators.conditional import Needed, ValueList, needed_values
-from emdp.estimators.expectations import WHERE_SHARE, Outlook
-from emdp.estimators.joint_noise import JointNoise, Sensitivity, joint_noise
-from emdp.estimators.moments import Variance
-from emdp.estimators.ordering import ordered
+from emdp.base.errors import InternalError, NotLipschitzError, UsageError
+from emdp.estimators.columns.moments import Variance
+from emdp.estimators.columns.ordering import is_ordered_by_noise, ordered
+from emdp.estimators.columns.sizes import check_change, check_level, check_weight
+from emdp.estimators.columns.unlisted import unlisted_notes
+from emdp.estimators.columns.values import Coordinate, Known, Mean, OutputColumn, Rows
+from emdp.estimators.mean.conditional import Needed, ValueList, needed_values
+from emdp.estimators.mean.expectations import Outlook
+from emdp.estimators.mean.joint_noise import JointNoise, Sensitivity, joint_noise
+from emdp.estimators.mean.scales import Want
 from emdp.estimators.plan import Plan, parallel_event
-from emdp.estimators.scales import Want
-from emdp.estimators.sizes import check_change, check_level, check_weight
-from emdp.estimators.unlisted import unlisted_notes
 from emdp.estimators.user_groups import check_names
-from emdp.expressions.aggregation import Aggregation, Axis
-from emdp.expressions.analysis import Analysis, analyse
-from emdp.expressions.cell_bounds import aggregation_errors, aggregation_lipschitz, aggregation_spread
-from emdp.expressions.cells import cell_values, label_cells
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.nodes import Constant, Expression
-from emdp.expressions.select import Select
+from emdp.expressions.analysis.checker import Analysis, analyse
+from emdp.expressions.cells.aggregation import Aggregation, Axis
+from emdp.expressions.cells.bounds import aggregation_errors, aggregation_lipschitz, aggregation_spread
+from emdp.expressions.cells.reference import cell_values, label_cells
+from emdp.expressions.nodes.base import Constant, Expression
 from emdp.mechanisms import LaplaceMechanism
 from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.privacy.rounding import split
+from emdp.questions.assumed import Assumed
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.select import Select
 from emdp.spaces import Space
 
 __all__ = ["plan_select"]
@@ -63,7 +64,7 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
     Parameters
     ----------
     query : Select
-        The statement; one with a cap is planned by :func:`emdp.estimators.totals.plan_totals`.
+        The statement; one with a cap is planned by :func:`emdp.estimators.totals.totals.plan_totals`.
     space : Space
         The table's item space.
     users : int
@@ -77,7 +78,7 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
         If an item, a name or the noise does not fit the statement.
 
     >>> from emdp.expressions import col
-    >>> from emdp.expressions.select import Item, Spending
+    >>> from emdp.questions.select import Item, Spending
     >>> from emdp.spaces import Interval, Product
     >>> space = Product(Interval("x", 0, 1), Interval("y", 0, 1))
     >>> items = (Item("avg", "x", col("x")), Item("avg", "y", col("y")))
@@ -89,7 +90,7 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
     """
     if query.cap is not None:
         # Loaded where it is needed.
-        from emdp.estimators.totals import plan_totals
+        from emdp.estimators.totals.totals import plan_totals
 
         return plan_totals(query, space=space, users=users)
     _check_columns(query)
@@ -101,14 +102,15 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
     shares = _shares(needs, places)
     noise, aggregation = _noise(values, needs, places, shares, query, space, sizes)
     columns = tuple(_column(need, values, places, noise, query, sizes) for need in needs)
-    rows = _rows(query, columns, noise)
+    assumed = Assumed.of(query, space)
+    rows = _rows(query, columns, noise, assumed)
     kind: Guarantee = EmdDP(0.0) if query.spending.alpha is not None else UserDP(0.0)
     return Plan(
         aggregation=aggregation,
         scales=noise.scales,
         mechanisms=noise.mechanisms,
         event=parallel_event(noise.mechanisms, kind),
-        columns=_planned(needs, columns, values, places, shares, noise, query, sizes),
+        columns=_planned(needs, columns, values, places, shares, noise, assumed, sizes),
         choice=_choice(noise, needs, shares),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
         notes=(*_notes(query, needs, sizes), *unlisted_notes(query.groups, space)),
@@ -280,12 +282,11 @@ def _planned(
     places: Mapping[int, int],
     shares: Sequence[float],
     noise: JointNoise,
-    query: Select,
+    assumed: Assumed,
     sizes: Sequence[int],
 ) -> tuple[PlannedColumn, ...]:
-    share = 1.0 / _cells(query) * (WHERE_SHARE if query.where is not None else 1.0)
     known = {number: float(value.known[0]) for number, value in enumerate(values) if value.known is not None}
-    outlook = Outlook(noise, places, known, share)
+    outlook = Outlook(noise, places, known, assumed)
     planned = []
     for need, column, part in zip(needs, columns, shares, strict=True):
         if need.lipschitz is not None:
@@ -298,7 +299,7 @@ def _planned(
     return tuple(planned)
 
 
-def _rows(query: Select, columns: tuple[OutputColumn, ...], noise: JointNoise) -> Rows:
+def _rows(query: Select, columns: tuple[OutputColumn, ...], noise: JointNoise, assumed: Assumed) -> Rows:
     keys: dict[str, tuple[Any, ...]] = {}
     cells = list(product(*(group.values for group in query.groups)))
     people = query.people.values if query.people is not None else ((),)
@@ -309,7 +310,7 @@ def _rows(query: Select, columns: tuple[OutputColumn, ...], noise: JointNoise) -
     listed = query.columns
     items = [column.name for column in columns]
     names = [*(name for name in keys if name not in listed), *listed, *(name for name in items if name not in listed)]
-    return Rows(tuple(keys.items()), columns, noise.mechanisms, len(cells), tuple(names))
+    return Rows(tuple(keys.items()), columns, noise.mechanisms, len(cells), tuple(names), assumed.share)
 
 
 def _choice(noise: JointNoise, needs: Sequence[Needed], shares: Sequence[float]) -> str:
@@ -339,7 +340,7 @@ def _notes(query: Select, needs: Sequence[Needed], sizes: Sequence[int]) -> tupl
         notes.append(f"users: {query.people.text}")
     if len(sizes) > 1:
         notes.append(f"{len(sizes)} disjoint groups of users have noise of their own and compose in parallel (EMD 7)")
-    if query.limit is not None and query.order:
+    if query.limit is not None and is_ordered_by_noise(query):
         notes.append(
             "LIMIT keeps rows by their noisy values: after that choice the stated level holds for intervals taken "
             "together, not for each alone"

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from emdp.errors import NotLipschitzError, UsageError
-from emdp.estimators.linear import NAMED
+from emdp.base.errors import NotLipschitzError, UsageError
+from emdp.estimators.mean.linear import NAMED
 from emdp.estimators.plan import parallel_event
-from emdp.expressions.aggregation import Aggregation
-from emdp.expressions.cell_bounds import aggregation_errors, aggregation_lipschitz, aggregation_spread
-from emdp.expressions.select import People, Spending
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.expressions.cells.bounds import aggregation_errors, aggregation_lipschitz, aggregation_spread
 from emdp.mechanisms import AdditiveMechanism, Choice, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
-from emdp.mechanisms.base import independent_tail
-from emdp.mechanisms.gaussian import least_gaussian_delta
+from emdp.mechanisms.central.additive import independent_tail
+from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.privacy import EmdDP, Event, Guarantee, UserDP
 from emdp.privacy.calibration import LARGEST_ALPHA
 from emdp.privacy.rounding import quotient_up
+from emdp.questions.select import People, Spending
 from emdp.spaces import Space
 
 __all__ = [

@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from emdp.checks import check_choice, check_count
-from emdp.errors import UsageError
+from emdp.base.checks import check_choice, check_count
+from emdp.base.errors import UsageError
 from emdp.experiments.base import Experiment, Row
 from emdp.experiments.picture import draw_experiment
 from emdp.testing import seeded

@@ -24,9 +24,9 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.answers import Answer
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.privacy import Guarantee
-from emdp.session import Session
+from emdp.sessions.session import Session
 from emdp.tables import Table
 
 __all__ = [

@@ -19,19 +19,19 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import UsageError
-from emdp.estimators.frequency_errors import expected_errors, theorem_6_5, theorem_6_6
-from emdp.estimators.frequency_geometry import Geometry
-from emdp.estimators.frequency_models import IndependentErrors
+from emdp.base.errors import UsageError
+from emdp.estimators.frequency.errors import expected_errors, theorem_6_5, theorem_6_6
+from emdp.estimators.frequency.geometry import Geometry
+from emdp.estimators.frequency.models import IndependentErrors
 from emdp.experiments.base import EMD, USER, Kind, Row, row_of
 from emdp.mechanisms import LaplaceMechanism
-from emdp.mechanisms.gkrr import GKRR
-from emdp.mechanisms.hadamard_response import HadamardResponse
-from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
-from emdp.mechanisms.oracle_hadamard_response import HadamardResponseOracle
-from emdp.mechanisms.oracle_krr import KRROracle
+from emdp.mechanisms.items.gkrr import GKRR
+from emdp.mechanisms.items.hadamard_response import HadamardResponse
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle
+from emdp.mechanisms.oracles.krr import KRROracle
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.weights import integer_rows
 from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.choices import draw_below

@@ -18,16 +18,16 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count, check_positive, check_unit_interval
-from emdp.errors import UsageError
+from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.errors import UsageError
 from emdp.experiments.base import EMD, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
-from emdp.mechanisms.hadamard_response import walsh_hadamard
+from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.noise.binomial import draw_binomials
 from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.privacy import UserDP
-from emdp.session import read
+from emdp.sessions.session import read
 from emdp.spaces import Categories
 
 __all__ = ["ITEMS", "SQUARED", "closed_sigma", "draw_estimate", "renyi_epsilon", "renyi_multiplier", "run_compressed"]

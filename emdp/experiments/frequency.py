@@ -26,9 +26,9 @@ from emdp.experiments.base import (
     verdicts,
 )
 from emdp.experiments.clustered import PROJECTED, RAW, People, Setting, draw_people, measure
-from emdp.expressions import frequencies
 from emdp.privacy import EmdDP, Guarantee, UserDP
-from emdp.session import read
+from emdp.questions import frequencies
+from emdp.sessions.session import read
 from emdp.transport import d_em
 from emdp.transport.kr_norm import cluster_norm
 from emdp.transport.simplex import project_to_simplex

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.experiments.base import EMD, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
-from emdp.mechanisms.hadamard_response import walsh_hadamard
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.items.hadamard_response import walsh_hadamard
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
 from emdp.privacy import UserDP
-from emdp.session import read
+from emdp.sessions.session import read
 from emdp.spaces import Categories
 from emdp.transport.simplex import project_to_simplex
 

@@ -23,15 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.experiments.base import EMD, PROTECTION, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
-from emdp.expressions import dot, mean
+from emdp.expressions import dot
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism
-from emdp.mechanisms.local_noise import LocalNoise
-from emdp.mechanisms.local_one_bit import LocalOneBit, OneBitCoordinate
+from emdp.mechanisms.local.noise import LocalNoise
+from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
 from emdp.noise.choices import draw_below
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.noise.k_norm import draw_k_norm
 from emdp.privacy import EmdDP, Guarantee, UserDP
-from emdp.session import read
+from emdp.questions import mean
+from emdp.sessions.session import read
 from emdp.spaces import Embedding
 
 __all__ = ["BASE", "NORM", "Query", "draw_query", "errors_of", "run_embedding"]

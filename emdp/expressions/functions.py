@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emdp.checks import check_finite
-from emdp.errors import UsageError
-from emdp.expressions import shaping, smooth
-from emdp.expressions.categories import Case, CategoryIs
-from emdp.expressions.leaves import DistanceTo, Dot, Similarity
-from emdp.expressions.nodes import Column, Expression, lift
-from emdp.expressions.resolve import ColumnNames, check_columns
+from emdp.base.checks import check_finite
+from emdp.base.errors import UsageError
+from emdp.expressions.nodes import shaping, smooth
+from emdp.expressions.nodes.base import Column, Expression, lift
+from emdp.expressions.nodes.categories import Case, CategoryIs
+from emdp.expressions.nodes.leaves import DistanceTo, Dot, Similarity
+from emdp.expressions.nodes.parts import ColumnNames, check_columns
 
 __all__ = [
     "case",
@@ -41,7 +41,7 @@ def col(name: str) -> Expression:
     return Column(name)
 
 
-def distance_to(point: Any, *more: Any, column: ColumnNames = None) -> Expression:
+def distance_to(point: Any, *more: Any, column: ColumnNames = None, far_point: bool = False) -> Expression:
     """Return the distance, in the space's natural unit, to a public point or to the nearest of several.
 
     Parameters
@@ -51,11 +51,14 @@ def distance_to(point: Any, *more: Any, column: ColumnNames = None) -> Expressio
         outside the domain.
     column : str or sequence of str, optional
         A column of the part that is meant, where several parts of a product take such points.
+    far_point : bool
+        Whether a place is meant that lies farther from the box than the box is wide: it is refused otherwise, since
+        mostly its latitude and longitude are swapped.
 
     >>> distance_to((40.7484, -73.9857), (40.7, -74.0))
     distance_to((40.7484, -73.9857), (40.7, -74))
     """
-    return DistanceTo((point, *more), check_columns(column))
+    return DistanceTo((point, *more), check_columns(column), far_point)
 
 
 def dot(vector: Sequence[float], *, column: ColumnNames = None) -> Expression:

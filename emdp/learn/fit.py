@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.answers import Answer
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
+from emdp.base.frames import to_polars
 from emdp.expressions import analyse, evaluate
-from emdp.expressions.linear_fit import LinearFit, linear_fit_query
-from emdp.frames import to_polars
 from emdp.privacy import Guarantee
-from emdp.session import Session
+from emdp.questions.linear_fit import LinearFit, linear_fit_query
+from emdp.sessions.session import Session
 from emdp.spaces import Space
 
 __all__ = ["FittedLinear", "fit_linear"]
@@ -146,7 +146,7 @@ def fit_linear(session: Session, features: Any, target: Any, **options: Any) -> 
     Guarantee
     ---------
     ``(epsilon, delta)`` at user level in the model for all rounds of the descent together, for any records:
-    :mod:`emdp.mechanisms.descent_central` and :mod:`emdp.mechanisms.descent_messages`.
+    :mod:`emdp.mechanisms.descent.central` and :mod:`emdp.mechanisms.descent.messages`.
 
     >>> import tempfile
     >>> import emdp

@@ -1,18 +1,21 @@
-"""Addresses of ledgers on servers, read strictly, so that no password can be taken for something that is shown.
+"""Where a ledger lies: one reader of paths and addresses, for the catalog, Python and the command line.
 
-A character that would end the password early (such as ``@`` or ``/``) would put the rest of it into the host's
-name, and from there into messages; so it must be written as ``%40`` or ``%2F``, and everything else is refused
-without a word of it.
+Addresses of servers are read strictly, so that no password can be taken for something that is shown. A character that
+would end the password early (such as ``@`` or ``/``) would put the rest of it into the host's name, and from there into
+messages; so it must be written as ``%40`` or ``%2F``, and everything else is refused without a word of it. What only
+looks like an address, or like another way of naming a server, is no path either: a file of that name would be a full
+budget that nobody shares.
 """
 
 import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import unquote
 
-from emdp.errors import UsageError
+from emdp.base.errors import LedgerError, UsageError
 
-__all__ = ["Address", "address_of", "shown_place"]
+__all__ = ["Address", "address_of", "place_beside", "place_of", "shown_place"]
 
 _SCHEMES = ("postgresql://", "postgres://")
 
@@ -32,6 +35,11 @@ _SHOWN_OPTIONS = {
     "target_session_attrs", "user",
 }  # fmt: skip
 """What may be shown of an address's options; all others are left out, whatever later versions put there."""
+
+
+_SIGNS = re.compile(r"[^/]*[:=]|.*://|(?i:postgres(?:ql)?//)", re.DOTALL)
+"""What begins an address of any scheme, its colon forgotten too, or libpq's ``dbname=city``: a path has a folder before
+such a sign."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,56 @@ def address_of(place: object) -> Address | None:
     raw = [found["password"] or "", *(value for name, value in options.items() if name not in kept)]
     secrets = {text for value in raw for text in (value, unquote(value)) if text}
     return Address(place, shown, frozenset(options), tuple(secrets))
+
+
+def place_of(place: object) -> Address | Path:
+    """Return where a ledger lies: the address of a server as it was read, or the absolute path of a local file.
+
+    Raises
+    ------
+    UsageError
+        If it is an address that is malformed or of another kind, or looks like a connection, as ``dbname=city`` does;
+        nothing of it is shown. A file of such a name is written with its folder, ``./dbname=city``.
+    LedgerError
+        If it names no file.
+
+    >>> place_of("/srv/city.ledger").name, place_of("/srv/a=b.ledger").name
+    ('city.ledger', 'a=b.ledger')
+    >>> try:
+    ...     place_of("dbname=city")
+    ... except UsageError as refusal:
+    ...     print(refusal.problem)
+    ledger looks like a server's connection
+    """
+    address = address_of(place)
+    if address is not None:
+        return address
+    if not isinstance(place, str | os.PathLike) or not isinstance(text := os.fspath(place), str):
+        raise UsageError(f"ledger must be a path, not {type(place).__name__}; pass a string or a Path.")
+    if text in {"", ":memory:"} or "\0" in text:
+        raise LedgerError(f"ledger {text!r} names no file, and a ledger must outlive the process; pass a path.")
+    if _SIGNS.match(text):
+        # It may hold a password, wherever it stands.
+        raise UsageError(
+            "ledger looks like a server's connection; write postgresql://user@host/database, or a file's name that has "
+            ": or = with its whole folder, as /FOLDER/NAME or ./NAME."
+        )
+    return Path(text).absolute()
+
+
+def place_beside(folder: Path, text: str) -> str:
+    """Return what opens the ledger that a file in a folder names: an address as it is, or an absolute path.
+
+    Raises
+    ------
+    UsageError, LedgerError
+        As :func:`place_of` does.
+
+    >>> place_beside(Path("/srv/a=b"), "city.ledger")
+    '/srv/a=b/city.ledger'
+    """
+    place = place_of(text)
+    return place.text if isinstance(place, Address) else str((folder / text).absolute())
 
 
 def shown_place(place: str | os.PathLike[str]) -> str:

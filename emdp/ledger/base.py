@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 
 __all__ = ["KINDS", "Admit", "Entry", "Ledger"]
 
-KINDS = ("created", "budget", "validated", "charge", "answer", "reserve")
+KINDS = ("created", "budget", "validated", "charge", "answer", "reserve", "redeclare")
 """The kinds of events that this version writes and reads; a ledger that holds another kind is refused."""
 
 
@@ -66,7 +66,7 @@ class Entry:
 
 
 Admit = Callable[[Sequence[Entry]], object]
-"""Given the entries of one table so far, raises if the event about to be appended must be refused."""
+"""Given the entries of one table so far, or of all, raises if the event about to be appended must be refused."""
 
 
 class Ledger(ABC):
@@ -75,6 +75,10 @@ class Ledger(ABC):
     The chain shows that no entry was changed, left out or reordered, by accident or by hand. It cannot show
     that somebody recomputed all of it, or put back an older copy that was intact: for both, keep a head hash
     elsewhere and give it to :meth:`verify`.
+
+    A table is known by its name as SQL compares names: one that differs from an earlier entry's only as
+    :func:`emdp.base.checks.table_key` says is that table, and is written as it was. Ledgers of earlier versions may
+    hold tables whose names differ no more than that: there each is known by its name to the letter.
     """
 
     @property
@@ -100,6 +104,7 @@ class Ledger(ABC):
         payload: dict[str, Any],
         *,
         admit: Admit | None = None,
+        whole: bool = False,
         content: str | None = None,
     ) -> Entry:
         """Append one event, and return only after it is on the disk.
@@ -118,6 +123,8 @@ class Ledger(ABC):
         admit : callable, optional
             Called with the entries of ``table`` so far; whatever it raises refuses the event and reaches the
             caller, and nothing is written. It must be quick, and must not append.
+        whole : bool
+            Whether ``admit`` is given the entries of all tables.
         content : str, optional
             A text to keep beside the chain; its SHA-256 joins the payload as ``content``. The chain holds the digest
             for ever, the text until :meth:`forget`.
@@ -143,7 +150,7 @@ class Ledger(ABC):
         Raises
         ------
         LedgerError
-            If the ledger is damaged.
+            If the ledger is damaged, or an old one that holds several tables of that name and none to the letter.
         UsageError
             If ``kind`` is none of ``KINDS``.
         """

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from emdp.errors import LedgerError, UsageError
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.base import Entry
 
 __all__ = [

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from emdp.errors import LedgerError, LedgerResourceError
+from emdp.base.errors import LedgerError, LedgerResourceError
 from emdp.ledger.chain import REMEDY
 
 __all__ = ["in_one_line", "ledger_error"]
@@ -30,7 +30,7 @@ _SHORT = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
 def ledger_error(path: Path, error: sqlite3.Error | UnicodeError) -> LedgerError:
     """Return what an SQLite error before the commit means for the ledger at ``path``.
 
-    >>> str(ledger_error(Path("city.ledger"), sqlite3.DatabaseError("malformed"))).partition(";")[0]
+    >>> ledger_error(Path("city.ledger"), sqlite3.DatabaseError("malformed")).problem
     'ledger city.ledger is damaged (malformed)'
     """
     # The low byte is the primary code; text that is no UTF-8, in a table or in a message, carries none.

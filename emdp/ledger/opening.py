@@ -4,19 +4,15 @@ SQLite, and what talks to PostgreSQL, is loaded only when a ledger is opened.
 """
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
-from emdp.errors import LedgerError, UsageError
-from emdp.ledger.address import Address, address_of
+from emdp.base.errors import LedgerError, UsageError
+from emdp.ledger.address import Address, place_of
 from emdp.ledger.base import Ledger
 from emdp.ledger.stored import Snapshot, StoredLedger, first_link
 
-__all__ = ["copy_ledger", "ledger_exists", "local_path", "need_psycopg", "open_ledger", "read_ledger"]
-
-_SERVER = re.compile(r"^postgres(ql)?:(?!//)|(^|\s)(host|hostaddr|dbname|user|password|service)\s*=", re.IGNORECASE)
-"""What libpq reads as a connection besides an address: a file of that name would be everybody's own full budget."""
+__all__ = ["copy_ledger", "ledger_exists", "need_psycopg", "open_ledger", "read_ledger"]
 
 
 def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool = False) -> Ledger:
@@ -38,7 +34,7 @@ def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool
         If the ledger is empty, damaged, none, not writable, not a plain local file, not reachable, or made under
         the other setting of the test switch; if it is missing and ``create`` is false. Nothing is ever reset.
     UsageError
-        If the address is malformed, or psycopg is not installed.
+        If the address is malformed, or the place looks like one and is none; if psycopg is not installed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, open_ledger(f"{folder}/city.ledger") as ledger:
@@ -46,8 +42,12 @@ def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool
     ...     entry.sequence, ledger.head() == (2, entry.hash), ledger.verify(entry.hash) == ledger.head()
     (2, True, True)
     """
-    address = address_of(path)
-    ledger = _open_file(path, create=create, test=test) if address is None else _open_team(address, create, test)
+    place = place_of(path)
+    ledger = (
+        _open_team(place, create=create, test=test)
+        if isinstance(place, Address)
+        else _open_file(place, create=create, test=test)
+    )
     if ledger.is_test != test:
         made = "under the test switch (not private)" if ledger.is_test else "without the test switch"
         raise LedgerError(f"ledger {ledger.path} was made {made}; use another one on this side of the switch.")
@@ -67,7 +67,7 @@ def read_ledger(path: str | os.PathLike[str]) -> Ledger:
     >>> read_ledger("/nowhere/city.ledger")
     Traceback (most recent call last):
         ...
-    emdp.errors.LedgerError: ledger /nowhere/city.ledger does not exist; check the path, or put the file back.
+    emdp.base.errors.LedgerError: ledger /nowhere/city.ledger does not exist; check the path, or put the file back.
     """
     return _read(path)
 
@@ -83,13 +83,13 @@ def ledger_exists(path: str | os.PathLike[str]) -> bool:
     >>> ledger_exists("/nowhere/city.ledger")
     False
     """
-    address = address_of(path)
-    if address is None:
-        return os.path.lexists(local_path(path))
+    place = place_of(path)
+    if isinstance(place, Path):
+        return os.path.lexists(place)
     need_psycopg()
     from emdp.ledger.postgres import exists_in
 
-    return exists_in(address)
+    return exists_in(place)
 
 
 def copy_ledger(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[int, str, int]:
@@ -119,13 +119,13 @@ def copy_ledger(source: str | os.PathLike[str], target: str | os.PathLike[str]) 
     ...     copy_ledger(ledger.path, f"{folder}/copy.ledger")[:2] == ledger.head()
     True
     """
-    address = address_of(target)
+    place = place_of(target)
     if ledger_exists(target):
-        raise LedgerError(f"ledger {_shown(target, address)} exists, and a copy goes to a new one; name another.")
+        raise LedgerError(f"ledger {_shown(place)} exists, and a copy goes to a new one; name another.")
     with _read(source) as opened:
         snapshot = opened.snapshot()
-        if not _create(target, address, snapshot):
-            raise LedgerError(f"ledger {_shown(target, address)} was made by somebody else meanwhile; name another.")
+        if not _create(place, snapshot):
+            raise LedgerError(f"ledger {_shown(place)} was made by somebody else meanwhile; name another.")
         with _read(target) as copied:
             if copied.snapshot() != snapshot:
                 raise LedgerError(f"ledger {copied.path} is not what was copied to it; delete it, and copy again.")
@@ -148,17 +148,16 @@ def need_psycopg() -> None:
         ) from None
 
 
-def _open_file(path: str | os.PathLike[str], *, create: bool, test: bool) -> StoredLedger[Any]:
+def _open_file(place: Path, *, create: bool, test: bool) -> StoredLedger[Any]:
     from emdp.ledger.place import create_file
     from emdp.ledger.sqlite import SqliteLedger
 
-    place = local_path(path)
     if create and not os.path.lexists(place):
         create_file(place, test=test)
     return SqliteLedger(place, writable=True)
 
 
-def _open_team(address: Address, create: bool, test: bool) -> StoredLedger[Any]:
+def _open_team(address: Address, *, create: bool, test: bool) -> StoredLedger[Any]:
     need_psycopg()
     from emdp.ledger.postgres import PostgresLedger, create_in, exists_in
 
@@ -167,51 +166,27 @@ def _open_team(address: Address, create: bool, test: bool) -> StoredLedger[Any]:
     return PostgresLedger(address, writable=True)
 
 
-def _create(target: str | os.PathLike[str], address: Address | None, snapshot: Snapshot) -> bool:
-    if address is None:
+def _create(place: Address | Path, snapshot: Snapshot) -> bool:
+    if isinstance(place, Path):
         from emdp.ledger.place import create_copy
 
-        return create_copy(local_path(target), snapshot)
+        return create_copy(place, snapshot)
     from emdp.ledger.postgres import create_in
 
-    return create_in(address, snapshot)
+    return create_in(place, snapshot)
 
 
 def _read(path: str | os.PathLike[str]) -> StoredLedger[Any]:
-    address = address_of(path)
-    if address is not None:
+    place = place_of(path)
+    if isinstance(place, Address):
         need_psycopg()
         from emdp.ledger.postgres import PostgresLedger
 
-        return PostgresLedger(address, writable=False)
+        return PostgresLedger(place, writable=False)
     from emdp.ledger.sqlite import SqliteLedger
 
-    return SqliteLedger(local_path(path), writable=False)
+    return SqliteLedger(place, writable=False)
 
 
-def _shown(path: str | os.PathLike[str], address: Address | None) -> str:
-    return str(local_path(path)) if address is None else address.shown
-
-
-def local_path(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a ledger, or raise for what is no local file.
-
-    >>> local_path("/srv/city.ledger").name
-    'city.ledger'
-    """
-    if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
-        raise UsageError(f"ledger must be a path, not {type(path).__name__}; pass a string or a Path.")
-    if _SERVER.search(text):
-        # It may hold a password.
-        raise UsageError(
-            "ledger is written as a server's connection, which is no path; write postgresql://user@host/database."
-        )
-    if "://" in text:
-        # An address may hold a password.
-        raise LedgerError(
-            f"ledger {text.partition('://')[0]}://... is an address of no known kind; pass the path of a local file, "
-            "or postgresql://user@host/database."
-        )
-    if text in {"", ":memory:"} or "\0" in text:
-        raise LedgerError(f"ledger {text!r} names no file, and a ledger must outlive the process; pass a path.")
-    return Path(text).absolute()
+def _shown(place: Address | Path) -> str:
+    return place.shown if isinstance(place, Address) else str(place)

@@ -9,7 +9,8 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
-from emdp.errors import LedgerError, LedgerResourceError, resource_error
+from emdp.base.errors import LedgerError, LedgerResourceError, resource_error
+from emdp.ledger.beside import check_no_side_file
 from emdp.ledger.chain import FIRST_PREVIOUS_HASH
 from emdp.ledger.faults import ledger_error
 from emdp.ledger.schema import APPEND, KEEP, MOVE_HEAD, SIDE_FILES, create_content, create_schema, prepare
@@ -91,6 +92,7 @@ def create_copy(path: Path, snapshot: Snapshot) -> bool:
 
 
 def _create(path: Path, write: Callable[[Path], None]) -> bool:
+    check_no_side_file(path)
     for suffix in SIDE_FILES:
         # A process that has just created the ledger has a log of it open: then the ledger exists.
         if os.path.lexists(f"{path}{suffix}") and not os.path.lexists(path):

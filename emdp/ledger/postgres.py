@@ -28,7 +28,7 @@ from typing import Any
 
 import psycopg
 
-from emdp.errors import LedgerError, UsageError
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.address import Address
 from emdp.ledger.chain import Link
 from emdp.ledger.postgres_faults import ConnectionLostError, commit_error, ledger_error
@@ -43,6 +43,7 @@ from emdp.ledger.postgres_schema import (
     SELECT_LINKS,
     check_schema,
     create_schema,
+    exchange_check,
     has_schema,
 )
 from emdp.ledger.stored import Snapshot, StoredLedger
@@ -160,6 +161,8 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
         return connection.execute(f"{SELECT_CONTENT} WHERE digest = %s", (digest,)).fetchall()
 
     def _write(self, connection: psycopg.Connection[Any], link: Link, content: str | None) -> object:
+        if link.kind == "redeclare":
+            exchange_check(connection)
         return _value(connection, APPEND, *link, content)
 
     def _drop(self, connection: psycopg.Connection[Any], digests: list[str]) -> int:

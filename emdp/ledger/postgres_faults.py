@@ -2,7 +2,7 @@
 
 import psycopg
 
-from emdp.errors import LedgerError, LedgerResourceError
+from emdp.base.errors import LedgerError, LedgerResourceError
 from emdp.ledger.chain import REMEDY
 
 __all__ = ["ConnectionLostError", "commit_error", "ledger_error"]
@@ -39,7 +39,7 @@ class ConnectionLostError(LedgerError):
 def ledger_error(shown: str, error: psycopg.Error) -> LedgerError:
     """Return what a PostgreSQL error before the commit means for the ledger at the address ``shown``.
 
-    >>> str(ledger_error("postgresql://db/city", psycopg.errors.LockNotAvailable())).partition(";")[0]
+    >>> ledger_error("postgresql://db/city", psycopg.errors.LockNotAvailable()).problem
     'ledger postgresql://db/city is held by another process for too long'
     """
     code = error.sqlstate
@@ -70,8 +70,8 @@ def commit_error(shown: str, sequence: int, failure: Exception, *, is_open: bool
     is_open : bool
         Whether it cannot be known what became of the entry; else it is known that it was not kept.
 
-    >>> str(commit_error("postgresql://db/city", 7, psycopg.errors.DiskFull(), is_open=False)).partition("city ")[2]
-    "finds the server's disk full while entry 7 was committed; nothing was charged, so make room and ask again."
+    >>> commit_error("postgresql://db/city", 7, psycopg.errors.DiskFull(), is_open=False).remedy
+    'nothing was charged, so make room and ask again'
     """
     kind, found, first = LedgerError, "lost its server", ""
     if getattr(failure, "sqlstate", None) == "53100":

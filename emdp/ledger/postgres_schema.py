@@ -7,11 +7,12 @@ one row with the sequence and hash of its last entry, ``content`` texts under th
 has a right on the tables except ``SELECT``; who charges calls ``append``, which runs as the owner (``SECURITY
 DEFINER``). Its insertion fires ``check_event``, which takes the row lock of ``head`` and refuses
 
-- a kind that is unknown, and ``created`` or ``budget`` unless the role that logged in (``session_user``, which no
-  ``SET ROLE`` and no function changes) is a member of the owning role;
+- a kind that is unknown, and ``created``, ``budget`` or ``redeclare`` unless the role that logged in
+  (``session_user``, which no ``SET ROLE`` and no function changes) is a member of the owning role;
 - an entry that does not follow the last one: sequence, previous hash, and the hash itself, computed again from the
   entry as :mod:`emdp.ledger.chain` does. So whatever is in the table is a chain that emdp reads, and the worst that
-  an analyst can do with the function is to charge for nothing, or to leave an odd entry that stands for ever.
+  an analyst can do with the function is to charge for nothing, to say of data that they were validated, or to leave an
+  odd entry that stands for ever.
 
 Triggers refuse UPDATE, DELETE and TRUNCATE of the chain to everybody, the owner too; who owns the tables can drop a
 trigger, for which there is the chain. Texts are deleted through ``forget`` by whoever may charge, since reports keep
@@ -24,7 +25,7 @@ anything.
 
 from typing import TYPE_CHECKING, Any
 
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 from emdp.ledger.base import KINDS
 from emdp.ledger.chain import FIRST_PREVIOUS_HASH
 
@@ -44,6 +45,7 @@ __all__ = [
     "SELECT_LINKS",
     "check_schema",
     "create_schema",
+    "exchange_check",
     "grants",
     "has_schema",
 ]
@@ -131,10 +133,10 @@ BEGIN
     THEN
         RAISE EXCEPTION 'a ledger takes no such entry' USING ERRCODE = '{BROKEN_LINK}';
     END IF;
-    IF NEW.kind IN ('created', 'budget')
+    IF NEW.kind IN ('created', 'budget', 'redeclare')
         AND NOT pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER')
     THEN
-        RAISE EXCEPTION 'only an owner of the ledger may create it or write a budget'
+        RAISE EXCEPTION 'only an owner of the ledger may create it, write a budget or declare rules anew'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF NEW.sequence <> last.sequence + 1 OR NEW.previous_hash <> last.hash
@@ -158,6 +160,13 @@ BEGIN
     RETURN NEW;
 END
 """
+
+_CHECK_EVENT_BEFORE = (
+    _CHECK_EVENT.replace(", 'redeclare'", "", 1)
+    .replace("('created', 'budget', 'redeclare')", "('created', 'budget')")
+    .replace("create it, write a budget or declare rules anew", "create it or write a budget")
+)
+"""As ledgers of the version have it that knew no redeclaring; an owner's first one exchanges it for the new one."""
 
 _CHECK_HEAD = f"""
 BEGIN
@@ -277,11 +286,8 @@ def create_schema(connection: "psycopg.Connection[Any]") -> None:
         connection.execute(f"CREATE TABLE {SCHEMA}.{table} ({listed}, PRIMARY KEY ({keys[table]}))")
     connection.execute(f"ALTER TABLE {SCHEMA}.head ADD CHECK (one = 1)")
     connection.execute(f"INSERT INTO {SCHEMA}.head VALUES (1, 0, '{FIRST_PREVIOUS_HASH}')")
-    for name, (arguments, result, as_owner, body) in _FUNCTIONS.items():
-        connection.execute(
-            f"CREATE FUNCTION {SCHEMA}.{name}({arguments}) RETURNS {result} LANGUAGE plpgsql "
-            f"{'SECURITY DEFINER' if as_owner else ''} SET search_path = pg_catalog, pg_temp AS $body${body}$body$"
-        )
+    for name in _FUNCTIONS:
+        connection.execute(_created(name))
     words = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE", _TRUNCATE: "TRUNCATE"}
     for name, (table, bits, function) in _TRIGGERS.items():
         events = " OR ".join(word for bit, word in words.items() if bits & bit)
@@ -310,6 +316,8 @@ def check_schema(connection: "psycopg.Connection[Any]", shown: str) -> None:
         },
         {name: [*trigger, True] for name, trigger in _TRIGGERS.items()},
     )
+    if functions and functions.get("check_event()", [None])[0] == _CHECK_EVENT_BEFORE:
+        wanted[1]["check_event()"][0] = _CHECK_EVENT_BEFORE
     if (tables, functions, triggers) != wanted:
         raise LedgerError(
             f"ledger {shown} lacks its tables, functions or triggers, or has others; put back the last good copy."
@@ -319,6 +327,19 @@ def check_schema(connection: "psycopg.Connection[Any]", shown: str) -> None:
             f"ledger {shown} gives roles other than its owner's more than SELECT on its tables and USAGE of its "
             f"schema; revoke that, and see `emdp ledger roles`."
         )
+
+
+def exchange_check(connection: "psycopg.Connection[Any]") -> None:
+    """Give a ledger of an earlier version the check that knows all kinds; rights on the function stay as they are.
+
+    Raises
+    ------
+    psycopg.errors.InsufficientPrivilege
+        If it has the earlier one, and this user is no owner.
+    """
+    found = f"SELECT prosrc FROM pg_proc WHERE oid = '{SCHEMA}.check_event()'::regprocedure"
+    if connection.execute(found).fetchall() != [(_CHECK_EVENT,)]:
+        connection.execute(_created("check_event", or_replace=True))
 
 
 def grants(analysts: tuple[str, ...], auditors: tuple[str, ...]) -> tuple[str, ...]:
@@ -336,6 +357,14 @@ def grants(analysts: tuple[str, ...], auditors: tuple[str, ...]) -> tuple[str, .
         calls = ", ".join(f"{SCHEMA}.{name}({_FUNCTIONS[name][0]})" for name in ("hold", "append", "forget"))
         found.append(f"GRANT EXECUTE ON FUNCTION {calls} TO {', '.join(map(_quoted, analysts))};")
     return tuple(found)
+
+
+def _created(name: str, *, or_replace: bool = False) -> str:
+    arguments, result, as_owner, body = _FUNCTIONS[name]
+    return (
+        f"CREATE {'OR REPLACE ' if or_replace else ''}FUNCTION {SCHEMA}.{name}({arguments}) RETURNS {result} LANGUAGE "
+        f"plpgsql {'SECURITY DEFINER' if as_owner else ''} SET search_path = pg_catalog, pg_temp AS $body${body}$body$"
+    )
 
 
 def _quoted(role: str) -> str:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.ledger.address import Address
 
 __all__ = ["hold_runs"]

@@ -9,7 +9,8 @@ The triggers stop slips, not somebody who drops them: for that there is the chai
 
 import sqlite3
 
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
+from emdp.ledger.beside import APPLICATION_ID
 
 __all__ = [
     "APPEND",
@@ -25,9 +26,6 @@ __all__ = [
     "has_content",
     "prepare",
 ]
-
-APPLICATION_ID = 0x656D6470
-"""SQLite's mark of whose file it is: "emdp" in ASCII."""
 
 FORMAT = 1
 """Version of the layout below, kept as SQLite's ``user_version``; other versions are refused."""

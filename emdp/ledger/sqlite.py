@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from emdp.errors import LedgerError, LedgerResourceError
+from emdp.base.errors import LedgerError, LedgerResourceError
 from emdp.ledger.chain import REMEDY, Link, content_digest
 from emdp.ledger.faults import in_one_line, ledger_error
 from emdp.ledger.place import check_place, is_immutable, is_writable

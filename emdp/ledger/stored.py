@@ -7,14 +7,14 @@ import os
 import threading
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from emdp.checks import check_choice
-from emdp.errors import LedgerError, UsageError
+from emdp.base.checks import check_choice, table_key
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.base import KINDS, Admit, Entry, Ledger
 from emdp.ledger.chain import REMEDY, Link, canonical_json, check_links, content_digest, entry_of, is_hash, next_link
 
@@ -84,6 +84,7 @@ class StoredLedger(Ledger, Generic[Connection]):
         payload: dict[str, Any],
         *,
         admit: Admit | None = None,
+        whole: bool = False,
         content: str | None = None,
     ) -> Entry:
         if content is not None:
@@ -93,8 +94,9 @@ class StoredLedger(Ledger, Generic[Connection]):
             with self._connected() as connection:
                 self._begin(connection, write=True)
                 self._check_new(connection)
+                table = _written(table, self._links)
                 if admit is not None:
-                    self._ask(admit, table)
+                    self._ask(admit, None if whole else table)
                 link = next_link(self._links[-1], now(), kind, table, text)
                 mark = self._write(connection, link, content)
                 failure = self._commit(connection)
@@ -107,9 +109,10 @@ class StoredLedger(Ledger, Generic[Connection]):
     def entries(self, table: str | None = None, kind: str | None = None) -> tuple[Entry, ...]:
         if kind is not None:
             check_choice("kind", kind, KINDS)
-        return tuple(
-            entry_of(link) for link in self._current() if table in {None, link.table} and kind in {None, link.kind}
-        )
+        links = self._current()
+        if table is not None:
+            table = _written(table, links)
+        return tuple(entry_of(link) for link in links if table in {None, link.table} and kind in {None, link.kind})
 
     def content(self, digest: str) -> str | None:
         with self._reading() as connection:
@@ -264,11 +267,11 @@ class StoredLedger(Ledger, Generic[Connection]):
             )
         self._links.extend(links)
 
-    def _ask(self, admit: Admit, table: str) -> None:
+    def _ask(self, admit: Admit, table: str | None) -> None:
         # What admit raises is its own, even if it looks like an error of the ledger's store.
         self._admitting = True
         try:
-            admit(tuple(entry_of(link) for link in self._links if link.table == table))
+            admit(tuple(entry_of(link) for link in self._links if table in {None, link.table}))
         except BaseException as error:
             self._refusal = error
             raise
@@ -316,6 +319,21 @@ def first_link(*, test: bool) -> Link:
     # must not depend on whether a ledger existed.
     payload = canonical_json({"ledger_id": uuid.uuid4().hex, "test": test})
     return next_link(None, now(), "created", "", payload)
+
+
+def _written(table: str, links: Sequence[Link]) -> str:
+    """Return a table's name as the ledger has it: to the letter, or as the one that SQL takes for the same."""
+    names = {link.table for link in links}
+    if table in names:
+        return table
+    same = sorted(name for name in names if name and table_key(name) == table_key(table))
+    if len(same) > 1:
+        shown = ", ".join(map(ascii, same))
+        raise LedgerError(
+            f"table {table!r} is any of {shown} of the ledger, which an earlier version told apart; write its name as "
+            "it stands there."
+        )
+    return same[0] if same else table
 
 
 @cache

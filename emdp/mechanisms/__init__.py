@@ -2,22 +2,22 @@
 
 from typing import TYPE_CHECKING
 
-from emdp.lazy import lazy_names
-from emdp.mechanisms.choose import Choice, choose
+from emdp.base.lazy import lazy_names
+from emdp.mechanisms.central.choose import Choice, choose
 
 if TYPE_CHECKING:
-    from emdp.mechanisms.base import AdditiveMechanism, float_at_least
-    from emdp.mechanisms.gaussian import GaussianMechanism
-    from emdp.mechanisms.k_norm import KNormMechanism
-    from emdp.mechanisms.laplace import LaplaceMechanism
+    from emdp.mechanisms.central.additive import AdditiveMechanism, float_at_least
+    from emdp.mechanisms.central.gaussian import GaussianMechanism
+    from emdp.mechanisms.central.k_norm import KNormMechanism
+    from emdp.mechanisms.central.laplace import LaplaceMechanism
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "emdp.mechanisms.base": "AdditiveMechanism float_at_least",
-            "emdp.mechanisms.gaussian": "GaussianMechanism",
-            "emdp.mechanisms.k_norm": "KNormMechanism",
-            "emdp.mechanisms.laplace": "LaplaceMechanism",
+            "emdp.mechanisms.central.additive": "AdditiveMechanism float_at_least",
+            "emdp.mechanisms.central.gaussian": "GaussianMechanism",
+            "emdp.mechanisms.central.k_norm": "KNormMechanism",
+            "emdp.mechanisms.central.laplace": "LaplaceMechanism",
         },
     )
 

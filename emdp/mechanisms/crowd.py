@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from emdp.mechanisms.local_noise import exact_sums
+from emdp.mechanisms.local.noise import exact_sums
 
 __all__ = ["ColumnSums", "Crowd", "GatheredUsers", "Groups", "Question", "Sums"]
 

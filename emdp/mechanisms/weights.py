@@ -10,6 +10,14 @@ weight in the column. ``W[x, y] - r`` is exact in 64 bits; turning it and ``r`` 
 three roundings, a relative error below ``4 u``, ``u = 2^-53``; ``ln(1 + q)``, ``q >= 0``, has condition number <= 1 and
 is computed to 4 units in the last place (``8 u``) or better. Hence each logarithm is within ``16 u`` of the true one,
 relative, and the difference of two within ``32 u`` times the largest, which is added before the division.
+
+That takes a comparison of whole rows for each pair of items. :func:`exponential_alpha0` bounds the ``alpha0`` of the
+weights of an exponential mechanism from single entries. *Claim.* Let ``|d(x, y) - d(x', y)| <= d(x, x') + t`` and ``g
+>= 0``, and for some numbers ``a_x, b_y`` let ``ln W[x, y] = -g d(x, y) - a_x - b_y + e[x, y]`` with ``|e| <= h``. Then
+``|ln(W[x, y]/W[x', y])| <= g (d(x, x') + t) + |a_x - a_x'| + 2 h``. *Proof.* ``b_y`` cancels; the rest is the triangle
+inequality. ∎ Any ``g, a, b`` will do: they are read off the weights, and ``h`` is measured. *Its error:* with ``M`` the
+largest logarithm of a weight over its column's least, ``|a_x| <= M + g`` and ``|b_y| <= 2 (M + g)``, so the three sums
+behind an ``e`` cost at most ``8 u (M + g)`` and the logarithm ``16 u M``: in all less than ``32 u (M + g)``.
 """
 
 from collections.abc import Callable
@@ -17,9 +25,19 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import RefusedError
+from emdp.base.errors import RefusedError
 
-__all__ = ["FIT_MARGIN", "LARGEST_ITEMS", "TOTAL", "Floats", "Integers", "actual_alpha0", "fit_weights", "integer_rows"]
+__all__ = [
+    "FIT_MARGIN",
+    "LARGEST_ITEMS",
+    "TOTAL",
+    "Floats",
+    "Integers",
+    "actual_alpha0",
+    "exponential_alpha0",
+    "fit_weights",
+    "integer_rows",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -120,7 +138,7 @@ def actual_alpha0(weights: Integers, distances: Floats, rows: Integers | None = 
         return np.inf
     chosen = np.arange(len(used)) if rows is None else rows
     least = used.min(axis=0)
-    logs = np.log1p((used - least) / least.astype(np.float64))
+    logs = _logs(used, least)
     if not logs.any():
         return 0.0
     largest = 0.0
@@ -135,6 +153,53 @@ def actual_alpha0(weights: Integers, distances: Floats, rows: Integers | None = 
         quotients = np.divide(gaps, apart, out=np.zeros_like(gaps), where=apart > 0)
         largest = max(largest, float(quotients.max()))
     return largest * (1 + 2.0**-50)
+
+
+def exponential_alpha0(weights: Integers, distances: Floats, slack: float) -> float:
+    """Return an upper bound of the ``alpha0`` of integer weights, near it for those of an exponential mechanism.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray of int64
+        Shape (items, items), positive; at least two items.
+    distances : numpy.ndarray of float64
+        Shape (items, items): ``d_X``, symmetric, rounded down.
+    slack : float
+        The ``t`` of the module's text, at least 0.
+
+    Returns
+    -------
+    float
+        Infinite if two items are at distance 0.
+
+    >>> distances = np.array([[0.0, 0.5], [0.5, 0.0]])
+    >>> weights = integer_rows(np.exp(-2.0 * distances))
+    >>> round(exponential_alpha0(weights, distances, 0.0), 9), round(actual_alpha0(weights, distances), 9)
+    (2.0, 2.0)
+    """
+    if np.count_nonzero(distances) < len(weights) * (len(weights) - 1):
+        return np.inf
+    least = weights.min(axis=0)
+    far = int(distances[0].argmax())
+    corners = _logs(weights[[0, far]], least)[:, [0, far]]
+    g = max(float(np.trace(corners) - np.trace(corners[::-1])) / (2 * float(distances[0, far])), 0.0)
+    a = -_logs(weights[:, :1], least[:1])[:, 0] - g * distances[:, 0]
+    b = -_logs(weights[:1], least)[0] - g * distances[0] - a[0]
+    largest = residual = steepest = 0.0
+    for start in range(0, len(weights), BLOCK):
+        block = slice(start, start + BLOCK)
+        logs = _logs(weights[block], least)
+        largest = max(largest, float(logs.max()))
+        logs += g * distances[block]
+        logs += a[block, None]
+        logs += b
+        residual = max(residual, float(np.abs(logs).max()))
+    residual += LOG_ERROR * (largest + g)
+    for start in range(0, len(weights), BLOCK):
+        apart = distances[start : start + BLOCK, start:]
+        gaps = np.abs(np.subtract.outer(a[start : start + BLOCK], a[start:])) + (g * slack + 2 * residual)
+        steepest = max(steepest, float(np.divide(gaps, apart, out=np.zeros_like(gaps), where=apart > 0).max()))
+    return (g + steepest) * (1 + 2.0**-49)
 
 
 def fit_weights(
@@ -168,6 +233,11 @@ def fit_weights(
         if strength < LOWEST_FIT * start:
             break
     raise RefusedError(f"no 62-bit weights reach alpha0 = {requested:.6g} from below; ask for another alpha0.")
+
+
+def _logs(weights: Integers, least: Integers) -> Floats:
+    """Return the logarithms of weights over the least of their columns."""
+    return np.asarray(np.log1p((weights - least) / least.astype(np.float64)), dtype=np.float64)
 
 
 def _has_unequal_twins(weights: Integers, block: Integers, first: int, apart: Floats) -> bool:

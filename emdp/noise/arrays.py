@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 __all__ = ["check_integer_array"]
 

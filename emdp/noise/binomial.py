@@ -47,7 +47,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.exact import LazyUniform, exact_context, log_factorial_bounds
 from emdp.noise.rng import random_words

@@ -30,8 +30,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count, check_range
-from emdp.errors import InternalError
+from emdp.base.checks import check_count, check_range
+from emdp.base.errors import InternalError
 from emdp.noise.exact import LazyUniform, exp_bounds
 from emdp.noise.rng import random_words
 

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count
-from emdp.errors import UsageError
+from emdp.base.checks import check_count
+from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.binomial import MAX_ITEMS, MAX_WEIGHT
 from emdp.noise.multinomial import draw_tree_counts

@@ -11,8 +11,8 @@ So one coin in 256 needs a word, the others an eighth of one: five times faster 
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count
-from emdp.errors import UsageError
+from emdp.base.checks import check_count
+from emdp.base.errors import UsageError
 from emdp.noise.rng import random_words
 
 __all__ = ["draw_coins"]

@@ -18,7 +18,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count, check_unit_interval
+from emdp.base.checks import check_count, check_unit_interval
 from emdp.noise.discrete_laplace import draw_discrete_laplace
 from emdp.noise.integers import check_noise_scale, draw_integers
 from emdp.noise.rng import seeded_generator

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from emdp.checks import check_count, check_unit_interval
+from emdp.base.checks import check_count, check_unit_interval
 from emdp.noise.integers import I64_MAX, I64_MIN, check_noise_scale, draw_integers
 from emdp.noise.rng import seeded_generator
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import InternalError, UsageError
+from emdp.base.errors import InternalError, UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.choices import draw_permutation
 from emdp.noise.exact import LazyUniform, exp_bounds

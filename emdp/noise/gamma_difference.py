@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from emdp.checks import check_positive, check_unit_interval
+from emdp.base.checks import check_positive, check_unit_interval
 
 __all__ = ["gamma_difference_mean_absolute", "gamma_difference_quantile", "gamma_difference_tail"]
 

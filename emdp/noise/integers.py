@@ -11,8 +11,9 @@ pyproject.toml).
 from functools import lru_cache
 from typing import Any, Literal
 
-from emdp.checks import check_count, check_positive
-from emdp.errors import UsageError
+from emdp.base.checks import check_count, check_positive
+from emdp.base.errors import UsageError
+from emdp.base.versions import check_version
 
 __all__ = ["I64_MAX", "I64_MIN", "MAX_SCALE", "MIN_SCALE", "Law", "check_noise_scale", "draw_integers"]
 
@@ -29,9 +30,12 @@ Law = Literal["laplace", "gaussian"]
 def check_noise_scale(scale: object) -> float:
     """Return ``scale``, in grid steps, as a float, or raise ``UsageError`` if no sampler here accepts it.
 
+    Whatever draws asks here before it is charged, and so learns here too whether opendp is of a known version.
+
     >>> check_noise_scale(2**40)
     1099511627776.0
     """
+    check_version("opendp")
     number = check_positive("scale", scale)
     if not MIN_SCALE <= number <= MAX_SCALE:
         raise UsageError(f"scale must be between 2^-20 and 2^56 grid steps, got {number}; choose another grid.")

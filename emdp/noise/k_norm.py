@@ -40,8 +40,8 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count, check_unit_interval
-from emdp.errors import UsageError
+from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.errors import UsageError
 from emdp.noise.discrete_laplace import discrete_laplace_quantile, draw_discrete_laplace
 from emdp.noise.integers import MAX_SCALE, check_noise_scale
 from emdp.noise.rng import random_bytes

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.binomial import MAX_ITEMS, MAX_WEIGHT, binomials
 from emdp.noise.rng import random_words

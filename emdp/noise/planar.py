@@ -20,7 +20,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_count, check_range
+from emdp.base.checks import check_count, check_range
 from emdp.noise.bulk_laplace import MAX_BULK_SCALE, MIN_BULK_SCALE, draw_discrete_laplace_bulk
 from emdp.noise.k_norm import (
     _FLOAT_MARGIN,

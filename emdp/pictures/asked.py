@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.shape import Shape
 from emdp.pictures.style import clean
 from emdp.pictures.svg import Note, Panel, Picture, compose
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.shape import Shape
 
 __all__ = ["MOST_PANELS", "Asked", "panels_left_out", "where"]
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from emdp.expressions.columns import PlannedColumn
 from emdp.pictures.points import Point
 from emdp.pictures.rendering import Layer, Plane, render
 from emdp.pictures.scale import ROOM, Scale, covering
 from emdp.pictures.style import INK, MARK, MUTED, NO_VALUE, NOISE, cut, text_width
 from emdp.pictures.svg import Panel
+from emdp.questions.columns import PlannedColumn
 
 __all__ = ["MOST_ROWS", "bar_panel", "has_zero"]
 

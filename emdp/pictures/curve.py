@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from emdp.checks import check_finite
-from emdp.errors import UsageError
+from emdp.base.checks import check_finite
+from emdp.base.errors import UsageError
 from emdp.pictures.rendering import Layer, Plane, render
 from emdp.pictures.scale import covering
 from emdp.pictures.style import MARK, NOISE, clean, number

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from emdp.checks import check_choice, check_range
-from emdp.errors import UsageError
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.shape import Shape
+from emdp.base.checks import check_choice, check_range
+from emdp.base.errors import UsageError
 from emdp.pictures.asked import Asked
 from emdp.pictures.frequencies import map_of
 from emdp.pictures.kinds import bars_of, distribution_of, lines_of
 from emdp.pictures.svg import Picture
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.shape import Shape
 
 __all__ = ["KINDS", "draw", "fitting_kinds"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.pictures.asked import MOST_PANELS, Asked, panels_left_out, where
 from emdp.pictures.bars import MOST_ROWS, bar_panel
 from emdp.pictures.cells import BELOW_NOISE, BY_CHANCE, Colours, colour_panel, half_width_note, map_panel

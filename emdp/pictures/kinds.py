@@ -1,6 +1,5 @@
 """Pictures of rows and of quantiles, put together from an answer's frame."""
 
-from emdp.expressions.columns import PlannedColumn
 from emdp.pictures.asked import MOST_PANELS, Asked, panels_left_out, where
 from emdp.pictures.bars import MOST_ROWS, bar_panel, has_zero
 from emdp.pictures.distribution import distribution_panel
@@ -10,6 +9,7 @@ from emdp.pictures.points import Point, read_groups, read_points, told
 from emdp.pictures.scale import covering
 from emdp.pictures.style import NO_VALUE, clean
 from emdp.pictures.svg import Note, Picture
+from emdp.questions.columns import PlannedColumn
 
 __all__ = ["bars_of", "distribution_of", "lines_of"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from emdp.errors import UsageError
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.shape import Shape
+from emdp.base.errors import UsageError
 from emdp.pictures.style import NO_VALUE, clean, finite, number
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.shape import Shape
 
 __all__ = ["Point", "read_groups", "read_points", "told"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from emdp.checks import check_finite, check_positive
+from emdp.base.checks import check_finite, check_positive
 from emdp.pictures.periods import labelled, ordered_plane
 from emdp.pictures.rendering import Layer, render
 from emdp.pictures.scale import covering

@@ -75,7 +75,7 @@ def text_width(text: str, size: float = TEXT_SIZE) -> float:
     >>> text_width("iii") < text_width("mmm") < text_width("日本語")
     True
     """
-    return size * sum(map(_advance, text))
+    return size * math.fsum(map(_advance, text))
 
 
 def cut(text: str, width: float, size: float = TEXT_SIZE) -> str:

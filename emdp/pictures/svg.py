@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.etree import ElementTree as ET
 
-from emdp.errors import InternalError, UsageError
+from emdp.base.errors import InternalError, UsageError
 from emdp.pictures.style import FONT, INK, MUTED, NOISE, TEXT_SIZE, TITLE_SIZE, VARIABLES, clean, cut, wrap
 
 __all__ = ["Note", "Panel", "Picture", "compose", "picture_file", "reduced", "renamed"]

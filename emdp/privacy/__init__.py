@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from emdp.lazy import lazy_names
+from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from emdp.privacy.budget import SLACK_LIMIT, Budget
+    from emdp.privacy.account.budget import SLACK_LIMIT, Budget
+    from emdp.privacy.account.composition import Total, compose, epsilon_curve, price_batch, tight
+    from emdp.privacy.account.filter import UNLIMITED, Account
+    from emdp.privacy.account.totals import promised_as_user, total_as_user
     from emdp.privacy.calibration import (
         gaussian_alpha,
         gaussian_delta,
@@ -13,8 +16,16 @@ if TYPE_CHECKING:
         gaussian_sigma,
         laplace_scale,
     )
-    from emdp.privacy.composition import Total, compose, epsilon_curve, price_batch, tight
-    from emdp.privacy.conversions import (
+    from emdp.privacy.events.table import (
+        BatchEvent,
+        Event,
+        GaussianEvent,
+        GuaranteeEvent,
+        KNormEvent,
+        LaplaceEvent,
+        event_from_json,
+    )
+    from emdp.privacy.guarantees.conversions import (
         conversion_factor,
         convert,
         converts_to,
@@ -25,19 +36,9 @@ if TYPE_CHECKING:
         to_discrete,
         to_user,
     )
-    from emdp.privacy.events import (
-        BatchEvent,
-        Event,
-        GaussianEvent,
-        GuaranteeEvent,
-        KNormEvent,
-        LaplaceEvent,
-        event_from_json,
-    )
-    from emdp.privacy.filter import UNLIMITED, Account
-    from emdp.privacy.guarantees import DiscreteEmdDP, EmdDP, Guarantee, UserDP, guarantee_from_json
-    from emdp.privacy.metrics import MetricTotal, change_metric, compose_metrics
-    from emdp.privacy.protections import Change, change_distance, epsilon_for, protect
+    from emdp.privacy.guarantees.kinds import DiscreteEmdDP, EmdDP, Guarantee, UserDP, guarantee_from_json
+    from emdp.privacy.guarantees.metrics import MetricTotal, change_metric, compose_metrics
+    from emdp.privacy.guarantees.protections import Change, change_distance, epsilon_for, protect
     from emdp.privacy.reduction import (
         BoundedReduction,
         Reduction,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
         reduction_split,
     )
     from emdp.privacy.rounding import split
-    from emdp.privacy.shuffle import (
+    from emdp.privacy.shuffle.items import (
         ShuffleBound,
         ShuffleStrength,
         shuffle_alpha,
@@ -56,53 +57,52 @@ if TYPE_CHECKING:
         shuffle_alpha0_bounds,
         shuffle_bounds,
     )
-    from emdp.privacy.shuffle_renyi import (
+    from emdp.privacy.shuffle.renyi import (
         renyi_delta,
         renyi_epsilon,
         renyi_shuffle,
         renyi_shuffle_bound,
         renyi_subsampled,
     )
-    from emdp.privacy.shuffle_users import (
+    from emdp.privacy.shuffle.users import (
         ShuffleRound,
         UserShuffleBound,
         shuffle_epsilon,
         shuffle_epsilon0,
         shuffle_total,
     )
-    from emdp.privacy.totals import promised_as_user, total_as_user
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "emdp.privacy.budget": "SLACK_LIMIT Budget",
+            "emdp.privacy.account.budget": "SLACK_LIMIT Budget",
             "emdp.privacy.calibration": "gaussian_alpha gaussian_delta gaussian_mu gaussian_sigma laplace_scale",
-            "emdp.privacy.composition": "Total compose epsilon_curve price_batch tight",
-            "emdp.privacy.conversions": (
+            "emdp.privacy.account.composition": "Total compose epsilon_curve price_batch tight",
+            "emdp.privacy.guarantees.conversions": (
                 "conversion_factor convert converts_to group paying to_bounded to_central to_discrete to_user"
             ),
-            "emdp.privacy.events": (
+            "emdp.privacy.events.table": (
                 "BatchEvent Event GaussianEvent GuaranteeEvent KNormEvent LaplaceEvent event_from_json"
             ),
-            "emdp.privacy.filter": "UNLIMITED Account",
-            "emdp.privacy.guarantees": "DiscreteEmdDP EmdDP Guarantee UserDP guarantee_from_json",
-            "emdp.privacy.metrics": "MetricTotal change_metric compose_metrics",
-            "emdp.privacy.protections": "Change change_distance epsilon_for protect",
+            "emdp.privacy.account.filter": "UNLIMITED Account",
+            "emdp.privacy.guarantees.kinds": "DiscreteEmdDP EmdDP Guarantee UserDP guarantee_from_json",
+            "emdp.privacy.guarantees.metrics": "MetricTotal change_metric compose_metrics",
+            "emdp.privacy.guarantees.protections": "Change change_distance epsilon_for protect",
             "emdp.privacy.reduction": (
                 "BoundedReduction Reduction published_reduction_alpha reduced_guarantee reduction_alpha "
                 "reduction_quantile reduction_split"
             ),
             "emdp.privacy.rounding": "split",
-            "emdp.privacy.shuffle": (
+            "emdp.privacy.shuffle.items": (
                 "ShuffleBound ShuffleStrength shuffle_alpha shuffle_alpha0 shuffle_alpha0_bounds shuffle_bounds"
             ),
-            "emdp.privacy.shuffle_renyi": (
+            "emdp.privacy.shuffle.renyi": (
                 "renyi_delta renyi_epsilon renyi_shuffle renyi_shuffle_bound renyi_subsampled"
             ),
-            "emdp.privacy.shuffle_users": (
+            "emdp.privacy.shuffle.users": (
                 "ShuffleRound UserShuffleBound shuffle_epsilon shuffle_epsilon0 shuffle_total"
             ),
-            "emdp.privacy.totals": "promised_as_user total_as_user",
+            "emdp.privacy.account.totals": "promised_as_user total_as_user",
         },
     )
 

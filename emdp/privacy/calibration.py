@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from emdp.checks import check_finite, check_positive, check_range, check_unit_interval
-from emdp.errors import UsageError
+from emdp.base.checks import check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.errors import UsageError
 from emdp.privacy.quadrature import unit_quadrature
 from emdp.privacy.rounding import as_decimal, check_bound, float_at_least, quotient_up
 

@@ -54,9 +54,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from emdp.checks import check_positive, check_unit_interval
-from emdp.errors import UsageError
-from emdp.privacy.guarantees import DiscreteEmdDP, EmdDP
+from emdp.base.checks import check_positive, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.privacy.guarantees.kinds import DiscreteEmdDP, EmdDP
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.privacy.sampling import (
     DEFAULT_SECONDS,

@@ -5,7 +5,7 @@ slack) means **the decimal number that** ``repr`` **prints for it**, so ``0.1`` 
 value is a little more. Sums, products and comparisons are then exact fractions, which makes ten charges of
 0.1 fill a budget of 1.0 to the last digit, and neither more nor less. The rule is sound because the noise is
 checked against the same decimals: an event refuses a noise scale that does not cover its stated alpha and
-delta *as decimals* (:mod:`emdp.privacy.events`), with the scale and the sensitivity taken at their exact
+delta *as decimals* (:mod:`emdp.privacy.events.table`), with the scale and the sensitivity taken at their exact
 binary values.
 
 A result that must be a float again is rounded outward: up where it states a cost, down where it states a
@@ -17,8 +17,8 @@ from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
 
-from emdp.checks import check_finite, check_positive
-from emdp.errors import UsageError
+from emdp.base.checks import check_finite, check_positive
+from emdp.base.errors import UsageError
 
 __all__ = [
     "as_decimal",
@@ -43,7 +43,7 @@ def as_decimal(number: float) -> Fraction:
     UsageError
         If the float is not finite.
 
-    >>> as_decimal(0.1) * 10 == 1, sum([0.1] * 10) == 1
+    >>> as_decimal(0.1) + as_decimal(0.2) == as_decimal(0.3), 0.1 + 0.2 == 0.3
     (True, False)
     >>> as_decimal(1e-12)
     Fraction(1, 1000000000000)

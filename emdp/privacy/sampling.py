@@ -8,8 +8,8 @@ from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
 from functools import lru_cache
 
-from emdp.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
-from emdp.errors import UsageError
+from emdp.base.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.errors import UsageError
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = [

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from emdp.catalog import Catalog, load_catalog
-from emdp.checks import check_period
-from emdp.errors import EmdpError, RefusedError, ReportError, SqlError, UsageError, underlined
-from emdp.expressions.names import Names
+from emdp.base.checks import check_period
+from emdp.base.errors import EmdpError, RefusedError, ReportError, SqlError, UsageError
+from emdp.catalog.catalog import Catalog, load_catalog
 from emdp.privacy import Guarantee, convert, paying
 from emdp.privacy.rounding import as_decimal, float_up
+from emdp.questions.names import Names
 from emdp.reports.definition import Entry, Problem, Report, load_report
 from emdp.reports.levels import divide_rest, smallest_level
+from emdp.sessions.planning import Planned, plan_request
 from emdp.sql import stated_level, tables_named, with_level
-from emdp.statements import Planned, plan_request
 
 __all__ = ["CheckedEntry", "CheckedReport", "check_definition", "check_report"]
 
@@ -58,8 +58,8 @@ class CheckedReport:
     ----------
     report : Report
         The definition, with the period that it is run for.
-    table : str
-        The private table.
+    table, account : str
+        The private table, and the name under which the ledger keeps its budget.
     entries : tuple of CheckedEntry
         In the definition's order.
     budget : Guarantee or None
@@ -68,6 +68,7 @@ class CheckedReport:
 
     report: Report
     table: str
+    account: str
     entries: tuple[CheckedEntry, ...]
     budget: Guarantee | None
 
@@ -196,13 +197,12 @@ class _Checker:
         if not isinstance(error, SqlError):
             self.wrong(entry.line_of("file" if entry.file else "query"), str(error))
             return
-        said = str(error).removesuffix(f"\n{underlined(error.sql, error.start, error.end)}")
         number = error.sql.count("\n", 0, error.start)
         if entry.query_lines:
-            self.wrong(entry.query_lines[min(number, len(entry.query_lines) - 1)], said)
+            self.wrong(entry.query_lines[min(number, len(entry.query_lines) - 1)], error.sentence)
         else:
             where = f"line {number + 1} of {entry.file}: " if entry.file else ""
-            self.wrong(entry.line_of("file" if entry.file else "query"), f"{where}{said}")
+            self.wrong(entry.line_of("file" if entry.file else "query"), f"{where}{error.sentence}")
 
     def run(self) -> CheckedReport | None:
         drafts = [draft for entry in self.report.entries if (draft := self.draft(entry)) is not None]
@@ -218,8 +218,8 @@ class _Checker:
             if draft.planned is not None:
                 self.check_picture(draft.entry, draft.planned)
         self.check_sum(drafts, world)
-        entries = [CheckedEntry(own.entry, own.text, own.planned) for own in drafts if own.planned is not None]
-        return CheckedReport(self.report, world.table, tuple(entries), self.report.budget)
+        entries = tuple(CheckedEntry(own.entry, own.text, own.planned) for own in drafts if own.planned is not None)
+        return CheckedReport(self.report, world.table, self.catalog.account(world.table), entries, self.report.budget)
 
     def draft(self, entry: Entry) -> _Draft | None:
         """Read an entry's header; note whether its level can be settled."""

@@ -9,8 +9,9 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Literal
 
-from emdp.checks import check_period, check_positive
-from emdp.errors import ReportError, UsageError
+from emdp.base.checks import check_period, check_positive
+from emdp.base.errors import ReportError, UsageError
+from emdp.base.files import LARGEST_QUERY, read_bounded, read_text
 from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.reports.lines import KeyPath, Place, line_of, locate
 
@@ -206,7 +207,7 @@ def load_report(
     if period is not None:
         check_period(period)
     try:
-        text = place.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        text = read_bounded(place).decode("utf-8").replace("\r\n", "\n")
     except FileNotFoundError:
         raise UsageError(f"report {str(place)!r} does not exist; pass the path of a definition.") from None
     except UnicodeDecodeError:
@@ -296,7 +297,7 @@ class _Reader:
         try:
             return check_period(value)
         except UsageError as error:
-            self.wrong(str(error).rstrip("."), "period")
+            self.wrong(error.sentence, "period")
             return None
 
     def budget(self, data: Mapping[str, Any] | None) -> Guarantee | None:
@@ -316,8 +317,8 @@ class _Reader:
         try:
             return EmdDP(level, delta) if named[0] == "alpha" else UserDP(level, delta)
         except UsageError as error:
-            key = "delta" if str(error).startswith("delta") else named[0]
-            self.wrong(str(error).rstrip("."), "budget", key)
+            key = "delta" if error.argument == "delta" else named[0]
+            self.wrong(error.sentence, "budget", key)
             return None
 
     def entries(self) -> tuple[Entry, ...]:
@@ -374,7 +375,7 @@ class _Reader:
         try:
             return check_positive(key, value)
         except UsageError as error:
-            self.wrong(str(error).rstrip("."), *place, key)
+            self.wrong(error.sentence, *place, key)
             return None
 
     def query(self, data: Mapping[str, Any], values: dict[str, Any], place: KeyPath) -> None:
@@ -386,7 +387,7 @@ class _Reader:
             self.wrong('the entry has no query; add query = "SELECT ..." or file = "FILE.sql"', *place)
         elif "file" in values:
             try:
-                values["query"] = (self.path.parent / values["file"]).read_text(encoding="utf-8-sig")
+                values["query"] = read_text(self.path.parent / values["file"], LARGEST_QUERY, encoding="utf-8-sig")
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
                 self.wrong(f"file {values['file']!r} cannot be read ({reason}); name a file of SQL", *place, "file")

@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from emdp.errors import UsageError, resource_error
+from emdp.base.errors import UsageError, resource_error
+from emdp.base.spreadsheets import csv_text
 from emdp.reports.files import write_whole
 from emdp.reports.manifest import FORMAT
 from emdp.reports.outcome import EntryOutcome, ReportRun
@@ -88,10 +89,9 @@ def _slug(title: str) -> str:
 
 
 def _tables(frame: pl.DataFrame) -> tuple[bytes, bytes]:
-    text, packed = io.BytesIO(), io.BytesIO()
-    frame.write_csv(text)
+    packed = io.BytesIO()
     frame.write_parquet(packed)
-    return text.getvalue(), packed.getvalue()
+    return csv_text(frame).encode("utf-8"), packed.getvalue()
 
 
 def _manifest(run: ReportRun, names: Sequence[Sequence[str]], digests: Mapping[str, str]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _manifest(run: ReportRun, names: Sequence[Sequence[str]], digests: Mapping[s
             "definition": run.definition,
             "sha256": hashlib.sha256(run.definition.encode("utf-8", "surrogatepass")).hexdigest(),
         },
-        "table": run.table,
+        "table": run.account or run.table,
         "period": run.period,
         "data_version": run.data_version,
         "users": run.users,

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from emdp.errors import UsageError
-from emdp.ledger import address_of, hold_runs
+from emdp.base.errors import UsageError
+from emdp.ledger import Address, hold_runs, place_of
 
 __all__ = ["SUFFIX", "run_lock"]
 
@@ -39,11 +39,12 @@ def run_lock(ledger: str, *, wait: float) -> Iterator[None]:
     ...     os.listdir(folder)
     ['x.ledger.lock']
     """
-    if (address := address_of(ledger)) is not None:
-        with hold_runs(address, wait=wait):
+    place = place_of(ledger)
+    if isinstance(place, Address):
+        with hold_runs(place, wait=wait):
             yield
         return
-    path = os.path.realpath(ledger) + SUFFIX
+    path = os.path.realpath(place) + SUFFIX
     try:
         # Not inheritable: a child that lives on must not hold what its parent gave back.
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

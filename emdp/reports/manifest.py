@@ -15,11 +15,12 @@ from pathlib import Path, PurePosixPath
 from types import NoneType
 from typing import Any
 
-from emdp.errors import EmdpError, LedgerError, SqlError
+from emdp.base.errors import EmdpError, LedgerError, SqlError
+from emdp.base.files import open_regular
+from emdp.budgets.spending import budgets_of, charges_of
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Guarantee, guarantee_from_json
 from emdp.privacy.rounding import as_decimal
-from emdp.spending import budgets_of, charges_of
 from emdp.sql import parse, spelled
 
 __all__ = ["FORMAT", "check_manifest"]
@@ -310,7 +311,7 @@ def _of_files(manifest: Mapping[str, Any], folder: Path) -> Iterator[str]:
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         while block := stream.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()

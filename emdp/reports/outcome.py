@@ -55,9 +55,10 @@ class BudgetState:
     Parameters
     ----------
     promise, spent, remaining : Guarantee
-        All of one kind; ``remaining`` is what this report may still spend.
+        All of one kind; ``remaining`` is what this report may still spend in its period: the least of what the table's
+        budget, without what is set aside for others, and the report's own budget for the period leave.
     steps : tuple of (str, float)
-        What was left of its level after each period or day, oldest first (:func:`emdp.spending.burn_down`).
+        What was left of its level after each period or day, oldest first (:func:`emdp.budgets.spending.burn_down`).
     """
 
     promise: Guarantee
@@ -98,6 +99,8 @@ class ReportRun:
         When the page was made, UTC, ISO 8601.
     is_private : bool
         False under the test switch.
+    account : str
+        Name of the table in the ledger whose budget pays; empty where it is that of the table.
     """
 
     report: Report
@@ -115,3 +118,4 @@ class ReportRun:
     versions: Mapping[str, str]
     made: str
     is_private: bool = True
+    account: str = ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from emdp.answers.stored import StoredAnswer
-from emdp.errors import EmdpError
+from emdp.base.errors import EmdpError
 from emdp.pictures import Picture, draw, draw_periods, draw_spending, fitting_kinds, renamed
 from emdp.privacy import Guarantee
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 import polars as pl
 
 from emdp.answers.stored import StoredAnswer
-from emdp.expressions.columns import PlannedColumn
+from emdp.questions.columns import PlannedColumn
 
 __all__ = ["NO_VALUE", "Cell", "Table", "rounded", "table_of"]
 

@@ -14,10 +14,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from emdp.accounts import Tags
 from emdp.answers.stored import StoredAnswer
-from emdp.catalog import Catalog
-from emdp.errors import (
+from emdp.base.errors import (
     BudgetExceededError,
     DataRuleError,
     EmdpError,
@@ -26,18 +24,20 @@ from emdp.errors import (
     StoredTextError,
     UsageError,
 )
+from emdp.budgets.accounts import Tags
+from emdp.budgets.reservations import outstanding
+from emdp.budgets.spending import budgets_of, burn_down, charges_of
+from emdp.catalog.catalog import Catalog
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Event, Guarantee, convert, event_from_json, paying
-from emdp.privacy.rounding import as_decimal, float_up
+from emdp.privacy import Event, Guarantee, conversion_factor, convert, converts_to, event_from_json, paying
+from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.reports.checking import CheckedEntry, CheckedReport
 from emdp.reports.lock import run_lock
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
 from emdp.reports.words import protection_sentences
-from emdp.reservations import outstanding
-from emdp.session import Session
-from emdp.spending import budgets_of, burn_down, charges_of
+from emdp.sessions.session import Session
+from emdp.sessions.store import Store, kept_answer
 from emdp.sql import spelled
-from emdp.store import Store, kept_answer
 
 __all__ = ["Progress", "check_reach", "forget_old", "period_spending", "run_report", "stores_of"]
 
@@ -151,7 +151,7 @@ def _earlier(
 ) -> tuple[StoredAnswer, ...]:
     """Return the newest answer of the same entry for each other period, by the period's name."""
     found: dict[str, StoredAnswer] = {}
-    for stored in ledger.entries(checked.table, "answer"):
+    for stored in ledger.entries(checked.account, "answer"):
         known = stored.payload
         period = known["period"]
         if known["report"] != checked.report.title or known["entry"] != entry.entry.title or period is None:
@@ -190,7 +190,7 @@ def forget_old(ledger: Ledger, checked: CheckedReport, *, now: datetime | None =
     if days is None:
         return 0
     oldest = ((now or datetime.now(UTC)) - timedelta(days=days)).isoformat()
-    entries = ledger.entries(checked.table, "answer")
+    entries = ledger.entries(checked.account, "answer")
     kept = {entry.payload["content"] for entry in entries if entry.time >= oldest}
     old = {entry.payload["content"] for entry in entries if entry.payload["report"] == checked.report.title}
     return ledger.forget(sorted(old - kept))
@@ -205,7 +205,7 @@ def check_reach(checked: CheckedReport, session: Session, stores: Sequence[Store
     ]
     _check_reserve(checked, session.ledger)
     session.check_affordable([entry.planned for entry in due], reserve=checked.report.reserve)
-    entries = session.ledger.entries(checked.table)
+    entries = session.ledger.entries(checked.account)
     why = _why(checked, entries, session.table.data_version())
     _check_period_budget(checked, entries, [entry.planned.plan.event for entry in due], why=why)
 
@@ -244,7 +244,7 @@ def _why(checked: CheckedReport, entries: Sequence[Entry], version: str) -> str:
 
 def _check_reserve(checked: CheckedReport, ledger: Ledger) -> None:
     """Raise if the report names a reservation that was never made: it would draw on what is left for all."""
-    entries = ledger.entries(checked.table)
+    entries = ledger.entries(checked.account)
     name = checked.report.reserve
     if name is not None and not any(name in outstanding(entries, budget) for budget in budgets_of(entries)):
         raise UsageError(
@@ -259,7 +259,7 @@ def _of_period(checked: CheckedReport) -> str:
 
 def period_spending(ledger: Ledger, checked: CheckedReport, kind: Guarantee) -> Guarantee:
     """Return what a report was charged in its period, as a guarantee of a kind: sums of level and delta, rounded up."""
-    return _spent_in(ledger.entries(checked.table), checked, kind)
+    return _spent_in(ledger.entries(checked.account), checked, kind)
 
 
 def _spent_in(entries: Sequence[Entry], checked: CheckedReport, kind: Guarantee) -> Guarantee:
@@ -276,17 +276,43 @@ def _spent_in(entries: Sequence[Entry], checked: CheckedReport, kind: Guarantee)
     return kind.kind.at_level(float_up(level), float_up(delta))
 
 
+def _left_of(
+    checked: CheckedReport, entries: Sequence[Entry], remaining: Guarantee, promises: Sequence[Guarantee]
+) -> Guarantee:
+    """Return what a report may still spend of a table's budget: no more than its own budget for the period leaves."""
+    own = checked.budget
+    if own is None:
+        return remaining
+    if converts_to(remaining, own):
+        factor = 1 / conversion_factor(remaining, own)
+    elif paying(own, promises).kind == remaining.kind:
+        factor = conversion_factor(own, remaining)
+    else:
+        return remaining.at_level(0.0, 0.0)
+    paid = _spent_in(entries, checked, own)
+    level, delta = (
+        float_down(max(as_decimal(whole) - as_decimal(gone), Fraction(0)) * by)
+        for whole, gone, by in ((own.level, paid.level, factor), (own.delta, paid.delta, Fraction(1)))
+    )
+    return remaining.at_level(min(remaining.level, level), min(remaining.delta, delta))
+
+
 def _run_of(
     checked: CheckedReport, catalog: Catalog, session: Session, outcomes: tuple[EntryOutcome, ...]
 ) -> ReportRun:
     report = checked.report
     spent = _spent(outcomes, session)
-    entries = session.ledger.entries(checked.table)
+    entries = session.ledger.entries(checked.account)
     budgets = tuple(
         BudgetState(
             promise=budget.guarantee,
             spent=session.spent(type(budget.guarantee)),
-            remaining=session.remaining(type(budget.guarantee), reserve=report.reserve),
+            remaining=_left_of(
+                checked,
+                entries,
+                session.remaining(type(budget.guarantee), reserve=report.reserve),
+                session.promises,
+            ),
             steps=burn_down(charges_of(entries), budget),
         )
         for budget in budgets_of(entries)
@@ -297,6 +323,7 @@ def _run_of(
         report=report,
         definition=report.definition,
         table=checked.table,
+        account=entries[0].table,
         period=report.period,
         data_version=session.table.data_version(),
         users=session.table.n,

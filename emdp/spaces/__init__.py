@@ -2,41 +2,41 @@
 
 from typing import TYPE_CHECKING
 
-from emdp.lazy import lazy_names
+from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from emdp.spaces.base import ON_INVALID, Floats, FunctionBounds, Mask, OnInvalid, Space
-    from emdp.spaces.categories import Categories
-    from emdp.spaces.clusters import Clusters
-    from emdp.spaces.cycle import Cycle
-    from emdp.spaces.distances import Distances
-    from emdp.spaces.embedding import Embedding, Words
-    from emdp.spaces.geo import Geo
-    from emdp.spaces.grid import Grid
-    from emdp.spaces.interval import Interval
+    from emdp.spaces.combined.grid import Grid
+    from emdp.spaces.combined.product import Product
+    from emdp.spaces.continuous.cycle import Cycle
+    from emdp.spaces.continuous.geo import Geo
+    from emdp.spaces.continuous.interval import Interval
+    from emdp.spaces.continuous.vector import Vector
     from emdp.spaces.items import count_items, finite_items, item_codes, neutral_code
+    from emdp.spaces.listed.categories import Categories
+    from emdp.spaces.listed.clusters import Clusters
+    from emdp.spaces.listed.distances import Distances
+    from emdp.spaces.listed.embedding import Embedding, Words
     from emdp.spaces.part import Weighted
-    from emdp.spaces.product import Product
-    from emdp.spaces.serial import from_json
-    from emdp.spaces.vector import Vector
+    from emdp.spaces.registry import from_json
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "emdp.spaces.base": "ON_INVALID Floats FunctionBounds Mask OnInvalid Space",
-            "emdp.spaces.categories": "Categories",
-            "emdp.spaces.clusters": "Clusters",
-            "emdp.spaces.cycle": "Cycle",
-            "emdp.spaces.distances": "Distances",
-            "emdp.spaces.embedding": "Embedding Words",
-            "emdp.spaces.geo": "Geo",
-            "emdp.spaces.grid": "Grid",
-            "emdp.spaces.interval": "Interval",
+            "emdp.spaces.listed.categories": "Categories",
+            "emdp.spaces.listed.clusters": "Clusters",
+            "emdp.spaces.continuous.cycle": "Cycle",
+            "emdp.spaces.listed.distances": "Distances",
+            "emdp.spaces.listed.embedding": "Embedding Words",
+            "emdp.spaces.continuous.geo": "Geo",
+            "emdp.spaces.combined.grid": "Grid",
+            "emdp.spaces.continuous.interval": "Interval",
             "emdp.spaces.items": "count_items finite_items item_codes neutral_code",
             "emdp.spaces.part": "Weighted",
-            "emdp.spaces.product": "Product",
-            "emdp.spaces.serial": "from_json",
-            "emdp.spaces.vector": "Vector",
+            "emdp.spaces.combined.product": "Product",
+            "emdp.spaces.registry": "from_json",
+            "emdp.spaces.continuous.vector": "Vector",
         },
     )
 

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_choice
-from emdp.errors import UsageError
+from emdp.base.checks import check_choice
+from emdp.base.errors import UsageError
 
 __all__ = ["ON_INVALID", "Floats", "FunctionBounds", "Mask", "OnInvalid", "Space", "noun_of"]
 
@@ -162,6 +162,21 @@ class Space(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready description from which :func:`emdp.spaces.from_json` rebuilds an equal space."""
 
+    def items_at(self, units: Floats) -> Floats:
+        """Return the encoded items at points of the unit cube, whose even points give items spread over the domain.
+
+        Parameters
+        ----------
+        units : numpy.ndarray
+            Shape (n, width), in [0, 1). Of listed values the range is cut into equal pieces.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (n, width).
+        """
+        raise UsageError(f"{self.noun} does not say how its items are spread; use one that does.")
+
     def distances(self, left: Floats, right: Floats) -> Floats:
         """Return the matrix of ``d_X`` in [0, 1] between encoded items."""
         return np.minimum(self.natural_distances(left, right) / self.diameter, 1.0)
@@ -200,6 +215,14 @@ class Space(ABC):
     def distance_values(self, items: Floats, point: Floats) -> Floats:
         """Return the natural, untruncated distance of each encoded item to an encoded point, shape (n,)."""
         return self.natural_distances(items, point)[:, 0]
+
+    def misplaced(self, point: Floats) -> tuple[str, tuple[float, float] | None] | None:
+        """Return what is strange about a public point of an analyst, and the point that was meant if one is likely."""
+        return None
+
+    def turned(self, point: Any) -> tuple[float, float] | None:
+        """Return a point's two numbers in the other order, if only that can be meant."""
+        return None
 
     def inner_bounds(self, vector: Floats) -> FunctionBounds:
         """Return what is known of the inner product with a vector of shape (dimension,)."""

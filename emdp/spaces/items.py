@@ -10,10 +10,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, Space
-from emdp.spaces.finite import FinitePart
-from emdp.spaces.grid import Grid
+from emdp.spaces.combined.grid import Grid
+from emdp.spaces.listed.finite import FinitePart
 
 __all__ = ["count_items", "finite_items", "item_codes", "neutral_code", "part_counts"]
 

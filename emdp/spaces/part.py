@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from emdp.checks import check_positive
-from emdp.errors import InternalError, InvalidItemError, UsageError
-from emdp.frames import columns_of
+from emdp.base.checks import check_positive
+from emdp.base.errors import InternalError, InvalidItemError, UsageError
+from emdp.base.frames import columns_of
 from emdp.spaces.base import Floats, Mask, Space
-from emdp.spaces.given import is_sequence, is_text, shown
+from emdp.spaces.values import is_sequence, is_text, shown
 
 __all__ = ["SMALLEST_DIAMETER", "Part", "Weighted", "check_columns", "check_diameter", "check_unit", "numeric_items"]
 
@@ -82,6 +82,16 @@ class Part(Space):
             items[invalid] = self._clamped(items[invalid])
             invalid = np.asarray(np.isnan(items).any(axis=1), dtype=np.bool_)
         items[invalid] = self.neutral_item
+        return items
+
+    def items_at(self, units: Floats) -> Floats:
+        """Return the encoded items at points of the unit cube, stretched to the range of each column."""
+        bounds = [self.column_bounds(column) for column in self.columns]
+        lows, highs = np.array([bound.low for bound in bounds]), np.array([bound.high for bound in bounds])
+        items: Floats = lows + units * (highs - lows)
+        outside: Mask = np.logical_not(self._inside(items))
+        if outside.any():
+            items[outside] = self._clamped(items[outside])
         return items
 
     @abstractmethod

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable
 from fractions import Fraction
 
-from emdp.checks import check_finite
-from emdp.errors import UsageError
+from emdp.base.checks import check_finite
+from emdp.base.errors import UsageError
 
 __all__ = [
     "LARGEST_COORDINATE",

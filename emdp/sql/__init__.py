@@ -2,22 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-from emdp.lazy import lazy_names
-from emdp.sql.translate import Translated, translate
+import sqlglot
+
+from emdp.base.lazy import lazy_names
+from emdp.base.versions import check_version
+
+# Before the modules that ask for names which other versions lack.
+check_version("sqlglot", sqlglot.__version__)
+
+from emdp.sql.translate import Translated, translate  # noqa: E402
 
 if TYPE_CHECKING:
-    from emdp.sql.levels import stated_level, with_level
     from emdp.sql.named import spelled, tables_named
-    from emdp.sql.statement import Statement
-    from emdp.sql.text import parse
+    from emdp.sql.reader import parse
+    from emdp.sql.text.levels import stated_level, with_level
+    from emdp.sql.text.statement import Statement
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "emdp.sql.levels": "stated_level with_level",
+            "emdp.sql.text.levels": "stated_level with_level",
             "emdp.sql.named": "spelled tables_named",
-            "emdp.sql.statement": "Statement",
-            "emdp.sql.text": "parse",
+            "emdp.sql.text.statement": "Statement",
+            "emdp.sql.reader": "parse",
         },
     )
 

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from emdp.errors import SqlError
-from emdp.expressions.names import Names
-from emdp.expressions.nodes import Expression
-from emdp.sql.statement import Statement
-from emdp.sql.words import is_plain_name, is_reserved
+from emdp.base.errors import SqlError
+from emdp.expressions.nodes.base import Expression
+from emdp.questions.names import Names
+from emdp.sql.text.reserved import is_plain_name, is_reserved
+from emdp.sql.text.statement import Statement
 
 __all__ = ["Context", "identifier", "listed", "near", "one_by_name", "quoted", "unwrapped"]
 

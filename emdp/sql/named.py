@@ -2,8 +2,8 @@
 
 from sqlglot import exp
 
-from emdp.sql.dialect import tokenise
-from emdp.sql.text import parse
+from emdp.sql.reader import parse
+from emdp.sql.text.dialect import tokenise
 
 __all__ = ["spelled", "tables_named"]
 

@@ -5,25 +5,25 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from emdp.errors import SqlError
-from emdp.expressions.item_frequencies import ItemFrequencies
-from emdp.expressions.names import Names
-from emdp.expressions.queries import VECTOR_NOISE, VectorNoise
-from emdp.expressions.select import FrequencyQuery, Item, Order, QuantileQuery, Select, Spending
-from emdp.expressions.user_mean import UserMean
-from emdp.sql.aggregates import ALONE, Aggregate, Entry, read_entry, refused_kind
-from emdp.sql.conditions import Chosen, chosen, where_conditions
+from emdp.base.errors import SqlError
+from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.means import VECTOR_NOISE, VectorNoise
+from emdp.questions.names import Names
+from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select, Spending
+from emdp.questions.user_mean import UserMean
+from emdp.sql.clauses.aggregates import ALONE, Aggregate, Entry, read_entry, refused_kind
+from emdp.sql.clauses.conditions import Chosen, chosen, where_conditions
+from emdp.sql.clauses.distributions import read_frequency, read_quantiles
+from emdp.sql.clauses.frequency import frequency_query
+from emdp.sql.clauses.grouping import Grouping, read_grouping
+from emdp.sql.clauses.ordering import read_limit, read_order
+from emdp.sql.clauses.sources import scope_of
+from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
-from emdp.sql.distributions import read_frequency, read_quantiles
-from emdp.sql.families import check_families
-from emdp.sql.frequency import frequency_query
-from emdp.sql.grouping import Grouping, read_grouping
-from emdp.sql.ordering import read_limit, read_order
-from emdp.sql.scalar import Scalars
-from emdp.sql.sources import scope_of
-from emdp.sql.statement import Statement
-from emdp.sql.text import parse
-from emdp.sql.user_means import check_all_users, user_mean_query
+from emdp.sql.reader import parse
+from emdp.sql.text.families import EXPECTED_SHARE, check_families, option_refusal
+from emdp.sql.text.statement import Statement
+from emdp.sql.values.scalar import Scalars
 
 __all__ = ["Translated", "translate", "translate_statement"]
 
@@ -92,6 +92,7 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
         )
     check_families(statement, (aggregate.function for aggregate in aggregates))
     reader = _Reader(context, scalars, tree, entries, grouping, left)
+    reader.check_share()
     for entry in entries:
         if entry.aggregate is not None and entry.aggregate.function in ALONE:
             is_mean = entry.aggregate.function == "USER_MEAN"
@@ -135,8 +136,21 @@ class _Reader:
         return None if option is None else int(option.value)
 
     @property
+    def expected_share(self) -> float | None:
+        option = self.context.statement.options.get(EXPECTED_SHARE)
+        return None if option is None else float(option.value)
+
+    @property
     def is_filtered(self) -> bool:
         return self.left.factor is not None or bool(self.grouping.groups)
+
+    def check_share(self) -> None:
+        """Refuse a share that is expected of records which nothing chooses."""
+        option = self.context.statement.options.get(EXPECTED_SHARE)
+        if option is not None and not self.is_filtered:
+            problem = "expected_share says which part of the records WHERE or GROUP BY chooses, and neither does here"
+            remedy = "leave it out, or add a condition on the records"
+            raise option_refusal(self.context.statement, option, problem, remedy, "option-unused")
 
     def select(self, aggregates: Sequence[Aggregate]) -> Select:
         for aggregate in aggregates:
@@ -164,6 +178,7 @@ class _Reader:
             limit=read_limit(self.context, self.tree.args.get("limit")),
             offset=read_limit(self.context, self.tree.args.get("offset")) or 0,
             text=self.context.statement.text,
+            expected_share=self.expected_share,
         )
 
     def user_mean(self, entry: Entry, aggregate: Aggregate) -> UserMean:
@@ -234,6 +249,7 @@ class _Reader:
             offset=offset or 0,
             text=text,
             written=self._text(entry),
+            expected_share=self.expected_share,
         )
 
     def _check_one(self, entry: Entry, aggregate: Aggregate) -> None:

@@ -1,12 +1,12 @@
-"""Private tables, and the engines that compute exact statistics of them: one engine a file."""
+"""Private tables, and the engines that compute exact statistics of them: one folder an engine."""
 
 from typing import TYPE_CHECKING
 
-from emdp.lazy import lazy_names
+from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from emdp.tables.engine import aggregate, check_aggregation, check_engine, check_statement, mean_of_user_means
-    from emdp.tables.item_reads import bag_blocks, check_items, item_counts, point_blocks, user_means
+    from emdp.tables.engines.duckdb.items import bag_blocks, check_items, item_counts, point_blocks, user_means
     from emdp.tables.public import read_public
     from emdp.tables.table import Table, UserList, read
 else:
@@ -14,7 +14,7 @@ else:
         __name__,
         {
             "emdp.tables.engine": "aggregate check_aggregation check_engine check_statement mean_of_user_means",
-            "emdp.tables.item_reads": "bag_blocks check_items item_counts point_blocks user_means",
+            "emdp.tables.engines.duckdb.items": "bag_blocks check_items item_counts point_blocks user_means",
             "emdp.tables.public": "read_public",
             "emdp.tables.table": "Table UserList read",
         },

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from emdp.errors import DataRuleError, EmdpError, raise_alone
+from emdp.base.errors import DataRuleError, EmdpError, raise_alone
 
 __all__ = [
     "CLOSED",
+    "DUCKDB",
     "DUCKDB_SEPARATOR",
     "OTHER_COLUMNS",
     "SPARK",
@@ -29,6 +30,9 @@ __all__ = [
 
 DUCKDB_SEPARATOR = "::"
 
+DUCKDB = "duckdb"
+"""Name of the engine of all other sources."""
+
 SPARK = "spark"
 """Name of the engine, and what stands before ``::`` in the text form of its tables."""
 
@@ -44,9 +48,16 @@ CLOSED: Mapping[str, str] = MappingProxyType(
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
         "python_enable_replacements": "false",
+        "default_collation": "",
+        "default_order": "ASCENDING",
+        "default_null_order": "NULLS_LAST",
+        "integer_division": "false",
+        "ieee_floating_point_ops": "true",
+        "error_on_division_by_zero": "true",
     }
 )
-"""Settings of every connection: nothing is loaded, and no Python variable can be reached."""
+"""Settings of every connection: nothing is loaded, no Python variable can be reached, and what a statement means is
+what it means with these."""
 
 
 class SourceBusyError(EmdpError):
@@ -68,7 +79,7 @@ class Source(ABC):
 
     default_name: str
     is_text: ClassVar[bool] = False
-    engine: ClassVar[str] = "duckdb"
+    engine: ClassVar[str] = DUCKDB
 
     @abstractmethod
     def schema(self) -> dict[str, str]:
@@ -103,9 +114,20 @@ class Source(ABC):
     def fingerprint(self) -> str:
         """Return a data version: a hash of public metadata that changes when the data may have changed."""
 
+    def marks(self) -> tuple[list[str], list[str], list[str]]:
+        """Return marks of the files: to keep, to look for under other names of a table, and of their state alone.
+
+        See :func:`emdp.tables.files.file_marks` and :func:`emdp.tables.files.state_marks`; the last are kept, too.
+        """
+        return [], [], []
+
     @abstractmethod
     def attach(self, connection: Any) -> list[str]:
-        """Make the rows the view ``source_rows`` of a DuckDB connection; return the files it must still open."""
+        """Make the rows the view ``source_rows`` of an instance of their own; return the files it must still open.
+
+        It is made where the statement looks for names, which is no place of the source's: nothing in a file is found
+        there. Nor is it temporary: temporary names come before those that a view of a file means.
+        """
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -124,12 +146,17 @@ def check_types(found: Mapping[str, str], declared: Mapping[str, str], columns: 
     >>> check_types({"x": "DOUBLE"}, {"x": "DOUBLE"}, ["x"])
     """
     for column in columns:
-        if found.get(column) != declared[column]:
+        if _compared(found.get(column)) != _compared(declared[column]):
             other = f" (it is of type {type_name(found[column])} now)" if column in found else ""
             raise DataRuleError(
                 f"source has no column {column!r} of type {type_name(declared[column])}{other}; open it again, or "
                 "correct the declared columns, or the file."
             )
+
+
+def _compared(kind: str | None) -> str | None:
+    # The values that an ENUM lists may be private: whether they were guessed right must not be said.
+    return "ENUM" if kind is not None and type_name(kind) == "ENUM" else kind
 
 
 def quote_name(name: str) -> str:
@@ -189,7 +216,7 @@ def spark_table(text: str) -> str | None:
 
 
 def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
-    """Make some columns of a relation the view ``source_rows`` of a DuckDB connection.
+    """Make some columns of a relation the view ``source_rows`` of a DuckDB instance.
 
     Raises
     ------
@@ -199,7 +226,7 @@ def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
     import duckdb
 
     try:
-        connection.execute(f"CREATE TEMP VIEW source_rows AS SELECT {columns} FROM {relation}")
+        connection.execute(f"CREATE VIEW source_rows AS SELECT {columns} FROM {relation}")
     except duckdb.Error:
         raise_alone(
             DataRuleError(

@@ -3,19 +3,18 @@
 An engine is chosen by its source alone. Spark is loaded where a source of Spark is, and nowhere else.
 """
 
-from collections.abc import Sequence
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-import polars as pl
-
+from emdp.base.errors import DataRuleError
+from emdp.base.forks import check_fork
+from emdp.base.statistic import Statistic
 from emdp.expressions import Expression
-from emdp.expressions.aggregation import Aggregation
-from emdp.forks import check_fork
-from emdp.statistic import Statistic
-from emdp.tables import duckdb
-from emdp.tables.base import SPARK, Source
-from emdp.tables.table import Table
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.tables.base import DUCKDB, SPARK, Source
+from emdp.tables.engines.base import Engine
+from emdp.tables.engines.duckdb.engine import DuckDBEngine
+from emdp.tables.engines.duckdb.execution import check_limits
+from emdp.tables.facts import TableFacts
 
 __all__ = [
     "aggregate",
@@ -23,105 +22,76 @@ __all__ = [
     "check_engine",
     "check_rules",
     "check_statement",
+    "engine_of",
     "explain_cost",
-    "fetch_bag",
-    "fetch_public",
     "mean_of_user_means",
 ]
 
 
-def mean_of_user_means(table: Table, expressions: Sequence[Expression]) -> Statistic:
+def _spark() -> Engine:
+    from emdp.tables.engines.spark.engine import SparkEngine
+
+    return SparkEngine()
+
+
+ENGINES: Mapping[str, Callable[[], Engine]] = {DUCKDB: DuckDBEngine, SPARK: _spark}
+"""Engines by the name that a source gives."""
+
+
+def engine_of(source: Source) -> Engine:
+    """Return the engine that reads a source."""
+    return ENGINES[source.engine]()
+
+
+def mean_of_user_means(table: TableFacts, expressions: Sequence[Expression]) -> Statistic:
     """Return, for each expression, the mean over the public users of the mean over their records.
 
-    Users without records count with the value of the space's neutral item (EMD 8.1). Values are summed as integers (see
-    ``expressions/fixed_point.py``), so that neither the order of rows nor the number of workers changes the result.
+    As :func:`aggregate` of the expressions alone.
     """
-    found: Statistic = _engine(table.source).mean_of_user_means(table, expressions)
+    (found,) = aggregate(table, Aggregation(tuple(expressions)))
     return found
 
 
-def aggregate(table: Table, aggregation: Aggregation) -> tuple[Statistic, ...]:
-    """Return what an aggregation asks for, exactly and in one scan: a statistic for each group of users.
-
-    Returns
-    -------
-    tuple of Statistic
-        Of ``aggregation.dimension`` coordinates each: value by value, the cells in order. Neither the order of rows
-        nor the number of workers changes them.
-    """
-    found: tuple[Statistic, ...] = _engine(table.source).aggregate(table, aggregation)
-    return found
+def aggregate(table: TableFacts, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    """Return what an aggregation asks for; see :meth:`emdp.tables.engines.base.Engine.aggregate`."""
+    return engine_of(table.source).aggregate(table, aggregation)
 
 
-def check_statement(table: Table, expressions: Sequence[Expression]) -> None:
-    """Run the statement of some expressions on no rows, so that what the engine refuses is refused before a charge.
-
-    Raises
-    ------
-    UsageError
-        If the engine cannot compute the expressions at all.
-    """
-    _engine(table.source).check_statement(table, expressions)
+def check_statement(table: TableFacts, expressions: Sequence[Expression]) -> None:
+    """Run the statement of some expressions on no rows, as :func:`check_aggregation` does."""
+    check_aggregation(table, Aggregation(tuple(expressions)))
 
 
-def check_aggregation(table: Table, aggregation: Aggregation) -> None:
-    """Run the statement of an aggregation on no rows, as :func:`check_statement` does.
-
-    Raises
-    ------
-    UsageError
-        If an axis does not fit the space, or the engine cannot compute the aggregation at all.
-    """
-    _engine(table.source).check_aggregation(table, aggregation)
+def check_aggregation(table: TableFacts, aggregation: Aggregation) -> None:
+    """Run a statement on no rows; see :meth:`emdp.tables.engines.base.Engine.check_aggregation`."""
+    engine_of(table.source).check_aggregation(table, aggregation)
 
 
-def check_engine(table: Table) -> None:
+def check_engine(table: TableFacts) -> None:
     """Check what an answer needs besides the data: limits that make sense, a place for temporary files, and a process
     that has its threads.
 
-    Then begin to open what a table will be read with, while the answer is checked and charged.
+    Then have the engine prepare itself, while the answer is checked and charged.
     """
     check_fork()
-    duckdb.check_engine()
-    if table.source.engine == SPARK:
-        # A view may be another one by now, or gone.
-        table.source.check_schema(table.schema, table.source_columns)
-    else:
-        duckdb.open_ahead()
+    # Public tables are read by DuckDB, whatever engine has the private one.
+    check_limits()
+    engine_of(table.source).prepare(table)
 
 
-def check_rules(table: Table) -> None:
-    """Check the declared rules against the records; see :meth:`Table.validate`."""
-    _engine(table.source).check_rules(table)
+def check_rules(table: TableFacts) -> None:
+    """Check the declared rules against the records, and say of the first broken one which it is, and no count.
 
-
-def fetch_bag(table: Table, user: Any) -> pl.DataFrame | None:
-    """Return one user's items, None where there are none; see :meth:`Table.bag`."""
-    found: pl.DataFrame | None = _engine(table.source).fetch_bag(table, user)
-    return found
-
-
-def fetch_public(source: Source) -> pl.DataFrame:
-    """Return all rows of a public table."""
-    found: pl.DataFrame = _engine(source).fetch_public(source)
-    return found
-
-
-def explain_cost(table: Table, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
-    """Return what is public about the work that an aggregation will be: names and texts, for people to read.
-
-    Of Spark: its stages (exchanges of its plan, and one), and a bound on the bytes that they exchange, from the number
-    of users, the cells and the width of a row; how many rows there are is not public. Of DuckDB: nothing.
+    Raises
+    ------
+    DataRuleError
+        Naming the rule, its column and the remedy.
     """
-    if table.source.engine != SPARK:
-        return ()
-    found: tuple[tuple[str, str], ...] = _engine(table.source).explain_cost(table, aggregation)
-    return found
+    broken = engine_of(table.source).broken_rules(table)
+    if broken:
+        raise DataRuleError(broken[0].sentence())
 
 
-def _engine(source: Source) -> ModuleType:
-    if source.engine != SPARK:
-        return duckdb
-    from emdp.tables import spark
-
-    return spark
+def explain_cost(table: TableFacts, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    """Return what is public about the work of an aggregation, for people to read; of DuckDB nothing."""
+    return engine_of(table.source).explain_cost(table, aggregation)

@@ -1,27 +1,57 @@
 """Files by their public metadata: which ones a pattern names, whether they may have changed, who may write them."""
 
+import fcntl
 import glob
 import hashlib
 import os
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from emdp.errors import EmdpError, UsageError
+from emdp.base.errors import EmdpError, UsageError
 
-__all__ = ["expand_paths", "files_fingerprint", "folder_keys", "read_lock"]
+__all__ = [
+    "LOGS",
+    "check_no_log",
+    "expand_paths",
+    "file_marks",
+    "files_fingerprint",
+    "folder_keys",
+    "log_refusal",
+    "read_lock",
+    "state_marks",
+]
+
+LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
+"""Folders in which a table keeps the log of its files, and what the table is called."""
+
+ICEBERG, ICEBERG_FOLDER, ICEBERG_SUFFIXES = "Iceberg", "metadata", (".metadata.json", ".metadata.json.gz")
+"""The same of Iceberg, whose folder of this name has files that end so."""
+
+DUCKLAKE, DUCKLAKE_PREFIX = "DuckLake", "ducklake-"
+"""DuckLake's log is a database elsewhere; its files are called so."""
 
 
-def expand_paths(pattern: str, suffixes: tuple[str, ...]) -> list[str]:
+def expand_paths(pattern: str, suffixes: tuple[str, ...], *, may_have_log: bool = False) -> list[str]:
     """Return the files that a path, a folder or a pattern names now: absolute, sorted, at least one.
+
+    Parameters
+    ----------
+    pattern : str
+        The path, folder or pattern.
+    suffixes : tuple of str
+        How the files of a folder or pattern end.
+    may_have_log : bool
+        Whether files of this kind may be those of a table with a log of its own, which is refused.
 
     Raises
     ------
     UsageError
-        If it names none, a folder cannot be read or has what a writer left behind, or a file's name would be read
-        as a pattern again.
+        If it names none, a folder cannot be read or has what a writer left behind, the files are those of a table
+        with a log, or a file's name would be read as a pattern again.
     """
     if os.path.isdir(pattern):
         try:
@@ -29,16 +59,55 @@ def expand_paths(pattern: str, suffixes: tuple[str, ...]) -> list[str]:
         except OSError:
             raise UsageError(f"source {pattern!r} has a folder that cannot be read; name a folder of data.") from None
     elif os.path.isfile(pattern):
+        if may_have_log:
+            check_no_log([os.path.abspath(pattern)])
         return _plain([pattern])
     else:
         found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
     found = [path for path in found if path.lower().endswith(suffixes)]
+    if may_have_log:
+        check_no_log(list(map(os.path.abspath, found)))
     if os.path.isdir(pattern):
         _check_finished(pattern, found)
     paths = sorted(map(os.path.abspath, found))
     if not paths:
         raise UsageError(f"source {pattern!r} names no file; check the path.")
     return _plain(paths)
+
+
+def check_no_log(paths: list[str]) -> None:
+    """Refuse files that belong to a table whose log says which of them, and which of their rows, still count.
+
+    Such a log lies in a folder above the files. Read without it, rows that were deleted would count again.
+
+    Raises
+    ------
+    UsageError
+        Naming the table's folder and kind.
+
+    >>> check_no_log(["/srv/visits/week=1/a.parquet"])
+    """
+    folders = {os.path.dirname(path) for path in paths}
+    # A link to a file of a table is that file.
+    folders |= {os.path.dirname(os.path.realpath(path)) for path in paths if os.path.islink(path)}
+    folders |= set(map(os.path.realpath, folders))
+    above = {str(parent) for folder in folders for parent in (Path(folder), *Path(folder).parents)}
+    for folder in sorted(above):
+        kind = _kind_of_log(folder)
+        if kind is not None:
+            raise log_refusal(folder, kind)
+    for path in paths:
+        if os.path.basename(path).startswith(DUCKLAKE_PREFIX):
+            raise log_refusal(path, DUCKLAKE)
+
+
+def log_refusal(place: str, kind: str) -> UsageError:
+    """Return what is said of a table with a log of its own."""
+    return UsageError(
+        f"source is of the {kind} table {place!r}, whose log says which rows were deleted, and the files alone do not; "
+        "write a snapshot of it to Parquet files elsewhere, or pass it as a frame of a library that reads the log "
+        "(deltalake, pyiceberg)."
+    )
 
 
 def files_fingerprint(paths: list[str], extra: str = "") -> str:
@@ -57,6 +126,66 @@ def files_fingerprint(paths: list[str], extra: str = "") -> str:
         times = f"{status.st_mtime_ns}\0{status.st_ctime_ns}\0{status.st_ino}"
         digest.update(f"{path}\0{status.st_size}\0{times}\n".encode())
     return f"files:{digest.hexdigest()}"
+
+
+def file_marks(paths: Iterable[str], tables: Iterable[str] = ("",)) -> tuple[list[str], list[str]]:
+    """Return hashes of public facts by which files are known again under another name: marks to keep, and to look for.
+
+    Three marks a file: where it is, all links resolved; which file it is (device, inode, size and time of change), so
+    that a file that was moved is known; and its device and inode alone, by which a file of several names (hard links)
+    is known after a change. The last is looked for only where there are several names, since numbers of deleted files
+    are given out again. A copy is another file and shows none of them.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        The files; what is absent has the mark of its place.
+    tables : iterable of str
+        Tables of a file that holds several, each with marks of its own.
+
+    >>> kept, sought = file_marks(["/nowhere"])
+    >>> kept == sought, [len(mark) for mark in kept]
+    (True, [16])
+    """
+    kept, sought = [], []
+    for path in paths:
+        # Of another machine's address nothing is known but itself.
+        facts, is_linked = [("path", os.path.realpath(path) if os.path.isabs(path) else path)], True
+        with suppress(OSError):
+            status = os.stat(path)
+            facts += [("state", _state(status)), ("file", _place(status))]
+            is_linked = status.st_nlink > 1
+        for table in tables:
+            marks = [_mark(*fact, table) for fact in facts]
+            kept += marks
+            sought += marks if is_linked else marks[:-1]
+    return kept, sought
+
+
+def state_marks(paths: Iterable[str], table: str = "") -> list[str]:
+    """Return the marks of :func:`file_marks` that say which files in which state, whatever they are called now.
+
+    >>> state_marks(["/nowhere"])
+    []
+    """
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            found.append(_mark("state", _state(os.stat(path)), table))
+    return found
+
+
+def _state(status: os.stat_result) -> str:
+    return f"{_place(status)} {status.st_size} {status.st_mtime_ns}"
+
+
+def _place(status: os.stat_result) -> str:
+    return f"{status.st_dev} {status.st_ino}"
+
+
+def _mark(*facts: str) -> str:
+    # Half of a hash of this length never meets by chance, and a ledger keeps three a file.
+    return hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def folder_keys(paths: list[str]) -> tuple[str, ...]:
@@ -97,11 +226,9 @@ def read_lock(path: str) -> Iterator[Callable[[], bool]]:
 
 
 def _try_lock(path: str, descriptor: int) -> bool:
-    try:
-        import fcntl
-
-        command = fcntl.F_OFD_SETLK
-    except (ImportError, AttributeError):
+    # macOS knows such locks too, and lays out otherwise what it is asked for.
+    command = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
+    if command is None:
         return True
     # C's struct flock: kind and origin of the range, its start and length (0: to the end), and no process.
     wanted = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
@@ -114,6 +241,17 @@ def _try_lock(path: str, descriptor: int) -> bool:
             f"source {path!r} cannot be locked for reading ({error.strerror}); copy it to a local disk."
         ) from None
     return True
+
+
+def _kind_of_log(folder: str) -> str | None:
+    for name, kind in LOGS.items():
+        if os.path.isdir(os.path.join(folder, name)):
+            return kind
+    try:
+        names = os.listdir(os.path.join(folder, ICEBERG_FOLDER))
+    except OSError:
+        return None
+    return ICEBERG if any(name.endswith(ICEBERG_SUFFIXES) for name in names) else None
 
 
 def _check_finished(folder: str, paths: list[str]) -> None:

@@ -4,19 +4,18 @@ All of it is read whole, since nothing in it is private. Text of a CSV file is c
 anything by it; a private table's text is never looked at for that.
 """
 
-import hashlib
-import json
 import os
-from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 
 import polars as pl
 
-from emdp.checks import check_count
-from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
-from emdp.frames import to_polars
+from emdp.base.checks import check_count
+from emdp.base.errors import DataRuleError, EmdpError, UsageError
+from emdp.base.frames import to_polars
 from emdp.tables.base import SPARK, is_spark_frame, spark_table
+from emdp.tables.engines.duckdb.source import MAIN_SCHEMA
+from emdp.tables.facts import UserList
 from emdp.tables.source import (
     DUCKDB_SEPARATOR,
     CsvSource,
@@ -26,7 +25,7 @@ from emdp.tables.source import (
     open_source,
 )
 
-__all__ = ["UserList", "is_same_source", "make_user_list", "read_public", "typed_columns"]
+__all__ = ["is_same_source", "make_user_list", "read_public", "typed_columns"]
 
 WHOLE_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
 NUMBER_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
@@ -34,42 +33,6 @@ NUMBER_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{
 
 SAFE_DIGITS = 15
 """Decimal digits that every double of ordinary size keeps; other texts are compared with what the double prints."""
-
-MAIN_SCHEMA = "main."
-"""DuckDB's own schema, in which a table without one is looked for."""
-
-
-@dataclass(frozen=True, eq=False)
-class UserList:
-    """The public users of a table: how many there are and, where the owner listed them, who.
-
-    Parameters
-    ----------
-    count : int
-        ``n``, at least 1.
-    keys : polars.Series or None
-        Their keys as text, distinct; None where only the number is public.
-    frame : polars.DataFrame or None
-        Where the list has further public columns: one row a user, first the key as text under the name of the
-        table's user column, then those columns in their own types. They may hold NULL.
-    """
-
-    count: int
-    keys: pl.Series | None = None
-    frame: pl.DataFrame | None = None
-
-    def __post_init__(self) -> None:
-        if self.frame is not None and (self.keys is None or not self.frame.to_series(0).equals(self.keys)):
-            raise InternalError("a list of users disagrees with its own columns.")
-
-    def digest(self) -> str:
-        """Return a hash of the list with its columns, or of the number where only that is public; rows may move."""
-        keys = [] if self.keys is None else self.keys.sort().to_list()
-        content: list[object] = [self.count, keys]
-        if self.frame is not None:
-            rows = self.frame.sort(self.frame.columns[0])
-            content.append([[series.name, str(series.dtype), _plain_values(series)] for series in rows.iter_columns()])
-        return hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()
 
 
 def make_user_list(users: object, user: str) -> UserList:
@@ -116,7 +79,7 @@ def make_user_list(users: object, user: str) -> UserList:
     return UserList(len(keys), keys.rename("key"), own)
 
 
-def read_public(name: str, source: object) -> pl.DataFrame:
+def read_public(name: str, source: object, *, header: bool | None = None) -> pl.DataFrame:
     """Return a declared public table.
 
     Parameters
@@ -126,6 +89,8 @@ def read_public(name: str, source: object) -> pl.DataFrame:
     source : path or frame
         As for :func:`emdp.read`. A column of a CSV file becomes Boolean, Int64 or Float64 where each of its values
         is one and loses nothing; an empty value is NULL.
+    header : bool, optional
+        As for :func:`emdp.read`.
 
     Returns
     -------
@@ -143,7 +108,7 @@ def read_public(name: str, source: object) -> pl.DataFrame:
     """
     try:
         if isinstance(source, str | os.PathLike):
-            opened = open_source(source)
+            opened = open_source(source, header=header)
             frame = typed_columns(_fetch(opened)) if opened.is_text else _fetch(opened)
         else:
             frame = _in_memory("source", source)
@@ -170,7 +135,7 @@ def is_same_source(private: object, other: object) -> bool:
     is_named = isinstance(private, str) and spark_table(private) is not None
     if is_named or is_spark_frame(private) or (isinstance(private, Source) and private.engine == SPARK):
         # Loaded where it is needed.
-        from emdp.tables.spark_source import is_same_rows
+        from emdp.tables.engines.spark.source import is_same_rows
 
         return is_same_rows(*map(_opened, (private, other)))
     return bool(_places(private) & _places(other))
@@ -194,9 +159,9 @@ def typed_columns(frame: pl.DataFrame, *, keep: str | None = None) -> pl.DataFra
 
 
 def _fetch(source: Source) -> pl.DataFrame:
-    from emdp.tables.engine import fetch_public
+    from emdp.tables.engine import engine_of
 
-    frame = fetch_public(source)
+    frame = engine_of(source).fetch_public(source)
     # DuckDB hands times over in the time zone of this machine, which says nothing about the table.
     zoned = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime) and kind.time_zone]
     return frame.with_columns(pl.col(zoned).dt.convert_time_zone("UTC")) if zoned else frame
@@ -263,13 +228,6 @@ def _typed(series: pl.Series) -> pl.Series:
 def _loses(text: str) -> bool:
     # Decimal's own conversion is exact, whatever the context's precision.
     return Decimal(text) != Decimal(repr(float(text)))
-
-
-def _plain_values(series: pl.Series) -> list[object]:
-    # Of a time the number behind it, since Python's times end at microseconds.
-    if series.dtype.is_temporal():
-        return series.to_physical().to_list()
-    return (series.cast(pl.String) if isinstance(series.dtype, pl.Enum | pl.Categorical) else series).to_list()
 
 
 def _check_columns(name: str, frame: pl.DataFrame) -> None:

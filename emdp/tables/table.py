@@ -2,35 +2,35 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from emdp.checks import check_count, check_finite
-from emdp.errors import UsageError
-from emdp.expressions.names import Names
-from emdp.forks import check_fork
-from emdp.frames import Component, find_component
-from emdp.spaces import Grid, Space, Words
-from emdp.tables.components import check_component, component_type
-from emdp.tables.duckdb_source import DEFAULT_WAIT
-from emdp.tables.public import UserList, is_same_source, make_user_list, read_public
-from emdp.tables.source import Source, open_source, type_name
+from emdp.base.checks import check_count, check_finite, check_table_name
+from emdp.base.errors import DataRuleError, UsageError
+from emdp.base.forks import check_fork
+from emdp.base.frames import find_component
+from emdp.questions.names import Names
+from emdp.spaces import Grid, Space
+from emdp.tables.column_types import parsed_columns
+from emdp.tables.engines.duckdb.source import DEFAULT_WAIT
+from emdp.tables.facts import TableFacts, UserList
+from emdp.tables.public import is_same_source, make_user_list, read_public
+from emdp.tables.source import CsvSource, Source, open_source
+from emdp.tables.space_types import check_space_types
+
+if TYPE_CHECKING:
+    from emdp.tables.engines.base import Engine
 
 __all__ = ["Table", "UserList", "read"]
 
-WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-REAL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL")
-TEXT_TYPES = ("VARCHAR", "ENUM")
 LONGEST_VERSION = 200
 """Characters of a declared data version, which every charge repeats."""
 
-USER_TYPES = (*WHOLE_TYPES, *TEXT_TYPES, "UUID")
-
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(TableFacts):
     """A private table, as declared to :func:`emdp.read`; no record of it has been looked at.
 
     Attributes
@@ -49,39 +49,27 @@ class Table:
         Column names and DuckDB types.
     version : str or None
         The declared data version, where there is one.
+    shares : str or None
+        Name of the table whose budget pays, where it is not this one's own.
+    users_period : str or None
+        The period that the list of users is of, where a catalog has one for each.
     """
 
-    name: str
-    user: str
-    space: Space
-    users: UserList
-    source: Source = field(repr=False)
-    schema: Mapping[str, str] = field(repr=False)
-    records: int | None = None
     version: str | None = None
+    shares: str | None = None
+    users_period: str | None = None
 
     @property
-    def n(self) -> int:
-        """The public number of users."""
-        return self.users.count
+    def account(self) -> str:
+        """The name under which a ledger keeps its budget."""
+        return self.shares or self.name
 
     @property
-    def components(self) -> Mapping[str, Component]:
-        """The space's columns that are components of times, such as ``hour(ts)``, and what they are made from."""
-        found = {name: find_component(name, self.schema) for name in self.space.columns}
-        return {name: component for name, component in found.items() if component is not None}
+    def engine(self) -> "Engine":
+        """What computes exact statistics of the records."""
+        from emdp.tables.engine import engine_of
 
-    @property
-    def source_columns(self) -> tuple[str, ...]:
-        """The source's columns that are read, each once: the user, and what the space's columns are made from."""
-        made = self.components
-        names = (made[name].column if name in made else name for name in self.space.columns)
-        return tuple(dict.fromkeys((self.user, *names)))
-
-    def type_of(self, name: str) -> str:
-        """Return the DuckDB type of a column of the source or of the space."""
-        component = find_component(name, self.schema)
-        return self.schema[name] if component is None else component_type(component)
+        return engine_of(self.source)
 
     def names(self, public: Mapping[str, object] | None = None) -> Names:
         """Return all that a statement may name: columns, users with their public columns, public tables.
@@ -145,13 +133,33 @@ class Table:
     def validate(self) -> None:
         """Check every declared rule against the records: users, ``records``, ``on_invalid="error"``.
 
-        This is the owner's act: whether it raises is a fact about the private records and costs no budget. A session
-        runs it before the first charge on a data version, so that no later error depends on the data.
+        This is the owner's act: whether it raises, and what it says, are facts about the private records and cost no
+        budget. A session checks the same rules before the first charge on a data version, so that no later error
+        depends on the data, and says of a broken one no count.
 
         Raises
         ------
         DataRuleError
-            Naming the rule that is broken and the remedy, never a value.
+            Naming each rule that is broken, a line each: its columns, how many records and users break it, the remedy,
+            never a value. Its ``breaches`` have the counts.
+        """
+        engine = self.engine
+        broken = engine.broken_rules(self)
+        if not broken:
+            return
+        breaches = engine.count_breaches(self)
+        counted = [breach.rule for breach in breaches]
+        lines = [breach.sentence() for breach in breaches]
+        lines += [rule.sentence() for rule in broken if rule not in counted]
+        raise DataRuleError("\n".join(lines), breaches=breaches)
+
+    def check_rules(self) -> None:
+        """Check every declared rule as :meth:`validate` does, and say of a broken one no count: for a session.
+
+        Raises
+        ------
+        DataRuleError
+            Naming the first rule that is broken, its columns and the remedy, and nothing more.
         """
         from emdp.tables.engine import check_rules
 
@@ -175,12 +183,10 @@ class Table:
         UsageError
             If the public users are listed and this is none of them, or they are not and this one has no record.
         """
-        from emdp.tables.engine import fetch_bag
-
         listed = self.users.keys
         if listed is not None and str(user) not in listed:
             raise UsageError(f"user {user!r} is not among the listed users; pass the key of one of them.")
-        bag = fetch_bag(self, user)
+        bag = self.engine.fetch_bag(self, user)
         if bag is None and listed is None:
             raise UsageError(
                 f"user {user!r} has no record, and may be mistyped; pass the key of a user, or list the users."
@@ -218,6 +224,8 @@ def read(
     columns: Mapping[str, str] | None = None,
     version: str | None = None,
     wait: float = DEFAULT_WAIT,
+    shares: str | None = None,
+    header: bool | None = None,
 ) -> Table:
     """Declare a private table. Only its public schema is looked at, never a record.
 
@@ -230,7 +238,9 @@ def read(
         comes to this process, and each row must be made from rows of its own user. Remote addresses are refused. Every
         row is one record (in a ``Words`` space, every word is), exact duplicates included. In place of a table a
         view of tables of the same DuckDB file may stand, each row made from rows of its own user and from nothing
-        that changes by itself; one that reads other files is refused.
+        that changes by itself; one that reads other files is refused. Files of a Delta Lake, Iceberg, Hudi or DuckLake
+        table are refused, since rows that its log calls deleted would count: pass the frame of a library that reads the
+        log (``deltalake``, ``pyiceberg``), a table of that format in Spark, or a snapshot written elsewhere.
     user : str
         The column that says whose record a row is.
     space : Space
@@ -246,7 +256,8 @@ def read(
     records : int, optional
         Declares that every user has exactly so many records.
     columns : mapping of str to str, optional
-        Column names and DuckDB types, for a source whose data is not at hand: nothing is opened then.
+        Column names and DuckDB types, for a source whose data is not at hand: nothing is opened then. Types are written
+        as DuckDB's DESCRIBE does: ``DOUBLE``, ``VARCHAR``, ``DECIMAL(18,3)``, ``ENUM('a', 'b')``; nested ones are none.
     version : str, optional
         Declares which state of the data this is, in place of the fingerprint: for files that are rewritten without
         a change, for frames, and for Spark, whose data has no fingerprint. The rules are validated once for a version
@@ -254,6 +265,12 @@ def read(
         whenever the source or its rows change.
     wait : float
         Seconds to wait for a DuckDB file that another process has open for writing; 0 tries once.
+    shares : str, optional
+        Name of the table whose budget pays for this one too, for the same people's records under another name. Space,
+        user column, users, records and budget must be those of that table.
+    header : bool, optional
+        Whether the first row of a CSV file has the names of its columns; without one they are ``column1``, ``column2``,
+        and so on. By default it has, and a first row that looks like a record is refused.
 
     Returns
     -------
@@ -276,16 +293,20 @@ def read(
     _check_version(version)
     if check_finite("wait", wait) < 0:
         raise UsageError(f"wait must be at least 0 seconds, got {wait}; pass 0 to try once.")
-    opened = open_source(source, wait=float(wait))
+    opened = open_source(source, wait=float(wait), header=header)
     if is_same_source(opened, users):
         raise UsageError("users must not be read off the private table; pass the public list, or its length.")
-    schema = dict(columns) if columns is not None else opened.schema()
+    schema = parsed_columns(columns) if columns is not None else opened.schema()
+    if isinstance(opened, CsvSource):
+        opened.check_names((user, *space.columns, *schema), where="in user=, then space=, then columns=")
     for column in (user, *space.columns):
         if column not in schema and (column == user or find_component(column, schema) is None):
             raise UsageError(f"source has no column {column!r}; {_column_remedy(column, opened, schema)}.")
-    _check_types(schema, user, space, is_text=opened.is_text)
+    check_space_types(schema, user, space, is_text=opened.is_text)
+    if shares is not None and not isinstance(shares, str):
+        raise UsageError(f"shares must be the name of a table, not {type(shares).__name__}; pass a text.")
     return Table(
-        name=name or opened.default_name,
+        name=check_table_name(name or opened.default_name),
         user=user,
         space=space,
         users=make_user_list(users, user),
@@ -293,6 +314,7 @@ def read(
         schema=schema,
         records=None if records is None else check_count("records", records),
         version=version,
+        shares=None if shares is None else check_table_name(shares),
     )
 
 
@@ -300,7 +322,7 @@ def _column_remedy(column: str, source: Source, schema: Mapping[str, str]) -> st
     if column in source.folder_columns():
         return "it stands in the names of folders alone; write it into the files, or name one folder as the source"
     # What stands first in a file of text is a row of names only if its owner wrote one.
-    if source.is_text:
+    if isinstance(source, CsvSource) and source.header is not False:
         return "check its header row and its delimiter"
     return f"name one of {', '.join(map(repr, schema))}"
 
@@ -313,10 +335,7 @@ def _check_arguments(user: object, space: object, name: object, columns: object)
     if name is not None and (not isinstance(name, str) or not name):
         raise UsageError(f"name must be a non-empty text, not {type(name).__name__}; pass the table's name.")
     if columns is not None and not (
-        isinstance(columns, Mapping)
-        and all(isinstance(text, str) for pair in columns.items() for text in pair)
-        # Messages repeat a type, and are one line.
-        and all(type_name(kind).isprintable() for kind in columns.values())
+        isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
     ):
         raise UsageError("columns must map column names to DuckDB types; pass {name: type, ...}.")
 
@@ -328,45 +347,3 @@ def _check_version(version: object) -> None:
         raise UsageError(
             f"version must be a printable text of at most {LONGEST_VERSION} characters; pass one such as '2026-11-20'."
         )
-
-
-def _check_types(schema: Mapping[str, str], user: str, space: Space, *, is_text: bool) -> None:
-    if not _is_type(schema[user], USER_TYPES):
-        kind = type_name(schema[user])
-        raise UsageError(f"user column {user!r} is {kind}; it must be of a whole-number or text type.")
-    for part in space.parts:
-        for column in part.columns:
-            component = find_component(column, schema)
-            if component is not None:
-                _check_component(component, column, part, None if is_text else schema[component.column])
-                continue
-            kinds = _allowed_types(part)
-            if not is_text and not _is_type(schema[column], kinds):
-                raise UsageError(
-                    f"column {column!r} is {type_name(schema[column])}, but a space of kind {part.kind!r} needs "
-                    f"{'numbers' if kinds is not TEXT_TYPES else 'text'}; convert the column or choose another space."
-                )
-
-
-def _check_component(component: Component, column: str, part: Space, kind: str | None) -> None:
-    if kind is not None:
-        check_component(component, kind)
-    if part.labels is None:
-        return
-    label = part.labels[0]
-    if not component.is_whole:
-        raise UsageError(f"column {column!r} has fractions, so no values of it can be listed; use an Interval.")
-    if isinstance(part, Words) or isinstance(label, bool) or not isinstance(label, int):
-        raise UsageError(f"column {column!r} is a whole number; list whole numbers as the values of its space.")
-
-
-def _allowed_types(part: Space) -> tuple[str, ...]:
-    if part.labels is None:
-        return (*WHOLE_TYPES, *REAL_TYPES)
-    if isinstance(part, Words) or all(isinstance(label, str) for label in part.labels):
-        return TEXT_TYPES
-    return (*WHOLE_TYPES, *TEXT_TYPES, "BOOLEAN")
-
-
-def _is_type(actual: str, allowed: tuple[str, ...]) -> bool:
-    return type_name(actual) in allowed

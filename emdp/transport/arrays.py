@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import SolverError, UsageError
+from emdp.base.errors import SolverError, UsageError
 from emdp.spaces.base import Floats, Space
 from emdp.transport.assignment import GRID_BITS, MAX_UNITS, is_quick, match
 from emdp.transport.bags import bag_from_items, check_weights, common_units, to_floats

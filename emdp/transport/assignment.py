@@ -17,7 +17,7 @@ Systems 52(4), 2016.
 
 import numpy as np
 
-from emdp.errors import InternalError
+from emdp.base.errors import InternalError
 from emdp.spaces.base import Floats
 from emdp.transport.bags import Ints
 

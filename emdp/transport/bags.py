@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from emdp.checks import check_choice
-from emdp.errors import UsageError
-from emdp.frames import to_polars
+from emdp.base.checks import check_choice
+from emdp.base.errors import UsageError
+from emdp.base.frames import to_polars
 from emdp.spaces.base import Floats, Space
 
 __all__ = [

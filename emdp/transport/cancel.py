@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emdp.errors import InternalError
+from emdp.base.errors import InternalError
 from emdp.spaces.base import Floats
 from emdp.transport.bags import Ints, Measure, common_units
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from emdp.errors import SolverError
+from emdp.base.errors import SolverError
 from emdp.spaces.base import Floats, Space
 
 __all__ = ["check_costs", "ground_costs"]
@@ -36,7 +36,7 @@ def check_costs(costs: Floats) -> Floats:
 
     >>> check_costs(np.array([[0.0, np.nan]]))
     Traceback (most recent call last):
-    emdp.errors.SolverError: ground distances must be finite and in [0, 1]; correct the space's distances.
+    emdp.base.errors.SolverError: ground distances must be finite and in [0, 1]; correct the space's distances.
     """
     if not (costs.min() >= 0 and costs.max() <= 1):
         raise SolverError("ground distances must be finite and in [0, 1]; correct the space's distances.")

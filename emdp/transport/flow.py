@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats
 
 __all__ = ["PLANE_RATIO", "flow_bound"]

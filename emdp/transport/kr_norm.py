@@ -12,7 +12,7 @@ the differences of the two histograms). Else it is a transport problem between t
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, Space
 from emdp.transport.bags import Ints
 from emdp.transport.costs import ground_costs

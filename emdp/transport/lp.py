@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emdp.errors import SolverError
+from emdp.base.errors import SolverError
 from emdp.spaces.base import Floats
 
 __all__ = ["TOLERANCE", "Optimum", "transport"]

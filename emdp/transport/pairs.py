@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from emdp.checks import check_count
-from emdp.errors import UsageError
+from emdp.base.checks import check_count
+from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, Space
 from emdp.transport.bags import Empty, Ints, Measure, bag_from_frame
 from emdp.transport.processes import WorkerProcesses

@@ -18,7 +18,7 @@ from typing import IO, Self
 
 import numpy as np
 
-from emdp.errors import EmdpError, InternalError
+from emdp.base.errors import EmdpError, InternalError
 from emdp.spaces.base import Floats, Space
 from emdp.transport.bags import Ints, Measure
 from emdp.transport.routes import distance

@@ -46,7 +46,7 @@ cost is not computed.
 Which projection to take is a matter of the truth. Measured in ``d_em`` on 576 cells with shares falling by 0.9 from
 cell to cell and noise of 0.001 a cell, the Euclidean one makes the error *larger* than that of the raw estimate (line
 0.0232 for 0.0061, 24 x 24 grid 0.0195 for 0.0137), this one smaller (0.0026 and 0.0072). On flat shares deep in
-noise, 0.01 a cell, it is the reverse: 0.024 against 0.065, raw 0.070. :mod:`emdp.estimators.frequency_planning`
+noise, 0.01 a cell, it is the reverse: 0.024 against 0.065, raw 0.070. :mod:`emdp.estimators.frequency.planning`
 compares the two at public priors.
 
 An estimate whose sum is not 1 is moved there evenly first, the same amount in every cell: the nearest one in the
@@ -60,9 +60,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, Space
-from emdp.spaces.grid import Grid
+from emdp.spaces.combined.grid import Grid
 from emdp.transport.bags import Ints
 from emdp.transport.costs import ground_costs
 from emdp.transport.kr_norm import MOST_PAIRS, check_items, cluster_norm, line_norm

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from emdp.errors import SolverError
+from emdp.base.errors import SolverError
 from emdp.spaces.base import Floats, Space
 from emdp.transport import discrete, line, tree
 from emdp.transport.assignment import is_quick, match, unit_counts

@@ -17,8 +17,8 @@ queries and intervals are made of the raw estimates.
 import numpy as np
 import numpy.typing as npt
 
-from emdp.checks import check_finite
-from emdp.errors import UsageError
+from emdp.base.checks import check_finite
+from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats
 
 __all__ = ["check_estimates", "project_rows", "project_to_simplex"]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import emdp
+from emdp.answers.stored import StoredAnswer
 
 RECORDS = pl.DataFrame(
     {
@@ -175,3 +176,39 @@ def test_shares_of_a_statement_add_up_to_one(session: emdp.Session) -> None:
 def test_a_query_of_python_is_explained_without_repetition(session: emdp.Session) -> None:
     explained = session.preview(emdp.mean(emdp.col("x"), alpha=1, by="kind")).explain()
     assert "column       mean from x: lipschitz" in explained
+
+
+def test_a_derivation_is_shown_as_lines_by_a_notebook(session: emdp.Session) -> None:
+    """The last line of a cell shows its repr; a plain text would show one line with \\n in it."""
+    answer = session.mean(emdp.col("x"), alpha=1)
+    assert answer.receipt is not None
+    stored = StoredAnswer.of(answer, period=None, data_version="1", receipt=answer.receipt)
+    payload = {"period": None, "data_version": "1"}
+    again = StoredAnswer.from_text(stored.to_text(), payload, answer.receipt, "")
+    preview = session.preview(emdp.mean(emdp.col("x"), alpha=1))
+    for text in (answer.explain(), preview.explain(), stored.explain(), again.explain()):
+        assert isinstance(text, str)
+        assert repr(text) == str(text)
+        assert text.count("\n") > 5
+
+
+@pytest.mark.parametrize(
+    ("order", "is_noisy"),
+    [
+        ("ORDER BY kind", False),
+        ("ORDER BY m", True),
+        ("ORDER BY kind, m", False),
+        ("ORDER BY m, kind", True),
+        ("", False),
+    ],
+)
+def test_a_limit_speaks_of_noise_where_noise_chooses_the_rows(
+    session: emdp.Session, order: str, is_noisy: bool
+) -> None:
+    explained = session.preview(f"{EMD} kind, AVG(x) AS m FROM t GROUP BY kind {order} LIMIT 2").explain()
+    assert ("LIMIT keeps rows by their noisy values" in explained) == is_noisy
+
+
+def test_a_limit_on_public_numbers_of_users_speaks_of_no_noise(session: emdp.Session) -> None:
+    query = f"{EMD} value, COUNT(DISTINCT user) AS n, AVG(x) AS m FROM t GROUP BY value ORDER BY n DESC, value LIMIT 2"
+    assert "noisy values" not in session.preview(query).explain()

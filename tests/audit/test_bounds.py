@@ -13,7 +13,7 @@ from emdp.audit.bounds import (
     largest_epsilon,
     smallest_epsilon,
 )
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 
 @pytest.mark.parametrize("trials", [1, 7, 100, 5000])

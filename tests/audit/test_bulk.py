@@ -18,24 +18,26 @@ from emdp.audit.releases import NoiseDraws, _released, alone_of, bulk_values, fi
 from emdp.audit.run import _asked, _setting, _tables
 from emdp.audit.suite import SHORT, _made_table
 from emdp.audit.tester import Finding, find_losses
-from emdp.estimators import user_histograms
-from emdp.expressions import col, frequencies, heavy_hitters, itemwise, user_mean
-from emdp.expressions.linear_fit import linear_fit_query
-from emdp.expressions.resolution import Query
-from emdp.mechanisms import descent_central, stable_histogram
-from emdp.mechanisms.finite_randomizer import FiniteRandomizer
-from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.oracle_krr import KRROracle
-from emdp.mechanisms.scalar_one_bit import OneBitScalar
-from emdp.mechanisms.scalar_randomizer import ScalarRandomizer
-from emdp.mechanisms.user_mean_base import UserMeanSetting
-from emdp.mechanisms.user_mean_local import BudgetSplit
-from emdp.mechanisms.vector_randomizer import VectorRandomizer
+from emdp.estimators.frequency import histograms as user_histograms
+from emdp.expressions import col
+from emdp.mechanisms.descent import central as descent_central
+from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.krr import KRROracle
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
+from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
+from emdp.mechanisms.strings import stable_histogram
+from emdp.mechanisms.user_mean.base import UserMeanSetting
+from emdp.mechanisms.user_mean.local import BudgetSplit
+from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.privacy import BoundedReduction
+from emdp.questions import frequencies, heavy_hitters, itemwise, user_mean
+from emdp.questions.linear_fit import linear_fit_query
+from emdp.questions.resolution import Query
 from emdp.randomizers import KRR
+from emdp.sessions.planning import Planned
 from emdp.spaces import Categories, Interval, Product, Space
-from emdp.statements import Planned
 from emdp.testing import seeded
 
 CERTAIN = 1e-6

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from emdp.audit.claims import LARGER_DELTA, claims_at, default_distances, joint_claims
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from emdp.privacy import DiscreteEmdDP, EmdDP, GuaranteeEvent, UserDP
 

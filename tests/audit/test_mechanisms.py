@@ -6,7 +6,7 @@ import pytest
 import emdp
 from emdp.audit import audit_mechanisms, audit_randomizer, generated_table
 from emdp.audit.suite import suite
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
 from emdp.spaces import Categories, Clusters, Cycle, Geo, Grid, Interval, Product, Vector
 
@@ -79,7 +79,7 @@ def test_a_suite_fits_its_space(space: emdp.Space) -> None:
     """Every query of it can be planned; what there is no place for says why."""
     row = {name: [0.5] if space.labels is None else [space.labels[0]] for name in space.columns}
     table = emdp.read(pl.DataFrame({"user": [1], **row}), user="user", space=space, users=2000)
-    from emdp.statements import plan_request
+    from emdp.sessions.planning import plan_request
 
     cases = suite(table)
     assert len(cases) > 12

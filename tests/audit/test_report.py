@@ -9,7 +9,7 @@ import pytest
 
 from emdp.audit.page import page, picture
 from emdp.audit.report import Agreement, AuditReport, AuditRow, combined
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 
 def row(**changes: object) -> AuditRow:

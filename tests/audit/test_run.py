@@ -14,9 +14,11 @@ import pytest
 import emdp
 from emdp.audit import AuditReport, audit, audit_randomizer
 from emdp.audit.run import _asked, _setting
-from emdp.errors import UsageError
-from emdp.expressions import col, frequencies, mean, user_mean, vector_mean
-from emdp.mechanisms import LaplaceMechanism, gaussian, k_norm, laplace
+from emdp.base.errors import UsageError
+from emdp.expressions import col
+from emdp.mechanisms import LaplaceMechanism
+from emdp.mechanisms.central import gaussian, k_norm, laplace
+from emdp.questions import frequencies, mean, user_mean, vector_mean
 from emdp.spaces import Categories, Interval, Product
 from emdp.tables import Table
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emdp.audit.tester import KNOWN, Scores, find_losses
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 
 CERTAIN = 1e-6
 """A test may fail by chance this rarely."""

@@ -4,7 +4,7 @@ import re
 import traceback
 from collections.abc import Iterator
 
-from emdp.errors import EmdpError, InternalError, NotLipschitzError, ReportError, SqlError
+from emdp.base.errors import EmdpError, InternalError, NotLipschitzError, ReportError, SqlError
 
 MARKERS = ("zqvj", "92781828", "6180339")
 """Stands in every private text many times, and in every private number: no mutation takes all of it away."""

@@ -21,13 +21,13 @@ from table_readers import QUESTION, records
 import emdp
 from emdp.answers import Receipt
 from emdp.answers.stored import StoredAnswer
+from emdp.base.errors import LedgerError
+from emdp.budgets.reservations import reserve
 from emdp.cli import main
-from emdp.errors import LedgerError
 from emdp.ledger import copy_ledger, open_ledger, read_ledger
 from emdp.reports.manifest import check_manifest
-from emdp.reservations import reserve
-from emdp.statements import plan_request
-from emdp.store import Store, kept_answer
+from emdp.sessions.planning import plan_request
+from emdp.sessions.store import Store, kept_answer
 
 BUDGET = (emdp.EmdDP(60.0, 1e-8), emdp.UserDP(4.0))
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "system")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 from expectations import MARKERS  # noqa: E402 - found through the path above
 from readers import READERS, feed  # noqa: E402

@@ -121,6 +121,11 @@ def frame(**columns: object) -> Spoil:
     return lambda folder: pl.DataFrame({**records(), **columns}).write_parquet(folder / "visits.parquet")
 
 
+def _more_users(folder: Path) -> None:
+    doubled = {name: [*values, *values] for name, values in records().items()}
+    pl.DataFrame({**doubled, "who": list(range(2 * ROWS))}).write_parquet(folder / "visits.parquet")
+
+
 def _two_schemas(folder: Path) -> None:
     (folder / "parts").mkdir()
     pl.DataFrame(records()).write_parquet(folder / "parts" / "a.parquet")
@@ -150,17 +155,19 @@ DAMAGED = (
     Case("numbers for users", frame(who=records()["x"]), "user column 'who' is DOUBLE"),
     Case("a row without a user", frame(who=[None, *records()["who"][1:]]), "rows without a user", status=4),
     Case("an invalid item", frame(x=[31.0 + 0.92781828, *records()["x"][1:]]), "outside the space's domain", status=4),
-    Case("more users than declared", change("emdp.toml", "users = 40", "users = 2"), "declared users", status=4),
+    Case("more users than declared", _more_users, "declared users", status=4),
+    Case("fewer users declared than before", change("emdp.toml", "users = 40", "users = 2"), "other users"),
     Case("two schemas", source("parts", _two_schemas), "differ in column 'x'", status=4),
     Case("a remote source", source("https://example.org/v.parquet"), "remote address"),
     Case("a pattern of none", source("gone-*.parquet"), "names no file"),
     Case("an unknown kind", source("visits.xlsx"), "of no known kind"),
     Case("empty csv", source("visits.csv", put("visits.csv", "")), "header row"),
     Case("one name twice", source("visits.csv", put("visits.csv", "who,x,x\na,1,2\n")), "distinct"),
-    Case("no such header", source("visits.csv", put("visits.csv", "zqvj,1\n")), "check its header row"),
+    Case("no such header", source("visits.csv", put("visits.csv", "zqvj,one\n")), "check its header row"),
+    Case("no header", source("visits.csv", put("visits.csv", "zqvj,1\n")), "seems to have a record where the names"),
     Case("a ragged row", source("visits.csv", put("visits.csv", "who,x\nzqvj,1,2,3\n")), "to its end", status=4),
     Case("an open quote", source("visits.csv", put("visits.csv", 'who,x\n"zqvj,1\n')), "to its end", status=4),
-    Case("no UTF-8", source("visits.csv", put("visits.csv", b"who,x\nzqvj\xff\xfe,1\n")), "cannot be read", status=4),
+    Case("no UTF-8", source("visits.csv", put("visits.csv", b"who,x\nzqvj\xff\xfe,1\n")), "to its end", status=4),
     Case("a header of no UTF-8", source("visits.csv", put("visits.csv", b"who\xff,x\nzqvj,1\n")), WHOLE, status=4),
     Case("UTF-16", source("visits.csv", put("visits.csv", "who,x\nzqvj,1\n".encode("utf-16"))), WHOLE, status=4),
     Case("cut gzip", source("visits.csv.gz", cut("visits.csv.gz", 0.05)), WHOLE, status=4),
@@ -183,7 +190,7 @@ DECLARED = (
     Case("unknown key", change("emdp.toml", "users =", "uzers ="), "unknown key 'uzers'"),
     Case("users of another type", change("emdp.toml", "users = 40", "users = true"), "'users' that is not"),
     Case("a type of two lines", change("emdp.toml", "users = 40", 'users = 40\ncolumns = { who = "A\\nB", x = "C" }'),
-         "columns must map"),
+         "columns gives 'who' a type"),
     Case("unknown space", change("emdp.toml", "interval", "intervall"), "kind must be one of"),
     Case("infinite bound", change("emdp.toml", "high = 30", "high = inf"), "must be finite"),
     Case("negative budget", change("emdp.toml", "60.0", "-1.0"), "must"),

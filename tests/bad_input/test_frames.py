@@ -11,10 +11,10 @@ from expectations import everything_said
 from table_readers import arrow_columns, records
 
 import emdp
-from emdp.catalog import load_catalog
-from emdp.checks import check_choice, check_count, check_period
-from emdp.errors import UsageError
-from emdp.frames import to_polars
+from emdp.base.checks import check_choice, check_count, check_period
+from emdp.base.errors import UsageError
+from emdp.base.frames import to_polars
+from emdp.catalog.catalog import load_catalog
 
 
 def test_half_floats_become_floats_wherever_they_stand() -> None:

@@ -13,7 +13,7 @@ from known import KNOWN, known_fault
 from mutator import mutated_bytes, mutated_text, mutated_tree
 from readers import READERS, feed
 
-from emdp.errors import DataRuleError, InternalError, UsageError
+from emdp.base.errors import DataRuleError, InternalError, UsageError
 
 QUICK_SEED = 9
 
@@ -141,5 +141,5 @@ def test_mutations_change_what_they_are_given_and_are_the_same_for_one_seed() ->
 def test_a_known_fault_is_known_by_reader_promise_and_place() -> None:
     for fault in KNOWN:
         assert set(fault.readers) <= set(READERS)
-        assert known_fault(fault.readers[0], "another promise", ["emdp/tables/duckdb.py:f"]) is None
-        assert known_fault("space", fault.promise, ["emdp/tables/duckdb.py:f"]) is None
+        assert known_fault(fault.readers[0], "another promise", ["emdp/tables/engines/duckdb/engine.py:f"]) is None
+        assert known_fault("space", fault.promise, ["emdp/tables/engines/duckdb/engine.py:f"]) is None

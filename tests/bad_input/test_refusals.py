@@ -22,8 +22,8 @@ from expectations import check_refusal, everything_said
 from sql_mutants import ROOT
 
 import emdp
+from emdp.base.errors import BudgetExceededError, DataRuleError, EmdpError
 from emdp.cli import main
-from emdp.errors import BudgetExceededError, DataRuleError, EmdpError
 from emdp.ledger import read_ledger
 from emdp.tables.base import Source
 from emdp.tables.table import Table

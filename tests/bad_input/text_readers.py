@@ -18,8 +18,8 @@ from mutator import ODD_VALUES, mutated_bytes, mutated_text, mutated_tree
 from table_readers import arrow_columns, records
 
 import emdp
-from emdp.catalog import load_catalog
-from emdp.errors import EmdpError
+from emdp.base.errors import EmdpError
+from emdp.catalog.catalog import load_catalog
 from emdp.reports.checking import check_definition
 from emdp.reports.definition import load_report
 from emdp.spaces import from_json

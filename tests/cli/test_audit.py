@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from emdp.cli import main
-from emdp.mechanisms import laplace
+from emdp.mechanisms.central import laplace
 
 CATALOG = """
 ledger = "v.ledger"

@@ -10,7 +10,7 @@ import pytest
 
 from emdp.cli import main
 from emdp.privacy.reduction import published_reduction_alpha, reduction_quantile
-from emdp.privacy.shuffle import shuffle_alpha, shuffle_alpha0
+from emdp.privacy.shuffle.items import shuffle_alpha, shuffle_alpha0
 
 EARTH = ["--diameter", "12930", "--change", "1/30,1000,0.2", "--change", "1,100,0.2"]
 ITEMS = ["--delta", "1e-6", "--records", "10", "--users", "100"]
@@ -73,7 +73,12 @@ def test_a_part_of_a_product_space_is_named_after_the_numbers(capsys: pytest.Cap
     assert found(capsys, "-C", "emdp.toml", "--change", "0.5,1,0.2,x")["alpha"] == 16.0
     status, out, err = run(capsys, "-C", "emdp.toml", "--change", "0.5,1,0.2")
     assert (status, out) == (2, "")
-    assert "part is missing" in err
+    assert err == (
+        "emdp: --change lacks the part of the space in which records move; end it in one of the columns x, y, as in "
+        "--change 0.5,1,0.2,x.\n"
+    )
+    assert "has 'z' for the part" in run(capsys, "-C", "emdp.toml", "--change", "0.5,1,0.2,z")[2]
+    assert "--change '2,1,0.2,x' cannot be read: fraction" in run(capsys, "-C", "emdp.toml", "--change", "2,1,0.2,x")[2]
 
 
 def test_a_catalog_has_diameter_users_records_and_protections(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from emdp.base.errors import ResourceError, UsageError
 from emdp.cli import generate
 from emdp.cli.progress import progress_bar
-from emdp.errors import ResourceError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 

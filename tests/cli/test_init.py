@@ -5,8 +5,11 @@ from datetime import datetime
 from pathlib import Path
 
 import polars as pl
+import pytest
 
-from emdp.catalog import load_catalog
+from emdp.catalog.catalog import load_catalog
+from emdp.cli import init as command
+from emdp.cli import main
 from emdp.cli.init import starter_catalog
 from emdp.spaces import Categories
 from emdp.tables.source import open_source
@@ -30,3 +33,93 @@ def test_a_column_of_truth_values_has_its_values_already(tmp_path: Path) -> None
     space = load_catalog(tmp_path / "emdp.toml").table("t").space
     assert isinstance(space, Categories)
     assert space.labels == (False, True)
+
+
+RECORD = "1842,40.7128,-74.0060,2026-11-20,Bar\n1843,40.72,-74.1,2026-11-21,Park\n"
+WORDS = "ann,berlin,monday\nbob,rome,friday\n"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["init", *arguments])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+@pytest.mark.parametrize("text", [RECORD, WORDS], ids=["values", "words"])
+def test_a_first_record_is_asked_about_and_never_shown(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("v.csv").write_text(text)
+    for more in ((), ("--user", "user_id", "--users", "2")):
+        status, out, err = run(capsys, "v.csv", *more)
+        assert (status, out) == (2, "")
+        assert "--header" in err
+        assert "--no-header" in err
+        assert not Path("emdp.toml").exists()
+        assert not any(cell in err for row in text.split() for cell in row.split(","))
+    status, out, _ = run(capsys, "v.csv", "--no-header", "--user", "column1", "--users", "2")
+    assert status == 0
+    written = Path("emdp.toml").read_text()
+    assert tomllib.loads(written)["tables"]["v"]["header"] is False
+    assert not any(cell in out + written for row in text.split() for cell in row.split(",") if len(cell) > 2)
+    # The choice reaches what reads the catalog.
+    finished = written.replace(next(line for line in written.splitlines() if line.startswith("space")), "", 1)
+    finished = finished.replace(
+        'alpha = "FILL IN: the most that all answers may spend, per unit of d_em"', "alpha = 1.0"
+    )
+    Path("emdp.toml").write_text(finished + 'space = { kind = "categories", col = "column2", values = ["a", "b"] }\n')
+    assert list(load_catalog("emdp.toml").table().schema)[:2] == ["column1", "column2"]
+
+
+@pytest.mark.parametrize(("reply", "header"), [("n", False), ("y", True), ("no", False)])
+def test_the_owner_is_asked_on_a_terminal(
+    reply: str, header: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("v.csv").write_text(RECORD)
+    asked: list[str] = []
+
+    def replied(what: str, hint: str = "") -> str:
+        asked.append(what + hint)
+        return reply
+
+    monkeypatch.setattr(command, "_asked", replied)
+    name = "1842" if header else "column1"
+    assert run(capsys, "v.csv", "--user", name, "--users", "2")[0] == 0
+    assert len(asked) == 1
+    assert "1842" not in asked[0]
+    assert tomllib.loads(Path("emdp.toml").read_text())["tables"]["v"]["header"] is header
+
+
+@pytest.mark.parametrize("first", ["user_id,lat,lon", "who,lat,lon", "nick,text", "customer,price"])
+def test_a_row_of_names_is_taken_for_one(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("v.csv").write_text(f"{first}\n")
+    assert run(capsys, "v.csv", "--user", first.split(",")[0], "--users", "2")[0] == 0
+    assert "header" not in tomllib.loads(Path("emdp.toml").read_text())["tables"]["v"]
+
+
+def test_names_of_other_files_that_look_like_values_are_pointed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as those of a Parquet file that was written from a CSV file without a row of names."""
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"who": [1], "40.71": [40.72]}).write_parquet("v.parquet")
+    status, _, err = run(capsys, "v.parquet", "--user", "who", "--users", "2")
+    assert status == 0
+    assert "note: column 2 is called like a number" in err
+    assert "40.71" not in err
+    blank = '"FILL IN: the most that all answers may spend, per unit of d_em"'
+    catalog = Path("emdp.toml").read_text().replace(blank, "1.0")
+    space = next(line for line in catalog.splitlines() if line.startswith("space"))
+    Path("emdp.toml").write_text(
+        catalog.replace(space, 'space = { kind = "interval", col = "40.71", low = 40, high = 41 }')
+    )
+    query = 'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG("40.71") AS a FROM v'
+    with pytest.raises(SystemExit):
+        main(["check", query])
+    assert "note: column 2 is called like a number" in capsys.readouterr().err

@@ -6,9 +6,9 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
+from emdp.base.errors import EmdpError, LedgerError, UsageError
 from emdp.cli import main
 from emdp.cli.ledger import app
-from emdp.errors import EmdpError, LedgerError, UsageError
 from emdp.ledger import open_ledger
 from emdp.privacy import Budget, EmdDP, GaussianEvent, GuaranteeEvent, LaplaceEvent, UserDP
 

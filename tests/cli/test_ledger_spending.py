@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
+from emdp.base.errors import EmdpError, LedgerError, UsageError
 from emdp.cli import main
 from emdp.cli.ledger import app
 from emdp.cli.spending import EIGHTHS, bars, spending_of, spending_rows
-from emdp.errors import EmdpError, LedgerError, UsageError
 from emdp.ledger import open_ledger
 from emdp.privacy import Budget, EmdDP, GaussianEvent, GuaranteeEvent, UserDP
 

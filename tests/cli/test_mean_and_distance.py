@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from emdp.cli import main
+from emdp.ledger import read_ledger
 
 PLACE = ["--geo", "lat,lon", "--box", "40.48,-74.26,40.92,-73.70", "--on-invalid", "clamp"]
 COMMON = ["--user", "user_id", "--users", "3", *PLACE]
@@ -51,11 +52,39 @@ def test_preview_spends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, [*MEAN, "--ledger", "city.ledger"])[2].endswith("delta = 0.0 (unbounded central EmdDP)\n")
 
 
+def test_units_of_the_readme_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same preview in every unit: only the numbers with a unit change."""
+    high = {}
+    for unit in ("km", "mi", "miles", "m", "metres"):
+        status, out, _ = run(capsys, [*MEAN, "--ledger", "city.ledger", "--preview", "--unit", unit])
+        assert status == 0
+        high[unit] = float(re.search(r"range \[0, ([\d.e+]+)\]", out)[1])  # type: ignore[index]
+    assert high["miles"] == high["mi"] == pytest.approx(high["km"] / 1.609344, rel=1e-4)
+    assert high["metres"] == high["m"] == pytest.approx(high["km"] * 1000, rel=1e-4)
+
+
+@pytest.mark.parametrize("option", ["--far-point", "--as-given"])
+def test_what_looks_swapped_may_be_said_twice(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    change = ["--distance-to", "-33.9,151.2"] if option == "--far-point" else ["--box", "-74.26,40.48,-73.70,40.92"]
+    far = ["--distance-to", "-74,40.7"] if option == "--as-given" else []
+    command = [*MEAN, "--ledger", "city.ledger", "--preview", *change, *far]
+    assert run(capsys, command)[0] == 2
+    assert run(capsys, [*command, option])[0] == 0
+
+
 @pytest.mark.parametrize(
     ("change", "status", "message"),
     [
         (["--users", "1"], 4, "declared users"),
         (["--on-invalid", "error"], 4, "outside the space's domain"),
+        (["--unit", "furlong"], 2, "unit must be one of 'km' (kilometres), 'mi' (miles), 'm' (metres), got 'furlong'"),
+        (["--unit", ""], 2, "unit must be one of 'km' (kilometres), 'mi' (miles), 'm' (metres), got ''"),
+        (["--on-invalid", ""], 2, "on_invalid must be one of"),
+        (["--distance-to", "-73.9857,40.7484"], 2, "so pass (40.7484, -73.9857), or distance_to(..., far_point=True)"),
+        (["--geo", "lon,lat"], 2, "so pass 'lat', 'lon', or as_given=True (as_given = true in a catalog, --as-given"),
+        (["--box", "-74.26,40.48,-73.70,40.92"], 2, "pass (40.48, -74.26, 40.92, -73.7), or as_given=True"),
+        (["--budget", "-5"], 2, "--budget must be at least 0, got -5"),
+        (["--budget-delta", "2"], 2, "--budget-delta must be in [0, 1), got 2.0"),
         (["--on-invalid", "drop"], 2, "on_invalid must be one of"),
         (["--box", "40,-74,41"], 2, "--box must be 4 values"),
         (["--box", "40,-74,41,x"], 2, "--box must be 4 numbers"),
@@ -87,7 +116,8 @@ def test_preview_declares_nothing_in_a_ledger_that_is_there(capsys: pytest.Captu
     assert run(capsys, [*MEAN, "--ledger", "city.ledger"])[0] == 0
     other = [*MEAN, "--name", "other", "--ledger", "city.ledger"]
     assert run(capsys, [*other, "--budget", "500", "--preview"])[0] == 0
-    assert run(capsys, other)[0] == 0
+    with read_ledger("city.ledger") as ledger:
+        assert not ledger.entries("other")
 
 
 def test_options_without_the_part_they_describe_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,3 +172,26 @@ def test_distance_of_two_users(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not private" in out
     status, out, _ = run(capsys, ["distance", "1", "1", "--source", "visits.parquet", *COMMON])
     assert out.startswith("d_em = 0 ")
+
+
+def test_a_file_without_names_is_read_by_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("v.csv").write_text("1842,40.5\n1843,40.25\n")
+    words = ["mean", "v.csv", "--user", "column1", "--users", "2", "--interval", "column2,40,41", "--column", "column2"]
+    words += ["--alpha", "1", "--budget", "5", "--ledger", "l.ledger"]
+    for more, status in (((), 2), (("--no-header",), 0), (("--header",), 2)):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *more])
+        assert int(ended.value.code or 0) == status
+        err = capsys.readouterr().err
+        assert "1842" not in err
+        assert "40.5" not in err
+    words = ["distance", "1842", "1843", "--source", "v.csv", "--user", "column1", "--interval", "column2,40,41"]
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "--no-header" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*words, "--no-header"])
+    assert "d_em = 0.25" in capsys.readouterr().out

@@ -107,6 +107,109 @@ def test_an_answer_never_replaces_or_joins_what_the_catalog_names(
     assert {file: file.read_bytes() for file in place.rglob("*") if file.is_file()} == before
 
 
+LEDGER_FILES = ["t.ledger", "t.ledger-wal", "t.ledger-shm", "t.ledger-journal", "t.ledger.lock", "T.LEDGER-WAL"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        *(("csv", path) for path in LEDGER_FILES),
+        ("csv-raw", "folder/../t.ledger-wal"),
+        ("json", "links/t.ledger.lock"),
+        ("parquet", "q.sql"),
+        ("csv", "same.sql"),
+    ],
+)
+def test_an_answer_is_written_over_no_file_of_the_ledger_and_not_over_its_query(
+    capsys: pytest.CaptureFixture[str], place: Path, kind: str, path: str, is_there: bool
+) -> None:
+    (place / "folder").mkdir()
+    (place / "links").symlink_to(place)
+    (place / "q.sql").write_text(MEAN)
+    (place / "same.sql").hardlink_to(place / "q.sql")
+    if is_there and not path.isupper():
+        assert run(capsys, "query", "q.sql")[0] == 0
+        for name in LEDGER_FILES[1:-1]:
+            if name != "t.ledger-journal":
+                (place / name).write_bytes(b"log")
+    before = {file: file.read_bytes() for file in place.iterdir() if file.is_file()}
+    status, out, err = run(capsys, "query", "q.sql", "--fresh", f"--{kind}", path)
+    assert (status, out) == (2, "")
+    assert "belongs to what the catalog names" in err or "is a file of a ledger" in err
+    assert {file: file.read_bytes() for file in place.iterdir() if file.is_file()} == before
+
+
+@pytest.mark.parametrize("path", ["words.parquet", "hard.parquet", "LINK.svg"])
+def test_other_names_of_what_is_read_are_known(capsys: pytest.CaptureFixture[str], place: Path, path: str) -> None:
+    pl.DataFrame({"kind": ["a", "b"], "v": [[0.0], [1.0]]}).write_parquet("words.parquet")
+    space = '{ kind = "product", parts = [{ kind = "embedding", col = "kind", vectors = "words.parquet" }] }'
+
+    text = 'ledger = "t.ledger"\n[tables.t]\nsource = "t.parquet"\nuser = "user"\nusers = 2\n'
+    Path("emdp.toml").write_text(f"{text}space = {space}\nbudget = {{ alpha = 100.0 }}\n")
+    Path("hard.parquet").hardlink_to("t.parquet")
+    Path("LINK.svg").symlink_to("words.parquet")
+    before = Path(path).read_bytes()
+    query = f"{EMD} AVG(DISTANCE('a')) AS m FROM t"
+    option = "--plot" if path.endswith("svg") else "--parquet"
+    status, _, err = run(capsys, "query", query, option, path)
+    assert status == 2
+    assert "belongs to what the catalog names" in err
+    assert Path(path).read_bytes() == before
+
+
+def test_a_key_that_a_spreadsheet_would_run_has_a_quote_in_csv_and_none_elsewhere(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    Path("emdp.toml").write_text(CATALOG.replace('values = ["a", "b"]', 'values = ["a", "b", "=1+1", "-3.5"]'))
+    query = f'{EMD} kind, AVG(x) AS "@mean" FROM t GROUP BY kind'
+    for option, name, key in (("--csv", "'@mean", "'=1+1"), ("--csv-raw", "@mean", "=1+1")):
+        status, out, _ = run(capsys, "query", query, option, "-")
+        assert status == 0
+        frame = pl.read_csv(io.StringIO(out))
+        assert frame.columns[:2] == ["kind", name]
+        assert set(frame.get_column("kind").to_list()) == {"a", "b", key, "-3.5"}
+    assert run(capsys, "query", query, "--parquet", "o.parquet")[0] == 0
+    assert "=1+1" in pl.read_parquet("o.parquet").get_column("kind").to_list()
+    assert run(capsys, "query", query, "--csv", "-", "--csv-raw", "-")[0] == 2
+
+
+def test_two_outputs_of_one_query_are_two_files(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    for query in (MEAN, f"{MEAN};{MEAN}"):
+        status, _, err = run(capsys, "query", query, "--csv", "a.svg", "--plot", "./a.svg")
+        assert status == 2
+        assert "--plot" in err
+    assert not (place / "t.ledger").exists()
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("path", LEDGER_FILES[:-1])
+def test_commands_without_a_catalog_write_over_no_file_of_a_ledger(
+    capsys: pytest.CaptureFixture[str], place: Path, path: str, is_open: bool
+) -> None:
+    assert run(capsys, "query", MEAN)[0] == 0
+    for suffix in ("parquet", "svg", "md"):
+        (place / f"geometric.{suffix}").symlink_to(path)
+        (place / f"audit.{suffix}").symlink_to(path)
+    (place / "link.parquet").symlink_to(path)
+    if is_open:
+        (place / "t.ledger-wal").write_bytes(b"")
+    before = {file: file.read_bytes() for file in place.iterdir() if file.is_file()}
+    for words in (
+        ("init", "t.parquet", "--user", "user", "--users", "2", "--out", path, "--force"),
+        ("generate", "checkins", "--users", "2", "--records", "9", "--out", "link.parquet", "--force"),
+        ("experiment", "geometric", "--out", "."),
+        ("audit", MEAN, "-C", "emdp.toml", "--report", "."),
+    ):
+        status, _, err = run(capsys, *words)
+        assert (status, "is a file of a ledger" in err) == (2, True), (words, err)
+    if path != "t.ledger" and not is_open:
+        status, _, err = run(capsys, "ledger", "copy", "t.ledger", path)
+        assert status == 2
+        assert "has the name of a file of ledger" in err
+    assert {file: file.read_bytes() for file in place.iterdir() if file.is_file()} == before
+
+
 def test_every_file_of_a_batch_is_checked_before_it_is_paid(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     Path("out-2.csv").mkdir()
     status, _, err = run(capsys, "query", f"{MEAN};{MEAN}", "--csv", "out.csv")
@@ -185,6 +288,19 @@ def test_a_preview_that_is_too_wide_is_shown_a_fact_a_line() -> None:
     ]
 
 
+def test_a_preview_that_is_piped_fits_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    wide = f"{EMD} AVG(x * x * x * x * x * x * x * x * x * x * x * x * x * x * x) AS m FROM t WHERE kind = 'a'"
+    for command in ("check", "preview"):
+        out = run(capsys, command, wide)[1]
+        assert max(map(len, out.splitlines())) <= 80
+        assert out.startswith("query ")
+
+
+def test_long_values_of_a_block_go_on_below_themselves() -> None:
+    frame = pl.DataFrame({"method": ["krr"], "remark": ["one two three four five six"]})
+    assert preview_text(frame, width=24, widest=80) == "method  krr\nremark  one two three four\n        five six"
+
+
 # Q -------------------------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +309,7 @@ def test_a_long_statement_on_one_line_is_no_file_name(capsys: pytest.CaptureFixt
     assert len(long) > 600
     status, out, err = run(capsys, "check", long)
     assert (status, err) == (0, "")
-    assert len(out.splitlines()) == 31
+    assert out.count("expression ") == 30
 
 
 @pytest.mark.parametrize(
@@ -236,7 +352,7 @@ def test_no_statement_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[s
 def test_notes_name_their_columns_once(capsys: pytest.CaptureFixture[str]) -> None:
     query = f"{EMD} AVG(x) AS one, AVG(x * x) AS two FROM t WHERE kind = 'a'"
     err = run(capsys, "check", query)[2]
-    assert "note: one, two: errors if the chosen records have a share of 0.5" in err
+    assert "note: one, two: errors assuming that" in err
     batch = run(capsys, "preview", f"{query}; {MEAN}")[2]
     assert batch.endswith("note: affordable counts each statement by itself, not the batch\n")
 

@@ -49,10 +49,32 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_check_prints_the_constant_and_opens_no_ledger(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     status, out, err = run(capsys, "check", KM)
     assert (status, err) == (0, "")
-    header, row = (line.split() for line in out.splitlines())
-    assert header[:3] == ["query", "expression", "lipschitz"]
-    assert row[0] == "km"
+    assert [line.split()[0] for line in out.splitlines()[:3]] == ["query", "expression", "lipschitz"]
+    assert out.split()[1] == "km"
     assert not (place / "city.ledger").exists()
+
+
+def test_check_of_the_data_is_the_owners_and_counts_what_breaks_the_rules(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    status, out, err = run(capsys, "check", "--data")
+    assert (status, out) == (0, "visits: the records keep every declared rule\n")
+    assert "for the table's owner" in err
+    frame = pl.read_parquet("visits.parquet")
+    others = frame.with_columns(category=pl.lit("sauna"), user_id=pl.lit(9, frame.schema["user_id"]))
+    pl.concat([frame, others]).write_parquet("visits.parquet")
+    status, out, err = run(capsys, "check", "--data", "--table", "visits")
+    assert (status, out) == (4, "")
+    assert "not among the declared users in column 'user_id' (3 records of 1 user); correct the list" in err
+    assert "domain under on_invalid=\"error\" in column 'category' (3 records of 1 user); clean the rows" in err
+    assert "sauna" not in err
+    # A query says the first of it, and no count.
+    status, out, err = run(capsys, "query", KM)
+    assert (status, out) == (4, "")
+    assert err.strip().endswith("not among the declared users in column 'user_id'; correct the list or the number.")
+    assert "3" not in err
+    assert run(capsys, "check")[0] == 2
+    assert run(capsys, "check", KM, "--data")[0] == 2
 
 
 def test_preview_says_what_the_budget_allows_and_spends_nothing(
@@ -60,9 +82,7 @@ def test_preview_says_what_the_budget_allows_and_spends_nothing(
 ) -> None:
     status, out, _ = run(capsys, "preview", KM)
     assert status == 0
-    header, row = (line.split() for line in out.splitlines())
-    assert header[-1] == "affordable"
-    assert row[-1] == "2"
+    assert out.split()[-2:] == ["affordable", "2"]
     assert not (place / "city.ledger").exists()
     assert "theorem" in run(capsys, "preview", "--explain", KM)[1]
 
@@ -77,12 +97,14 @@ def test_preview_and_check_show_how_methods_for_frequencies_compare(
     for command in ("preview", "check"):
         status, out, _ = run(capsys, command, text)
         assert status == 0
-        _, table = out.split("\n\n")
-        header, first, *rest = (line.split() for line in table.splitlines())
-        assert header == ["method", "expected_error", "measure", "is_chosen", "remark"]
-        assert first[2] == "d_em"
-        assert first[3].lower() == "true"
-        assert [row[0] for row in rest].count("itemwise") == 1
+        _, *blocks = out.split("\n\n")
+        first, *rest = (
+            dict(line.split(maxsplit=1) for line in block.splitlines() if line[0] != " ") for block in blocks
+        )
+        assert list(first)[:5] == ["method", "expected_error", "measure", "is_chosen", "remark"]
+        assert first["measure"] == "d_em"
+        assert first["is_chosen"].lower() == "true"
+        assert [row["method"] for row in rest].count("itemwise") == 1
     status, out, _ = run(capsys, "query", text)
     assert (status, out.splitlines()[0].split()) == (0, ["category", "frequency", "frequency_low", "frequency_high"])
 
@@ -225,3 +247,14 @@ def test_a_picture_is_an_svg_file_and_nothing_else(capsys: pytest.CaptureFixture
     assert status == 0
     assert err.count("\nspent ") + err.startswith("spent ") == 1
     assert Path("km-1.svg").read_text().startswith("<?xml") or Path("km-1.svg").read_text().startswith("<svg")
+
+
+def test_a_query_says_where_fewer_records_came_than_were_assumed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A sixth of the records' weight is of a cafe, where one of two listed values is taken for a half."""
+    Path("emdp.toml").write_text(CATALOG.replace("alpha = 25.0", "alpha = 1e9"))
+    query = KM.replace("10", "1e6") + " WHERE category = 'cafe'"
+    for reused in ("spent alpha", "stored answer of"):
+        status, _, err = run(capsys, "query", query)
+        assert status == 0
+        assert "note: fewer records match than the 50 % that the preview assumed: 16.7 %, at most" in err
+        assert reused in err

@@ -21,14 +21,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_a_signal_is_an_interrupt_with_its_own_status(place: Path, number: signal.Signals, word: str) -> None:
     before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    with pytest.raises(KeyboardInterrupt), stoppable() as stop:
+    with pytest.raises(KeyboardInterrupt), stoppable(stop := Stop()):
         os.kill(os.getpid(), number)
     assert (stop.status, stop.word) == (128 + number, word)
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
 def test_temporary_folders_go_with_the_block(place: Path) -> None:
-    with stoppable():
+    with stoppable(Stop()):
         folder = Path(tempfile.mkdtemp())
         (folder / "x").write_text("x")
         assert place in folder.parents
@@ -48,7 +48,7 @@ def test_of_two_signals_the_second_does_not_break_off_what_the_first_cleans_up(p
             os.kill(os.getpid(), signal.SIGINT)
             cleaned.append(True)
 
-    with pytest.raises(KeyboardInterrupt), stoppable() as stop:
+    with pytest.raises(KeyboardInterrupt), stoppable(stop := Stop()):
         work()
     assert (cleaned, stop.status) == ([True], 143)
 
@@ -83,7 +83,7 @@ def test_an_interrupt_that_is_lost_is_raised_again(monkeypatch: pytest.MonkeyPat
         assert lost == [KeyboardInterrupt]
         threading.Event().wait(60)
 
-    with pytest.raises(KeyboardInterrupt), stoppable() as stop:
+    with pytest.raises(KeyboardInterrupt), stoppable(stop := Stop()):
         work()
     assert stop.status == 143
     assert signal.getsignal(signal.SIGALRM) == before
@@ -108,15 +108,35 @@ def test_what_is_cleaned_up_for_long_is_left_alone(monkeypatch: pytest.MonkeyPat
             while len(alarms) < 3:
                 sum(range(1000))
 
-    with pytest.raises(KeyboardInterrupt), stoppable():
+    with pytest.raises(KeyboardInterrupt), stoppable(Stop()):
         work()
     assert len(alarms) == 3
+
+
+def test_nothing_is_raised_while_a_compiled_module_is_made() -> None:
+    """DuckDB's ends the process where Python code that it calls raises."""
+
+    made = []
+
+    class ExtensionFileLoader:
+        def exec_module(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            made.append(self)
+
+    def load() -> None:
+        ExtensionFileLoader().exec_module()
+        signal.pause()
+
+    stop = Stop()
+    with pytest.raises(KeyboardInterrupt), stoppable(stop):
+        load()
+    assert (len(made), stop.status) == (1, 130)
 
 
 def test_a_signal_that_the_caller_ignores_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with stoppable() as stop:
+        with stoppable(stop := Stop()):
             os.kill(os.getpid(), signal.SIGHUP)
         assert stop.number is None
     finally:
@@ -127,7 +147,7 @@ def test_other_threads_have_no_signals_but_a_folder(place: Path) -> None:
     found = []
 
     def work() -> None:
-        with stoppable():
+        with stoppable(Stop()):
             found.append(Path(tempfile.mkdtemp()).exists())
 
     thread = threading.Thread(target=work)
@@ -139,6 +159,6 @@ def test_other_threads_have_no_signals_but_a_folder(place: Path) -> None:
 
 def test_a_command_runs_where_no_temporary_folder_can_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    with stoppable() as stop:
+    with stoppable(stop := Stop()):
         pass
     assert stop.number is None

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from emdp.base.errors import UsageError
 from emdp.cli.generate import app
-from emdp.errors import UsageError
 from emdp.resources import load_dataset_module
 
 ratings = load_dataset_module("ratings")

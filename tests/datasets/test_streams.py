@@ -5,7 +5,7 @@ import doctest
 import numpy as np
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.resources import load_dataset_module
 
 streams = load_dataset_module("streams")

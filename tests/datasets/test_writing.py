@@ -5,7 +5,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.resources import load_dataset_module
 
 writing = load_dataset_module("writing")

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from emdp.noise.rng import is_seeded, random_bytes
-from emdp.tables.spark_draws import DealWork, DigestWork, SettleWork
-from emdp.tables.spark_work import BlockWork, PassWork, Present, packed, packed_parts, unpacked
+from emdp.tables.engines.spark.draws import DealWork, DigestWork, SettleWork
+from emdp.tables.engines.spark.work import BlockWork, PassWork, Present, packed, packed_parts, unpacked
 
 
 class WorkerBlocks:

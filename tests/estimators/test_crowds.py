@@ -11,22 +11,22 @@ import pytest
 from scipy import stats
 
 import emdp
-from emdp.errors import InternalError
+from emdp.base.errors import InternalError
 from emdp.estimators.crowds import MeanValues, SumsEncoder, WorkerCrowd, _added, _limbs, parts_of
-from emdp.estimators.local_means import LocalMeans
-from emdp.estimators.user_means import UserMeanMessages, plan_user_mean
-from emdp.expressions.reading import RepeatedBlocks
-from emdp.expressions.user_mean import user_mean
-from emdp.mechanisms.clipped_mean import ClippedMean, _Clipped
+from emdp.estimators.mean.local import LocalMeans
+from emdp.estimators.user_mean.user_means import UserMeanMessages, plan_user_mean
 from emdp.mechanisms.crowd import ColumnSums, GatheredUsers
-from emdp.mechanisms.crowd_questions import Bins, Messages
-from emdp.mechanisms.local_one_bit import LocalOneBit, OneBitCoordinate
-from emdp.mechanisms.range_bins import RangeBins
-from emdp.mechanisms.range_stage import HadamardRange, MedianRange
-from emdp.mechanisms.scalar_hybrid import HybridScalar
-from emdp.mechanisms.scalar_one_bit import OneBitScalar
-from emdp.mechanisms.user_mean_base import UserMeanSetting
-from emdp.mechanisms.user_mean_local import UserSplit
+from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
+from emdp.mechanisms.scalar.hybrid import HybridScalar
+from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.user_mean.base import UserMeanSetting
+from emdp.mechanisms.user_mean.clipped_mean import ClippedMean, _Clipped
+from emdp.mechanisms.user_mean.crowd_questions import Bins, Messages
+from emdp.mechanisms.user_mean.local import UserSplit
+from emdp.mechanisms.user_mean.range_bins import RangeBins
+from emdp.mechanisms.user_mean.range_stage import HadamardRange, MedianRange
+from emdp.questions.reading import RepeatedBlocks
+from emdp.questions.user_mean import user_mean
 from emdp.testing import seeded
 
 Integers = npt.NDArray[np.int64]

@@ -7,10 +7,10 @@ import pytest
 
 from emdp.estimators.plan import Plan, parallel_event
 from emdp.expressions import col, lift
-from emdp.expressions.aggregation import Aggregation, HatAxis, LabelAxis
-from emdp.expressions.columns import Released
+from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis
 from emdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP, GaussianEvent, GuaranteeEvent, UserDP
+from emdp.questions.columns import Released
 
 
 class Nothing:

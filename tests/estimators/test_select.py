@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from emdp.errors import NotLipschitzError, UsageError
+from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.plan import Plan
 from emdp.estimators.select import plan_select
 from emdp.expressions import category_is, col, distance_to, ramp
-from emdp.expressions.aggregation import LabelAxis, UserGroups
-from emdp.expressions.cells import user_statistic
-from emdp.expressions.nodes import Constant, Expression
-from emdp.expressions.select import GroupColumn, Item, Order, People, Select, Spending
+from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
+from emdp.expressions.cells.reference import user_statistic
+from emdp.expressions.nodes.base import Constant, Expression
 from emdp.mechanisms import LaplaceMechanism
 from emdp.privacy import EmdDP
+from emdp.questions.select import GroupColumn, Item, Order, People, Select, Spending
 from emdp.spaces import Categories, Geo, Interval, Product, Space
 
 BOX = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
@@ -300,18 +300,28 @@ def test_too_many_numbers_are_refused() -> None:
 def test_a_cap_is_planned_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(
-        "emdp.estimators.totals.plan_totals", lambda query, **more: seen.append((query, more)) or "planned"
+        "emdp.estimators.totals.totals.plan_totals", lambda query, **more: seen.append((query, more)) or "planned"
     )
     query = Select((Item("count", "n"),), Spending(epsilon=1.0), cap=3)
     assert plan_select(query, space=PLANE, users=7) == "planned"
     assert seen == [(query, {"space": PLANE, "users": 7})]
 
 
+@pytest.mark.parametrize("more", [{}, {"cap": 3}])
+def test_an_aggregate_without_a_rule_is_no_other_one(more: dict[str, Any]) -> None:
+    """A kind that is only listed must not be answered as a variance."""
+    spending = Spending(epsilon=1.0) if more else ALPHA
+    item = Item("variance", "v", col("x"))
+    object.__setattr__(item, "kind", "rms")
+    with pytest.raises(InternalError, match="rms"):
+        planned(item, space=PLANE, spending=spending, **more)
+
+
 # Work ----------------------------------------------------------------------------------------------------------------
 
 
 def test_work_does_not_grow_with_the_number_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    from emdp.expressions import analysis
+    from emdp.expressions.analysis import checker as analysis
 
     counts = []
     run = analysis._Sweep.run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.estimators.user_groups import (
     Change,
     GroupKeys,
@@ -13,10 +13,10 @@ from emdp.estimators.user_groups import (
     noise_of_groups,
 )
 from emdp.expressions import category_is, col
-from emdp.expressions.aggregation import Aggregation, HatAxis
-from emdp.expressions.select import Spending
+from emdp.expressions.cells.aggregation import Aggregation, HatAxis
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP, UserDP
+from emdp.questions.select import Spending
 from emdp.spaces import Categories, Interval, Product
 
 CHANGE = Change(norm_1=4.0, norm_2=1.0, lipschitz=4.0, error=2.0**-50, dimension=20)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import emdp
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.experiments.clustered import (
     METHODS,
     PROJECTED,

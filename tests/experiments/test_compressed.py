@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.experiments.compressed import closed_sigma, draw_estimate, renyi_epsilon, renyi_multiplier, setting_rows
 from emdp.testing import seeded
 

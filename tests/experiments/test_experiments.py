@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from emdp.base.errors import UsageError
 from emdp.cli.app import make_app
-from emdp.errors import UsageError
 from emdp.experiments import NAMES, clustered, frequency, geometric, linear, run_experiment, table2, write_experiment
 from emdp.experiments.base import EMD, USER, Row, row_of, verdicts
 from emdp.experiments.clustered import Setting

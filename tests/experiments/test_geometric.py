@@ -7,8 +7,8 @@ import pytest
 
 from emdp.experiments import geometric
 from emdp.experiments.base import USER, Row
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
 from emdp.testing import seeded
 
 # n, epsilon, then l1 of raw, clipped, projected, and squared l2 of raw: of the published grouped decoder.

@@ -5,7 +5,7 @@ distributions (PLD) and Renyi divergences (RDP) of ``GaussianDpEvent``, ``Laplac
 ``RandomizedResponseDpEvent``, ``ComposedDpEvent``, ``SelfComposedDpEvent``, and the PLD constructors of discrete
 Laplace and discrete Gaussian noise, of ``(epsilon, delta)`` guarantees and of any two mass functions. Poisson sampling
 of Gaussian noise is in ``tests/experiments/test_compressed.py``, the conversion of Renyi divergences in
-``tests/privacy/test_shuffle_renyi.py``. Randomized response is composed call by call, never with a count: their branch
+``tests/privacy/shuffle/test_renyi.py``. Randomized response is composed call by call, never with a count: their branch
 for it drops the count, which is shown here so that a release that mends it is noticed.
 """
 
@@ -41,7 +41,7 @@ from emdp.privacy import (
     laplace_scale,
     tight,
 )
-from emdp.privacy.losses import LossPairs, smallest_level
+from emdp.privacy.account.losses import LossPairs, smallest_level
 from emdp.randomizers import KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal
 from emdp.spaces import Categories, Distances
 

@@ -26,7 +26,7 @@ def public_names() -> set[str]:
     names: set[str] = set()
     for package in (emdp.privacy, emdp.mechanisms, emdp.randomizers, emdp.transport):
         names |= set(package.__all__)
-    for found in pkgutil.iter_modules(emdp.mechanisms.__path__, "emdp.mechanisms."):
+    for found in pkgutil.walk_packages(emdp.mechanisms.__path__, "emdp.mechanisms."):
         module = importlib.import_module(found.name)
         own = [getattr(module, name) for name in getattr(module, "__all__", ())]
         names |= {
@@ -37,6 +37,7 @@ def public_names() -> set[str]:
             and not inspect.isabstract(one)
             and not getattr(one, "_is_protocol", False)
         }
+    assert len(names) > 100, "the search for names finds too few"
     return names - EXEMPT
 
 

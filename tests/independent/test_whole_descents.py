@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from emdp.mechanisms.descent import Descent, DescentSetting
-from emdp.mechanisms.descent_central import CentralDescent
-from emdp.mechanisms.descent_loss import UserRecords
-from emdp.mechanisms.descent_messages import MessageDescent
-from emdp.mechanisms.vector_one_bit import VectorOneBit
-from emdp.mechanisms.vector_randomizer import VectorRandomizer
+from emdp.mechanisms.descent.central import CentralDescent
+from emdp.mechanisms.descent.loss import UserRecords
+from emdp.mechanisms.descent.messages import MessageDescent
+from emdp.mechanisms.descent.rounds import Descent, DescentSetting
+from emdp.mechanisms.vector.one_bit import VectorOneBit
+from emdp.mechanisms.vector.randomizer import VectorRandomizer
 
 Floats = npt.NDArray[np.float64]
 Bag = tuple[float, ...]
@@ -70,7 +70,7 @@ def centres_of(monkeypatch: pytest.MonkeyPatch, descent: CentralDescent, table: 
 
         with monkeypatch.context() as patched:
             for name in ("draw_discrete_laplace", "draw_discrete_gaussian"):
-                patched.setattr(f"emdp.mechanisms.descent_central.{name}", draw)
+                patched.setattr(f"emdp.mechanisms.descent.central.{name}", draw)
             descent.release(records)
         assert len(centres) == ROUNDS
         found.append(centres)

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from emdp.expressions import distance_to, frequencies, itemwise, mean, user_mean, vector_mean
+from emdp.expressions import distance_to
 from emdp.privacy import BoundedReduction, DiscreteEmdDP, EmdDP
+from emdp.questions import frequencies, itemwise, mean, user_mean, vector_mean
 from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal
 from emdp.spaces import Categories, Clusters, Distances, Interval, Space
 

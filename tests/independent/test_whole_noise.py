@@ -20,9 +20,10 @@ import pytest
 from scipy.stats import norm
 
 from emdp.estimators import MessagePlan, Plan
-from emdp.expressions import col, distance_to, frequencies, mean, quantiles, ramp, vector_mean
+from emdp.expressions import col, distance_to, ramp
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP
+from emdp.questions import frequencies, mean, quantiles, vector_mean
 from emdp.spaces import Categories, Distances, Interval, Space
 from emdp.tables import aggregate
 

@@ -1,10 +1,10 @@
 """Item-wise releases by planar Laplace noise as a whole, on coarse grids, against what they claim.
 
 Claim: bounded ``(alpha, delta)`` d_EM-DP with the additive slack ``alpha s`` of the grid: part (b) of the theorem in
-:mod:`emdp.mechanisms.planar_laplace`, from the randomizer to bags. Second method: the release's own code for every
-lattice noise of every record (``exact_rounds``; noise beyond the domain ends on its edge, so that nothing is cut),
-``d_EM`` by a linear program, and the divergence over all pairs of bags. Every test shows that 0.7 times the noise is
-seen: a coarse grid has slack, but less than that.
+:mod:`emdp.mechanisms.items.planar_laplace`, from the randomizer to bags. Second method: the release's own code for
+every lattice noise of every record (``exact_rounds``; noise beyond the domain ends on its edge, so that nothing is
+cut), ``d_EM`` by a linear program, and the divergence over all pairs of bags. Every test shows that 0.7 times the noise
+is seen: a coarse grid has slack, but less than that.
 """
 
 from typing import Any
@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.expressions import itemwise
-from emdp.mechanisms import planar_laplace
+from emdp.mechanisms.items import planar_laplace
+from emdp.questions import itemwise
 from emdp.randomizers import PlanarLaplace
 from emdp.spaces import Interval, Space, Vector
 from emdp.tables.readings import read_items

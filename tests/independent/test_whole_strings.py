@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from emdp.mechanisms import heavy_hitters
-from emdp.mechanisms.heavy_hitters import HeavyHitterSearch
-from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.oracle_bags import Bags
-from emdp.mechanisms.oracle_hadamard_bit import OneBitHadamardOracle
-from emdp.mechanisms.oracle_krr import KRROracle
-from emdp.mechanisms.stable_histogram import StableHistogram
+from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.oracles.krr import KRROracle
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
+from emdp.mechanisms.strings import prefix_search as heavy_hitters
+from emdp.mechanisms.strings.prefix_search import HeavyHitterSearch
+from emdp.mechanisms.strings.stable_histogram import StableHistogram
 from emdp.privacy import shuffle_alpha
 
 Floats = npt.NDArray[np.float64]

@@ -14,14 +14,14 @@ import exact_rounds as rounds
 import numpy as np
 import pytest
 
-from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.range_stage import HistogramRange, MedianRange
-from emdp.mechanisms.scalar_one_bit import OneBitScalar
-from emdp.mechanisms.scalar_randomizer import ScalarRandomizer
-from emdp.mechanisms.user_mean_base import UserMeanSetting
-from emdp.mechanisms.user_mean_central import CentralRange
-from emdp.mechanisms.user_mean_local import BudgetSplit, LocalUserMean, OneRound, UserSplit
-from emdp.mechanisms.user_mean_shuffle import ShuffledUserMean
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
+from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
+from emdp.mechanisms.user_mean.base import UserMeanSetting
+from emdp.mechanisms.user_mean.central import CentralRange
+from emdp.mechanisms.user_mean.local import BudgetSplit, LocalUserMean, OneRound, UserSplit
+from emdp.mechanisms.user_mean.range_stage import HistogramRange, MedianRange
+from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
 
 HIGH, TAU = 6.0, 1.05
 """Bounds of 0 to 6 in three bins of 2.1; their intervals are [0, 4.2], [0, 6] and [2.1, 6]."""

@@ -16,12 +16,12 @@ import exact_rounds as rounds
 import numpy as np
 import pytest
 
-from emdp.mechanisms.oracle import FrequencyOracle
-from emdp.mechanisms.scalar_randomizer import ScalarRandomizer
-from emdp.mechanisms.user_vector_base import UserVectorMechanism
-from emdp.mechanisms.user_vector_central import CentralUserVector
-from emdp.mechanisms.user_vector_local import LocalUserVector
-from emdp.mechanisms.user_vector_setting import UserVectorSetting, frames_of
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
+from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
+from emdp.mechanisms.user_vector.base import UserVectorMechanism
+from emdp.mechanisms.user_vector.central import CentralUserVector
+from emdp.mechanisms.user_vector.local import LocalUserVector
+from emdp.mechanisms.user_vector.setting import UserVectorSetting, frames_of
 
 HIGH, TAU = 6.0, 1.05
 """Bounds of each coordinate, 0 to 6, in three bins of 2.1."""

@@ -9,8 +9,8 @@ import pytest
 
 import emdp
 import emdp.learn
-from emdp.errors import BudgetExceededError, DataRuleError, UsageError
-from emdp.mechanisms.descent_central import CentralDescent
+from emdp.base.errors import BudgetExceededError, DataRuleError, UsageError
+from emdp.mechanisms.descent.central import CentralDescent
 
 USERS = 3000
 SPACE = emdp.Product(

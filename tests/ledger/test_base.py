@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 from emdp.ledger import KINDS, Entry, Ledger, open_ledger
 
 TIME = "2026-11-20T09:00:00.000000+00:00"

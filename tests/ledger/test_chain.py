@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import LedgerError, UsageError
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.chain import (
     FIRST_PREVIOUS_HASH,
     Link,

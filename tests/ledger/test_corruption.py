@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 from emdp.ledger import open_ledger, read_ledger
 
 MARK = "a query that marks its place"

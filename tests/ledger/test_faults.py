@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emdp.errors import LedgerError, LedgerResourceError
+from emdp.base.errors import LedgerError, LedgerResourceError
 from emdp.ledger.faults import ledger_error
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emdp.errors import LedgerError, UsageError
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger import copy_ledger, ledger_exists, open_ledger, read_ledger
 from emdp.ledger import place as place_module
 from emdp.ledger.postgres_schema import grants
@@ -119,24 +119,3 @@ def test_who_may_read_copies_and_who_may_not_create_does_not(places, server):
     server.execute("DROP SCHEMA emdp_ledger CASCADE")
     with pytest.raises(LedgerError, match="may not make it"):
         copy_ledger(places[0], server.address("analyst"))
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        "host=db user=ann password=s3cret dbname=team",
-        "dbname=team",
-        "postgresql:ann:s3cret@db/team",
-        "POSTGRES:ann:s3cret@db/team",
-        "service = city",
-    ],
-)
-def test_other_ways_to_write_a_connection_are_no_file(place, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for use in (open_ledger, read_ledger, ledger_exists):
-        with pytest.raises(UsageError, match="write postgresql://user@host/database") as caught:
-            use(place)
-        assert "s3cret" not in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-    with open_ledger(tmp_path / "user=5.ledger") as ledger:
-        assert ledger.head()[0] == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import emdp
-from emdp.errors import LedgerError, UsageError
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger import open_ledger, read_ledger
 from emdp.ledger import place as place_module
 
@@ -36,12 +36,33 @@ def test_a_new_ledger_is_one_file_for_its_owner_alone(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("address", ["mysql://me:secret@host/ledger", "s3://bucket/a", "file:///tmp/a"])
+@pytest.mark.parametrize(
+    "address", ["mysql://me:secret@host/ledger", "s3://bucket/a", "file:///tmp/a", "postgresql//me:secret@host/ledger"]
+)
 def test_an_address_is_refused_without_showing_a_password(address):
     for opener in (open_ledger, read_ledger):
-        with pytest.raises(LedgerError, match="address of no known kind") as caught:
+        with pytest.raises(UsageError, match="looks like a server's connection") as caught:
             opener(address)
         assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal", ".lock", "-WAL"])
+@pytest.mark.parametrize("is_open", [True, False])
+def test_no_ledger_is_made_under_the_name_of_a_file_of_another(path, suffix, is_open):
+    other = f"{path}{suffix}"
+    with open_ledger(path) as ledger:
+        ledger.append("charge", "visits", {"cost": 1})
+        if not is_open:
+            ledger.close()
+        if os.path.lexists(other):
+            return
+        if suffix == "-WAL" and not is_open:
+            # As on a file system that does not tell capitals apart.
+            other = f"{path.parent}/CITY.LEDGER-WAL"
+            os.symlink(path, path.with_name("CITY.LEDGER"))
+        with pytest.raises(LedgerError, match="has the name of a file of ledger"):
+            open_ledger(other)
+    assert not os.path.lexists(other)
 
 
 @pytest.mark.parametrize("name", ["", ":memory:", "a\0b"])
@@ -145,7 +166,7 @@ def test_a_name_too_long_for_the_disk(tmp_path):
 # No file of the process may grow, as on a disk without room.
 NO_ROOM = """
 import resource, sys
-from emdp.errors import LedgerResourceError
+from emdp.base.errors import LedgerResourceError
 from emdp.ledger import open_ledger
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 try:
@@ -187,7 +208,7 @@ def test_a_log_opened_by_the_one_that_came_first_is_no_leftover(path, monkeypatc
 UNPRIVILEGED = """
 import os, sys
 import emdp.ledger.sqlite
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 from emdp.ledger import open_ledger, read_ledger
 if os.getuid() == 0:
     os.setgid(65534)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import emdp
-from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.ledger import open_ledger, read_ledger
 from emdp.ledger import postgres as postgres_module
 from emdp.ledger.postgres_faults import ConnectionLostError
@@ -29,7 +29,7 @@ sys.modules["emdp"] = package
 # once append has returned; an entry that it was told to count as charged would be missing from the reports.
 SPENDER = """
 import sys, time
-from emdp.errors import BudgetExceededError, LedgerError
+from emdp.base.errors import BudgetExceededError, LedgerError
 from emdp.ledger import open_ledger
 def admit(entries):
     if sum(entry.payload["cost"] for entry in entries) + 1 > budget:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from full_disks import ask, charges
 
-from emdp.errors import LedgerResourceError
+from emdp.base.errors import LedgerResourceError
 from emdp.ledger import open_ledger
 
 ROWS = "who,x\na,1\na,2\nb,3\n"
@@ -77,7 +77,7 @@ def test_an_answer_that_finds_no_room_has_its_own_charge_alone(server, folder):
     with full_disk(server, "content"):
         status, said = ask(folder, SHORT)
         assert (status, charges(server)) == (1, 1)
-    assert "disk full; entry 4 stays charged" in said
+    assert "disk full; entry 5 stays charged" in said
     assert "nothing was charged" not in said
     assert ask(folder, SHORT)[0] == 0
     assert charges(server) == 2

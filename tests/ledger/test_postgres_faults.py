@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from emdp.errors import LedgerError, LedgerResourceError
+from emdp.base.errors import LedgerError, LedgerResourceError
 from emdp.ledger.postgres_faults import ConnectionLostError, ledger_error
 
 SHOWN = "postgresql://ann@db/city"

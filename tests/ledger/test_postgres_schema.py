@@ -1,11 +1,16 @@
 """What the server itself refuses, to somebody who comes without emdp; a schema that refuses less is not used."""
 
+import hashlib
+import json
+from pathlib import Path
+
 import psycopg
 import pytest
 
-from emdp.errors import LedgerError
-from emdp.ledger import open_ledger, read_ledger
+from emdp.base.errors import LedgerError
+from emdp.ledger import address_of, open_ledger, postgres_schema, read_ledger
 from emdp.ledger.chain import Link, canonical_json, content_digest, next_link
+from emdp.ledger.postgres import create_in
 from emdp.ledger.postgres_schema import APPEND, grants
 
 TIME = "2026-11-20T09:00:00.000000+00:00"
@@ -50,6 +55,53 @@ def test_an_analyst_writes_no_budget_and_creates_nothing(server, ledger):
     for role in ("analyst", "owner"):
         with pytest.raises(psycopg.Error):
             append(server, role, first)
+
+
+def test_only_an_owner_declares_rules_anew(server, ledger):
+    with open_ledger(server.address("analyst")) as own, pytest.raises(LedgerError, match="only an owner"):
+        own.append("redeclare", "visits", {"rules": {"users": "ab"}})
+    with open_ledger(server.address("guarded", "s3cret%2Fw0rd")) as own:
+        assert own.append("redeclare", "visits", {"rules": {"users": "ab"}}).sequence == 6
+
+
+@pytest.fixture
+def old_server(server):
+    """Return the server with the ledger of an earlier version: its links, and its check, which knew fewer kinds."""
+    links = json.loads(Path(__file__).with_name("old_links.json").read_text())
+    create_in(address_of(server.address()), (tuple(Link(*link) for link in links), ()))
+    body = postgres_schema._CHECK_EVENT_BEFORE
+    server.execute(
+        "CREATE OR REPLACE FUNCTION emdp_ledger.check_event() RETURNS trigger LANGUAGE plpgsql "
+        f"SET search_path = pg_catalog, pg_temp AS $body${body}$body$",
+        *grants(("analyst",), ("auditor",)),
+        role="owner",
+    )
+    return server
+
+
+def test_the_check_of_an_earlier_version_is_known_to_the_letter():
+    # The text as that version had it: a change of today's must not change what is taken for it.
+    digest = hashlib.sha256(postgres_schema._CHECK_EVENT_BEFORE.encode()).hexdigest()
+    assert digest == "432cbcdc5fe004413c87f0cc949d2bf864e92e4bc49b369c8d42fad16bfca2d3"
+
+
+def test_a_ledger_of_an_earlier_version_is_charged_and_learns_to_redeclare_from_its_owner(old_server):
+    with read_ledger(old_server.address("auditor")) as own:
+        assert own.verify()[0] == 10
+    with open_ledger(old_server.address("analyst")) as own:
+        own.append("validated", "visits", {"begins": True})
+        own.append("charge", "visits", {})
+        with pytest.raises(LedgerError, match="denied by the server"):
+            own.append("redeclare", "visits", {"rules": {}})
+        assert own.verify()[0] == 12
+    with open_ledger(old_server.address()) as own:
+        assert own.append("redeclare", "visits", {"rules": {}}).sequence == 13
+        assert own.append("redeclare", "visits", {"rules": {}}).sequence == 14
+    with open_ledger(old_server.address("analyst")) as own:
+        own.append("charge", "visits", {})
+        with pytest.raises(LedgerError, match="only an owner"):
+            own.append("redeclare", "visits", {"rules": {}})
+        assert own.verify()[0] == 15
 
 
 BY_HAND = [

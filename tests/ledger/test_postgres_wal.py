@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from full_disks import ask, charges
 
-from emdp.errors import LedgerResourceError
+from emdp.base.errors import LedgerResourceError
 from emdp.ledger import open_ledger, postgres
 
 SEGMENT = 2**20

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import emdp
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 from emdp.ledger import open_ledger, read_ledger
 
 # Children load the ledger without the rest of emdp, which takes longer than what they do.
@@ -25,7 +25,7 @@ sys.modules["emdp"] = package
 # Appends until the budget is spent, and reports each sequence once append has returned.
 SPENDER = """
 import sys
-from emdp.errors import BudgetExceededError
+from emdp.base.errors import BudgetExceededError
 from emdp.ledger import open_ledger
 def admit(entries):
     if sum(entry.payload["cost"] for entry in entries) + 1 > budget:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emdp.errors import LedgerError, UsageError
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger import address_of, hold_runs, open_ledger
 
 

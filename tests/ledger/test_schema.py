@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 from emdp.ledger import open_ledger, read_ledger
 from emdp.ledger.schema import prepare
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import emdp
-from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.ledger import open_ledger, read_ledger
 from emdp.ledger import sqlite as sqlite_module
 from emdp.ledger.chain import canonical_json, next_link
@@ -241,7 +241,7 @@ def test_a_failed_commit_of_unknown_outcome_counts_as_charged(ledger, monkeypatc
 
 FULL_DISK = """
 import resource, sys
-from emdp.errors import LedgerError
+from emdp.base.errors import LedgerError
 from emdp.ledger import open_ledger
 ledger = open_ledger(sys.argv[1])
 ledger.append("charge", "visits", {"cost": 1})

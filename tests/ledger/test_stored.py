@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from emdp.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.ledger import Ledger, ledger_exists, open_ledger, read_ledger
 from emdp.ledger.stored import StoredLedger
 
@@ -69,6 +69,50 @@ def test_admit_sees_the_entries_of_its_table_alone(ledger):
     assert seen[:2] == [(), ()]
     assert seen[2] == ledger.entries("visits")[:-1]
     assert ledger.entries("visits")[-1] == last
+
+
+def test_admit_may_see_the_whole_ledger(ledger):
+    seen = []
+    ledger.append("charge", "visits", {"cost": 1})
+    ledger.append("charge", "words", {"cost": 2}, admit=seen.append, whole=True)
+    assert seen[0] == ledger.entries()[:-1]
+
+
+@pytest.mark.parametrize("name", ["Visits", "VISITS", "ｖisits", "visits\u200b", " visits"])
+def test_a_table_is_known_by_its_name_as_sql_compares_names(ledger, path, name):
+    first = ledger.append("charge", "visits", {"cost": 1})
+    with open_ledger(path) as other:
+        seen = []
+        second = other.append("charge", name, {"cost": 1}, admit=seen.append)
+        assert (second.table, seen) == ("visits", [(first,)])
+        with pytest.raises(BudgetExceededError):
+            other.append("charge", name, {"cost": 1}, admit=within(2))
+        assert other.entries(name) == other.entries("visits") == (first, second)
+        assert other.append("charge", f"{name}2", {"cost": 1}).table == f"{name}2"
+
+
+def test_threads_that_begin_a_table_under_two_names_make_one(path):
+    open_ledger(path).close()
+    names = ["Visits", "visits"] * 4
+    running = [
+        threading.Thread(target=lambda name=name: open_ledger(path).append("charge", name, {"cost": 1}))
+        for name in names
+    ]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert len({entry.table for entry in open_ledger(path).entries()}) == 2
+
+
+def test_an_old_ledger_with_names_that_differ_in_case_is_ambiguous_under_a_third(old_ledger):
+    with open_ledger(old_ledger) as ledger:
+        assert {len(ledger.entries(name, "charge")) for name in ("visits", "Visits", "TRIPS")} == {1}
+        for call in (ledger.entries, lambda name: ledger.append("charge", name, {})):
+            with pytest.raises(LedgerError, match="is any of 'Visits', 'visits' of the ledger"):
+                call("VISITS")
+        assert ledger.append("charge", "Visits", {}).table == "Visits"
+        assert ledger.verify()[0] == 11
 
 
 def test_admit_may_read_but_not_append(ledger):

@@ -8,15 +8,15 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from emdp.errors import InternalError
-from emdp.mechanisms import crowd_questions
-from emdp.mechanisms.clipped_mean import ClippedMean
+from emdp.base.errors import InternalError
 from emdp.mechanisms.crowd import ColumnSums, GatheredUsers
-from emdp.mechanisms.crowd_questions import Bins, Messages, find_ranges
-from emdp.mechanisms.range_bins import RangeBins
-from emdp.mechanisms.range_stage import HadamardRange, HistogramRange, MedianRange
-from emdp.mechanisms.scalar_hybrid import HybridScalar
-from emdp.mechanisms.scalar_one_bit import OneBitScalar
+from emdp.mechanisms.scalar.hybrid import HybridScalar
+from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.user_mean import crowd_questions
+from emdp.mechanisms.user_mean.clipped_mean import ClippedMean
+from emdp.mechanisms.user_mean.crowd_questions import Bins, Messages, find_ranges
+from emdp.mechanisms.user_mean.range_bins import RangeBins
+from emdp.mechanisms.user_mean.range_stage import HadamardRange, HistogramRange, MedianRange
 from emdp.testing import seeded
 
 Integers = npt.NDArray[np.int64]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 
 

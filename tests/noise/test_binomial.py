@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise import binomial
 from emdp.noise.binomial import MAX_ITEMS, MAX_WEIGHT, draw_binomials, draw_half_binomials
 from emdp.noise.exact import LazyUniform, exp_bounds
@@ -68,7 +68,7 @@ class TestPopcount:
         counts = np.array([0, 64, 65, 0, 200, 3])
         words_of = [0, 1, 2, 0, 4, 1]
         for chosen in range(6):
-            words = np.repeat(np.where(np.arange(6) == chosen, 2**64 - 1, 0).astype(np.uint64), words_of)
+            words = np.repeat(np.where(np.arange(6) == chosen, np.uint64(2**64 - 1), np.uint64(0)), words_of)
             monkeypatch.setattr(binomial, "random_words", feed([words]))
             assert draw_half_binomials(counts).tolist() == np.where(np.arange(6) == chosen, counts, 0).tolist()
 

@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import InternalError, UsageError
+from emdp.base.errors import InternalError, UsageError
 from emdp.noise import bulk_laplace
 from emdp.noise.bulk_laplace import MAX_BULK_SCALE, MIN_BULK_SCALE, draw_discrete_laplace_bulk
 from emdp.noise.discrete_laplace import discrete_laplace_cdf

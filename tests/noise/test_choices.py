@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise import choices
 from emdp.noise.choices import draw_below, draw_bernoulli, draw_indices, draw_permutation, draw_sample_counts
 from emdp.testing import seeded

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise import coins
 from emdp.noise.coins import draw_coins
 from emdp.testing import seeded

@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise.discrete_gaussian import (
     discrete_gaussian_cdf,
     discrete_gaussian_log_pmf,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise import discrete_laplace
 from emdp.noise.discrete_laplace import (
     discrete_laplace_cdf,

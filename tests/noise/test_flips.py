@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 import scipy.stats
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise.flips import draw_permute_and_flip
 from emdp.testing import seeded
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise.integers import I64_MAX, I64_MIN, MAX_SCALE, MIN_SCALE, Law, check_noise_scale, draw_integers
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise import multinomial
 from emdp.noise.binomial import MAX_ITEMS
 from emdp.noise.multinomial import (

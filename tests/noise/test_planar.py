@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.noise import planar
 from emdp.noise.k_norm import MAX_DIMENSION, _proposal_scale, k_norm_acceptance
 from emdp.noise.planar import draw_planar

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.pictures import Picture
 from emdp.pictures.curve import draw_curves
 

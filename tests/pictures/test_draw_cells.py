@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.shape import Shape
 from emdp.pictures import Picture, draw
 from emdp.pictures.cells import BELOW_NOISE
 from emdp.pictures.style import MARK, MOST_MARKS, NO_VALUE, NOISE, SEQUENCE, sequence_colour
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.shape import Shape
 
 Reader = Callable[[Picture | None], Any]
 FREQUENCY = PlannedColumn("frequency", "cells", 1.0, 0.0, 1.0, 0.1, 0.1, 0.3)

@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from emdp.errors import UsageError
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.shape import Shape
+from emdp.base.errors import UsageError
 from emdp.pictures import Picture, draw, fitting_kinds
 from emdp.pictures.bars import MOST_ROWS
 from emdp.pictures.style import NO_VALUE
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.shape import Shape
 
 Reader = Callable[[Picture | None], Any]
 INFINITY = math.inf

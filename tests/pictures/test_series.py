@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.pictures import Picture, draw_periods, draw_spending
 from emdp.pictures.periods import MOST_PERIODS
 from emdp.pictures.style import NO_VALUE

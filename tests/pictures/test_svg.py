@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import InternalError, UsageError
-from emdp.expressions.columns import PlannedColumn
-from emdp.expressions.shape import Shape
+from emdp.base.errors import InternalError, UsageError
 from emdp.pictures import Picture, draw, draw_periods, picture_file, renamed
 from emdp.pictures.scale import covering
 from emdp.pictures.style import (
@@ -33,6 +31,8 @@ from emdp.pictures.style import (
     wrap,
 )
 from emdp.pictures.svg import reduced
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.shape import Shape
 
 Reader = Callable[[Picture | None], Any]
 NASTY = "</text><script>alert(1)</script>&amp;\"'\u202e\x00\x1b[31m\n]]>"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.privacy import gaussian_alpha, gaussian_delta, gaussian_mu, gaussian_sigma, laplace_scale
 from emdp.privacy.calibration import safe_gaussian_delta
 from emdp.privacy.rounding import as_decimal

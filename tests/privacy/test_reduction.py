@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.stats import binom
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.privacy import DiscreteEmdDP, EmdDP
 from emdp.privacy.reduction import (
     BoundedReduction,

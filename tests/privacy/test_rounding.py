@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.privacy.rounding import (
     as_decimal,
     check_bound,

@@ -8,8 +8,8 @@ import pytest
 
 import emdp
 import emdp.testing
-from emdp.catalog import load_catalog
-from emdp.errors import ReportError
+from emdp.base.errors import ReportError
+from emdp.catalog.catalog import load_catalog
 from emdp.privacy import EmdDP
 from emdp.privacy.rounding import as_decimal
 from emdp.reports.checking import check_report

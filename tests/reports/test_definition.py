@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from emdp.errors import ReportError, UsageError
+from emdp.base.errors import ReportError, UsageError
 from emdp.privacy import EmdDP, UserDP
 from emdp.reports.definition import Entry, Problem, load_report
 

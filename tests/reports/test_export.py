@@ -11,7 +11,7 @@ import pytest
 from made_runs import HEAD, full_run, grouped, listed, outcome, run_of, single
 from polars.testing import assert_frame_equal
 
-from emdp.errors import ResourceError, UsageError
+from emdp.base.errors import ResourceError, UsageError
 from emdp.ledger import open_ledger
 from emdp.privacy import EmdDP, guarantee_from_json
 from emdp.reports.export import write_report
@@ -31,6 +31,16 @@ def test_every_table_is_written_as_it_is(tmp_path: Path) -> None:
     assert_frame_equal(pl.read_csv(written[3]), answer.frame)
     page = written[0].read_text(encoding="utf-8")
     assert 'href="03-kinds.csv" download' in page
+    assert "In the CSV files a text that a spreadsheet would run" in page
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_exact_in_parquet_alone(tmp_path: Path) -> None:
+    answer = grouped(3)
+    keys = pl.Series(answer.frame.columns[0], ["=1+1", "@x", "a"])
+    made = replace(answer, frame=answer.frame.with_columns(keys))
+    written = write_report(run_of([outcome("Kinds", made)]), tmp_path)
+    assert pl.read_csv(written[1]).to_series(0).to_list() == ["'=1+1", "'@x", "a"]
+    assert pl.read_parquet(written[2]).to_series(0).to_list() == ["=1+1", "@x", "a"]
 
 
 @pytest.mark.parametrize(

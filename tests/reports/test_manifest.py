@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from emdp.base.errors import EmdpError
 from emdp.cli import main
 from emdp.cli.ledger import app
-from emdp.errors import EmdpError
 from emdp.ledger import open_ledger, read_ledger
 from emdp.privacy import Budget, EmdDP, GuaranteeEvent, LaplaceEvent, UserDP
 from emdp.reports.manifest import check_manifest

@@ -257,3 +257,8 @@ def test_the_moment_is_told_in_utc() -> None:
 def test_an_answer_without_rows_says_so() -> None:
     made = replace(grouped(3), frame=grouped(3).frame.clear())
     assert "The answer has no rows." in _page(run_of([outcome("a", made)])).text
+
+
+def test_what_released_numbers_say_of_an_answer_stands_on_the_page() -> None:
+    made = replace(grouped(3), notes=("a note",), caveats=("fewer records match than assumed", "a note", "rounding"))
+    assert "fewer records match than assumed" in _page(run_of([outcome("a", made)])).text

@@ -8,18 +8,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from emdp.catalog import load_catalog
-from emdp.errors import BudgetExceededError, LedgerError, ReportError, UsageError
+from emdp.base.errors import BudgetExceededError, LedgerError, ReportError, UsageError
+from emdp.budgets.reservations import reserve
+from emdp.catalog.catalog import load_catalog
 from emdp.ledger import read_ledger
 from emdp.privacy import EmdDP
-from emdp.releasing import Releasing
 from emdp.reports import run as run_module
 from emdp.reports.checking import check_definition, check_report
 from emdp.reports.definition import load_report
 from emdp.reports.lock import run_lock
 from emdp.reports.run import forget_old, period_spending, run_report
-from emdp.reservations import reserve
-from emdp.store import Store
+from emdp.sessions.releasing import Releasing
+from emdp.sessions.store import Store
 
 CATALOG = """
 ledger = "v.ledger"
@@ -253,6 +253,47 @@ def test_a_page_says_in_words_what_is_protected(run: Any) -> None:
         "A change of half of your records of one by 1 is hidden with epsilon 0.15 by this page, and with epsilon 1 "
         "by all that is ever answered.",
     )
+
+
+def test_what_a_report_may_still_spend_is_what_its_period_leaves(folder: Path, run: Any) -> None:
+    left = run().budgets[0]
+    assert (left.spent.alpha, left.remaining.alpha) == (3.0, 3.0)
+    assert run(fresh=True).budgets[0].remaining.alpha == 0.0
+    # Another period has a budget of its own, and no more than the table has.
+    assert run(period="two").budgets[0].remaining.alpha == 3.0
+    with checked(folder)[1].session("visits", period="two") as session:
+        session.sql("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 9) AVG(x) AS m FROM visits")
+    assert run(period="two").budgets[0].remaining.alpha == 2.0
+
+
+@pytest.mark.parametrize(
+    ("tables", "own", "left"),
+    [
+        ("[{ alpha = 20.0 }, { epsilon = 9.0 }]", "{ alpha = 6.0 }", (3.0, 0.0)),
+        ("[{ alpha = 20.0 }, { epsilon = 9.0 }]", "{ epsilon = 6.0 }", (3.0, 3.0)),
+        ("{ epsilon = 9.0 }", "{ alpha = 5.0 }", (2.0,)),
+        ("{ epsilon = 5.0 }", "{ alpha = 5.0 }", (2.0,)),
+        ("{ epsilon = 9.0, r = 0.5 }", "{ alpha = 6.0 }", (1.5,)),
+    ],
+)
+def test_what_is_left_in_a_budget_of_another_kind(
+    folder: Path, run: Any, tables: str, own: str, left: tuple[float, ...]
+) -> None:
+    (folder / "emdp.toml").write_text(CATALOG.replace("{ alpha = 20.0 }", tables))
+    (folder / "visits.toml").write_text(DEFINITION.replace("{ alpha = 6.0 }", own))
+    assert tuple(state.remaining.level for state in run().budgets) == left
+
+
+def test_a_report_on_a_table_that_shares_a_budget(folder: Path, run: Any) -> None:
+    named = CATALOG.partition("budget")[0].partition("[tables.visits]")[2]
+    (folder / "emdp.toml").write_text(f'{CATALOG}[tables.places]{named}shares = "visits"')
+    run()
+    text = (folder / "visits.toml").read_text().replace("FROM visits", "FROM places")
+    (folder / "visits.toml").write_text(text)
+    found = run(period="two")
+    assert (found.table, found.account) == ("places", "visits")
+    assert found.budgets[0].spent.alpha == 6.0
+    assert all(outcome.is_reused for outcome in run(period="two").outcomes)
 
 
 def test_a_report_draws_on_what_was_set_aside_for_it(folder: Path, run: Any) -> None:

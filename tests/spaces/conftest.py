@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import strategies as st
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces import (
     Categories,
     Clusters,
@@ -108,7 +108,7 @@ def geo_rows(box: tuple[float, ...]) -> st.SearchStrategy[Row]:
 
 
 def geo(box: tuple[float, ...], unit: str = "km", **more: Any) -> Callable[..., Space]:
-    return lambda **rule: Geo("lat", "lon", box, unit, **more, **rule)
+    return lambda **rule: Geo("lat", "lon", box, unit, as_given=True, **more, **rule)
 
 
 def geo_case(box: tuple[float, ...], points: tuple[Any, ...], *, tolerance: float = 1e-12, **more: Any) -> Case:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import InvalidItemError, UsageError
+from emdp.base.errors import InvalidItemError, UsageError
 from emdp.spaces import Categories, Clusters, Geo, Interval, Product, from_json
 
 NYC = (40.48, -74.26, 40.92, -73.70)

@@ -5,7 +5,7 @@ import datetime
 import polars as pl
 import pytest
 
-from emdp.expressions.names import Names
+from emdp.questions.names import Names
 from emdp.spaces import (
     Categories,
     Clusters,

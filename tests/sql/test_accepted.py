@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from emdp.expressions import Expression, analyse, final_lipschitz
-from emdp.expressions.names import Names
-from emdp.expressions.select import QuantileQuery, Select
-from emdp.expressions.user_mean import UserMean
+from emdp.questions.names import Names
+from emdp.questions.select import QuantileQuery, Select
+from emdp.questions.user_mean import UserMean
 from emdp.sql import Translated, translate
 
 FILES = sorted((Path(__file__).parent / "accepted").glob("*.sql"))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from emdp.errors import SqlError
-from emdp.expressions.names import Names
+from emdp.base.errors import SqlError
+from emdp.questions.names import Names
 from emdp.sql import translate
 
 FILES = sorted((Path(__file__).parent / "refused").glob("*.sql"))

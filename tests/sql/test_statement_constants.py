@@ -13,8 +13,8 @@ from sql_oracle import HEADER, planned, seeded
 from sql_writer import Writer
 
 from emdp.estimators import Plan
-from emdp.expressions.cells import cell_values
-from emdp.expressions.evaluate import evaluate
+from emdp.expressions.analysis.evaluate import evaluate
+from emdp.expressions.cells.reference import cell_values
 from emdp.privacy import EmdDP
 
 SPACE = oracle.SPACE

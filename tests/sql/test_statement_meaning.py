@@ -17,11 +17,11 @@ from sql_oracle import HEADER, is_constant, names, planned, seeded
 from sql_writer import Writer
 
 import emdp
-from emdp.errors import SqlError
+from emdp.base.errors import SqlError
 from emdp.estimators import Plan
-from emdp.expressions.cells import user_statistic
-from emdp.sql.dialect import tokenise
-from emdp.statements import plan_request
+from emdp.expressions.cells.reference import user_statistic
+from emdp.sessions.planning import plan_request
+from emdp.sql.text.dialect import tokenise
 
 SPACE = oracle.SPACE
 

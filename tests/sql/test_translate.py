@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import emdp.expressions as ex
-from emdp.errors import SqlError
-from emdp.expressions.names import Names
-from emdp.expressions.select import FrequencyQuery, Grid, Order, QuantileQuery, Select, Spending
+from emdp.base.errors import SqlError
+from emdp.questions.names import Names
+from emdp.questions.select import FrequencyQuery, Grid, Order, QuantileQuery, Select, Spending
 from emdp.spaces import Embedding, Interval
 from emdp.sql import Translated, translate
 
@@ -196,7 +196,7 @@ def test_frequencies(names: Names, spaces: dict[str, Names]) -> None:
 
 
 def test_a_list_of_values_that_is_too_long_is_refused_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emdp.expressions.people.MOST_GROUPS", 100)
+    monkeypatch.setattr("emdp.questions.people.MOST_GROUPS", 100)
     words = [f"w{number}" for number in range(101)]
     space = Embedding("word", {"word": words, "x": [float(at) for at in range(101)]}, neutral="w0")
     kinds = pl.DataFrame({"word": words, "kind": [*["a", "b"] * 50, "a"]})

@@ -1,8 +1,9 @@
 """What an analyst reads, from SQL to interval: coverage of every kind of column, and previews against simulated errors.
 
-The table has the very values that previews assume (:mod:`emdp.estimators.expectations`): half of every user's records
-are chosen, their mean is a quarter of the range above its middle and their variance half of its largest. Statements
-are planned by the session and computed by the engine; then 5,000 releases are drawn at once, as cells of one draw.
+The table has the very values that previews assume (:mod:`emdp.estimators.mean.expectations`): half of every user's
+records are chosen, their mean is a quarter of the range above its middle and their variance half of its largest.
+Statements are planned by the session and computed by the engine; then 5,000 releases are drawn at once, as cells of one
+draw.
 
 Power. At p < 1e-9 the true scale passes; widths for a scale of 0.7 times the true one cover at most 0.88 and those for
 1.3 times at least 0.979 (shown in test_ratio_coverage.py for 10,000 ratios), and both fail here. Columns that only
@@ -21,10 +22,10 @@ import pytest
 import scipy.stats
 
 import emdp
-from emdp.estimators.columns import Draw, Estimate, OutputColumn, Rows
+from emdp.estimators.columns.values import Draw, Estimate, OutputColumn, Rows
 from emdp.estimators.plan import Plan
-from emdp.estimators.quantiles import QuantileRows
-from emdp.statements import plan_request
+from emdp.estimators.quantiles.quantiles import QuantileRows
+from emdp.sessions.planning import plan_request
 from emdp.tables import aggregate
 
 RELEASES, LEVEL, THRESHOLD, OFF = 5_000, 0.95, 1e-9, 0.12

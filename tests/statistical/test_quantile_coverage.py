@@ -1,9 +1,10 @@
 """Coverage of quantile intervals, with stated power: 6,000 releases, p < 1e-9.
 
-The worst distributions for the theorem of :mod:`emdp.estimators.ramps`: an interval misses exactly when the noise of
-one node exceeds its width on one side, so it misses with probability 2.5 % and not less. At the threshold the true
-width passes; 0.7 times the width misses too often, and 1.3 times the width too seldom for the design to be the worst
-one. Intervals that forget half of the smoothing miss a single atom. Ordinary distributions are covered more often.
+The worst distributions for the theorem of :mod:`emdp.estimators.quantiles.ramps`: an interval misses exactly when the
+noise of one node exceeds its width on one side, so it misses with probability 2.5 % and not less. At the threshold the
+true width passes; 0.7 times the width misses too often, and 1.3 times the width too seldom for the design to be the
+worst one. Intervals that forget half of the smoothing miss a single atom. Ordinary distributions are covered more
+often.
 """
 
 from dataclasses import replace
@@ -14,12 +15,12 @@ import polars as pl
 import pytest
 import scipy.stats
 
-from emdp.estimators.quantiles import QuantileRows, plan_quantiles
-from emdp.estimators.ramps import Ramps
+from emdp.estimators.quantiles.quantiles import QuantileRows, plan_quantiles
+from emdp.estimators.quantiles.ramps import Ramps
 from emdp.estimators.user_groups import GroupKeys
 from emdp.expressions import category_is, col
-from emdp.expressions.select import QuantileQuery, Spending
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
+from emdp.questions.select import QuantileQuery, Spending
 from emdp.spaces import Categories, Interval, Product
 from emdp.testing import seeded
 

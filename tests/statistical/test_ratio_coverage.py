@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from emdp.estimators.fieller import PairLaw, denominator_limit, ratio_intervals
+from emdp.estimators.columns.fieller import PairLaw, denominator_limit, ratio_intervals
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.testing import seeded
 

@@ -202,9 +202,9 @@ def test_peak_and_time_count_a_child(rivals: dict[str, ModuleType]) -> None:
 
 
 def test_the_page_has_the_noise_of_the_plan(rivals: dict[str, ModuleType]) -> None:
-    from emdp.estimators.totals_noise import least_noise, root_mean_square
+    from emdp.estimators.totals.noise import least_noise, root_mean_square
     from emdp.expressions import col
-    from emdp.expressions.select import Item, Select, Spending
+    from emdp.questions.select import Item, Select, Spending
     from emdp.spaces import Interval
 
     work, amount = rivals["workload"], col("amount")

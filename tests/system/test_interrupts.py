@@ -20,7 +20,7 @@ import pytest
 from emdp.cli import main
 from emdp.ledger import read_ledger
 
-START = "from emdp.cli import main; main()"
+START = "from emdp.__main__ import main; main()"
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "left by its terminal"}
 CATALOG = """
 ledger = "trips.ledger"
@@ -156,19 +156,19 @@ COPY = ("ledger", "copy", "trips.ledger", "copy.ledger")
 DISTANCE = ("distance", "1", "2", "-C", "emdp.toml")
 EXPERIMENT = ("experiment", "geometric", "--runs", "1", "--out", "page")
 STAGES = {
-    "before the charge": (TERMINATE, QUERY, "emdp.session.check_aggregation", IN_ENGINE, 0),
-    "engine": (INTERRUPT, QUERY, "emdp.releasing.aggregate", IN_ENGINE, 1),
+    "before the charge": (TERMINATE, QUERY, "emdp.sessions.asking.check_aggregation", IN_ENGINE, 0),
+    "engine": (INTERRUPT, QUERY, "emdp.sessions.releasing.aggregate", IN_ENGINE, 1),
     "writing": (TERMINATE, (*QUERY, "--csv", "x.csv"), "emdp.reports.files.os.replace", COUNTING, 1),
-    "storing": (HANG_UP, QUERY, "emdp.store._once", COUNTING, 1),
+    "storing": (HANG_UP, QUERY, "emdp.sessions.store._once", COUNTING, 1),
     "generate": (TERMINATE, GENERATE, "emdp._datasets.writing.Path.replace", COUNTING, 0),
 }
 """The signal, the command, the function in which it comes, what that does, and the charges that are left."""
 
 SLOW_STAGES = {
     "validation": (INTERRUPT, QUERY, "emdp.tables.engine.check_rules", IN_ENGINE, 0),
-    "engine, ended": (TERMINATE, QUERY, "emdp.releasing.aggregate", IN_ENGINE, 1),
+    "engine, ended": (TERMINATE, QUERY, "emdp.sessions.releasing.aggregate", IN_ENGINE, 1),
     "noise": (INTERRUPT, QUERY, "emdp.noise.integers._measurement", COUNTING, 1),
-    "preview": (INTERRUPT, ("preview", MEAN), "emdp.session.previewed", COUNTING, 0),
+    "preview": (INTERRUPT, ("preview", MEAN), "emdp.sessions.asking.previewed", COUNTING, 0),
     "distance": (INTERRUPT, DISTANCE, "emdp.transport.distances.distance", COUNTING, 0),
     "experiment": (TERMINATE, EXPERIMENT, "emdp.experiments.geometric.asked", COUNTING, 0),
     "experiment drawing": (INTERRUPT, EXPERIMENT, "emdp.experiments.draw_experiment", COUNTING, 0),
@@ -193,6 +193,53 @@ def test_a_command_that_is_stopped_leaves_nothing(folder: Path, stage: tuple[Any
     assert not (folder / "page").exists() or os.listdir(folder / "page") == []
 
 
+AT = """
+import os, signal, sys
+from emdp.__main__ import main
+def at(frame, event, called):
+    name = frame.f_code.co_name if event == "call" else called.__name__ if event == "c_call" else ""
+    callers = (frame, frame.f_back) if event == "call" else (frame,)
+    if name == "{name}" and any(one and one.f_code.co_filename.endswith("{file}") for one in callers):
+        sys.setprofile(None)
+        os.kill(os.getpid(), {number})
+sys.setprofile(at)
+main()
+"""
+"""What sends a signal where a function of a file is called, or from a file one."""
+
+MOMENTS = {
+    "loading": (TERMINATE, "exec_module", "importlib._bootstrap_external>", 0),
+    "handlers": (TERMINATE, "stoppable", "stopping.py", 0),
+    "its own handlers": (TERMINATE, "make", "stopping.py", 0),
+    "made its folder": (HANG_UP, "mkdir", "temporary.py", 0),
+    "parsing": (INTERRUPT, "make_app", "app.py", 0),
+    "charging": (TERMINATE, "charge", "releasing.py", 0),
+    "printed": (TERMINATE, "flush", "cli/__init__.py", 1),
+    "cleaning": (HANG_UP, "remove", "cli/stopping.py", 1),
+    "ending": (TERMINATE, "_run_exitfuncs", "__main__.py", 1),
+    "what Python does at exit": (INTERRUPT, "_let_go", "instances.py", 1),
+    "the end": (HANG_UP, "_exit", "__main__.py", 1),
+}
+"""The signal, the function at which it comes with its file, and the charges that are left."""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_what_is_said_of_a_signal_is_true_from_the_first_line_to_the_last(folder: Path, moment: str) -> None:
+    number, name, file, paid = MOMENTS[moment]
+    code = AT.format(name=name, file=file, number=int(number))
+    done = run(folder, *QUERY, code=code)
+    assert done.returncode == 128 + number, (done.returncode, done.stderr)
+    assert len(charges(folder)) == paid
+    last = done.stderr.strip().splitlines()[-1]
+    if moment in ("loading", "handlers"):
+        assert last == "emdp: stopped before it began; nothing was charged."
+    else:
+        assert last == f"emdp: {WORDS[number]}; what was charged stays charged, and no file is left half written."
+    assert "Traceback" not in done.stderr
+    assert bool(done.stdout) == bool(paid)
+    check_left(folder)
+
+
 @SLOW
 def test_a_copy_of_a_ledger_that_is_stopped_is_made_by_the_same_command(folder: Path) -> None:
     assert run(folder, *QUERY).returncode == 0
@@ -205,10 +252,21 @@ def test_a_copy_of_a_ledger_that_is_stopped_is_made_by_the_same_command(folder: 
     assert len(charges(folder)) == 1
 
 
+def test_what_a_killed_command_leaves_goes_with_the_next_one(folder: Path) -> None:
+    process = held(folder, *QUERY, module="emdp.tables.engines.duckdb.engine", name="run", work=COUNTING)
+    process.kill()
+    process.communicate()
+    left = [path for path in (folder / "tmp").rglob("*") if path.is_dir()]
+    assert left
+    assert {path.stat().st_mode & 0o777 for path in left} == {0o700}
+    assert run(folder, "check", MEAN).returncode == 0
+    check_left(folder, ("trips.ledger-wal", "trips.ledger-shm"))
+
+
 IN_PYTHON = """
 import os, emdp
-from emdp.cli.stopping import stoppable
-with stoppable() as stop:
+from emdp.cli.stopping import Stop, stoppable
+with stoppable(stop := Stop()):
     try:
         {work}
     except KeyboardInterrupt:
@@ -237,7 +295,7 @@ REACHED = "def reached(done, total):\n    while True: {work}\n"
 @pytest.mark.parametrize("number", [INTERRUPT, pytest.param(TERMINATE, marks=SLOW)])
 def test_an_itemwise_draw_that_is_stopped_is_charged_once(folder: Path, number: signal.Signals) -> None:
     code = IN_PYTHON.format(work=DRAW.strip())
-    function = {"module": "emdp.estimators.itemwise_release", "name": "ItemwiseRelease.release"}
+    function = {"module": "emdp.estimators.itemwise.release", "name": "ItemwiseRelease.release"}
     process = held(folder, **function, work=COUNTING, code=code)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -303,12 +361,12 @@ def failing(*words, **options):
 """A function that fails after some calls, as the system has it fail."""
 
 SMALL_MEMORY = """
-import emdp.releasing, emdp.tables.duckdb
-original = emdp.releasing.aggregate
+import emdp.sessions.releasing, emdp.tables.engines.duckdb.execution
+original = emdp.sessions.releasing.aggregate
 def small(*words):
-    emdp.tables.duckdb.engine_limits = lambda: {{'memory_limit': '{size}', 'threads': '1'}}
+    emdp.tables.engines.duckdb.execution.engine_limits = lambda: {{'memory_limit': '{size}', 'threads': '1'}}
     return original(*words)
-emdp.releasing.aggregate = small
+emdp.sessions.releasing.aggregate = small
 """
 """The engine's memory, from the charge on."""
 
@@ -327,7 +385,7 @@ SHORTAGES = {
     ),
     "memory of Python": (
         FAILING.format(
-            module="emdp.releasing", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"
+            module="emdp.sessions.releasing", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"
         ),
         "emdp: memory ran out; free some",
         1,
@@ -335,7 +393,7 @@ SHORTAGES = {
     ),
     "disk of the ledger": (SMALL_FILES.format(size=30_000), "emdp: ledger ", 1, 0),
     "disk of temporary files": (
-        FAILING.format(module="emdp.tables.duckdb", name="os.mkdir", before=1, failure=FULL_DISK),
+        FAILING.format(module="emdp.base.temporary", name="os.mkdir", before=1, failure=FULL_DISK),
         "emdp: the disk is full; make room on it",
         1,
         0,
@@ -383,8 +441,11 @@ def test_a_shortage_is_one_sentence_and_charges_one_query(folder: Path, many_use
 
 @SLOW
 def test_a_full_disk_stops_a_report_at_the_entry_that_it_hits(folder: Path) -> None:
-    failure = "from emdp.tables.duckdb import _no_room; raise _no_room(OSError(28, 'No space left on device'))"
-    code = FAILING.format(module="emdp.releasing", name="aggregate", before=1, failure=failure)
+    failure = (
+        "from emdp.tables.engines.duckdb.execution import _no_room; "
+        "raise _no_room(OSError(28, 'No space left on device'))"
+    )
+    code = FAILING.format(module="emdp.sessions.releasing", name="aggregate", before=1, failure=failure)
     words = ("report", "trips.toml", "--out", "page")
     done = run(folder, *words, code=code + START)
     assert done.returncode == 1, done.stderr
@@ -426,14 +487,17 @@ def check_sweep(folder: Path, words: tuple[str, ...], moments: int) -> None:
         except subprocess.TimeoutExpired:
             process.send_signal(number)
         out, err = process.communicate(timeout=60)
-        # Before the first line of emdp runs, and after its last, Python itself ends by the signal, or fails to start.
+        # Before the first line of emdp runs Python itself ends by the signal, or fails to start.
         is_python = process.returncode == 1 and err.startswith("Fatal Python error: init")
         assert is_python or process.returncode in {0, -number, 128 + number}, (process.returncode, err)
         if process.returncode == 128 + number:
             # A line that was being printed may be broken off before its end.
-            assert f"emdp: {WORDS[number]}; " in err.strip().splitlines()[-1], err
+            said = (f"emdp: {WORDS[number]}; ", "emdp: stopped before it began; ")
+            assert any(text in err.strip().splitlines()[-1] for text in said), err
         after = charges(folder)
         assert after[: len(before)] == before
+        if process.returncode == -number or "nothing was charged" in err:
+            assert (out, after) == ("", before)
         assert len(after) - len(before) <= (ENTRIES if words[0] == "report" else 1), out
         check_left(folder, ("page", "x.parquet", "new.parquet", "copy.ledger"))
         if (folder / "copy.ledger").exists():

@@ -15,8 +15,8 @@ import pytest
 
 import emdp
 from emdp.estimators import Plan
-from emdp.expressions.reading import Reading
-from emdp.statements import plan_request
+from emdp.questions.reading import Reading
+from emdp.sessions.planning import plan_request
 from emdp.tables import Table, aggregate
 from emdp.tables.readings import read_items
 

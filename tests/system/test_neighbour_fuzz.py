@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from neighbour_worlds import Row, World, random_query
 
 import emdp
-from emdp.errors import NotLipschitzError, SqlError, UsageError
+from emdp.base.errors import NotLipschitzError, SqlError, UsageError
 from emdp.estimators import Plan
-from emdp.statements import plan_request
+from emdp.sessions.planning import plan_request
 from emdp.tables import Table, aggregate
 
 DUCKDB_CASES, SPARK_CASES = 5000, 1000

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.expressions.names import Names
-from emdp.statements import plan_request
+from emdp.questions.names import Names
+from emdp.sessions.planning import plan_request
 
 QUERIES = Path(__file__).resolve().parents[2] / "queries"
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"

@@ -18,10 +18,10 @@ import pytest
 from neighbour_worlds import World, random_query
 
 import emdp
-from emdp.errors import NotLipschitzError, SqlError, UsageError
+from emdp.base.errors import NotLipschitzError, SqlError, UsageError
 from emdp.estimators import Plan
-from emdp.expressions.aggregation import UserGroups
-from emdp.statements import plan_request
+from emdp.expressions.cells.aggregation import UserGroups
+from emdp.sessions.planning import plan_request
 from emdp.tables import aggregate
 
 WORLDS, QUERIES, MOST_COORDINATES = 60, 6, 400

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import emdp
+from emdp.base.errors import UsageError
 from emdp.cli import main
-from emdp.errors import UsageError
 
 CATALOG = """
 ledger = "city.ledger"

@@ -20,12 +20,12 @@ import sql_grammar as grammar
 import sql_worlds as worlds
 
 import emdp
-from emdp.errors import EmdpError
+from emdp.base.errors import EmdpError
+from emdp.base.frames import COMPONENTS
 from emdp.estimators import Plan
 from emdp.expressions import Expression, col
-from emdp.expressions.aggregation import Aggregation
-from emdp.frames import COMPONENTS
-from emdp.statements import plan_request
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.sessions.planning import plan_request
 from emdp.tables import aggregate, engine, mean_of_user_means
 
 RELATIVE = 1e-9

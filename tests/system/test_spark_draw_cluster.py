@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import spark_draw_work as work
-from test_spark_speculation import cluster, run_job
+from spark_cluster import cluster, run_job
 
 __all__ = ["cluster"]
 

@@ -14,8 +14,8 @@ import spark_retry_work as work
 from scipy import stats
 
 import emdp
-from emdp.errors import DataRuleError
-from emdp.estimators.itemwise_release import ItemwiseRelease
+from emdp.base.errors import DataRuleError
+from emdp.estimators.itemwise.release import ItemwiseRelease
 from emdp.randomizers import KRR
 
 SURE = 1e-9

@@ -33,14 +33,14 @@ from hypothesis import HealthCheck, given, settings
 from sqlglot.tokens import TokenType
 
 import emdp
-from emdp.errors import DataRuleError, EmdpError, InternalError, SqlError
+from emdp.base.errors import DataRuleError, EmdpError, InternalError, SqlError
 from emdp.estimators import MessagePlan, Plan
 from emdp.expressions import evaluate
-from emdp.expressions.cells import cell_values, user_statistic
-from emdp.expressions.select import Select
+from emdp.expressions.cells.reference import cell_values, user_statistic
 from emdp.privacy import EmdDP, UserDP
+from emdp.questions.select import Select
+from emdp.sessions.planning import plan_request
 from emdp.sql import translate
-from emdp.statements import plan_request
 
 FOREIGN = (
     "Binder Error", "Parser Error", "Catalog Error", "Conversion Error", "Invalid Input Error", "Invalid Error",

@@ -17,10 +17,10 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.errors import SqlError
+from emdp.base.errors import SqlError
 from emdp.expressions import evaluate
-from emdp.expressions.names import Names
-from emdp.expressions.select import Select
+from emdp.questions.names import Names
+from emdp.questions.select import Select
 from emdp.sql import translate
 
 SPACE = emdp.Product(

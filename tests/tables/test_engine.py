@@ -12,7 +12,7 @@ import pytest
 from sqlglot import exp
 
 import emdp
-from emdp.errors import DataRuleError
+from emdp.base.errors import DataRuleError
 from emdp.expressions import evaluate
 from emdp.tables import Table, mean_of_user_means, read
 
@@ -321,10 +321,10 @@ def test_distances_of_the_engine_are_within_the_stated_rounding(
 
 def linear_rows(table: Table, expression: emdp.Expression) -> list[float]:
     """Each row's value as the engine computes it, before anything is rounded or added up."""
-    from emdp.tables.compile import USER, compile_items
-    from emdp.tables.duckdb import _connection
+    from emdp.tables.engines.duckdb.execution import opened
+    from emdp.tables.statements.compile import USER, compile_items
 
     items = compile_items(table, [expression])
     query = exp.select(exp.column(USER, quoted=True), items.values[0]).from_(items.relation)
-    with _connection(table.source, items.lookups, None) as connection:
+    with opened(table.source, items.lookups, None) as connection:
         return [value for _, value in sorted(connection.execute(query.sql("duckdb", identify=True)).fetchall())]

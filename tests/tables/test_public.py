@@ -14,9 +14,10 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.errors import DataRuleError, EmdpError, InternalError, UsageError
-from emdp.expressions.names import Names
+from emdp.base.errors import DataRuleError, EmdpError, InternalError, UsageError
+from emdp.questions.names import Names
 from emdp.tables import Table, UserList, mean_of_user_means, read, read_public
+from emdp.tables.engines.duckdb.engine import DuckDBEngine
 from emdp.tables.public import is_same_source, typed_columns
 
 FRAME = pl.DataFrame({"user": [1, 1, 2, 3], "x": [0.5, 1.5, 4.0, 2.0]})
@@ -211,9 +212,9 @@ def test_times_of_a_public_table_are_in_utc_whatever_the_machine(
 ) -> None:
     pl.DataFrame({"ts": [datetime(2024, 1, 1, tzinfo=UTC)]}).write_parquet(tmp_path / "t.parquet")
     assert read_public("t", tmp_path / "t.parquet").schema == {"ts": pl.Datetime("us", "UTC")}
-    real = emdp.tables.duckdb.fetch_public
-    moved = lambda source: real(source).with_columns(pl.col("ts").dt.convert_time_zone("Asia/Tokyo"))  # noqa: E731
-    monkeypatch.setattr(emdp.tables.duckdb, "fetch_public", moved)
+    real = DuckDBEngine.fetch_public
+    moved = lambda engine, source: real(engine, source).with_columns(pl.col("ts").dt.convert_time_zone("Asia/Tokyo"))  # noqa: E731
+    monkeypatch.setattr(DuckDBEngine, "fetch_public", moved)
     assert read_public("t", tmp_path / "t.parquet").schema == {"ts": pl.Datetime("us", "UTC")}
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import emdp
-from emdp.errors import DataRuleError, UsageError
+from emdp.base.errors import DataRuleError, UsageError
 from emdp.tables import Table, mean_of_user_means, read
-from emdp.tables.duckdb import _connection
+from emdp.tables.engines.duckdb.execution import opened
 from emdp.tables.source import open_source
 
 FRAME = pl.DataFrame({"user": [1, 1, 2, 3], "x": [0.5, 1.5, 4.0, 2.0], "text": ["a", "b", None, "d"]})
@@ -75,6 +75,13 @@ def test_refused_sources(source: object, message: str, tmp_path: Path, monkeypat
         read(source, user="user", space=SPACE, users=3)
 
 
+@pytest.mark.parametrize("source", ["s3://ann:s3cret@bucket/v.csv", "postgresql:ann:s3cret@h", "a:s3cret@b.xlsx"])
+def test_a_password_in_a_source_is_not_shown(source: str) -> None:
+    with pytest.raises(UsageError, match="source") as caught:
+        open_source(source)
+    assert "s3cret" not in str(caught.value)
+
+
 def test_missing_column_and_wrong_types() -> None:
     with pytest.raises(UsageError, match="no column 'who'; name one of 'user', 'x', 'text'"):
         read(FRAME, user="who", space=SPACE, users=3)
@@ -109,7 +116,7 @@ def test_users_in_other_shapes() -> None:
 
 
 def test_a_csv_without_a_header_shows_no_record(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("alice,0.5\nbob,0.7\n")
+    (tmp_path / "t.csv").write_text("alice,berlin\nbob,rome\n")
     with pytest.raises(UsageError, match="header row") as caught:
         read(tmp_path / "t.csv", user="user", space=SPACE, users=3)
     assert "alice" not in str(caught.value)
@@ -199,7 +206,7 @@ def test_versions_that_are_none(version: str) -> None:
 
 def test_the_rules_are_validated_once_for_a_declared_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     validated = []
-    monkeypatch.setattr(Table, "validate", lambda table: validated.append(table.version))
+    monkeypatch.setattr(Table, "check_rules", lambda table: validated.append(table.version))
     for version in ("one", "one", "two", None, None):
         table = read(FRAME, user="user", space=SPACE, users=3, version=version)
         with emdp.Session(table, budget=emdp.EmdDP(10), ledger=tmp_path / "x.ledger") as session:
@@ -274,7 +281,7 @@ def test_a_statement_reaches_nothing_but_the_declared_files(tmp_path: Path) -> N
     FRAME.write_parquet(tmp_path / "mine.parquet")
     FRAME.write_parquet(tmp_path / "other.parquet")
     local = FRAME  # noqa: F841  # a name that a replacement scan would find
-    with _connection(open_source(tmp_path / "mine.parquet"), {}, None) as connection:
+    with opened(open_source(tmp_path / "mine.parquet"), {}, None) as connection:
         assert connection.execute("SELECT count(*) FROM source_rows").fetchall() == [(4,)]
         for forbidden in (
             f"SELECT * FROM read_parquet('{tmp_path}/other.parquet')",

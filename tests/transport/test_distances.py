@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import wasserstein_distance
 
-from emdp.errors import SolverError, UsageError
-from emdp.frames import columns_of
+from emdp.base.errors import SolverError, UsageError
+from emdp.base.frames import columns_of
 from emdp.spaces.base import Floats, Mask, Space
 from emdp.transport import d_em, d_em_bounds, plan, solve, solve_points
 

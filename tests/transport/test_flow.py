@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces import Geo, Grid, Vector
 from emdp.transport.flow import PLANE_RATIO, flow_bound
 from emdp.transport.kr_norm import kr_norm, line_norm

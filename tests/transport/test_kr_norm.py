@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces import Categories, Clusters, Geo, Grid, Interval, Space, Vector
 from emdp.transport import kr_norm as module
 from emdp.transport import solve_points

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import emdp.transport.pairs as pairs_module
-from emdp.errors import InternalError, InvalidItemError, SolverError, UsageError
+from emdp.base.errors import InternalError, InvalidItemError, SolverError, UsageError
 from emdp.spaces import Categories, Clusters, Geo, Interval, Space
 from emdp.transport import d_em, d_em_pairs
 from emdp.transport.processes import WorkerProcesses

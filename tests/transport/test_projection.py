@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces import Categories, Clusters, Grid, Interval, Space, Vector
 from emdp.transport.kr_norm import kr_norm
 from emdp.transport.projection import project_d_em, project_on_blocks, project_on_clusters, project_on_line

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.errors import UsageError
+from emdp.base.errors import UsageError
 from emdp.transport.simplex import project_rows, project_to_simplex
 
 vectors = st.lists(st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3)), min_size=1, max_size=40)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.spatial.distance import cdist
 
-from emdp.errors import InternalError, SolverError, UsageError
+from emdp.base.errors import InternalError, SolverError, UsageError
 from emdp.transport import solve
 from emdp.transport.assignment import GRID_BITS, MAX_UNITS, is_quick, match, unit_counts
 from emdp.transport.costs import check_costs

@@ -1,0 +1,321 @@
+"""What a ledger holds a table to besides its budget: its declared rules, and which data are its own.
+
+**Why rules are pinned.** :meth:`emdp.tables.Table.validate` compares what was declared with the records, and whether it
+raises costs no budget. Somebody who could declare anew as often as they like would read the records off the answers:
+``users=`` without one person tells whether that person has a record, ``users=N`` by bisection how many people have
+one, ``records=m`` whether all have the same number, and the box of a space with ``on_invalid="error"`` the extreme
+values. So all that is compared with records belongs to the table's identity in the ledger: the space (with its
+columns, domain and rules for invalid values), the user column, the users (their number or keys) and ``records``. Not
+pinned is what is compared with public facts alone, or with nothing: types and ``columns=`` with the schema, further
+public columns of the users, ``version=`` and ``wait=``.
+
+**From when on.** From the first validation on, whatever becomes of it: an entry says that it begins, and is on the
+disk before the first record is read, so that a validation that fails tells once what it tells. Before it nothing was
+compared with a record, and a declaration may be corrected by declaring another one (on a server only an owner may). To
+pin at the writing of the budget would forbid no question that is left open so; to pin at the first charge would leave
+the answers of all validations that fail. From then on a rule changes by :func:`emdp.budgets.redeclaring.redeclare`
+alone, the owner's explicit act, which is an entry of the chain. Space and user column stay as they are after the first
+charge: the same promise in another metric is another promise.
+
+**Lists by period.** Where a catalog has ``{period}`` in the path of its users, each period has a list of its own,
+pinned when its data are first validated, and data validated for one period are refused under another period's list,
+whatever their files or version are called by then.
+
+**Whose data.** The entry also keeps marks of the files (:func:`emdp.tables.files.file_marks`). A table whose data have
+a mark, or the fingerprint, of those of another table is refused: the same records would have a second budget. An owner
+can give both names one budget (``shares``), or say that the two are apart (:func:`emdp.budgets.redeclaring.set_apart`).
+
+Everything here is public: names, hashes of declarations, hashes of facts of files.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from emdp.base.checks import table_key
+from emdp.base.errors import LedgerError
+from emdp.ledger import Entry
+
+__all__ = ["BY_PERIOD", "Declaration", "Held", "begun", "check_apart", "check_held", "is_pinned", "space_digest"]
+
+BY_PERIOD = "by period"
+"""What stands for the users of a table that has a list for each period."""
+
+COMPARED = {
+    "space": "another space (domain, diameter, on_invalid or neutral item)",
+    "user": "another user column",
+    "users": "other users (their number or keys)",
+    "records": "another number of records",
+}
+"""What is pinned, and what a message calls it."""
+
+UNCOUNTED = ("declared:",)
+"""How data versions begin that say nothing of where the data are."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a table is declared as, but for its budget.
+
+    Parameters
+    ----------
+    space, user : str
+        Hash of the space, and the user column.
+    users : str
+        Hash of the users' number and keys.
+    records : int or None
+        Records that every user has.
+    period : str or None
+        The period that the list of users is of, where each has its own.
+    listed : str
+        Hash of the users with their further columns, which earlier versions kept in place of ``users``.
+    """
+
+    space: str
+    user: str
+    users: str
+    records: int | None
+    period: str | None = None
+    listed: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a budget's entry holds of it."""
+        users = self.users if self.period is None else BY_PERIOD
+        return {"space": self.space, "user": self.user, "users": users, "records": self.records}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the entries of one table hold it to.
+
+    Parameters
+    ----------
+    rules : mapping
+        By the names of ``COMPARED``; what an old ledger does not tell is absent.
+    old : mapping
+        Users and records that an earlier version validated, where nothing else was said since.
+    lists : mapping of str to str
+        Hashes of the users by period.
+    is_declared : bool
+        Whether there is a budget.
+    """
+
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    old: Mapping[str, Any] = field(default_factory=dict)
+    lists: Mapping[str, str] = field(default_factory=dict)
+    is_declared: bool = False
+
+    @classmethod
+    def by(cls, entries: Sequence[Entry]) -> "Held":
+        """Read entries of one table, in order."""
+        rules: dict[str, Any] = {}
+        lists: dict[str, str] = {}
+        for entry in entries:
+            known = entry.payload
+            if entry.kind == "budget":
+                # One that an earlier version writes beside this one says nothing of users and records.
+                rules.update({name: known[name] for name in COMPARED if name in known})
+            elif _is_change(entry):
+                _change(rules, lists, known["rules"], known.get("period"))
+            elif _is_begin(entry):
+                # It pins what nothing was said of before, and changes nothing: whoever may charge can write it.
+                _pin(rules, lists, known)
+        old = {name: value for name, value in _of_old(entries).items() if name not in rules}
+        return cls(rules, old, lists, any(entry.kind == "budget" for entry in entries))
+
+    def differing(self, wanted: Declaration) -> list[str]:
+        """Return the names of what a declaration has otherwise."""
+        declared = wanted.to_json()
+        found = {name for name, value in self.rules.items() if declared[name] != value}
+        if self.old.get("records", wanted.records) != wanted.records:
+            found.add("records")
+        if wanted.period is None and self.old.get("users", wanted.users) not in {wanted.users, wanted.listed}:
+            found.add("users")
+        if wanted.period is not None and self.lists.get(wanted.period, wanted.users) != wanted.users:
+            found.add("users")
+        return [name for name in COMPARED if name in found]
+
+
+def is_pinned(entries: Iterable[Entry]) -> bool:
+    """Say whether a table's rules were ever compared with its records, or anything was charged."""
+    return any(entry.kind in {"charge", "validated"} or _is_change(entry) for entry in entries)
+
+
+def check_held(entries: Sequence[Entry], wanted: Declaration, name: str) -> None:
+    """Raise ``LedgerError`` if a table is declared otherwise than its entries hold it to."""
+    found = Held.by(entries).differing(wanted)
+    if not found:
+        return
+    what = " and ".join(COMPARED[key] for key in found)
+    if {"space", "user"} & set(found) and any(entry.kind == "charge" for entry in entries):
+        raise LedgerError(
+            f"the ledger holds charges of table {name!r} under {what}; declare it as it was then: what was "
+            "promised in one metric is not promised in another."
+        )
+    raise LedgerError(
+        f"table {name!r} is declared with {what} than the ledger holds it to, and whether its records keep to that "
+        "would be told for nothing; declare it as it was then, or let the owner change it by emdp ledger redeclare."
+    )
+
+
+def begun(entries: Sequence[Entry], wanted: Declaration, version: str, marks: Sequence[str]) -> dict[str, Any] | None:
+    """Return what is to be written before the records are first compared with a declaration; None if it stands there.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Those of the table.
+    wanted : Declaration
+        What is declared.
+    version : str
+        The data version.
+    marks : sequence of str
+        Of the data's files; those that stand there are not written again.
+    """
+    own = {"data_version": version, "users": wanted.users, "records": wanted.records, "period": wanted.period}
+    anew = _last_change(entries)
+    before = [entry.payload for entry in entries if entry.sequence > anew and _is_begin(entry)]
+    known = {mark for payload in before for mark in payload["marks"]}
+    new = [mark for mark in marks if mark not in known]
+    if not new and any({name: payload.get(name) for name in own} == own for payload in before):
+        return None
+    return {"begins": True, **own, "marks": new}
+
+
+def check_apart(
+    entries: Sequence[Entry],
+    name: str,
+    wanted: Declaration,
+    version: str,
+    marks: Iterable[str],
+    states: Iterable[str],
+) -> None:
+    """Check that data are no other table's, and no other period's under another list.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Of the whole ledger.
+    name : str
+        The table's name in it.
+    wanted : Declaration
+        What is declared.
+    version : str
+        The data version.
+    marks : iterable of str
+        By which the files are looked for among those of other tables.
+    states : iterable of str
+        By which they are looked for among those of other periods, whose files may have been at the same place.
+
+    Raises
+    ------
+    LedgerError
+        If they are.
+    """
+    apart = {name, *_apart_from(entries, name)}
+    sought, own = set(marks), set(states)
+    anew = _last_change(entry for entry in entries if entry.table == name)
+    for entry in entries:
+        known = entry.payload
+        if entry.kind != "validated":
+            continue
+        is_same = known.get("data_version") == version
+        if entry.table == name:
+            is_other = _is_begin(entry) and known["period"] != wanted.period and known["users"] != wanted.users
+            # One state of the data has one list, whatever its files and its version are called.
+            if is_other and entry.sequence > anew and (is_same or not own.isdisjoint(known["marks"])):
+                raise LedgerError(
+                    f"the data of table {name!r} were validated under the users of period {known['period']}, so that "
+                    f"those of period {wanted.period} would tell of the records for nothing; name this period's data."
+                )
+        elif entry.table not in apart and (
+            (is_same and not version.startswith(UNCOUNTED))
+            or (_is_begin(entry) and not sought.isdisjoint(known["marks"]))
+        ):
+            raise LedgerError(
+                f"the data of table {name!r} are, or lie where there were, those of table {entry.table!r} of the "
+                f"ledger, and a second budget would be spent on the same records; give both one budget by shares = "
+                f"{entry.table!r}, or let the owner set them apart by emdp ledger redeclare --apart."
+            )
+
+
+def space_digest(description: Mapping[str, Any]) -> str:
+    """Return a hash of a space's JSON form that names vectors by their contents, wherever their file lies.
+
+    >>> one, other = ({"kind": "embedding", "vectors": path, "sha256": "ab"} for path in ("v.csv", "/x/v.csv"))
+    >>> space_digest(one) == space_digest(other)
+    True
+    """
+    return hashlib.sha256(json.dumps(_without_places(description), sort_keys=True).encode()).hexdigest()
+
+
+def _without_places(description: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in description.items() if key != "vectors" or "sha256" not in description}
+    # That a name or a box is meant as it stands changes nothing of the space.
+    kept.pop("as_given", None)
+    if "parts" in kept:
+        kept["parts"] = [_without_places(part) for part in kept["parts"]]
+    if "inner" in kept:
+        kept["inner"] = _without_places(kept["inner"])
+    return kept
+
+
+def _apart_from(entries: Iterable[Entry], name: str) -> set[str]:
+    """Return the tables that an owner set apart from one, by their names in the ledger."""
+    keys = set()
+    for entry in entries:
+        if entry.kind == "redeclare" and (other := entry.payload.get("apart")):
+            pair = {table_key(entry.table), table_key(other)}
+            keys |= pair if table_key(name) in pair else set()
+    return {entry.table for entry in entries if entry.table and table_key(entry.table) in keys}
+
+
+def _is_change(entry: Entry) -> bool:
+    return entry.kind == "redeclare" and "rules" in entry.payload
+
+
+def _last_change(entries: Iterable[Entry]) -> int:
+    """Return the number of the last entry that declares anew: what began before it is compared with nothing after."""
+    return max((entry.sequence for entry in entries if _is_change(entry)), default=0)
+
+
+def _is_begin(entry: Entry) -> bool:
+    """Say whether an entry is what :func:`begun` returns; one that somebody wrote by hand may be anything."""
+    known = entry.payload
+    return (
+        entry.kind == "validated"
+        and known.get("begins") is True
+        and {"data_version", "users", "records", "period"} <= set(known)
+        and isinstance(known.get("marks"), list)
+        and all(isinstance(mark, str) for mark in known["marks"])
+        and (known["period"] is None or isinstance(known["period"], str))
+    )
+
+
+def _pin(rules: dict[str, Any], lists: dict[str, str], known: Mapping[str, Any]) -> None:
+    rules.setdefault("records", known["records"])
+    if known["period"] is None:
+        rules.setdefault("users", known["users"])
+    else:
+        rules.setdefault("users", BY_PERIOD)
+        lists.setdefault(known["period"], known["users"])
+
+
+def _change(rules: dict[str, Any], lists: dict[str, str], new: Mapping[str, Any], period: str | None) -> None:
+    new = dict(new)
+    if period is not None and "users" in new:
+        lists[period] = new["users"]
+        new["users"] = BY_PERIOD
+    rules.update(new)
+
+
+def _of_old(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return the users and records that an earlier version validated, where it was always the same ones."""
+    found = [
+        {name: entry.payload[name] for name in ("users", "records")}
+        for entry in entries
+        if entry.kind == "validated" and {"users", "records"} <= set(entry.payload)
+    ]
+    return found[0] if found and all(one == found[0] for one in found) else {}

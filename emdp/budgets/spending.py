@@ -1,0 +1,233 @@
+"""What the entries of a ledger say was spent: by budget, by period and query, and charge by charge.
+
+Pure functions of entries, for whoever reads a ledger without a session: the command line, the check of a manifest,
+reservations. Everywhere ``entries`` are those of one table, in order.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from emdp.base.errors import LedgerError
+from emdp.ledger import Entry
+from emdp.privacy import Account, Budget, Event, conversion_factor, event_from_json
+from emdp.privacy.rounding import as_decimal, float_down, float_up
+
+__all__ = [
+    "Charge",
+    "Spending",
+    "accounts_of",
+    "budgets_of",
+    "burn_down",
+    "by_period",
+    "by_query",
+    "charges_of",
+    "cost_of",
+    "field_of",
+]
+
+COPY = "compare with a copy whose head hash was kept elsewhere."
+"""How the message about an entry that says too little, or too much, ends."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A charge as it lies in the ledger.
+
+    Parameters
+    ----------
+    entry : Entry
+        The ledger's entry.
+    event : Event
+        What was released.
+    budget : Budget
+        The budget that paid.
+    """
+
+    entry: Entry
+    event: Event
+    budget: Budget
+
+    @property
+    def period(self) -> str | None:
+        """The period that it was for; None for a table without periods, and in ledgers of earlier versions."""
+        return _text_or_none(self.entry, "period")
+
+    @property
+    def report(self) -> str | None:
+        """The report that asked; None for a single query, and in ledgers of earlier versions."""
+        return _text_or_none(self.entry, "report")
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What some charges of one budget cost together.
+
+    Parameters
+    ----------
+    kind : str
+        The budget's kind of guarantee, in words.
+    period, report : str or None
+        What the charges were for.
+    query : str
+        What was asked; empty in a sum over queries.
+    charges : int
+        How many.
+    level_name : str
+        What the level is called.
+    level, delta : float
+        Sums of what each charge states in the budget's kind, rounded up. Gaussian releases that the budget's
+        ``gaussian_share`` paid cost less together than this sum.
+    """
+
+    kind: str
+    period: str | None
+    report: str | None
+    query: str
+    charges: int
+    level_name: str
+    level: float
+    delta: float
+
+
+def budgets_of(entries: Iterable[Entry]) -> tuple[Budget, ...]:
+    """Return the budgets declared last; none where no budget was declared yet."""
+    declared = [field_of(entry, "budgets") for entry in entries if entry.kind == "budget"]
+    return tuple(Budget.from_json(budget) for budget in declared[-1]) if declared else ()
+
+
+def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
+    """Return the charges with the budgets that paid.
+
+    Raises
+    ------
+    LedgerError
+        If a charge names a budget that was not declared, or lacks a field.
+    """
+    budgets = budgets_of(entries)
+    names = {budget.guarantee.kind_name: budget for budget in budgets}
+    charges = []
+    for entry in entries:
+        if entry.kind != "charge":
+            continue
+        named = field_of(entry, "budget")
+        if isinstance(named, str) and named in names:
+            budget = names[named]
+        elif type(named) is int and 0 <= named < len(budgets):
+            budget = budgets[named]
+        else:
+            raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
+        charges.append(Charge(entry, event_from_json(field_of(entry, "event")), budget))
+    return tuple(charges)
+
+
+def accounts_of(entries: Sequence[Entry]) -> tuple[Account, ...]:
+    """Return every budget with what was charged to it, in the order of their declaration.
+
+    Raises
+    ------
+    LedgerError
+        If a charge is malformed, or more than its budget covers.
+
+    >>> from emdp.privacy import EmdDP, GuaranteeEvent
+    >>> declared = {"budgets": [Budget(EmdDP(60.0)).to_json()]}
+    >>> charged = {"event": GuaranteeEvent(EmdDP(0.5)).to_json(), "budget": EmdDP(0).kind_name, "query": "km"}
+    >>> kinds = (("budget", declared), ("charge", charged))
+    >>> entries = [Entry(place, "", kind, "visits", payload, "", "") for place, (kind, payload) in enumerate(kinds)]
+    >>> accounts_of(entries)[0].remaining.alpha
+    59.5
+    """
+    charges = charges_of(entries)
+    return tuple(
+        Account.from_charges(budget, [charge.event for charge in charges if charge.budget == budget])
+        for budget in budgets_of(entries)
+    )
+
+
+def cost_of(event: Event, budget: Budget) -> tuple[Fraction, Fraction]:
+    """Return level and delta that an event states in a budget's kind, as exact numbers.
+
+    >>> from emdp.privacy import EmdDP, GuaranteeEvent
+    >>> cost_of(GuaranteeEvent(EmdDP(0.1)), Budget(EmdDP(1.0)))
+    (Fraction(1, 10), Fraction(0, 1))
+    """
+    stated = event.guarantee
+    return as_decimal(stated.level) * conversion_factor(stated, budget.guarantee), as_decimal(stated.delta)
+
+
+def by_query(charges: Iterable[Charge]) -> tuple[Spending, ...]:
+    """Return what each query cost in each period, by period, those without one first, then by first charge.
+
+    >>> by_query([])
+    ()
+    """
+    return _grouped(
+        (charge, (charge.period, charge.report, str(field_of(charge.entry, "query")))) for charge in charges
+    )
+
+
+def by_period(charges: Iterable[Charge]) -> tuple[Spending, ...]:
+    """Return what each period cost in all, in the order of :func:`by_query`.
+
+    >>> by_period([])
+    ()
+    """
+    return _grouped((charge, (charge.period, None, "")) for charge in charges)
+
+
+def burn_down(charges: Sequence[Charge], budget: Budget) -> tuple[tuple[str, float], ...]:
+    """Return what was left of a budget's level after each charge, in order.
+
+    Parameters
+    ----------
+    charges : sequence of Charge
+        Of the budget's table; those that another budget paid are passed over.
+    budget : Budget
+        One of the table's.
+
+    Returns
+    -------
+    tuple of (str, float)
+        For each charge its period, or its day (UTC) where it has none, and the level of the promise less the level
+        spent, rounded down. What is set aside counts as left.
+
+    >>> from emdp.privacy import EmdDP
+    >>> burn_down([], Budget(EmdDP(1.0)))
+    ()
+    """
+    account = Account(budget)
+    promised = as_decimal(budget.guarantee.level)
+    steps = []
+    for charge in charges:
+        if charge.budget == budget:
+            account = account.replay([charge.event])
+            label = charge.period or charge.entry.time[:10]
+            steps.append((label, float_down(promised - as_decimal(account.spent.level))))
+    return tuple(steps)
+
+
+def field_of(entry: Entry, name: str) -> Any:
+    """Return a field of an entry's payload, or raise ``LedgerError`` if it lacks it."""
+    try:
+        return entry.payload[name]
+    except KeyError:
+        raise LedgerError(f"entry {entry.sequence} of the ledger lacks its {name!r}; {COPY}") from None
+
+
+def _grouped(keyed: Iterable[tuple[Charge, tuple[str | None, str | None, str]]]) -> tuple[Spending, ...]:
+    groups: dict[tuple[Any, ...], list[Charge]] = {}
+    for charge, key in keyed:
+        groups.setdefault((*key, charge.budget.guarantee.kind_name), []).append(charge)
+    sums = []
+    for (period, report, query, kind), own in groups.items():
+        costs = [cost_of(charge.event, charge.budget) for charge in own]
+        level, delta = (float_up(sum(numbers, Fraction(0))) for numbers in zip(*costs, strict=True))
+        name = own[0].budget.guarantee.level_name
+        sums.append(Spending(kind, period, report, query, len(own), name, level, delta))
+    return tuple(sorted(sums, key=lambda spending: spending.period or ""))
+
+
+def _text_or_none(entry: Entry, name: str) -> str | None:
+    found = entry.payload.get(name)
+    return found if isinstance(found, str) else None

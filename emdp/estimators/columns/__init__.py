@@ -1,0 +1,1 @@
+"""Columns of an answer from released coordinates: values, ratios, pairs, moments, their order."""

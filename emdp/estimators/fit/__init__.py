@@ -1,0 +1,1 @@
+"""Linear models by private gradient descent: price, records as numbers, rows."""

@@ -1,0 +1,357 @@
+"""Linear models by private gradient descent at user level: which descent, what it costs, and the rows of the answer.
+
+The descents are those of :mod:`emdp.mechanisms.descent.plan`. Here they meet a table: features and target of every
+record are computed from its item and rescaled by their public ranges to [-1, 1]; a public user without records has one,
+the neutral item. Every user weighs the same. All numbers are in memory together, ``MOST_NUMBERS`` of them at most: of a
+user who has more records than that allows, a public number, a random sample stands for all. A user's sample depends on
+nobody else, so that it costs no privacy.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from emdp.base.errors import InternalError, UsageError
+from emdp.estimators.crowds import WorkerCrowd
+from emdp.estimators.fit.records import GradientValues, KeptRecords
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
+from emdp.expressions import analyse
+from emdp.expressions.numbers.bounds import Analysis
+from emdp.mechanisms.descent.loss import MOST_RECORDS, UserRecords, minimum
+from emdp.mechanisms.descent.messages import MessageDescent
+from emdp.mechanisms.descent.plan import descent_candidates
+from emdp.mechanisms.descent.rounds import Descent, DescentRelease, DescentSetting
+from emdp.mechanisms.user_vector.base import UserVectorMechanism
+from emdp.questions.columns import PlannedColumn, Released
+from emdp.questions.linear_fit import LinearFit
+from emdp.questions.reading import PointBlock, Reading, RepeatedBlocks
+from emdp.questions.shape import Shape
+from emdp.spaces import Space
+
+__all__ = ["MOST_NUMBERS", "FitRows", "LinearFitMessages", "Rescaling", "plan_linear_fit"]
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MOST_NUMBERS = 2**27
+"""Numbers of all users' records that are in memory together: 1 GiB, and twice that while they are gathered."""
+
+LOGISTIC_RADIUS = 4.0
+"""Largest 2-norm of the weights of a logistic model unless told: odds of up to 55 for one feature."""
+
+HOPELESS = 0.5
+"""Part of the typical excess loss of weights of 0 above which a reader is warned."""
+
+NO_INTERVAL = (
+    "the ends beside a coefficient are those of the public ball of weights: no narrower interval is certain, since how "
+    "curved the loss is depends on the data"
+)
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    """How features and target are brought to [-1, 1], and weights back into their units.
+
+    Parameters
+    ----------
+    middles, halves : tuple of float
+        Middle and half of the range of each feature.
+    target : (float, float)
+        The same of the target; ``(0, 1)`` where it is left as it is.
+
+    >>> Rescaling((5.0,), (5.0,), (0.0, 2.0)).coefficients((0.5, 1.0))
+    (-1.0, 0.4)
+    """
+
+    middles: tuple[float, ...]
+    halves: tuple[float, ...]
+    target: tuple[float, float]
+
+    def coefficients(self, weights: Sequence[float]) -> tuple[float, ...]:
+        """Return the intercept and each feature's coefficient, in the units of the expressions."""
+        middle, unit = self.target
+        slopes = [weight / half for weight, half in zip(weights[1:], self.halves, strict=True)]
+        moved = math.fsum(slope * own for slope, own in zip(slopes, self.middles, strict=True))
+        return (middle + unit * (weights[0] - moved), *(unit * slope for slope in slopes))
+
+    def reach(self, radius: float) -> tuple[float, ...]:
+        """Return how far each coefficient is from that of the weights 0 at most, for weights in the ball."""
+        unit = self.target[1]
+        turned = [middle / half for middle, half in zip(self.middles, self.halves, strict=True)]
+        return (unit * radius * math.hypot(1.0, *turned), *(unit * radius / half for half in self.halves))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFitMessages(WrappedRelease):
+    """Hands all users' rescaled records to a descent.
+
+    Parameters
+    ----------
+    mechanism : Descent
+        What releases.
+    query : LinearFit
+        Features and target.
+    space : Space
+        Of the items.
+    rescaling : Rescaling
+        How they are rescaled.
+    cap : int
+        Most records of a user that are kept.
+    """
+
+    mechanism: Descent
+    query: LinearFit
+    space: Space
+    rescaling: Rescaling
+    cap: int
+
+    def release(
+        self, read: Iterator[PointBlock], *, users: int, keep_exact: bool
+    ) -> tuple[DescentRelease, Released | None]:
+        """Draw all rounds: this spends."""
+        if isinstance(read, RepeatedBlocks):
+            with closing(read):
+                exact = self._exact(self._gathered(read, users)) if keep_exact else None
+                return self._asked(read, users), exact
+        records = self._gathered(read, users)
+        released = self.mechanism.release(records)
+        return released, self._exact(records) if keep_exact else None
+
+    def _exact(self, records: UserRecords) -> Released:
+        own = self.mechanism.setting
+        weights = minimum(records, loss=own.loss, clip=own.clip, radius=own.radius)
+        return (tuple(map(Fraction, self.rescaling.coefficients(weights.tolist()))),)
+
+    def _asked(self, blocks: RepeatedBlocks, users: int) -> DescentRelease:
+        """Draw all rounds from users whose records stay on workers: this spends."""
+        blocks.prepare(self.records)
+        setting, neutral = self.mechanism.setting, self.records.neutral
+
+        def gradients(weights: Floats, asked: Integers | None) -> WorkerCrowd:
+            values = GradientValues(setting, tuple(weights.tolist()), neutral)
+            return WorkerCrowd(blocks, users, values, among=asked)
+
+        return self.mechanism.ask(gradients)
+
+    @property
+    def records(self) -> KeptRecords:
+        """What is kept of users' records."""
+        own = self.rescaling
+        scales = (*zip(own.middles, own.halves, strict=True), own.target)
+        return KeptRecords(self.query, self.space, scales, self.cap)
+
+    def _gathered(self, read: Iterator[PointBlock], users: int) -> UserRecords:
+        kept = self.records
+        parts: list[Floats] = []
+        sizes: list[Integers] = []
+        for block in read:
+            ends, own = kept.prepare(block)
+            parts.append(own)
+            sizes.append(np.diff(ends))
+        absent = users - sum(map(len, sizes))
+        if absent < 0:
+            raise InternalError("more users came from the engine than there are; please report it.")
+        # Whoever has no records has the neutral item (EMD 8.1).
+        parts.append(np.repeat([kept.neutral], absent, axis=0))
+        sizes.append(np.ones(absent, dtype=np.int64))
+        offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+        numbers = np.ones((kept.width + 1, int(offsets[-1])))
+        np.concatenate(parts, out=numbers[1:].T)
+        return UserRecords(numbers[:-1], numbers[-1], offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class FitRows:
+    """One row a coefficient, the intercept first.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The intercept and the features.
+    rescaling : Rescaling
+        From weights to coefficients.
+    radius : float
+        Of the ball of weights.
+    """
+
+    names: tuple[str, ...]
+    rescaling: Rescaling
+    radius: float
+
+    @property
+    def shape(self) -> Shape:
+        """A row a feature."""
+        return Shape("rows", keys=("feature",))
+
+    def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return feature, coefficient and the ends of what the ball of weights allows, whatever the level."""
+        del level, together
+        middles = self.rescaling.coefficients((0.0,) * len(self.names))
+        reach = self.rescaling.reach(self.radius)
+        return pl.DataFrame(
+            {
+                "feature": self.names,
+                "coefficient": self.rescaling.coefficients(released.weights),
+                "coefficient_low": [middle - far for middle, far in zip(middles, reach, strict=True)],
+                "coefficient_high": [middle + far for middle, far in zip(middles, reach, strict=True)],
+            }
+        )
+
+    def exact(self, statistics: Released) -> pl.DataFrame:
+        """Return the coefficients of the smallest loss in the ball."""
+        return pl.DataFrame({"feature": self.names, "coefficient": [float(value) for value in statistics[0]]})
+
+    def diagnostics(self, released: DescentRelease) -> dict[str, Any]:
+        """Return the weights of the rescaled features, and whether they lie near the end of their ball."""
+        length = math.hypot(*released.weights)
+        return {"weights": released.weights, "share_of_radius": length / self.radius}
+
+
+def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int | None = None) -> MessagePlan:
+    """Return the plan of a linear model: the descent with the smallest bound of its expected excess loss.
+
+    Parameters
+    ----------
+    query : LinearFit
+        The query.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+    records : int or None
+        The public number of records that every user has, where it is declared.
+
+    Raises
+    ------
+    NotLipschitzError
+        If an expression has no finite range.
+    UsageError
+        If an expression is constant, the target does not fit the loss, or there are too many users and features.
+
+    Guarantee
+    ---------
+    ``(epsilon, delta)`` at user level in the query's model for the whole descent, for any records: the theorems of
+    :mod:`emdp.mechanisms.descent.central` and :mod:`emdp.mechanisms.descent.messages`.
+
+    >>> from emdp.questions.linear_fit import linear_fit_query
+    >>> from emdp.spaces import Interval, Product
+    >>> space = Product(Interval("x", 0, 10), Interval("y", 0, 100))
+    >>> plan = plan_linear_fit(linear_fit_query("x", "y", epsilon=1.0, rounds=8), space=space, users=1000)
+    >>> plan.guarantee.kind_name, plan.releaser.mechanism.rounds
+    ('central UserDP', 8)
+    """
+    entries = [analyse(expression, space) for expression in query.features]
+    outcome = analyse(query.target, space)
+    _check_ranges(query, entries, outcome)
+    rescaling = _rescaling(query, entries, outcome)
+    dimension = len(entries) + 1
+    cap = min(MOST_RECORDS, MOST_NUMBERS // (users * (dimension + 2)))
+    if cap < 1:
+        most = MOST_NUMBERS // (dimension + 2)
+        raise UsageError(f"{users} users are too many for {dimension} weights, {most} at most; use fewer features.")
+    setting = _setting(query, dimension, users, records)
+    candidates = descent_candidates(setting, query.rounds)
+    best = min(candidates, key=lambda found: found.expected_excess)
+    best.check_budget()
+    finisher = FitRows(query.names, rescaling, setting.radius)
+    return MessagePlan(
+        reading=Reading("points", by_user=True),
+        releaser=LinearFitMessages(best, query, space, rescaling, cap),
+        event=best.event,
+        columns=(_column(query, best, finisher),),
+        choice=_choice(query, candidates),
+        finisher=finisher,
+        weighing=WEIGHING,
+        notes=_notes(query, best, entries, outcome, cap),
+        assumptions=TRUST[query.model],
+    )
+
+
+def _check_ranges(query: LinearFit, entries: Sequence[Analysis], outcome: Analysis) -> None:
+    for expression, entry in zip((*query.features, query.target), (*entries, outcome), strict=True):
+        if not entry.low < entry.high:
+            raise UsageError(f"`{expression}` is constant, so that it explains nothing; leave it out.")
+        if not 2.0**-500 < entry.high - entry.low < 2.0**500:
+            raise UsageError(
+                f"`{expression}` has a range of {entry.high - entry.low:.3g}, which coefficients cannot be scaled to; "
+                "multiply it by a number."
+            )
+    if query.loss == "logistic" and not (outcome.low >= 0.0 and outcome.high <= 1.0):
+        raise UsageError(
+            f"target must be 0 or 1 for the logistic loss, but `{query.target}` has the range [{outcome.low:.6g}, "
+            f"{outcome.high:.6g}]; pass such as emdp.category_is('yes'), or loss='squared'."
+        )
+
+
+def _rescaling(query: LinearFit, entries: Sequence[Analysis], outcome: Analysis) -> Rescaling:
+    pairs = [(0.5 * one.low + 0.5 * one.high, 0.5 * one.high - 0.5 * one.low) for one in (*entries, outcome)]
+    target = (0.0, 1.0) if query.loss == "logistic" else pairs[-1]
+    return Rescaling(tuple(pair[0] for pair in pairs[:-1]), tuple(pair[1] for pair in pairs[:-1]), target)
+
+
+def _setting(query: LinearFit, dimension: int, users: int, records: int | None) -> DescentSetting:
+    is_squared = query.loss == "squared"
+    radius = query.radius or (1.0 if is_squared else LOGISTIC_RADIUS)
+    length = math.sqrt(dimension)
+    # |x| is at most `length`; a residual at most 1 + D |x|, and 2 for predictions within the target's range.
+    largest = min(2.0, 1.0 + radius * length) * length if is_squared else length
+    return DescentSetting(
+        users, dimension, query.loss, query.clip or largest, radius, query.epsilon, query.delta, query.model,
+        query.records or records or 1, query.between,
+    )  # fmt: skip
+
+
+def _column(query: LinearFit, best: Descent, finisher: FitRows) -> PlannedColumn:
+    middles = finisher.rescaling.coefficients((0.0,) * len(finisher.names))
+    reach = finisher.rescaling.reach(finisher.radius)
+    return PlannedColumn(
+        name="coefficient",
+        expression=query.formula,
+        lipschitz=math.inf,
+        low=min(middle - far for middle, far in zip(middles, reach, strict=True)),
+        high=max(middle + far for middle, far in zip(middles, reach, strict=True)),
+        noise_scale=best.noise,
+        expected_error=best.typical_excess,
+        interval_95=max(reach),
+        note="noise is that of one round's gradient, in the 2-norm; error is the expected excess loss where features "
+        f"are spread evenly, {best.expected_excess:.3g} at most; both on the rescaled columns",
+    )
+
+
+def _choice(query: LinearFit, candidates: Sequence[Descent]) -> str:
+    ordered = sorted(candidates, key=lambda found: found.expected_excess)
+    shown = [
+        f"{one.name}: {one.expected_excess:.3g} in {one.rounds} rounds of {one.users_a_round} users, noise "
+        f"{one.noise:.3g} each"
+        for one in ordered
+    ]
+    return (
+        f"{query.model} model, {ordered[0].name}: bound of the expected excess {query.loss} loss; {'; '.join(shown)}."
+    )
+
+
+def _notes(
+    query: LinearFit, best: Descent, entries: Sequence[Analysis], outcome: Analysis, cap: int
+) -> tuple[str, ...]:
+    known = [*zip(query.features, entries, strict=True)]
+    known += [] if query.loss == "logistic" else [(query.target, outcome)]
+    ranges = ", ".join(f"{expression} from [{entry.low:.6g}, {entry.high:.6g}]" for expression, entry in known)
+    clipped = "Huber's loss takes its place" if query.loss == "squared" else "the loss grows more slowly"
+    told = [
+        f"rescaled to [-1, 1] by public ranges, before anything is clipped: {ranges}",
+        f"each record's gradient is clipped to a 2-norm of {best.setting.clip:.6g}; where that is felt {clipped}",
+        f"at most {cap} records of a user are kept; of a user with more a random sample stands for all",
+        NO_INTERVAL,
+    ]
+    if best.typical_excess > HOPELESS * best.setting.unfitted_excess:
+        told.append("noise leaves little of the model: more users, a larger epsilon or another trust model are needed")
+    if isinstance(best, MessageDescent) and isinstance(best.law, UserVectorMechanism):
+        told.append("accuracy, not privacy, rests on between and records: where they are wrong gradients are clipped")
+    return tuple(told)

@@ -1,0 +1,112 @@
+"""Records of a linear model as numbers, and users' gradients of them where the records are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.base.errors import InternalError
+from emdp.expressions import evaluate
+from emdp.mechanisms.descent.loss import UserRecords, sampled_rows, user_gradients
+from emdp.mechanisms.descent.rounds import DescentSetting
+from emdp.questions.linear_fit import LinearFit
+from emdp.questions.reading import PointBlock
+from emdp.spaces import Space
+
+__all__ = ["GradientValues", "KeptRecords"]
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRecords:
+    """Rescales users' records, and keeps some of those who have many; public facts alone.
+
+    Parameters
+    ----------
+    query : LinearFit
+        Features and target.
+    space : Space
+        Of the items.
+    scales : tuple of (float, float)
+        Middle and half of the range of each feature, and of the target.
+    cap : int
+        Most records of a user that are kept.
+    """
+
+    query: LinearFit
+    space: Space
+    scales: tuple[tuple[float, float], ...]
+    cap: int
+
+    @property
+    def width(self) -> int:
+        """The features and the target."""
+        return len(self.scales)
+
+    def prepare(self, block: PointBlock) -> tuple[Integers, Floats]:
+        """Return where each user's kept records begin and end, and their features and targets, a row a record."""
+        if block.offsets is None:
+            raise InternalError("the engine gave records without their users; please report it.")
+        sizes, items = np.diff(block.offsets), block.items
+        kept = sampled_rows(sizes, self.cap)
+        ends = np.concatenate([[0], np.cumsum(np.minimum(sizes, self.cap))]).astype(np.int64)
+        return ends, self.rescaled(items if kept is None else items[kept])[1:].T
+
+    def rescaled(self, items: Floats) -> Floats:
+        """Return 1, the features and the target, a row each."""
+        numbers = np.empty((self.width + 1, len(items)))
+        numbers[0] = 1.0
+        expressions = (*self.query.features, self.query.target)
+        for place, (expression, (middle, half)) in enumerate(zip(expressions, self.scales, strict=True), start=1):
+            numbers[place] = np.clip((evaluate(expression, self.space, items) - middle) / half, -1.0, 1.0)
+        if self.query.loss == "logistic":
+            np.clip(numbers[-1], 0.0, 1.0, out=numbers[-1])
+        return numbers
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """What a user without records has in place of a record's numbers (EMD 8.1)."""
+        return tuple(self.rescaled(self.space.neutral_item)[1:, 0].tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class GradientValues:
+    """Users' mean clipped gradients at some weights; see :class:`emdp.estimators.crowds.UserValues`.
+
+    Parameters
+    ----------
+    setting : DescentSetting
+        Loss, clip and fixed point.
+    weights : tuple of float
+        Where gradients are taken.
+    neutral : tuple of float
+        Numbers of the only record of a user without records.
+    """
+
+    setting: DescentSetting
+    weights: tuple[float, ...]
+    neutral: tuple[float, ...]
+
+    def of_block(self, block: PointBlock, asked: Integers | None) -> Integers:
+        """Return gradients of users of a block of prepared records."""
+        if block.offsets is None:
+            raise InternalError("prepared records came without their users; please report it.")
+        numbers = np.ones((len(self.neutral) + 1, len(block.items)))
+        numbers[1:] = block.items.T
+        own = self.setting
+        return user_gradients(
+            UserRecords(numbers[:-1], numbers[-1], block.offsets), np.array(self.weights), loss=own.loss,
+            clip=own.clip, exponent=own.exponent, users=asked,
+        )  # fmt: skip
+
+    def of_nobody(self) -> tuple[int, ...]:
+        """Return the gradient of a user without records."""
+        numbers = np.array([[1.0], *([one] for one in self.neutral)])
+        own, alone = self.setting, np.array([0, 1], dtype=np.int64)
+        found = user_gradients(
+            UserRecords(numbers[:-1], numbers[-1], alone), np.array(self.weights), loss=own.loss, clip=own.clip,
+            exponent=own.exponent,
+        )  # fmt: skip
+        return tuple(found[0].tolist())

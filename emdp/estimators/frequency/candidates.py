@@ -1,0 +1,267 @@
+"""Methods for the frequencies of all items of a finite space, each priced on space, users and model (EMD 6).
+
+*With* ``sizes`` the price is ``epsilon`` at a distance ``r``. Item-wise release meets it by sampling (EMD 5). Noise on
+the averaged histogram and the oracles need no equal sizes: ``(alpha, delta)`` d_EM-DP with ``alpha = epsilon/r`` is
+``(epsilon, delta)`` between bags within ``r`` (EMD 1), and user-level ``epsilon``, which holds between any two bags,
+holds between those within ``r``; of the two each takes what allows less noise. So all are compared at one price.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from emdp.base.errors import EmdpError, InternalError, RefusedError, UsageError
+from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease, share_bits
+from emdp.estimators.frequency.itemwise import check_weighable, itemwise_model, plan_item_shares
+from emdp.estimators.frequency.models import ErrorModel, IndependentErrors
+from emdp.estimators.frequency.smoothed import plan_frequencies
+from emdp.estimators.frequency.spread import share_spread
+from emdp.estimators.frequency.unequal_errors import UnequalErrors
+from emdp.estimators.messages import MessagePlan
+from emdp.estimators.plan import Plan
+from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
+from emdp.mechanisms.central.gaussian import least_gaussian_delta
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle
+from emdp.mechanisms.oracles.krr import KRROracle
+from emdp.mechanisms.oracles.oracle import FrequencyOracle
+from emdp.mechanisms.oracles.projective import ProjectiveOracle
+from emdp.mechanisms.oracles.rappor import RapporOracle
+from emdp.mechanisms.oracles.subset import SubsetOracle
+from emdp.mechanisms.oracles.unary import UnaryOracle
+from emdp.privacy import EmdDP, Event, Guarantee, GuaranteeEvent, UserDP, shuffle_alpha, shuffle_alpha0
+from emdp.privacy.guarantees.conversions import convert, paying
+from emdp.privacy.guarantees.kinds import DiscreteEmdDP
+from emdp.privacy.rounding import as_decimal, float_down, float_up, quotient_up
+from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.spaces import Space, neutral_code
+from emdp.spaces.base import Floats
+
+__all__ = ["ORACLES", "Candidate", "candidates"]
+
+ORACLES: dict[str, type[FrequencyOracle]] = {
+    "hadamard": OneBitHadamardOracle,
+    "krr": KRROracle,
+    "rappor": RapporOracle,
+    "unary": UnaryOracle,
+    "subset": SubsetOracle,
+    "projective": ProjectiveOracle,
+    "response": HadamardResponseOracle,
+}
+"""Oracles of users by the name of their method."""
+
+MOST_SET_WORK = 2**33
+"""Most of ``users (items + 16 size)`` for subset selection, as :class:`SubsetOracle` has it for one draw."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One method on one space, priced.
+
+    Parameters
+    ----------
+    method : str
+        Its name.
+    event : Event
+        What it costs.
+    model : ErrorModel
+        Its errors where all items are alike.
+    at : callable
+        Its errors at given shares of the items.
+    accounted : str
+        How it was priced, in a few words.
+    releaser : Releaser or None
+        What draws; None where there is a plan.
+    plan : Plan, MessagePlan or None
+        The whole plan, where another estimator makes it.
+    """
+
+    method: str
+    event: Event
+    model: ErrorModel
+    at: Callable[[Floats], ErrorModel]
+    accounted: str
+    releaser: HistogramRelease | OracleRelease | None = None
+    plan: Plan | MessagePlan | None = None
+
+
+def candidates(
+    query: ItemFrequencies, space: Space, users: int, items: int, records: int | None = None
+) -> tuple[list[Candidate], dict[str, EmdpError]]:
+    """Return the methods that fit, and why others do not.
+
+    Parameters
+    ----------
+    query : ItemFrequencies
+        What is asked for; with ``method="auto"`` all methods of its model are priced.
+    space : Space
+        A finite space.
+    users, items : int
+        Public numbers.
+    records : int or None
+        The public number of records of every user, where it is declared.
+
+    >>> from emdp.spaces import Categories
+    >>> found, missing = candidates(ItemFrequencies(epsilon=1.0), Categories("kind", ["bar", "cafe"]), 100, 2)
+    >>> [one.method for one in found], str(missing["itemwise"])
+    (['histogram'], 'its price is alpha, or epsilon with sizes=.')
+    """
+    builders: dict[str, Callable[[], Candidate]] = {}
+    if query.model == "central":
+        builders["histogram"] = lambda: (_listed if query.listed else _histogram)(query, space, users, items)
+    else:
+        for method, kind in ORACLES.items():
+            builders[method] = lambda kind=kind, method=method: _oracle(  # type: ignore[misc]
+                query, space, users, items, kind, method
+            )
+    builders["itemwise"] = lambda: _itemwise(query, space, users, records)
+    if query.method != "auto" and query.method not in builders:
+        fits = "central" if query.method == "histogram" else "local or shuffle"
+        return [], {query.method: UsageError(f"it needs model={fits}.")}
+    found: list[Candidate] = []
+    refused: dict[str, EmdpError] = {}
+    for method, build in builders.items():
+        if query.method in ("auto", method):
+            try:
+                found.append(build())
+            except EmdpError as error:
+                refused[method] = error
+    return found, refused
+
+
+def _histogram(query: ItemFrequencies, space: Space, users: int, items: int) -> Candidate:
+    level, spread, kind = _central_price(query, space)
+    shared = {
+        "alpha": level,
+        "dimension": items,
+        "statistic_error": math.ldexp(1.0, -share_bits(users)) / users,
+        "magnitude": 1.0,
+    }
+    found: list[AdditiveMechanism] = [
+        LaplaceMechanism(sensitivity=quotient_up(2.0 * spread, users), **shared)  # type: ignore[arg-type]
+    ]
+    if query.delta > least_gaussian_delta(items):
+        root = math.nextafter(math.sqrt(2.0) * spread, math.inf)
+        found.append(
+            GaussianMechanism(sensitivity=quotient_up(root, users), delta=query.delta, **shared)  # type: ignore[arg-type]
+        )
+    best = min(found, key=lambda mechanism: mechanism.standard_deviation)
+    model = _noise_model(best, items)
+    accounted = f"{best.name} noise on the averaged histogram"
+    release = HistogramRelease(best, neutral_code(space), share_bits(users))
+    return Candidate("histogram", _at_distance(best.event(kind), query), model, lambda _: model, accounted, release)
+
+
+def _central_price(query: ItemFrequencies, space: Space) -> tuple[float, float, Guarantee]:
+    """Return the level of the noise, how fast shares move per unit of what it is of, and the kind of guarantee."""
+    if query.sizes is not None:
+        alpha = _alpha_at(query)
+        spread = _spread_or_none(space)
+        # At r itself: alpha r = epsilon against a change of min(1, spread r).
+        if spread is not None and spread * query.sizes.r < 1.0:
+            return alpha, spread, EmdDP(0.0)
+        return float(query.epsilon or 0.0), 1.0, UserDP(0.0)
+    if query.alpha is not None:
+        return query.alpha, share_spread(space), EmdDP(0.0)
+    return float(query.epsilon or 0.0), 1.0, UserDP(0.0)
+
+
+def _listed(query: ItemFrequencies, space: Space, users: int, items: int) -> Candidate:
+    """Return the histogram of listed values that SQL has besides, with its own constant and choice of noise."""
+    if query.listed is None:
+        raise InternalError("a histogram of listed values was asked for without its query; please report it.")
+    plan = plan_frequencies(query.listed, space=space, users=users)
+    (mechanism,) = plan.mechanisms
+    model = _noise_model(mechanism, items)
+    return Candidate("histogram", plan.event, model, lambda _: model, plan.choice.rstrip("."), plan=plan)
+
+
+def _noise_model(mechanism: AdditiveMechanism, items: int) -> IndependentErrors:
+    law = "laplace" if isinstance(mechanism, LaplaceMechanism) else "normal"
+    return IndependentErrors(items, mechanism.standard_deviation**2, law=law)  # type: ignore[arg-type]
+
+
+def _oracle(
+    query: ItemFrequencies, space: Space, users: int, items: int, kind: type[FrequencyOracle], method: str
+) -> Candidate:
+    guarantee: Guarantee
+    spread = _spread_or_none(space) if query.sizes is not None else None
+    if query.model == "shuffle":
+        if query.epsilon is None:
+            raise UsageError("it mixes one message a user, at user level, whose price is epsilon.")
+        if query.delta == 0:
+            raise UsageError("it mixes messages, which hides nothing without a delta.")
+        oracle = kind(items, users, _message_strength(query.epsilon, users, query.delta))
+        reached = shuffle_alpha(oracle.epsilon, 1, users, query.delta, 1.0)
+        guarantee = UserDP(reached, query.delta, "shuffle")
+        accounted = f"epsilon0 = {oracle.epsilon:.4g} a user, {users} users mixed"
+    elif query.epsilon is not None and not (spread is not None and _is_near(query, spread)):
+        oracle = kind(items, users, query.epsilon)
+        guarantee, accounted = UserDP(oracle.epsilon, 0.0, "local"), "one message a user"
+    else:
+        spread = share_spread(space) if spread is None else spread
+        alpha = float(query.alpha if query.alpha is not None else _alpha_at(query)) / spread
+        oracle = kind(items, users, math.log1p(alpha) * (1.0 - 2.0**-50))
+        reached = float_up(as_decimal(oracle.alpha_em) * as_decimal(spread))
+        guarantee, accounted = EmdDP(reached, 0.0, "unbounded", "local"), "one message a user"
+    if isinstance(oracle, SubsetOracle):
+        _check_sets(oracle)
+    event = _at_distance(GuaranteeEvent(guarantee, f"frequencies by {oracle.name}"), query)
+    theorem = "one message a user, shuffled: exact clone steps for m = 1 (EMD 3)" if query.model == "shuffle" else ""
+    model = IndependentErrors(items, float(oracle.variances().mean()))
+    release = OracleRelease(oracle, neutral_code(space), theorem)
+    return Candidate(method, event, model, lambda shares: UnequalErrors(oracle.variances(shares)), accounted, release)
+
+
+def _is_near(query: ItemFrequencies, spread: float) -> bool:
+    """Say whether alpha at the distance of ``sizes`` allows a stronger message than epsilon at user level."""
+    epsilon = float(query.epsilon or 0.0)
+    return epsilon < 700.0 and _alpha_at(query) / spread > math.expm1(epsilon)
+
+
+def _alpha_at(query: ItemFrequencies) -> float:
+    """Return the alpha that costs epsilon between bags within the distance of ``sizes``, rounded down."""
+    if query.sizes is None:
+        raise InternalError("a distance was asked for that no sizes= names; please report it.")
+    return float_down(as_decimal(float(query.epsilon or 0.0)) / as_decimal(query.sizes.r))
+
+
+def _at_distance(event: Event, query: ItemFrequencies) -> Event:
+    """Return the event as what it is between bags within the distance of ``sizes``, where there is one."""
+    if query.sizes is None:
+        return event
+    own = event.guarantee
+    kind = DiscreteEmdDP(0.0, 0.0, r=query.sizes.r, model=own.model)
+    found = convert(own, kind) if isinstance(own, EmdDP) else kind.at_level(own.level, own.delta)
+    return GuaranteeEvent(found, "frequencies", event.slack_epsilon)
+
+
+def _spread_or_none(space: Space) -> float | None:
+    try:
+        return share_spread(space)
+    except UsageError:
+        return None
+
+
+@lru_cache(maxsize=32)
+def _message_strength(epsilon: float, users: int, delta: float) -> float:
+    """Return the strength of one message of each user that costs epsilon once all are mixed."""
+    return shuffle_alpha0(epsilon, 1, users, delta, 1.0)
+
+
+def _check_sets(oracle: SubsetOracle) -> None:
+    """Refuse before the charge what the oracle would refuse while it draws, whatever the blocks."""
+    if oracle.users * (oracle.items + 16 * oracle.size) > MOST_SET_WORK:
+        raise RefusedError(f"sets of {oracle.size} items for {oracle.users} users are minutes of work.")
+
+
+def _itemwise(query: ItemFrequencies, space: Space, users: int, records: int | None) -> Candidate:
+    if query.method == "auto":
+        check_weighable(query, space, records)
+    plan = plan_item_shares(query, space=space, users=users, records=records)
+    if query.method == "auto" and query.promises:
+        # Refused here, for a method that no budget of the session pays is none to choose.
+        paying(plan.guarantee, query.promises)
+    model = itemwise_model(plan, users)
+    return Candidate("itemwise", plan.event, model(None), model, plan.choice.rstrip("."), plan=plan)

@@ -1,0 +1,277 @@
+"""Cells of a part of a space: a partition of unity on a continuum, or listed values (EMD 6).
+
+On a continuum a record counts in the cells around it, with the weights of a ``HatAxis`` multiplied over the axes.
+Along one axis of pitch ``h`` a record a fraction ``f`` beyond a node goes to that node with weight ``1 - f`` and to the
+next one with weight ``f``, so its squared distance to where it counts has the mean ``f (1 - f) h^2 <= h^2/4``. Over
+``j`` axes the mean distance is therefore at most ``h sqrt(j)/2``: smoothing moves the distribution by no more than
+that (EMD 6).
+
+On the sphere the straight line in latitude and longitude between a place and a node is a path at least as long as the
+great circle; with ``c`` the largest cosine of a latitude among the nodes its length is at most
+``R sqrt(dlat^2 + c^2 dlon^2)``. So pitches of ``step`` north-south and of ``step`` east-west *at that latitude*, where
+degrees of longitude are longest, give cells at most ``step`` wide everywhere, and the bound holds with ``h = step``.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from emdp.base.checks import check_positive
+from emdp.base.errors import InternalError, UsageError
+from emdp.expressions.cells.aggregation import Axis, HatAxis, LabelAxis
+from emdp.expressions.nodes.base import Column
+from emdp.expressions.nodes.parts import part_of_columns
+from emdp.privacy.rounding import as_decimal
+from emdp.questions.select import Grid
+from emdp.questions.shape import Shape
+from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+
+__all__ = ["MOST_CELLS", "MOST_DIMENSIONS", "Cells", "cells_of"]
+
+MOST_CELLS = 200_000
+"""Most released frequencies, over all groups of users: some seconds of exact noise."""
+
+WRITTEN_OUT = 10**15
+"""A number of cells that a message writes with its size alone."""
+
+MOST_DIMENSIONS = 3
+"""Most columns of a vector that a grid may have: cells multiply with each."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of one part.
+
+    Parameters
+    ----------
+    axes : tuple of Axis
+        The last one runs fastest.
+    columns : tuple of str
+        One an axis: where a cell's centre, or its value, is shown.
+    text : str
+        The cells in words.
+    notes : tuple of str
+        What smoothing does to a record.
+    is_map : bool
+        Whether the columns are a latitude and a longitude.
+    """
+
+    axes: tuple[Axis, ...]
+    columns: tuple[str, ...]
+    text: str
+    notes: tuple[str, ...] = ()
+    is_map: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return math.prod(axis.size for axis in self.axes)
+
+    def shape(self, keys: tuple[str, ...]) -> Shape:
+        """Return how an answer with these cells and groups is laid out."""
+        steps = tuple(axis.step for axis in self.axes if isinstance(axis, HatAxis))
+        if len(steps) < len(self.axes):
+            return Shape("values", keys=keys, coordinates=self.columns)
+        return Shape("cells", keys=keys, coordinates=self.columns, steps=steps, is_map=self.is_map)
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row a cell, in order: its centre, or its listed value (several as one text, with `` | ``)."""
+        shown: list[pl.Series] = []
+        inner = self.size
+        for column, axis in zip(self.columns, self.axes, strict=True):
+            inner //= axis.size
+            own = pl.Series(column, _values(axis) if isinstance(axis, LabelAxis) else _centres(axis))
+            places = np.arange(self.size) // inner % axis.size
+            shown.append(own.gather(pl.Series(places)))
+        return pl.DataFrame(shown)
+
+
+def cells_of(cells: Grid | LabelAxis, space: Space, *, groups: int = 1) -> Cells:
+    """Return the cells that a query asks for.
+
+    An interval has nodes from its low edge to the first one at or beyond its high edge, at exactly the pitch asked
+    for. A cycle has as many cells of equal width as make them at most that wide, at least 3. A ``Geo`` has the pitch in
+    degrees that the module's text says (latitudes narrower by a little where a node would lie beyond a pole), a vector
+    in a box one axis a column.
+
+    Parameters
+    ----------
+    cells : Grid or LabelAxis
+        Pitch of a continuous part, or listed values of a finite one.
+    space : Space
+        The item space; of a product the part that ``column`` names, or the only one that can have a grid.
+    groups : int
+        Groups of users that each have all cells.
+
+    Raises
+    ------
+    UsageError
+        If the part has no such cells, it is not clear which part is meant, or there are more than 200,000 frequencies.
+
+    >>> cells_of(Grid(2.5), Interval("x", 0, 10)).frame().get_column("x").to_list()
+    [0.0, 2.5, 5.0, 7.5, 10.0]
+    >>> cells_of(Grid(5), Cycle("hour", 24)).axes[0].step
+    4.8
+    """
+    if isinstance(cells, LabelAxis):
+        return _label_cells(cells, space, groups)
+    step = check_positive("step", cells.step)
+    part = _gridable_part(cells, space)
+    if step > part.domain_diameter:
+        raise UsageError(
+            f"step must be at most {part.domain_diameter:.6g}{_unit(part)}, the largest distance in "
+            f"{_listed(part.columns)}, got {step:.6g}; pass a smaller pitch."
+        )
+    axes = _axes(part, step)
+    _check_count(part, step, groups, axes)
+    text = f"cells of GRID({step:g}) on {', '.join(part.columns)}"
+    return Cells(axes, part.columns, text, _notes(part, step, axes), is_map=isinstance(part, Geo))
+
+
+def _label_cells(axis: LabelAxis, space: Space, groups: int) -> Cells:
+    part = space.parts[part_of_columns(space, (axis.column,))]
+    if part.labels is None:
+        raise UsageError(f"column {axis.column!r} of {part.noun} has no listed values; ask for FREQUENCY(GRID(step)).")
+    for cell in axis.cells:
+        for value in cell:
+            part.encode_point(value)
+    if axis.size * groups > MOST_CELLS:
+        raise UsageError(
+            f"{axis.size} values in {groups} groups of users are more than {MOST_CELLS} frequencies; list fewer values."
+        )
+    return Cells((axis,), (axis.column,), f"listed values of {axis.column}")
+
+
+def _gridable_part(grid: Grid, space: Space) -> Space:
+    call = f"GRID({grid.step:g})"
+    if grid.column is not None:
+        part = space.parts[part_of_columns(space, (grid.column,))]
+        refusal = _refusal(part)
+        if refusal is not None:
+            raise UsageError(f"`{call}` of column {grid.column!r}: {refusal}.")
+        return part
+    refusals = {part.columns: _refusal(part) for part in space.parts}
+    fitting = [part for part in space.parts if refusals[part.columns] is None]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        names = [part.columns[0] for part in fitting]
+        raise UsageError(
+            f"`{call}` fits several parts of the space; name a column of one, {_listed(names)}, as in "
+            f"GRID({names[0]}, {grid.step:g}) or column={names[0]!r}."
+        )
+    raise UsageError(f"`{call}` fits no part: " + " / ".join(f"{refusal}" for refusal in refusals.values()) + ".")
+
+
+def _refusal(part: Space) -> str | None:
+    """Return why a part has no grid, and what to ask for instead; None where it has one."""
+    named = _listed(part.columns)
+    if part.labels is not None:
+        return f"{named} has listed values, not a grid; ask for FREQUENCY({part.columns[0]}) instead"
+    if isinstance(part, Geo) and math.isinf(part.column_bounds(part.lon).lipschitz):
+        return (
+            f"the box of {named} reaches a pole or goes all the way round, where longitudes have no finite constant; "
+            "ask for ramps of distances to places, or narrow the box"
+        )
+    if isinstance(part, Vector) and part.radius is not None:
+        return f"{named} lies in a ball, which has no grid; declare the vector with box=, or ask for means"
+    if isinstance(part, Vector) and len(part.columns) > MOST_DIMENSIONS:
+        return (
+            f"a grid has at most {MOST_DIMENSIONS} columns and {named} has {len(part.columns)}; ask for means instead"
+        )
+    if not isinstance(part, Interval | Cycle | Geo | Vector):
+        return f"{part.noun} ({named}) has no grid; ask for ramps of distances instead"
+    return None
+
+
+def _axes(part: Space, step: float) -> tuple[HatAxis, ...]:
+    if isinstance(part, Interval):
+        return (_line_axis(part.column, part.low, part.high, step),)
+    if isinstance(part, Cycle):
+        size = max(3, math.ceil(as_decimal(part.period) / as_decimal(step)))
+        return (HatAxis(Column(part.column), 0.0, part.period / size, size, is_periodic=True),)
+    if isinstance(part, Geo):
+        return _geo_axes(part, step)
+    box = part.box if isinstance(part, Vector) else None
+    if box is None:
+        raise InternalError(f"a grid was asked of {part.noun}, which has none; please report this.")
+    return tuple(_line_axis(column, low, high, step) for column, (low, high) in zip(part.columns, box, strict=True))
+
+
+def _geo_axes(part: Geo, step: float) -> tuple[HatAxis, ...]:
+    south, west, north, east = part.box
+    pitch = math.degrees(step / part.radius)
+    along = _line_axis(part.lat, south, north, pitch)
+    if south + (along.size - 1) * pitch > 90:
+        along = HatAxis(along.expression, south, (north - south) / (along.size - 1), along.size)
+    cosine = math.cos(math.radians(_widest_latitude(along)))
+    return (along, _line_axis(part.lon, west, east, pitch / cosine))
+
+
+def _line_axis(column: str, low: float, high: float, step: float) -> HatAxis:
+    # Decimals, as the owner wrote them: 2.1 has exactly three steps of 0.7, which the binary numbers have not.
+    gaps = math.ceil((as_decimal(high) - as_decimal(low)) / as_decimal(step))
+    return HatAxis(Column(column), low, step, gaps + 1)
+
+
+def _widest_latitude(along: HatAxis) -> float:
+    """Return the latitude nearest to the equator among the nodes and between them."""
+    last = along.start + (along.size - 1) * along.step
+    return 0.0 if along.start <= 0 <= last else min(abs(along.start), abs(last))
+
+
+def _check_count(part: Space, step: float, groups: int, axes: tuple[HatAxis, ...]) -> None:
+    found = groups * math.prod(axis.size for axis in axes)
+    if found <= MOST_CELLS:
+        return
+    # By logarithms: so many cells may be no float.
+    larger = math.exp(math.log(step) + (math.log(found) - math.log(MOST_CELLS)) / len(axes))
+    while groups * math.prod(axis.size for axis in _axes(part, larger)) > MOST_CELLS:
+        larger *= 1.05
+    digit = 10.0 ** (math.floor(math.log10(larger)) - 1)
+    each = f" in {groups} groups of users" if groups > 1 else ""
+    cells = str(found) if found < WRITTEN_OUT else f"some 1e{math.floor(math.log10(found))}"
+    raise UsageError(
+        f"step {step:g} makes {cells} cells{each}, more than {MOST_CELLS}; pass a pitch of at least "
+        f"{math.ceil(larger / digit) * digit:.3g}."
+    )
+
+
+def _notes(part: Space, step: float, axes: tuple[HatAxis, ...]) -> tuple[str, ...]:
+    pitch = axes[0].step if isinstance(part, Cycle) else step
+    moved = f"{pitch:.6g}{_unit(part)}" + (f" * sqrt({len(axes)})" if len(axes) > 1 else "")
+    smoothed = (
+        f"each record counts in the {2 ** len(axes)} cells around it, with weights that add up to 1; this smoothing "
+        f"moves the distribution by at most {moved} / 2 (EMD 6)"
+    )
+    if not isinstance(part, Geo):
+        return (smoothed,)
+    widest = _widest_latitude(axes[0])
+    wide = f"cells are {step:.6g}{_unit(part)} wide at {widest:.6g} degrees of latitude and narrower elsewhere"
+    return smoothed, wide
+
+
+def _centres(axis: HatAxis) -> list[float]:
+    # start + k step in decimals, each rounded once, by whole numbers: 3 * 0.1 is then shown as 0.3.
+    start, step = as_decimal(axis.start), as_decimal(axis.step)
+    first, pitch = start.numerator * step.denominator, step.numerator * start.denominator
+    whole = start.denominator * step.denominator
+    return [(first + k * pitch) / whole for k in range(axis.size)]
+
+
+def _values(axis: LabelAxis) -> list[Any]:
+    if all(len(cell) == 1 for cell in axis.cells):
+        return [cell[0] for cell in axis.cells]
+    return [" | ".join(map(str, cell)) for cell in axis.cells]
+
+
+def _unit(part: Space) -> str:
+    return "" if part.unit is None else f" {part.unit}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " or ".join(map(repr, names))

@@ -1,0 +1,208 @@
+"""Frequencies of all items of a finite space: which methods fit, which is best, and its plan (EMD 6).
+
+Methods are compared by the expected distance, in the unit of ``d_em``, of their estimates to the truth after
+projection onto the simplex, planned from public numbers alone (:mod:`emdp.estimators.frequency.planning`) at two
+public priors, all items alike and falling shares. A method that does not fit space, price or model says why.
+
+*Ties.* Deep in noise a projected estimate says next to nothing, and the planned errors of all methods come out about
+the same, though one may have a hundred times the variance of another. So those within ``TIED`` of the least planned
+error are told apart by the expected distance of the estimates as they are released, before the projection; of those
+within ``NEAR`` of the least of these the fastest is taken.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from emdp.base.errors import EmdpError, InternalError, UsageError
+from emdp.estimators.columns.ordering import ordered
+from emdp.estimators.frequency.candidates import Candidate, candidates
+from emdp.estimators.frequency.geometry import Geometry, geometry_of_items
+from emdp.estimators.frequency.planning import expected_distance
+from emdp.estimators.frequency.rows import ShareRows, check_adjustable, check_columns
+from emdp.estimators.frequency.spread import share_spread
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan
+from emdp.estimators.plan import Plan
+from emdp.mechanisms.oracles.oracle import LARGEST_DOMAIN
+from emdp.questions.columns import Finisher, PlannedColumn
+from emdp.questions.comparison import ComparedMethod
+from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.reading import Reading
+from emdp.spaces import Space, count_items
+
+__all__ = ["plan_item_frequencies"]
+
+FASTEST = ("histogram", "krr", "unary", "rappor", "hadamard", "response", "projective", "subset", "itemwise")
+"""Methods by the time that they take, about: of those with nearly the least error the first is taken."""
+
+TIED = 1.01
+"""How much more planned error than the least, after projection, is no reason against a method."""
+
+NEAR = 1.002
+"""How much more error before the projection counts as nearly the least: 0.4 % of the squared error."""
+
+ENDS = ("", "_low", "_high")
+"""What is appended to a column's name for its value and the ends of its interval."""
+
+
+def plan_item_frequencies(
+    query: ItemFrequencies, *, space: Space, users: int, records: int | None = None
+) -> Plan | MessagePlan:
+    """Return the plan of the frequencies of all items of a finite space.
+
+    Parameters
+    ----------
+    query : ItemFrequencies
+        The query.
+    space : Space
+        The table's item space, finite.
+    users : int
+        The public number of users.
+    records : int or None
+        The public number of records of every user, where it is declared; for item-wise release.
+
+    Raises
+    ------
+    UsageError
+        If the space is a continuum, or no method fits price and model.
+
+    >>> from emdp.spaces import Categories
+    >>> query = ItemFrequencies(model="local", epsilon=1.0)
+    >>> plan = plan_item_frequencies(query, space=Categories("kind", ["bar", "cafe", "park"]), users=10_000)
+    >>> plan.guarantee.kind_name, plan.guarantee.level <= 1.0
+    ('local UserDP', True)
+    >>> plan.comparison[0].is_chosen, plan.comparison[-1].text.partition(":")[0]
+    (True, 'itemwise, left out')
+    """
+    items = _checked_items(space)
+    check_columns(space, query.name, query.adjust)
+    check_adjustable(space, query.adjust)
+    if query.sizes is not None:
+        query = replace(query, sizes=query.sizes.resolved(users, query.delta))
+    found, refused = candidates(query, space, users, items, records)
+    if not found:
+        raise _no_answer(query, refused)
+    geometry = geometry_of_items(space)
+    errors = {one.method: _expected(one, geometry) for one in found}
+    best = _best(found, errors, geometry)
+    compared = _compared(found, errors, best, refused)
+    plan = best.plan or _plan_of(best, query, space, items)
+    finisher = _in_order(plan.finisher, query, space) if isinstance(plan, MessagePlan) else plan.finisher
+    columns = tuple(replace(column, written=query.written) for column in plan.columns)
+    return replace(plan, comparison=compared, choice=_choice(best, compared), finisher=finisher, columns=columns)
+
+
+def _best(found: Sequence[Candidate], errors: Mapping[str, float], geometry: Geometry) -> Candidate:
+    """Return the method to take: see the module's text on ties."""
+    tied = [one for one in found if errors[one.method] <= TIED * min(errors.values())]
+    if len(tied) == 1:
+        return tied[0]
+    raw = {one.method: _expected(one, geometry, "raw") for one in tied}
+    return next(one for one in sorted(tied, key=_by_speed) if raw[one.method] <= NEAR * min(raw.values()))
+
+
+def _plan_of(best: Candidate, query: ItemFrequencies, space: Space, items: int) -> MessagePlan:
+    if best.releaser is None:
+        raise InternalError("a method was chosen that draws nothing; please report it.")
+    rows = ShareRows(space, query.name, best.releaser.intervals, query.adjust, best.releaser.radius)
+    deviation = math.sqrt(float(best.model.variances.max()))
+    middle = np.full(items, 1.0 / items)
+    low, high = best.releaser.intervals(middle, 0.95, False)
+    column = PlannedColumn(
+        name=query.name,
+        expression=f"share of each item in the average user's records, by {best.method}",
+        lipschitz=share_spread(space) if query.alpha is not None else math.nan,
+        low=0.0,
+        high=1.0,
+        noise_scale=deviation,
+        expected_error=deviation * math.sqrt(2.0 / math.pi),
+        interval_95=float((high - low).max() / 2.0),
+        note="noise_scale is the standard deviation of an item's share, all items alike",
+    )
+    return MessagePlan(
+        reading=Reading("bags", by_user=True),
+        releaser=best.releaser,
+        event=best.event,
+        columns=(column,),
+        choice="",
+        finisher=rows,
+        weighing=WEIGHING,
+        notes=rows.notes,
+        assumptions=TRUST[query.model],
+    )
+
+
+def _in_order(finisher: Finisher, query: ItemFrequencies, space: Space) -> Finisher:
+    columns = [*space.columns, *(query.name + end for end in ENDS)]
+    return ordered(finisher, query.order, limit=query.limit, offset=query.offset, columns=columns)
+
+
+def _no_answer(query: ItemFrequencies, refused: Mapping[str, EmdpError]) -> EmdpError:
+    if query.listed is not None and query.model == "central" and "histogram" in refused:
+        return refused["histogram"]
+    if list(refused) == ["itemwise"]:
+        return refused["itemwise"]
+    if query.model == "shuffle" and query.epsilon is None:
+        return UsageError(
+            "the shuffle model mixes one message a user, at user level; pass epsilon= instead of alpha=, or "
+            "method='itemwise' where all users have one declared number of records."
+        )
+    if query.model == "shuffle" and query.delta == 0:
+        return UsageError("delta must be above 0 in the shuffle model, where mixing hides nothing without; pass 1e-9.")
+    reasons = "; ".join(f"{method}: {error.sentence}" for method, error in refused.items())
+    return UsageError(
+        f"method={query.method!r} has no answer in the {query.model} model ({reasons})", remedy="change one"
+    )
+
+
+def _compared(
+    found: Sequence[Candidate], errors: Mapping[str, float], best: Candidate, refused: Mapping[str, EmdpError]
+) -> tuple[ComparedMethod, ...]:
+    """Return the comparison: the chosen method, the others from the least error on, those left out."""
+    in_order = sorted(found, key=lambda one: (one is not best, errors[one.method]))
+    shown = [ComparedMethod(one.method, errors[one.method], one is best, one.accounted) for one in in_order]
+    missing = [ComparedMethod(method, None, False, error.sentence) for method, error in refused.items()]
+    return (*shown, *missing)
+
+
+def _choice(best: Candidate, compared: Sequence[ComparedMethod]) -> str:
+    known = [one for one in compared if one.expected_error is not None]
+    listed = ", ".join(
+        f"{one.method} {one.expected_error:.3g}" for one in sorted(known, key=lambda one: one.expected_error or 0.0)
+    )
+    missing = "".join(f"; {one.method} has none ({one.remark})" for one in compared if one.expected_error is None)
+    return (
+        f"frequencies by {best.method} ({best.accounted}); expected distance to the truth in d_em, after projection, "
+        "planned at two public priors (sparse data may be up to 3 times off), of equal ones that with the least "
+        f"variance, then the fastest: {listed}{missing}."
+    )
+
+
+def _checked_items(space: Space) -> int:
+    items = count_items(space)
+    if items is None:
+        raise UsageError(
+            f"{space.noun} has no public list of items; give cells= a pitch, read the table with "
+            "space=emdp.Grid(...), or list the values."
+        )
+    if items < 2:
+        raise UsageError("the space has one item, whose share is 1; ask for frequencies of at least two.")
+    if items > LARGEST_DOMAIN:
+        raise UsageError(
+            f"the space has {items} items, and frequencies of at most {LARGEST_DOMAIN} are estimated; use a coarser "
+            "space, or leave out a part."
+        )
+    return items
+
+
+def _by_speed(one: Candidate) -> int:
+    # A method whose time nobody has measured is taken for the slowest.
+    return FASTEST.index(one.method) if one.method in FASTEST else len(FASTEST)
+
+
+def _expected(one: Candidate, geometry: Geometry, post: Literal["raw", "simplex"] = "simplex") -> float:
+    """Return the mean over two public priors, at each of which the method has its own errors."""
+    return expected_distance(lambda prior: one.model if prior is None else one.at(prior), geometry, post=post)

@@ -1,0 +1,223 @@
+"""Frequencies: the share of each cell in the average user's records, smoothed on a continuum (EMD 6).
+
+The released vector holds for each cell ``E g_k``, the mean over users of the mean over their records of the weight
+``g_k`` that a record has in cell ``k``: a linear query whose weights are a partition of unity (or one-hot, for listed
+values). Its constant ``l`` in the norm of the noise gives the sensitivity ``l/n`` per unit of ``d_em`` for any number
+of records (EMD 2, "Answer"); under user-level epsilon replacement of a user moves the vector by at most ``2/n`` in the
+1-norm. Frequencies are released as they come: unbiased, so some may be negative and their sum is not exactly 1.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from emdp.base.errors import UsageError
+from emdp.estimators.columns.ordering import ordered
+from emdp.estimators.frequency.geometry import Geometry, geometry_of_items, smoothing_bias
+from emdp.estimators.frequency.grids import Cells, cells_of
+from emdp.estimators.frequency.models import IndependentErrors
+from emdp.estimators.frequency.planning import expected_distance
+from emdp.estimators.frequency.regions import check_norm, noise_radius
+from emdp.estimators.plan import Plan
+from emdp.estimators.user_groups import GroupKeys, GroupNoise, change_of, check_names, level_of_each, noise_of_groups
+from emdp.expressions.cells.aggregation import Aggregation, HatAxis
+from emdp.expressions.nodes.base import Constant
+from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
+from emdp.questions.columns import PlannedColumn, Released
+from emdp.questions.comparison import ComparedMethod
+from emdp.questions.select import FrequencyQuery
+from emdp.questions.shape import Shape
+from emdp.spaces import Geo, Space, count_items
+from emdp.spaces.base import Floats
+
+__all__ = ["FrequencyRows", "plan_frequencies"]
+
+JUMPS = (
+    "on a continuum the indicator of a cell has no Lipschitz constant; read the table with space=emdp.Grid(...) for "
+    "cells as they are"
+)
+
+Law = Literal["normal", "laplace"]
+
+RAW = "frequencies are unbiased and not adjusted: noise may take some below 0, and their sum off 1"
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyRows:
+    """One row for each group of users and each cell, the cells running faster.
+
+    Parameters
+    ----------
+    name : str
+        Column of the frequencies.
+    cells : Cells
+        The cells.
+    keys : GroupKeys
+        Key columns of the groups of users.
+    mechanisms : tuple of AdditiveMechanism
+        The noise of each group.
+    geometry : Geometry or None
+        The cells, where they are the whole space: for regions in the unit of ``d_em``.
+    """
+
+    name: str
+    cells: Cells
+    keys: GroupKeys
+    mechanisms: tuple[AdditiveMechanism, ...]
+    geometry: Geometry | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The answer's columns."""
+        return (*self.keys.columns, *self.cells.columns, self.name, f"{self.name}_low", f"{self.name}_high")
+
+    @property
+    def shape(self) -> Shape:
+        """Cells of a grid, or listed values, by group of users."""
+        return self.cells.shape(self.keys.columns)
+
+    def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return the answer, intervals from the exact law of the noise; see :class:`Finisher`."""
+        values = _values(released)
+        if together:
+            level = level_of_each(level, len(self.mechanisms))
+            widths = [mechanism.simultaneous_half_width(level) for mechanism in self.mechanisms]
+        else:
+            widths = [mechanism.interval_half_width(level) for mechanism in self.mechanisms]
+        width = np.repeat(widths, self.cells.size)
+        ends = [pl.Series(f"{self.name}_low", values - width), pl.Series(f"{self.name}_high", values + width)]
+        return self._frame([pl.Series(self.name, values), *ends])
+
+    def region(self, level: float, norm: str) -> float:
+        """Return the radius of a ball around the frequencies of each group of users, all at once.
+
+        See :mod:`emdp.estimators.frequency.regions`; on a continuum the ball is around smoothed frequencies.
+        """
+        if check_norm(norm) == "d_em" and self.geometry is None:
+            raise UsageError("norm='d_em' is of whole items, and these are cells of a part of them; pass norm='l1'.")
+        own = level_of_each(level, len(self.mechanisms))
+        distinct = {mechanism.scale: mechanism for mechanism in self.mechanisms}
+        return max(noise_radius(one, own, check_norm(norm), self.geometry) for one in distinct.values())
+
+    def exact(self, statistics: Released) -> pl.DataFrame:
+        """Return the exact frequencies."""
+        return self._frame([pl.Series(self.name, _values(statistics))])
+
+    def _frame(self, found: list[pl.Series]) -> pl.DataFrame:
+        groups = len(self.mechanisms)
+        shown = self.cells.frame()
+        repeated = pl.concat([shown] * groups) if groups > 1 else shown
+        return pl.DataFrame([*self.keys.series(self.cells.size), *repeated.get_columns(), *found])
+
+
+def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan:
+    """Return the plan of a smoothed histogram, or of the frequencies of listed values.
+
+    Parameters
+    ----------
+    query : FrequencyQuery
+        The query.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+
+    Raises
+    ------
+    NotLipschitzError
+        If listed values lie at distance 0 of one another.
+    UsageError
+        If the cells do not fit the space, or the noise does not fit the parameters.
+
+    Guarantee
+    ---------
+    ``(alpha, delta)`` unbounded central d_EM-DP, or ``(epsilon, delta)`` user-level: EMD 6, and EMD 2 for the noise.
+
+    >>> from emdp.questions.select import Grid, Spending
+    >>> from emdp.spaces import Interval
+    >>> query = FrequencyQuery(Grid(2.5), Spending(alpha=2.0))
+    >>> plan = plan_frequencies(query, space=Interval("x", 0, 10), users=100)
+    >>> plan.columns[0].lipschitz, plan.mechanisms[0].scale, plan.aggregation.cells
+    (8.0, 0.04, 5)
+    """
+    people = query.people
+    sizes = (users,) if people is None else people.groups.sizes
+    cells = cells_of(query.cells, space, groups=len(sizes))
+    aggregation = Aggregation((Constant(1.0),), cells.axes, None if people is None else people.groups)
+    change = change_of(aggregation, space, query.spending)
+    noise = noise_of_groups(change, sizes, query.spending)
+    geometry = _geometry(cells, space)
+    rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry)
+    check_names(rows.columns)
+    widest = noise.widest
+    column = PlannedColumn(
+        name=query.name,
+        expression=cells.text,
+        lipschitz=change.lipschitz,
+        low=0.0,
+        high=1.0,
+        noise_scale=widest.scale,
+        expected_error=widest.expected_absolute_error,
+        interval_95=widest.interval_half_width(0.95),
+        note=f"errors in a group of {min(sizes)} users, the smallest" if len(set(sizes)) > 1 else "",
+        written=query.written,
+    )
+    return Plan(
+        aggregation=aggregation,
+        scales=(1.0,),
+        mechanisms=noise.mechanisms,
+        event=noise.event,
+        columns=(column,),
+        choice=noise.choice,
+        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
+        notes=(*cells.notes, RAW, *((people.text,) if people is not None and people.text else ())),
+        comparison=_comparison(cells, space, noise, geometry),
+    )
+
+
+def _geometry(cells: Cells, space: Space) -> Geometry | None:
+    """Return how far cells are apart at most, where they are of the whole space."""
+    if len(space.parts) > 1:
+        return None
+    steps = tuple(min(pitch / space.diameter, 1.0) for pitch in _pitches(cells, space))
+    if not steps:
+        is_whole = count_items(space) == cells.size
+        return geometry_of_items(space) if is_whole else None
+    if len(steps) == 1:
+        return Geometry.line(np.arange(cells.size) * steps[0])
+    return Geometry.grid(tuple(axis.size for axis in cells.axes), steps)
+
+
+def _pitches(cells: Cells, space: Space) -> tuple[float, ...]:
+    """Return the natural distance of neighbouring cells along each axis of a continuum, at most."""
+    steps = tuple(axis.step for axis in cells.axes if isinstance(axis, HatAxis))
+    if not isinstance(space, Geo) or not steps:
+        return steps
+    # Degrees of longitude are chosen so that a cell is nowhere wider than it is high.
+    return (math.radians(steps[0]) * space.radius,) * 2
+
+
+def _comparison(cells: Cells, space: Space, noise: GroupNoise, geometry: Geometry | None) -> tuple[ComparedMethod, ...]:
+    """Return why cells of a continuum are smoothed, with what that costs in the unit of ``d_em``."""
+    pitches = _pitches(cells, space)
+    if geometry is None or not pitches or noise.widest.is_exact:
+        return ()
+    law: Law = "laplace" if isinstance(noise.widest, LaplaceMechanism) else "normal"
+    model = IndependentErrors(cells.size, noise.widest.standard_deviation**2, law=law)
+    moved = smoothing_bias(max(pitches), len(pitches), space.diameter)
+    return (
+        ComparedMethod(
+            "smoothed",
+            expected_distance(lambda _: model, geometry),
+            True,
+            f"{noise.widest.name} noise on smoothed cells; smoothing moves d_em by at most {moved:.3g} besides",
+        ),
+        ComparedMethod("cells", None, False, JUMPS),
+    )
+
+
+def _values(released: Released) -> Floats:
+    return np.array([float(value) for group in released for value in group], dtype=np.float64)

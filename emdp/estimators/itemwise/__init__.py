@@ -1,0 +1,1 @@
+"""Item-wise releases: price, draw, rows."""

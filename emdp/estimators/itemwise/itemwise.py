@@ -1,0 +1,313 @@
+"""Item-wise releases: which strength the price allows, by which accountant, and what the answer will say (EMD 3 to 5).
+
+The promise is bounded: between bags of one public size ``m``, which the table declares (``records=``) or a reduction
+makes, whose guarantee is discrete and unbounded (EMD 5). Locally a user's ``m`` outputs are mixed among themselves,
+else all ``n m`` are.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from emdp.base.errors import RefusedError, UsageError
+from emdp.estimators.itemwise.release import ItemwiseRelease
+from emdp.estimators.itemwise.rows import item_rows
+from emdp.estimators.messages import TRUST, MessagePlan
+from emdp.mechanisms.items.exponential import Exponential
+from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.items.planar_laplace import PlanarLaplace
+from emdp.mechanisms.items.randomizer import Randomizer
+from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
+from emdp.privacy.reduction import Reduction, reduced_guarantee, reduction_split
+from emdp.privacy.rounding import split
+from emdp.privacy.shuffle.items import ShuffleBound, shuffle_alpha0, shuffle_bounds
+from emdp.questions.itemwise import Itemwise
+from emdp.questions.reading import Reading
+from emdp.spaces import Grid, Space, count_items
+
+__all__ = ["plan_itemwise"]
+
+CLOSE = 0.95
+"""Share of the wanted alpha at which the search for a class's strength ends."""
+
+EVALUATIONS, FEWER, SMALL = 14, 6, 300
+"""Most strengths that are tried, and of spaces with more items than the third: 1,000 take seconds to make."""
+
+SLOPE = 0.5
+"""About how fast the logarithm of alpha grows with ``alpha0``, by the blanket: only the first guess depends on it."""
+
+MOST_MIXED_APART = 400
+"""Most items of the exponential randomizer where each user's records are mixed apart.
+
+Its calibration looks at all pairs of items at all outputs, so that the time grows with the cube of the items: 20
+seconds for 324 items, and more than an hour for 1936.
+"""
+
+SPLITS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
+"""Shares of delta for the sampling that are tried for a randomizer of given strength."""
+
+ASSUMED_SIZE = "every user has exactly {size} records, as declared (checked before the first charge)"
+
+
+@dataclass(frozen=True)
+class Strength:
+    """A randomizer with the promise that it gives.
+
+    Parameters
+    ----------
+    randomizer : Randomizer
+        Of known strength.
+    bounds : tuple of ShuffleBound
+        What every accountant says, best first.
+    bounded : EmdDP
+        What holds between bags of one size.
+    guarantee : Guarantee
+        What is charged.
+    reduction : Reduction or None
+        How sampling made sizes equal.
+    """
+
+    randomizer: Randomizer
+    bounds: tuple[ShuffleBound, ...]
+    bounded: EmdDP
+    guarantee: Guarantee
+    reduction: Reduction | None = None
+
+
+def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | None) -> MessagePlan:
+    """Return the plan of an item-wise release.
+
+    Parameters
+    ----------
+    query : Itemwise
+        The query.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+    records : int or None
+        The public number of records of every user, where it is declared.
+
+    Raises
+    ------
+    UsageError
+        If users may have different numbers of records and no reduction is asked for, the randomizer is for another
+        space, or it is too strong for the price.
+    RefusedError
+        If its calibration would take many minutes.
+
+    Guarantee
+    ---------
+    ``(alpha, delta)`` bounded d_EM-DP in the query's model (EMD 3), or with a reduction ``(epsilon, delta, r)``
+    discrete and unbounded (EMD 5).
+
+    >>> from emdp.mechanisms.items.krr import KRR
+    >>> from emdp.spaces import Categories
+    >>> query = Itemwise(KRR, alpha=1.0, delta=1e-9)
+    >>> plan = plan_itemwise(query, space=Categories("kind", ["bar", "cafe"]), users=10_000, records=10)
+    >>> plan.guarantee.kind_name, plan.guarantee.alpha <= 1.0
+    ('bounded central EmdDP', True)
+    """
+    sizes = None if query.sizes is None else query.sizes.resolved(users, query.delta)
+    query = replace(query, sizes=sizes)
+    size = records if sizes is None else sizes.samples
+    if size is None:
+        raise UsageError(
+            "itemwise needs users with one public number of records; pass records= to emdp.read if all have exactly "
+            "that many, or sizes=emdp.BoundedReduction(samples=..., r=...) to sample."
+        )
+    _check_calibrated(query, space)
+    pooled = size if query.model == "local" else size * users
+    r = None if sizes is None else sizes.r
+    strength = _declared(query, space, size, pooled) if r is None else _reduced(query, space, size, pooled, r)
+    randomizer = strength.randomizer
+    is_local, is_sampled = query.model == "local", sizes is not None
+    slack = 0.0
+    # An alpha of 0, where delta covers the whole change, pays for any distance.
+    if isinstance(randomizer, PlanarLaplace) and strength.bounded.alpha > 0:
+        slack = randomizer.slack_epsilon(strength.bounded.alpha)
+    release = ItemwiseRelease(randomizer, size, is_sampled, is_local, strength.bounds[0].theorem, slack)
+    rows = item_rows(randomizer, query.name, total=users * size, is_sampled=is_sampled, is_local=is_local)
+    return MessagePlan(
+        reading=_reading(randomizer, is_sampled=is_sampled, is_local=is_local),
+        releaser=release,
+        event=GuaranteeEvent(strength.guarantee, f"item-wise release by {randomizer.name}", slack),
+        columns=rows.planned,
+        choice=_choice(strength, pooled),
+        finisher=rows,
+        weighing=f"every user counts once, with {size} records",
+        notes=(*_reduction_notes(strength, size), *rows.notes),
+        assumptions=_assumptions(query, size),
+    )
+
+
+def _check_calibrated(query: Itemwise, space: Space) -> None:
+    """Refuse before the charge what would be calibrated for many minutes."""
+    kind = type(query.randomizer) if isinstance(query.randomizer, Randomizer) else query.randomizer
+    items = count_items(space) or 0
+    if query.model == "local" and issubclass(kind, Exponential) and items > MOST_MIXED_APART:
+        raise RefusedError(
+            f"the exponential randomizer is calibrated on all pairs of items in the local model, which takes many "
+            f"minutes for {items}; use a space of at most {MOST_MIXED_APART} items, emdp.randomizers.KRR or "
+            "model='shuffle'."
+        )
+
+
+def _declared(query: Itemwise, space: Space, size: int, pooled: int) -> Strength:
+    """Return what holds for users of one declared size."""
+    if isinstance(query.randomizer, Randomizer):
+        randomizer = _checked(query.randomizer, space)
+        bounds = _bounds(randomizer, size, pooled, query.delta)
+    else:
+        randomizer, bounds = _strongest(query.randomizer, space, float(query.alpha or 0.0), size, pooled, query.delta)
+    bounded = _bounded(bounds, query)
+    if query.alpha is not None and bounded.alpha > query.alpha:
+        fits = shuffle_alpha0(query.alpha, size, pooled, query.delta, randomizer.w_min)
+        raise UsageError(
+            f"randomizer has alpha0 = {randomizer.alpha0:.6g}, which costs alpha = {bounded.alpha:.6g}, above the "
+            f"{query.alpha:.6g} asked for; pass alpha0 = {fits!r} or less, or the class alone."
+        )
+    return Strength(randomizer, bounds, bounded, bounded)
+
+
+def _reduced(query: Itemwise, space: Space, size: int, pooled: int, r: float) -> Strength:
+    """Return what holds for users of any sizes, whose records are sampled."""
+    if isinstance(query.randomizer, Randomizer):
+        randomizer = _checked(query.randomizer, space)
+        found = [_split_at(query, randomizer, size, pooled, r, share) for share in SPLITS]
+        best = min(found, key=lambda one: one.guarantee.level)
+        if query.epsilon is not None and best.guarantee.level > query.epsilon:
+            raise UsageError(
+                f"randomizer has alpha0 = {randomizer.alpha0:.6g}, which costs epsilon = {best.guarantee.level:.6g} at "
+                f"r = {r:.6g}, above the {query.epsilon:.6g} asked for; pass a smaller alpha0, or the class alone."
+            )
+        return best
+    w_min = _made(query.randomizer, space).w_min
+
+    def objective(alpha: float, delta: float) -> float:
+        return shuffle_alpha0(alpha, size, pooled, delta, w_min)
+
+    reduction = reduction_split(float(query.epsilon or 0.0), r, size, query.delta, objective)
+    delta = reduction.delta_mechanism
+    randomizer, bounds = _strongest(query.randomizer, space, reduction.alpha, size, pooled, delta)
+    bounded = _bounded(bounds, query)
+    guarantee = reduced_guarantee(bounded, r, size, reduction.delta_sampling)
+    return Strength(randomizer, bounds, bounded, guarantee, reduction)
+
+
+def _split_at(query: Itemwise, randomizer: Randomizer, size: int, pooled: int, r: float, share: float) -> Strength:
+    sampling, rest = split(query.delta, (share, 1.0 - share)) if query.delta > 0 else (0.0, 0.0)
+    bounds = _bounds(randomizer, size, pooled, rest)
+    bounded = _bounded(bounds, query)
+    guarantee = reduced_guarantee(bounded, r, size, sampling)
+    if guarantee.epsilon == 0:
+        return Strength(randomizer, bounds, bounded, guarantee)
+    reduction = reduction_split(guarantee.epsilon, r, size, sampling)
+    return Strength(randomizer, bounds, bounded, guarantee, replace(reduction, delta_mechanism=bounded.delta))
+
+
+@lru_cache(maxsize=32)
+def _strongest(
+    kind: type[Randomizer], space: Space, alpha: float, size: int, pooled: int, delta: float
+) -> tuple[Randomizer, tuple[ShuffleBound, ...]]:
+    """Return the strongest randomizer of a class that some accountant shows to cost at most alpha, or nearly so.
+
+    What holds for any randomizer gives a first strength; the randomizer's own law usually allows more. The logarithm of
+    alpha is about linear in the strength, so that few steps do; every step is checked by the accountants themselves,
+    and what they say of the result is returned with it.
+    """
+    trial = _made(kind, space)
+    good = trial.at(shuffle_alpha0(alpha, size, pooled, delta, trial.w_min))
+    bounds = _bounds(good, size, pooled, delta)
+    if trial.law is None:
+        return good, bounds
+    target = math.log(alpha)
+    low, high = (good.requested, _log_alpha(bounds)), None
+    for _ in range(EVALUATIONS if isinstance(trial, FiniteRandomizer) and trial.items.count <= SMALL else FEWER):
+        room = target - low[1]
+        if room < -math.log(CLOSE):
+            break
+        if math.isinf(room):
+            # So weak that it costs nothing: no line has been seen yet.
+            guess = 2.0 * low[0] if high is None else 0.5 * (low[0] + high[0])
+        elif high is None:
+            guess = low[0] + room / SLOPE
+        else:
+            # Inside the bracket, not too near its ends: alpha may bend where another accountant takes over.
+            share = min(max(0.97 * room / (high[1] - low[1]), 0.2), 0.8)
+            guess = low[0] + share * (high[0] - low[0])
+        candidate = trial.at(guess)
+        found = _bounds(candidate, size, pooled, delta)
+        value = _log_alpha(found)
+        if value <= target:
+            good, bounds, low = candidate, found, (guess, value)
+        else:
+            high = (guess, value)
+    return good, bounds
+
+
+def _log_alpha(bounds: tuple[ShuffleBound, ...]) -> float:
+    best = bounds[0].alpha
+    return math.log(best) if best else -math.inf
+
+
+def _bounds(randomizer: Randomizer, size: int, pooled: int, delta: float) -> tuple[ShuffleBound, ...]:
+    return shuffle_bounds(randomizer.alpha0, size, pooled, delta, randomizer.w_min, randomizer=randomizer)
+
+
+def _bounded(bounds: tuple[ShuffleBound, ...], query: Itemwise) -> EmdDP:
+    best = bounds[0]
+    if best.alpha is None:
+        raise UsageError("no accountant has a bound for this randomizer and size; pass a smaller alpha0.")
+    return EmdDP(best.alpha, best.delta, "bounded", query.model)
+
+
+@lru_cache(maxsize=8)
+def _made(kind: type[Randomizer], space: Space) -> Randomizer:
+    try:
+        return kind(space, 1.0)  # type: ignore[call-arg]  # what every class of emdp.randomizers but OneBit takes
+    except TypeError:
+        raise UsageError(
+            f"{kind.__name__} takes more than a space and alpha0, so it is not made for you; pass an instance."
+        ) from None
+
+
+def _checked(randomizer: Randomizer, space: Space) -> Randomizer:
+    if randomizer.space.to_json() != space.to_json():
+        remedy = "make it with table.space"
+        if isinstance(randomizer.space, Grid) and not isinstance(space, Grid):
+            remedy = "read the table with space=emdp.Grid(...), whose metric is that of cells"
+        raise UsageError(f"randomizer is for another space than the table's ({space.kind}); {remedy}.")
+    return randomizer
+
+
+def _reading(randomizer: Randomizer, *, is_sampled: bool, is_local: bool) -> Reading:
+    by_user = is_sampled or is_local
+    if isinstance(randomizer, FiniteRandomizer):
+        return Reading("bags", by_user=True) if by_user else Reading("counts")
+    return Reading("points", by_user=by_user)
+
+
+def _choice(strength: Strength, pooled: int) -> str:
+    stated = [f"alpha = {one.alpha:.6g} by {one.method}" for one in strength.bounds if one.alpha is not None]
+    missing = [f"{one.method} has none ({one.reason})" for one in strength.bounds if one.alpha is None]
+    return (
+        f"item-wise release by {strength.randomizer.name}, alpha0 = {strength.randomizer.alpha0:.6g}, "
+        f"{pooled} items mixed: {'; '.join([*stated, *missing])}."
+    )
+
+
+def _reduction_notes(strength: Strength, size: int) -> tuple[str, ...]:
+    reduction = strength.reduction
+    if reduction is None:
+        return ()
+    return (
+        f"{size} records drawn with replacement from every user: bags within r are paid for as within q = "
+        f"{reduction.q:.6g} but for delta = {reduction.delta_sampling:.3g}, so epsilon is alpha q with alpha = "
+        f"{strength.bounded.alpha:.6g} (EMD 5; the published bound has alpha = {reduction.published_alpha:.6g})",
+    )
+
+
+def _assumptions(query: Itemwise, size: int) -> tuple[str, ...]:
+    declared = () if query.sizes is not None else (ASSUMED_SIZE.format(size=size),)
+    return (*declared, *TRUST[query.model])

@@ -1,0 +1,216 @@
+"""The values behind a select list: what is averaged over records so that every item can be made of it.
+
+Without a condition ``AVG(e)`` is ``E[e]``, one value. With a condition ``c`` it is ``m + E[(e - m) c]/E[c]``, ``m`` the
+middle of ``e``'s public range: equal to ``E[e c]/E[c]``, since ``E[(e - m) c] = E[e c] - m E[c]``, and as ``|e - m|``
+is at most half the range, a record that enters or leaves the chosen ones moves the numerator by no more than that.
+Variances are made of the means of ``e - m`` and of ``(e - m)^2`` (:mod:`emdp.estimators.columns.moments`). Equal values
+are computed once.
+
+To first order the noise ``Z`` of the values moves an item by a weighted sum, the weights taken at typical places of the
+public ranges: a quotient ``R = N/D`` by ``(Z_N - R Z_D)/D``, with ``|R|`` a half of its largest, ``h/2``; a variance
+``B - A^2``, ``A = N/D``, by ``(Z_B - 2 A Z_A)/D`` with ``|A| = h/2``, and by the noise of the shared denominator with a
+weight of ``h^2/4``. The common factor ``1/D`` plays no part in how noise is divided.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from emdp.base.errors import InternalError, UsageError
+from emdp.estimators.columns.sizes import check_values
+from emdp.expressions.analysis.checker import analyse, final_lipschitz
+from emdp.expressions.nodes.arithmetic import Multiply, Subtract
+from emdp.expressions.nodes.base import Constant, Expression
+from emdp.expressions.nodes.smooth import Power
+from emdp.expressions.numbers.outward import add_up, mul_up
+from emdp.questions.select import Item, Select
+from emdp.spaces import Space
+
+__all__ = ["ONE", "Needed", "ValueList", "needed_values"]
+
+ONE = Constant(1.0)
+"""The value whose mean among chosen records is their share."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What one item is made of.
+
+    Parameters
+    ----------
+    item : Item
+        The item.
+    values : tuple of int
+        Numbers of its values: one, or those of ``e - m`` and ``(e - m)^2``; none for a number of users.
+    centres : tuple of Fraction
+        What is added to each value's mean.
+    denominator : int or None
+        Number of the value that they are divided by.
+    half : float
+        Half of the range of ``e``, rounded up; 0 for items that are no mean of an expression.
+    ranges : tuple of (float, float)
+        Public range of each mean, centre included.
+    weights : tuple of (int, float)
+        How much the noise of each value moves the item.
+    lipschitz : float or None
+        Constant of ``e``; None where the item's function is the value itself.
+    """
+
+    item: Item
+    values: tuple[int, ...] = ()
+    centres: tuple[Fraction, ...] = ()
+    denominator: int | None = None
+    half: float = 0.0
+    ranges: tuple[tuple[float, float], ...] = ()
+    weights: tuple[tuple[int, float], ...] = ()
+    lipschitz: float | None = None
+
+
+@dataclass
+class ValueList:
+    """Expressions in order of first use, each once.
+
+    Parameters
+    ----------
+    factor : Expression or None
+        What a filter multiplies every value by.
+    unfiltered : list of Expression
+        The values without it, in the same order.
+    expressions : list of Expression
+        The values.
+    places : dict
+        Number of each unfiltered value.
+    """
+
+    factor: Expression | None
+    unfiltered: list[Expression] = field(default_factory=list)
+    expressions: list[Expression] = field(default_factory=list)
+    places: dict[Expression, int] = field(default_factory=dict)
+
+    def place(self, expression: Expression) -> int:
+        """Return the number of a value, given without the filter; a new one if it was not there."""
+        if expression not in self.places:
+            self.places[expression] = len(self.expressions)
+            self.unfiltered.append(expression)
+            self.expressions.append(self._filtered(expression))
+        return self.places[expression]
+
+    def _filtered(self, expression: Expression) -> Expression:
+        if self.factor is None:
+            return expression
+        return self.factor if expression == ONE else Multiply(expression, self.factor)
+
+
+def needed_values(query: Select, space: Space) -> tuple[ValueList, tuple[Needed, ...]]:
+    """Return the distinct values of a statement's items, and what each item is made of.
+
+    Raises
+    ------
+    NotLipschitzError
+        If an expression has no finite constant.
+    UsageError
+        If an item does not fit the statement, or ``where`` is no weight in [0, 1].
+
+    >>> from emdp.expressions import col, ramp
+    >>> from emdp.questions.select import Spending
+    >>> from emdp.spaces import Interval
+    >>> items = (Item("avg", "mean", col("x")), Item("share", "share"))
+    >>> query = Select(items, Spending(alpha=1.0), where=ramp(col("x"), 4, 6))
+    >>> needed_values(query, Interval("x", 0, 10))[0].expressions
+    [(x - 5) * ramp(x, 4, 6), ramp(x, 4, 6)]
+    """
+    if query.where is not None:
+        factor = analyse(query.where, space)
+        if factor.low < 0 or factor.high > 1:
+            raise UsageError(
+                f"where must have values in [0, 1], but `{query.where}` has the range [{factor.low:.6g}, "
+                f"{factor.high:.6g}]; pass a category, or a ramp of the expression."
+            )
+    values = ValueList(query.where)
+    needs = tuple(_needed(item, query, space, values) for item in query.items)
+    return values, needs
+
+
+def _needed(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
+    is_conditional = query.where is not None or bool(query.groups)
+    if item.kind == "users":
+        if is_conditional:
+            raise UsageError(
+                "the number of users is public for groups of users alone, and a filter or group on records has none; "
+                "ask for SHARE(), the part of the records' weight that it chooses."
+            )
+        return Needed(item)
+    if item.kind in ("count", "sum"):
+        raise UsageError(
+            f"{item.kind} depends on how many records a user has, so it needs a cap; set max_records_per_user."
+        )
+    if item.kind in ("part", "share") or (item.kind == "avg" and not is_conditional):
+        return _plain(item, query, space, values)
+    if item.kind == "avg":
+        return _mean(item, space, values)
+    if item.kind in ("variance", "stddev"):
+        return _moments(item, is_conditional, space, values)
+    raise InternalError(f"an aggregate of kind {item.kind!r} has no rule for what it needs; please report this.")
+
+
+def _mean(item: Item, space: Space, values: ValueList) -> Needed:
+    spread = _Spread.of(item, space)
+    place, below = values.place(spread.centred), values.place(ONE)
+    weights = ((place, 1.0), (below, 0.5 * spread.half or 1.0))
+    centres = (Fraction(spread.middle),)
+    return Needed(item, (place,), centres, below, spread.half, (spread.ends,), weights, spread.lipschitz)
+
+
+def _moments(item: Item, is_conditional: bool, space: Space, values: ValueList) -> Needed:
+    spread = _Spread.of(item, space)
+    half, highest = spread.half, mul_up(spread.half, spread.half)
+    square = Power(spread.centred, 2.0)
+    ranges = ((-half, half), (0.0, highest))
+    if not is_conditional:
+        places = values.place(spread.expression), values.place(square)
+        weights: tuple[tuple[int, float], ...] = ((places[1], 1.0), (places[0], half or 1.0))
+        centres = (Fraction(-spread.middle), Fraction(0))
+        return Needed(item, places, centres, None, half, ranges, weights, spread.lipschitz)
+    centre = 0.5 * highest
+    centred_square = Subtract(square, Constant(centre))
+    places, below = (values.place(spread.centred), values.place(centred_square)), values.place(ONE)
+    weights = ((places[1], 1.0), (places[0], half or 1.0), (below, 0.25 * highest or 1.0))
+    return Needed(item, places, (Fraction(0), Fraction(centre)), below, half, ranges, weights, spread.lipschitz)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """An item's expression around the middle of its public range."""
+
+    expression: Expression
+    centred: Expression
+    middle: float
+    half: float
+    ends: tuple[float, float]
+    lipschitz: float
+
+    @classmethod
+    def of(cls, item: Item, space: Space) -> "_Spread":
+        expression = _expression(item)
+        known = analyse(expression, space)
+        check_values(known, str(expression))
+        middle = 0.5 * known.low + 0.5 * known.high
+        centred = expression if middle == 0 else Subtract(expression, Constant(middle))
+        half = max(add_up(known.high, -middle), add_up(middle, -known.low))
+        lipschitz = final_lipschitz(known, space, text=str(expression))
+        return cls(expression, centred, middle, half, (known.low, known.high), lipschitz)
+
+
+def _plain(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
+    place = values.place(ONE if item.kind == "share" else _expression(item))
+    known = analyse(values.expressions[place], space)
+    check_values(known, str(values.expressions[place]))
+    ends = (known.low, known.high)
+    if query.groups:
+        ends = (min(ends[0], 0.0), max(ends[1], 0.0))
+    return Needed(item, (place,), (Fraction(0),), None, 0.0, (ends,), ((place, 1.0),))
+
+
+def _expression(item: Item) -> Expression:
+    if item.expression is None:
+        raise UsageError(f"an item of kind {item.kind!r} needs an expression; pass one.")
+    return item.expression

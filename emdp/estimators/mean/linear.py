@@ -1,0 +1,246 @@
+"""Linear queries: means over users of the mean over their records (EMD 2).
+
+What to aggregate, how sensitive it is, which noise is best, and the event that pays for it, all from public
+numbers: the space, the number of users and the query.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from emdp.base.errors import InternalError
+from emdp.estimators.plan import Plan
+from emdp.expressions import Expression, analyse_vector
+from emdp.expressions.analysis.vectors import VectorAnalysis
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.expressions.numbers.fixed_point import fixed_point_error
+from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
+from emdp.privacy import EmdDP, Guarantee, UserDP
+from emdp.privacy.rounding import quotient_up
+from emdp.questions import Mean, VectorMean
+from emdp.questions.columns import PlannedColumn, Released
+from emdp.questions.shape import Shape
+from emdp.spaces import Space
+
+__all__ = ["LinearNeeds", "LinearQuery", "MeansRow", "linear_needs", "noise_for", "plan_linear"]
+
+LinearQuery = Mean | VectorMean
+
+NAMED: Mapping[str, type[AdditiveMechanism]] = MappingProxyType(
+    {"laplace": LaplaceMechanism, "k_norm": KNormMechanism, "gaussian": GaussianMechanism}
+)
+"""Mechanism of each ``noise`` that a query may ask for by name."""
+
+ROUNDED_SPREAD = 1e-9
+"""A constant's range is wider than a point by outward rounding alone: far less than this, relative to its size."""
+
+
+@dataclass(frozen=True)
+class MeansRow:
+    """One row of released coordinates, each with an interval from the noise's law.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Column of each coordinate.
+    mechanism : AdditiveMechanism
+        Its noise.
+    """
+
+    names: tuple[str, ...]
+    mechanism: AdditiveMechanism
+
+    @property
+    def shape(self) -> Shape:
+        """One row without keys."""
+        return Shape("rows")
+
+    def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return one row: for each name the value and the ends of its interval."""
+        width = self.mechanism.simultaneous_half_width(level) if together else self.mechanism.interval_half_width(level)
+        data: dict[str, list[float]] = {}
+        for name, value in zip(self.names, map(float, released[0]), strict=True):
+            data[name] = [value]
+            data[f"{name}_low"] = [value - width]
+            data[f"{name}_high"] = [value + width]
+        return pl.DataFrame(data)
+
+    def exact(self, statistics: Released) -> pl.DataFrame:
+        """Return one row of exact values."""
+        return pl.DataFrame({name: [float(value)] for name, value in zip(self.names, statistics[0], strict=True)})
+
+
+def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
+    """Return the plan of a linear query.
+
+    Under ``alpha`` the sensitivity per unit of ``d_em`` is ``lipschitz/users`` for records of any number (EMD 2,
+    "Answer"); under ``epsilon`` it is the range divided by ``users``, for replacement of a user's records.
+
+    Parameters
+    ----------
+    query : Mean or VectorMean
+        The query.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+
+    Raises
+    ------
+    NotLipschitzError
+        If an expression has no finite constant.
+    UsageError
+        If an expression does not fit the space, or the noise does not fit the parameters.
+
+    >>> from emdp.expressions import col
+    >>> from emdp.questions import mean
+    >>> from emdp.spaces import Interval
+    >>> plan_linear(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).mechanisms[0].scale
+    0.05
+    """
+    needs = linear_needs(query, space, users)
+    mechanism, choice = noise_for(needs)
+    return Plan(
+        aggregation=Aggregation(needs.expressions),
+        scales=(1.0,) * len(needs.expressions),
+        mechanisms=(mechanism,),
+        event=mechanism.event(needs.kind),
+        columns=needs.columns(
+            noise_scale=mechanism.scale,
+            errors=(mechanism.expected_absolute_error,) * len(needs.names),
+            halves=(mechanism.interval_half_width(0.95),) * len(needs.names),
+        ),
+        choice=choice,
+        finisher=MeansRow(needs.names, mechanism),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearNeeds:
+    """What is public about a linear query, and what its noise must cover.
+
+    Parameters
+    ----------
+    expressions, names : tuple
+        What is averaged, and the answer's columns.
+    wanted : str
+        The noise asked for.
+    analysis : VectorAnalysis
+        Constants and ranges.
+    singles : tuple of float
+        Constant of each expression alone.
+    kind : Guarantee
+        What the level is stated as, with level and delta 0.
+    alpha, delta : float
+        Level and delta.
+    change_1, change_2 : float
+        Change of the statistic in the two norms, per unit of ``d_em`` or for a replaced user.
+    statistic_error, magnitude : float
+        As in :class:`emdp.mechanisms.AdditiveMechanism`.
+    """
+
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+    wanted: str
+    analysis: VectorAnalysis
+    singles: tuple[float, ...]
+    kind: Guarantee
+    alpha: float
+    delta: float
+    change_1: float
+    change_2: float
+    statistic_error: float
+    magnitude: float
+
+    def columns(
+        self, *, noise_scale: float, errors: tuple[float, ...], halves: tuple[float, ...]
+    ) -> tuple[PlannedColumn, ...]:
+        """Return the answer's columns with the errors that a release will have."""
+        rows = zip(self.names, self.expressions, self.analysis.entries, self.singles, errors, halves, strict=True)
+        return tuple(
+            PlannedColumn(
+                name=name,
+                expression=str(expression),
+                lipschitz=single,
+                low=entry.low,
+                high=entry.high,
+                noise_scale=noise_scale,
+                expected_error=error,
+                interval_95=half,
+                share=1 / len(self.expressions),
+            )
+            for name, expression, entry, single, error, half in rows
+        )
+
+
+def linear_needs(query: LinearQuery, space: Space, users: int) -> LinearNeeds:
+    """Return what a linear query needs when it is averaged over some users; 1 for a user's own message.
+
+    Raises
+    ------
+    NotLipschitzError, UsageError
+        As :func:`plan_linear`.
+    """
+    expressions, names, wanted = _entries(query)
+    analysis = analyse_vector(expressions, space)
+    if query.alpha is not None:
+        level = query.alpha
+        change_1, change_2 = analysis.lipschitz_1, analysis.lipschitz_2
+    else:
+        level = float(query.epsilon or 0.0)
+        spreads = [entry.spread for entry in analysis.entries]
+        change_1, change_2 = _up(math.fsum(spreads)), _up(math.hypot(*spreads))
+    magnitude = max(entry.magnitude for entry in analysis.entries)
+    if change_1 == 0 and max(entry.spread for entry in analysis.entries) > ROUNDED_SPREAD * (1 + magnitude):
+        raise InternalError("an expression that varies was given the constant 0; please report the expression.")
+    # A constant has no error that depends on the neighbour, and needs no noise.
+    error = max(fixed_point_error(entry) for entry in analysis.entries) if change_1 > 0 else 0.0
+    return LinearNeeds(
+        expressions=expressions,
+        names=names,
+        wanted=wanted,
+        analysis=analysis,
+        singles=tuple(analyse_vector([expression], space).lipschitz_1 for expression in expressions),
+        kind=EmdDP(0.0) if query.alpha is not None else UserDP(0.0),
+        alpha=level,
+        delta=query.delta,
+        change_1=quotient_up(change_1, users),
+        change_2=quotient_up(change_2, users),
+        statistic_error=quotient_up(error, users),
+        magnitude=magnitude,
+    )
+
+
+def noise_for(needs: LinearNeeds) -> tuple[AdditiveMechanism, str]:
+    """Return the noise asked for, or the best for the parameters, and why."""
+    shared: dict[str, Any] = {
+        "alpha": needs.alpha,
+        "dimension": len(needs.expressions),
+        "statistic_error": needs.statistic_error,
+        "magnitude": needs.magnitude,
+    }
+    if needs.wanted == "auto":
+        choice = choose(delta=needs.delta, sensitivity_1=needs.change_1, sensitivity_2=needs.change_2, **shared)
+        return choice.mechanism, choice.reason
+    kind = NAMED[needs.wanted]
+    mechanism = kind(
+        delta=needs.delta if kind is GaussianMechanism else 0.0,
+        sensitivity=needs.change_1 if kind.norm == 1 else needs.change_2,
+        **shared,
+    )
+    return mechanism, f"{mechanism.name} noise, as asked for."
+
+
+def _entries(query: LinearQuery) -> tuple[tuple[Expression, ...], tuple[str, ...], str]:
+    if isinstance(query, Mean):
+        return (query.expression,), (query.name or "mean",), "auto"
+    names = query.names or tuple(f"mean_{number}" for number in range(1, len(query.expressions) + 1))
+    return query.expressions, names, query.noise
+
+
+def _up(number: float) -> float:
+    return math.nextafter(number, math.inf) if number > 0 else number

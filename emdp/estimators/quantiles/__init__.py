@@ -1,0 +1,1 @@
+"""Quantiles from a smoothed distribution function."""

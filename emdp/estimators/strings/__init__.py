@@ -1,0 +1,1 @@
+"""Searches for frequent strings: price, draw, rows."""

@@ -1,0 +1,1 @@
+"""Totals under a cap, for user-level privacy."""

@@ -1,0 +1,1 @@
+"""User-level means by range-then-mean: price and rows."""

@@ -1,0 +1,210 @@
+"""The reference of what an engine computes for an aggregation: values of records spread over cells, with numpy."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.base.errors import UsageError
+from emdp.expressions.analysis.evaluate import evaluate
+from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis, LabelAxis
+from emdp.expressions.nodes.base import Column, Expression
+from emdp.expressions.nodes.parts import part_items, part_of_columns
+from emdp.expressions.numbers.fixed_point import WEIGHT_BITS
+from emdp.spaces.base import Floats, Space
+from emdp.spaces.continuous.cycle import Cycle
+
+__all__ = ["OUTSIDE", "Codes", "cell_values", "cycle_part", "hat_places", "label_cells", "user_statistic"]
+
+Codes = npt.NDArray[np.int64]
+
+OUTSIDE = -1
+"""Number that stands for "in no cell"."""
+
+CYCLE_TOLERANCE = 1e-12
+"""Relative difference of ``size step`` and the period that is taken for the rounding of ``step = period/size``."""
+
+
+def cell_values(aggregation: Aggregation, space: Space, items: Floats) -> Floats:
+    """Return what each item gives to each value and cell: ``v_i(x) w_k(x)``.
+
+    Parameters
+    ----------
+    aggregation : Aggregation
+        Values and axes; its users, cap and chosen weights play no part.
+    space : Space
+        The item space.
+    items : numpy.ndarray
+        Encoded items of the domain, shape (n, width).
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n, aggregation.dimension): value ``i`` in cell ``k`` is column ``i * cells + k``.
+
+    Raises
+    ------
+    NotLipschitzError, UsageError
+        As :func:`emdp.expressions.analysis.evaluate`; and if an axis does not fit the space.
+
+    >>> from emdp.expressions import col
+    >>> from emdp.spaces import Interval
+    >>> space = Interval("x", 0, 2)
+    >>> tents = HatAxis(col("x"), start=0, step=1, size=3)
+    >>> cell_values(Aggregation((col("x"),), (tents,)), space, space.encode({"x": [0.5, 2]})).tolist()
+    [[0.25, 0.25, 0.0], [0.0, 0.0, 2.0]]
+    """
+    values = np.column_stack([evaluate(value, space, items) for value in aggregation.values])
+    weights = np.ones((len(values), 1))
+    for axis in aggregation.axes:
+        own = _axis_weights(axis, space, np.asarray(items, dtype=np.float64))
+        weights = (weights[:, :, None] * own[:, None, :]).reshape(len(values), -1)
+    return (values[:, :, None] * weights[:, None, :]).reshape(len(values), -1)
+
+
+def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats]) -> Floats:
+    """Return what an engine computes for one group of users, from their bags of items.
+
+    Parameters
+    ----------
+    aggregation : Aggregation
+        What to compute; its ``users`` play no part, since ``bags`` are those of one group.
+    space : Space
+        The item space.
+    bags : sequence of numpy.ndarray
+        For each public user of the group its encoded items, shape (items, width), perhaps none; at least one user.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (aggregation.dimension,). Without a cap the mean over users of the mean over their items, the neutral
+        item standing for an empty bag. With a cap the total over users and items of ``C v_i w_k``, where ``C`` is
+        ``chosen`` rounded to a multiple of ``2**-WEIGHT_BITS``, times ``cap`` over the user's sum of ``C`` where that
+        is above the cap.
+
+    >>> from emdp.expressions import col
+    >>> from emdp.spaces import Interval
+    >>> space = Interval("x", 0, 2)
+    >>> bags = [space.encode({"x": [0, 2]}), space.encode({"x": []})]
+    >>> user_statistic(Aggregation((col("x") + 1,)), space, bags), user_statistic(
+    ...     Aggregation((col("x") + 1,), cap=1), space, bags)
+    (array([2.]), array([2.]))
+    """
+    if not bags:
+        raise UsageError("bags is empty; pass one bag a public user, empty where the user has no records.")
+    capped = aggregation.cap is not None
+    filled = [np.asarray(bag) if len(bag) or capped else space.neutral_item for bag in bags]
+    owners = np.repeat(np.arange(len(filled)), [len(bag) for bag in filled])
+    items = np.concatenate([bag.reshape(-1, space.width) for bag in filled])
+    if not len(items):
+        return np.zeros(aggregation.dimension)
+    if aggregation.cap is None:
+        weights = 1.0 / (np.bincount(owners, minlength=len(filled))[owners] * len(filled))
+    else:
+        weights = _chosen_weights(aggregation.chosen, space, items)
+        sums = np.bincount(owners, weights, minlength=len(filled))
+        weights = weights * (aggregation.cap / np.maximum(sums, aggregation.cap))[owners]
+    return np.asarray(weights @ cell_values(aggregation, space, items), dtype=np.float64)
+
+
+def label_cells(axis: LabelAxis, space: Space) -> tuple[int, Codes]:
+    """Return the part that an axis divides, and for every code of its items the cell, ``OUTSIDE`` for none.
+
+    Raises
+    ------
+    UsageError
+        If the column belongs to no finite part, or a value is not listed there.
+
+    >>> from emdp.spaces import Categories
+    >>> axis = LabelAxis("kind", (("bar", "pub"), ("zoo",)))
+    >>> index, cells = label_cells(axis, Categories("kind", ["bar", "inn", "zoo", "pub"]))
+    >>> index, cells.tolist()
+    (0, [0, -1, 1, 0])
+    """
+    index = part_of_columns(space, (axis.column,))
+    part = space.parts[index]
+    labels = part.labels
+    if labels is None:
+        raise UsageError(f"column {axis.column!r} of {part.noun} has no listed values; use a HatAxis.")
+    codes = {label: code for code, label in enumerate(labels)}
+    # the neutral item of a finite part may have a code of its own, after all labels
+    cells = np.full(max(len(labels), int(part.neutral_item[0, 0]) + 1), OUTSIDE, dtype=np.int64)
+    for number, cell in enumerate(axis.cells):
+        for value in cell:
+            if type(value) is not type(labels[0]) or value not in codes:
+                part.label_bounds(value)  # refuses it in the part's own words
+                raise UsageError(f"column {axis.column!r} does not list {value!r}; list the part's own values.")
+            cells[codes[value]] = number
+    return index, cells
+
+
+def hat_places(axis: HatAxis, values: Floats) -> tuple[Codes, Floats]:
+    """Return for each value of the axis's expression the node below it and how far it is towards the next, in [0, 1].
+
+    The engine does the same operations in the same order: ``u = (e - start)/step``, clamped to ``[0, size - 1]``
+    (periodic: ``[0, size]``); the node is ``floor(u)``, but the last one with a next; the rest is exact. An axis of one
+    node has the place (0, 0).
+
+    >>> places, fractions = hat_places(HatAxis(Column("x"), start=0, step=2, size=3), np.array([-1.0, 3.0, 9.0]))
+    >>> places.tolist(), fractions.tolist()
+    ([0, 1, 1], [0.0, 0.5, 1.0])
+    """
+    last = axis.size if axis.is_periodic else axis.size - 1
+    with np.errstate(over="ignore"):  # an infinite quotient is clamped like any other
+        u = np.clip((values - axis.start) / axis.step, 0.0, float(last))
+    if last == 0:
+        return np.zeros(len(u), dtype=np.int64), u
+    below = np.minimum(np.floor(u), last - 1)
+    return below.astype(np.int64), u - below
+
+
+def cycle_part(axis: HatAxis, space: Space) -> tuple[int, Cycle]:
+    """Return the part that a periodic axis goes round, with its index.
+
+    Raises
+    ------
+    UsageError
+        If the axis's expression is not the column of a :class:`emdp.spaces.Cycle`, which alone is periodic by its
+        metric, or the axis does not go round it once from 0.
+
+    >>> cycle_part(HatAxis(Column("hour"), start=0, step=6, size=4, is_periodic=True), Cycle("hour", 24))[0]
+    0
+    """
+    if not isinstance(axis.expression, Column):
+        raise UsageError(f"a periodic axis needs the column of a Cycle, not `{axis.expression}`; name that column.")
+    index = part_of_columns(space, (axis.expression.name,))
+    part = space.parts[index]
+    if not isinstance(part, Cycle):
+        raise UsageError(f"column {axis.expression.name!r} of {part.noun} is not periodic; name a Cycle's.")
+    if axis.start != 0 or not abs(axis.size * axis.step - part.period) <= CYCLE_TOLERANCE * part.period:
+        raise UsageError(f"a periodic axis must start at 0 and its steps add up to the period {part.period}; make it.")
+    return index, part
+
+
+def _axis_weights(axis: Axis, space: Space, items: Floats) -> Floats:
+    """Return the weight of each item in each of an axis's cells, shape (items, axis.size)."""
+    rows = np.arange(len(items))
+    weights = np.zeros((len(items), axis.size))
+    if isinstance(axis, LabelAxis):
+        index, cells = label_cells(axis, space)
+        own = cells[part_items(space, index, items)[:, 0].astype(np.intp)]
+        weights[rows[own != OUTSIDE], own[own != OUTSIDE]] = 1.0
+        return weights
+    below, fractions = hat_places(axis, _hat_values(axis, space, items))
+    weights[rows, below] = 1.0 - fractions
+    weights[rows, (below + 1) % axis.size] += fractions
+    return weights
+
+
+def _hat_values(axis: HatAxis, space: Space, items: Floats) -> Floats:
+    if not axis.is_periodic:
+        return evaluate(axis.expression, space, items)
+    # as a function on the cycle the column jumps, so that evaluate would refuse it
+    index, part = cycle_part(axis, space)
+    return part.column_values(part_items(space, index, items), part.column)
+
+
+def _chosen_weights(chosen: Expression | None, space: Space, items: Floats) -> Floats:
+    if chosen is None:
+        return np.ones(len(items))
+    return np.rint(np.ldexp(evaluate(chosen, space, items), WEIGHT_BITS)) / 2.0**WEIGHT_BITS

@@ -1,0 +1,1 @@
+"""Numbers that guarantees rest on: outward rounding, bounds of functions, fixed point."""

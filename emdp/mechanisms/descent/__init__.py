@@ -1,0 +1,1 @@
+"""Private gradient descent for linear models, in rounds fixed beforehand."""

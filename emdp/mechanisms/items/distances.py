@@ -1,0 +1,268 @@
+"""The finite item space of a randomizer: all its items, their distances rounded down, its symmetries.
+
+*Rounding.* A space computes ``d_X`` in doubles. What divides by a distance must not have it too large, so every entry
+is lowered by the space's own bound on its error; 0/1 and clustered distances are exact. Two items whose distance is
+then 0 are *twins*: a randomizer must treat them alike.
+
+*Symmetries.* A permutation of items counts as an isometry if it moves the rounded distances by no more than
+``SYMMETRY_TOLERANCE``; each distance is then lowered to the least of those it is carried to, after which the
+permutation preserves them exactly. Lower distances stay safe.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from emdp.base.errors import InternalError, UsageError
+from emdp.mechanisms.weights import LARGEST_ITEMS, Floats, Integers
+from emdp.spaces import Clusters, Geo, Grid, Product, Space, count_items, finite_items
+from emdp.spaces.rounding import UNIT_ROUNDOFF
+
+__all__ = ["ItemDistances", "line_positions", "lowered_distances", "pair_orbits"]
+
+SYMMETRY_TOLERANCE = 1e-9
+"""Largest difference of two distances that are taken for one; great-circle distances are within 2e-10."""
+
+GEO_SLACK = 2.0**-31
+"""Bound on the error of ``d_X`` of great-circle distances: twice what ``Geo.natural_distances`` states."""
+
+LARGEST_GROUP = 400
+"""Most isometries that are listed."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemDistances:
+    """All items of a finite space, with distances rounded down.
+
+    Parameters
+    ----------
+    space : Space
+        A finite space: 2 to ``LARGEST_ITEMS`` items, an unlisted neutral item included.
+
+    Raises
+    ------
+    UsageError
+        If the space is a continuum, or has one item or too many.
+
+    >>> from emdp.spaces import Clusters
+    >>> items = ItemDistances(Clusters("word", {"cat": "animal", "dog": "animal", "red": "colour"}, 0.25))
+    >>> items.matrix.tolist(), items.w_min
+    ([[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [1.0, 1.0, 0.0]], 0.25)
+    """
+
+    space: Space
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Space):
+            raise UsageError(f"space must be a Space, not {type(self.space).__name__}; pass a finite space.")
+        count = count_items(self.space)
+        if count is None:
+            can_cut = self.space.kind in ("interval", "geo", "vector")
+            remedy = "cut it with emdp.Grid, or use PlanarLaplace" if can_cut else "use a space of listed values"
+            raise UsageError(f"the {self.space.kind} space is not finite; {remedy}.")
+        if not 2 <= count <= LARGEST_ITEMS:
+            raise UsageError(
+                f"a finite randomizer needs 2 to {LARGEST_ITEMS} items, and the space has {count}; use another space."
+            )
+
+    @cached_property
+    def items(self) -> Floats:
+        """All encoded items, shape (items, width)."""
+        found = finite_items(self.space)
+        if found is None:
+            raise InternalError("a space was finite and is no more; please report this.")
+        return found
+
+    @property
+    def count(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """``d_X`` of all pairs, rounded down; symmetric, 0 on the diagonal, preserved by ``isometries``."""
+        matrix = self._lowered
+        for moved in self.isometries:
+            matrix = np.minimum(matrix, self._lowered[np.ix_(moved, moved)])
+        matrix.flags.writeable = False
+        return matrix
+
+    @cached_property
+    def isometries(self) -> tuple[Integers, ...]:
+        """Permutations of the items that preserve distances, a group; the identity first."""
+        return _closure(
+            [moved for moved in _candidates(self.space, self.count, self._lowered) if self._is_isometry(moved)],
+            self.count,
+        )
+
+    @cached_property
+    def images(self) -> Integers:
+        """For each item the first item that an isometry carries it to."""
+        return np.asarray(np.min(self.isometries, axis=0), dtype=np.int64)
+
+    @cached_property
+    def triangle_slack(self) -> float:
+        """Bound of ``|d(x, y) - d(x', y)| - d(x, x')`` over all items; infinite where none is stated.
+
+        A grid's true distances ``D`` are those of centres, cut at 1: a metric. ``matrix`` is at most ``D``, and at
+        least ``D - s`` with ``s`` twice the bound on the error, once for the error and once for the rounding down, and
+        what symmetry lowers. So ``d(x, y) <= D(x, x') + D(x', y) <= d(x, x') + d(x', y) + 2 s``.
+        """
+        if not isinstance(self.space, Grid):
+            return np.inf
+        error = _relative_error(self.space) + _absolute_error(self.space, self.items)
+        return 2 * (2 * error + float((self._lowered - self.matrix).max())) * (1 + 8 * UNIT_ROUNDOFF)
+
+    @cached_property
+    def pairs(self) -> Integers | None:
+        """One ordered pair of items for each class of pairs that the isometries carry to each other; None for all."""
+        return pair_orbits(self.isometries, self.count) if len(self.isometries) > 1 else None
+
+    @cached_property
+    def w_min(self) -> float:
+        """The smallest positive distance, rounded down."""
+        positive = self.matrix[self.matrix > 0]
+        return float(positive.min()) if len(positive) else 0.0
+
+    def check_distinct(self, name: str) -> None:
+        """Raise if two items are at distance 0, which the named randomizer would tell apart."""
+        if np.count_nonzero(self.matrix == 0) > self.count:
+            raise UsageError(
+                f"the space has items at distance 0 of each other, which {name} would tell apart; merge them."
+            )
+
+    @cached_property
+    def twins(self) -> Integers:
+        """For each item the first item that it is linked to by distances 0: itself, if it has no twin."""
+        from scipy.sparse.csgraph import connected_components
+
+        _, label = connected_components(self.matrix == 0, directed=False)
+        _, first = np.unique(label, return_index=True)
+        return np.asarray(first[label], dtype=np.int64)
+
+    @cached_property
+    def clusters(self) -> Integers | None:
+        """Number of each item's cluster where distances are two-level, else None; all in one for 0/1 distances."""
+        if self.space.structure == "discrete":
+            return np.zeros(self.count, dtype=np.int64)
+        if isinstance(self.space, Clusters):
+            return self.space.cluster_codes(self.items).astype(np.int64)
+        return None
+
+    @cached_property
+    def _lowered(self) -> Floats:
+        computed = self.space.distances(self.items, self.items)
+        lowered = lowered_distances(computed, self.space, self.items)
+        lowered = np.minimum(lowered, lowered.T)
+        np.fill_diagonal(lowered, 0.0)
+        return lowered
+
+    def _is_isometry(self, moved: Integers) -> bool:
+        return bool((np.abs(self._lowered[np.ix_(moved, moved)] - self._lowered) <= SYMMETRY_TOLERANCE).all())
+
+
+def lowered_distances(computed: Floats, space: Space, items: Floats) -> Floats:
+    """Return computed ``d_X`` less the space's own bound on their error, at least 0.
+
+    Parameters
+    ----------
+    computed : numpy.ndarray
+        Distances in [0, 1].
+    space : Space
+        A finite space.
+    items : numpy.ndarray
+        At least one of its encoded items.
+
+    >>> from emdp.spaces import Categories
+    >>> lowered_distances(np.array([1.0]), Categories("kind", ["bar", "cafe"]), np.array([[0.0]])).tolist()
+    [1.0]
+    """
+    return np.maximum(computed * (1 - _relative_error(space)) - _absolute_error(space, items), 0.0)
+
+
+def line_positions(matrix: Floats) -> Floats | None:
+    """Return positions on a line whose differences are the distances, to 1e-9, or None; the least is 0.
+
+    >>> line_positions(np.array([[0.0, 0.75, 0.25], [0.75, 0.0, 1.0], [0.25, 1.0, 0.0]])).tolist()
+    [0.75, 0.0, 1.0]
+    """
+    end = int(matrix[0].argmax())
+    positions = np.asarray(matrix[end], dtype=np.float64)
+    fits = np.abs(np.abs(np.subtract.outer(positions, positions)) - matrix) <= SYMMETRY_TOLERANCE
+    return positions if fits.all() else None
+
+
+def pair_orbits(symmetries: tuple[Integers, ...], count: int) -> Integers:
+    """Return one ordered pair of distinct items for each orbit under a group of permutations, shape (pairs, 2).
+
+    >>> pair_orbits((np.array([0, 1, 2]), np.array([2, 1, 0])), 3).tolist()
+    [[0, 1], [0, 2], [1, 0]]
+    """
+    numbers = np.arange(count * count).reshape(count, count)
+    least = numbers.copy()
+    for moved in symmetries:
+        np.minimum(least, np.add.outer(moved * count, moved), out=least)
+    # Each orbit has one pair that is the least of it.
+    return np.argwhere((least == numbers) & ~np.eye(count, dtype=np.bool_)).astype(np.int64)
+
+
+def _relative_error(space: Space) -> float:
+    """Bound on the relative error of the quotients and sums behind a distance."""
+    if space.structure in ("discrete", "clusters"):
+        return 0.0
+    return 4 * (len(space.parts) + 1) * UNIT_ROUNDOFF
+
+
+def _absolute_error(space: Space, items: Floats) -> float:
+    """Bound on the error that the computed natural distances bring into ``d_X``."""
+    if isinstance(space, Product):
+        parts = zip(space.parts, space.shares, space.split(items), strict=True)
+        return math.fsum(share * _absolute_error(part, own) for part, share, own in parts) * (1 + 8 * UNIT_ROUNDOFF)
+    if space.structure in ("discrete", "clusters"):
+        return 0.0
+    # The bound for one point grows with its farthest item, which is at least half as far as any two items are apart.
+    rounding = 2 * space.distance_bounds(items[:1]).rounding / space.diameter
+    return max(rounding, GEO_SLACK) if _is_geographic(space) else rounding
+
+
+def _is_geographic(space: Space) -> bool:
+    return isinstance(space, Grid) and isinstance(space.inner, Geo)
+
+
+def _candidates(space: Space, count: int, matrix: Floats) -> list[Integers]:
+    """Return permutations worth trying: flips and swaps of a grid's axes, the reversal of a line."""
+    if isinstance(space, Grid):
+        return _grid_permutations(space.shape)
+    positions = line_positions(matrix)
+    if positions is None:
+        return []
+    order = np.argsort(positions, kind="stable")
+    reversal = np.empty(count, dtype=np.int64)
+    reversal[order] = order[::-1]
+    return [reversal]
+
+
+def _grid_permutations(shape: tuple[int, ...]) -> list[Integers]:
+    numbers = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    flips = [np.flip(numbers, axis) for axis in range(len(shape)) if shape[axis] > 1]
+    axes = combinations(range(len(shape)), 2)
+    swaps = [np.swapaxes(numbers, one, other) for one, other in axes if shape[one] == shape[other]]
+    return [moved.ravel() for moved in (*flips, *swaps)]
+
+
+def _closure(generators: list[Integers], count: int) -> tuple[Integers, ...]:
+    """Return the group that permutations generate, the identity first; the identity alone if it is too large."""
+    group = [np.arange(count, dtype=np.int64)]
+    known = {group[0].tobytes()}
+    for element in group:
+        for generator in generators:
+            product = generator[element]
+            if product.tobytes() not in known:
+                known.add(product.tobytes())
+                group.append(product)
+        if len(group) > LARGEST_GROUP:
+            return (group[0],)
+    return tuple(group)

@@ -1,0 +1,1 @@
+"""Frequent strings of an unknown list."""

@@ -1,0 +1,1 @@
+"""The mean of users' vectors, in the central and local model."""

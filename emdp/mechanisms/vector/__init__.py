@@ -1,0 +1,1 @@
+"""Local randomizers of one bounded vector."""

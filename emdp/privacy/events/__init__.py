@@ -1,0 +1,1 @@
+"""Events: what was released, as a ledger keeps it."""

@@ -1,0 +1,291 @@
+"""The guarantees that emdp states, as frozen values (EMD 1).
+
+Every one of them bounds the hockey-stick divergence ``H_t(P‖Q) = sup_E P(E) - t Q(E)`` between the laws of
+what is released on two neighbouring tables; ``n``, the number of users, is public, and neighbours replace one
+user's whole bag of records. All numbers follow the decimal rule of :mod:`emdp.privacy.rounding`.
+
+A guarantee with parameters 0 says that the release does not depend on the data at all: it is what has been
+spent of an untouched budget, and the *kind* (:attr:`Guarantee.kind`) that conversions and budgets compare.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self, cast
+
+from emdp.base.checks import check_choice, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.privacy.rounding import as_decimal, float_up
+
+__all__ = [
+    "MODELS",
+    "SIZES",
+    "DiscreteEmdDP",
+    "EmdDP",
+    "Guarantee",
+    "Model",
+    "Sizes",
+    "UserDP",
+    "guarantee_from_json",
+]
+
+Sizes = Literal["unbounded", "bounded"]
+Model = Literal["central", "local", "shuffle"]
+SIZES: tuple[Sizes, ...] = ("unbounded", "bounded")
+"""Whether the two bags of neighbours may differ in size, or have one public size."""
+MODELS: tuple[Model, ...] = ("central", "local", "shuffle")
+"""Who sees what: a trusted curator, nobody but the user, or a trusted shuffler of the users' messages."""
+
+
+class Guarantee(ABC):
+    """Base of all guarantees: a level (alpha or epsilon), a delta, and what the two are stated about.
+
+    Attributes
+    ----------
+    level_name : {"alpha", "epsilon"}
+        What the level is called.
+    delta : float
+        Slack in probability, in [0, 1).
+    model : {"central", "local", "shuffle"}
+        Who sees what.
+    """
+
+    level_name: ClassVar[str]
+    delta: float
+    model: Model
+
+    @property
+    def level(self) -> float:
+        """The guarantee's alpha or epsilon, whichever it has."""
+        return float(getattr(self, self.level_name))
+
+    @property
+    def kind(self) -> Self:
+        """The same statement with parameters 0: two guarantees are of one kind if these are equal.
+
+        >>> EmdDP(2.0, 1e-9).kind == EmdDP(0.5).kind, EmdDP(2.0).kind == EmdDP(2.0, sizes="bounded").kind
+        (True, False)
+        """
+        return self.at_level(0.0, 0.0)
+
+    @property
+    @abstractmethod
+    def kind_name(self) -> str:
+        """The kind in words, such as ``"unbounded central EmdDP"``."""
+
+    def at_level(self, level: float, delta: float) -> Self:
+        """Return the guarantee of the same kind with another level and delta.
+
+        >>> UserDP(1.0).at_level(0.5, 1e-9)
+        UserDP(epsilon=0.5, delta=1e-09, model='central')
+        """
+        return type(self)(**{**self._values(), self.level_name: level, "delta": delta})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-ready description that :func:`guarantee_from_json` reads back.
+
+        >>> UserDP(1.0).to_json()
+        {'kind': 'UserDP', 'epsilon': 1.0, 'delta': 0.0, 'model': 'central'}
+        """
+        return {"kind": type(self).__name__, **self._values()}
+
+    def _values(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(cast(Any, self))}
+
+    def _check_parameters(self) -> None:
+        level = check_finite(self.level_name, getattr(self, self.level_name))
+        if level < 0:
+            raise UsageError(f"{self.level_name} must be at least 0, got {level}; pass a number that is not negative.")
+        object.__setattr__(self, self.level_name, abs(level))
+        object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
+        check_choice("model", self.model, MODELS)
+
+
+@dataclass(frozen=True)
+class EmdDP(Guarantee):
+    """Metric differential privacy under the earth-mover distance: ``(alpha, delta)`` d_EM-DP.
+
+    For every two neighbours whose changed user's bags are at distance ``d = d_em``:
+    ``H_{exp(alpha d)}(M(K)‖M(K')) <= delta``.
+
+    Parameters
+    ----------
+    alpha : float
+        Loss per unit of ``d_em``, at least 0; since ``d_em`` is in [0, 1], values far above 1 are normal.
+    delta : float
+        In [0, 1).
+    sizes : {"unbounded", "bounded"}
+        Bags of any sizes; or only bags of one public size (in the local model, of equal size).
+    model : {"central", "local", "shuffle"}
+        Who sees what.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    EMD 1 (table of guarantees).
+
+    >>> print(EmdDP(25.86, 1e-8))
+    alpha = 25.86 per unit of d_em, delta = 1e-08 (unbounded central EmdDP)
+    """
+
+    alpha: float
+    delta: float = 0.0
+    sizes: Sizes = "unbounded"
+    model: Model = "central"
+    level_name: ClassVar[str] = "alpha"
+
+    def __post_init__(self) -> None:
+        self._check_parameters()
+        check_choice("sizes", self.sizes, SIZES)
+
+    @property
+    def kind_name(self) -> str:
+        """The kind in words."""
+        return f"{self.sizes} {self.model} EmdDP"
+
+    def at(self, d: float) -> tuple[float, float]:
+        """Return ``(epsilon, delta) = (alpha d, delta)``, for two bags at distance ``d`` or nearer.
+
+        Parameters
+        ----------
+        d : float
+            Earth-mover distance, in [0, 1].
+
+        >>> EmdDP(alpha=10, delta=1e-9).at(0.03), EmdDP(10).at(0)
+        ((0.3, 1e-09), (0.0, 0.0))
+        """
+        distance = check_range("d", d, 0.0, 1.0)
+        return float_up(as_decimal(self.alpha) * as_decimal(distance)), self.delta
+
+    def __str__(self) -> str:
+        return f"alpha = {self.alpha!r} per unit of d_em, delta = {self.delta!r} ({self.kind_name})"
+
+
+@dataclass(frozen=True)
+class DiscreteEmdDP(Guarantee):
+    """``(epsilon, delta)`` for every two neighbours whose changed user's bags are within ``d_em <= r``.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        In [0, 1).
+    r : float
+        Protected earth-mover distance, in (0, 1].
+    sizes : {"unbounded", "bounded"}
+        Bags of any sizes, or only bags of one public size; the latter has no group privacy (EMD 1: the chain
+        of mixtures behind it passes through other sizes).
+    model : {"central", "local", "shuffle"}
+        Who sees what.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    EMD 1.
+
+    >>> print(DiscreteEmdDP(0.2, 1e-9, r=0.05))
+    epsilon = 0.2, delta = 1e-09 (unbounded central DiscreteEmdDP up to d_em = 0.05)
+    """
+
+    epsilon: float
+    delta: float
+    r: float
+    sizes: Sizes = "unbounded"
+    model: Model = "central"
+    level_name: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        self._check_parameters()
+        object.__setattr__(self, "r", check_range("r", check_positive("r", self.r), 0.0, 1.0))
+        check_choice("sizes", self.sizes, SIZES)
+
+    @property
+    def kind_name(self) -> str:
+        """The kind in words; ``r`` is part of it."""
+        return f"{self.sizes} {self.model} DiscreteEmdDP up to d_em = {self.r!r}"
+
+    def __str__(self) -> str:
+        return f"epsilon = {self.epsilon!r}, delta = {self.delta!r} ({self.kind_name})"
+
+
+@dataclass(frozen=True)
+class UserDP(Guarantee):
+    """The ordinary user-level guarantee: ``(epsilon, delta)`` whatever one user's records are replaced by.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        In [0, 1).
+    model : {"central", "local", "shuffle"}
+        Who sees what.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    EMD 1.
+
+    >>> print(UserDP(1.0))
+    epsilon = 1.0, delta = 0.0 (central UserDP)
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    model: Model = "central"
+    level_name: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        self._check_parameters()
+
+    @property
+    def kind_name(self) -> str:
+        """The kind in words."""
+        return f"{self.model} UserDP"
+
+    def __str__(self) -> str:
+        return f"epsilon = {self.epsilon!r}, delta = {self.delta!r} ({self.kind_name})"
+
+
+def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:
+    """Return the guarantee that ``to_json`` described.
+
+    Raises
+    ------
+    UsageError
+        If the kind is unknown, or a field is missing or left over: nothing is guessed.
+
+    >>> guarantee_from_json(EmdDP(2.0).to_json())
+    EmdDP(alpha=2.0, delta=0.0, sizes='unbounded', model='central')
+    """
+    if not isinstance(description, Mapping):
+        raise UsageError(f"a guarantee must be a JSON object, not {type(description).__name__}; pass to_json().")
+    values = dict(description)
+    kind = values.pop("kind", None)
+    build = _KINDS.get(kind) if isinstance(kind, str) else None
+    if build is None:
+        found = repr(kind) if isinstance(kind, str) else f"of type {type(kind).__name__}"
+        raise UsageError(f"kind {found} is no known guarantee, only {', '.join(_KINDS)}; use a newer emdp.")
+    if set(values) != {field.name for field in fields(build)}:
+        raise UsageError(f"{sorted(map(str, values))} are not the fields of {kind}; pass what to_json() wrote.")
+    return build(**values)
+
+
+_KINDS: dict[str, type[EmdDP] | type[DiscreteEmdDP] | type[UserDP]] = {
+    "EmdDP": EmdDP,
+    "DiscreteEmdDP": DiscreteEmdDP,
+    "UserDP": UserDP,
+}

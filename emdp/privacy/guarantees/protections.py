@@ -1,0 +1,176 @@
+"""Choosing alpha from what is to be protected (EMD 1, "Choosing alpha").
+
+A protection says: a change of a fraction ``tau`` of one user's records, by an average distance ``q`` in the
+space's natural unit, must be covered with ``epsilon``. Such a change has ``d_em <= tau min(q/diameter, 1)``:
+move each changed record along, and use that ``min(., 1)`` is concave. ``alpha = min epsilon/d`` covers all of
+them.
+
+In a product space ``d_X`` is the sum of ``share_i d_i`` (EMD 2, "Product spaces"), so that a move within part
+``i`` has ``d = tau share_i min(q/diameter_i, 1)``, and the protection must say which part it means. Diameters and
+the weights behind the shares are the decimals that they print as (:mod:`emdp.privacy.rounding`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from emdp.base.checks import check_finite, check_positive, check_range
+from emdp.base.errors import UsageError
+from emdp.privacy.rounding import as_decimal, float_down, float_up
+
+__all__ = ["Change", "HasDiameter", "change_distance", "epsilon_for", "protect"]
+
+
+class HasDiameter(Protocol):
+    """What is needed of a space; ``parts``, ``weights`` (or ``shares``) and ``columns`` are read where they exist."""
+
+    @property
+    def diameter(self) -> float:
+        """Natural distance that counts as 1."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one user's records that must be covered with a stated epsilon.
+
+    Parameters
+    ----------
+    fraction : float
+        Fraction of the user's records that change, in (0, 1].
+    distance : float
+        Average distance by which those records move, in the space's (or the part's) natural unit, above 0.
+        Farther than the diameter counts as the diameter.
+    epsilon : float
+        Loss that covers the change, above 0.
+    part : str or int, optional
+        Which part of a product space the records move in: a column of it, or its position.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    >>> Change(fraction=1/30, distance=1.5, epsilon=0.2).distance
+    1.5
+    """
+
+    fraction: float
+    distance: float
+    epsilon: float
+    part: str | int | None = None
+
+    def __post_init__(self) -> None:
+        fraction = check_range("fraction", check_positive("fraction", self.fraction), 0.0, 1.0)
+        object.__setattr__(self, "fraction", fraction)
+        object.__setattr__(self, "distance", check_positive("distance", self.distance))
+        object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
+        if isinstance(self.part, bool) or not isinstance(self.part, str | int | None):
+            raise UsageError(f"part must be a column or a position, not {type(self.part).__name__}; pass one.")
+
+
+def protect(*changes: Change, space: HasDiameter) -> float:
+    """Return the largest alpha that covers every change with its epsilon.
+
+    Parameters
+    ----------
+    *changes : Change
+        At least one.
+    space : Space
+        The space whose ground metric the guarantee will be stated in.
+
+    Returns
+    -------
+    float
+        ``min epsilon/d_em`` over the changes, rounded down.
+
+    Raises
+    ------
+    UsageError
+        If there is no change, or a change leaves open in which part of a product space it happens.
+
+    References
+    ----------
+    EMD 1; the known answers are 77.58 and 25.86 for the two changes below, on a diameter of 12930 miles.
+
+    >>> from types import SimpleNamespace
+    >>> earth = SimpleNamespace(diameter=12930.0)
+    >>> protect(Change(1/30, 1000, 0.2), Change(1, 100, 0.2), space=earth)
+    25.86
+    >>> protect(Change(1, 1e9, 0.2), space=earth)
+    0.2
+    """
+    if not changes:
+        raise UsageError("protect needs at least one change; pass emdp.Change(fraction, distance, epsilon).")
+    return float_down(min(as_decimal(change.epsilon) / _distance(change, space) for change in changes))
+
+
+def epsilon_for(alpha: float, change: Change, *, space: HasDiameter) -> float:
+    """Return the epsilon with which an alpha covers a change: ``alpha d_em``, rounded up.
+
+    Parameters
+    ----------
+    alpha : float
+        Per unit of ``d_em``, at least 0.
+    change : Change
+        Its own ``epsilon`` does not matter.
+    space : Space
+        The space of the guarantee.
+
+    >>> from types import SimpleNamespace
+    >>> epsilon_for(25.86, Change(1, 100, 1.0), space=SimpleNamespace(diameter=12930.0))
+    0.2
+    """
+    level = check_finite("alpha", alpha)
+    if level < 0:
+        raise UsageError(f"alpha must be at least 0, got {level}; pass a number that is not negative.")
+    return float_up(as_decimal(level) * _distance(change, space))
+
+
+def change_distance(change: Change, *, space: HasDiameter) -> float:
+    """Return the largest ``d_em`` that a change can have, in (0, 1], rounded up.
+
+    >>> from types import SimpleNamespace
+    >>> change_distance(Change(0.5, 10.0, 1.0), space=SimpleNamespace(diameter=100.0))
+    0.05
+    """
+    return float_up(_distance(change, space))
+
+
+def _distance(change: Change, space: HasDiameter) -> Fraction:
+    if not hasattr(space, "diameter"):
+        raise UsageError(f"space must be a space, not {type(space).__name__}; pass table.space.")
+    parts: Sequence[HasDiameter] = getattr(space, "parts", (space,))
+    position = _position(change.part, parts)
+    diameter = as_decimal(check_positive("diameter", parts[position].diameter))
+    moved = min(as_decimal(change.distance) / diameter, Fraction(1))
+    return as_decimal(change.fraction) * _share(space, position) * moved
+
+
+def _share(space: HasDiameter, position: int) -> Fraction:
+    weights: Sequence[float] | None = getattr(space, "weights", None)
+    if weights is None:
+        shares: Sequence[float] = getattr(space, "shares", (1.0,))
+        return as_decimal(shares[position])
+    # shares as floats are rounded to nearest: too small a one would make alpha too large
+    exact = [as_decimal(weight) for weight in weights]
+    return exact[position] / sum(exact)
+
+
+def _position(part: str | int | None, parts: Sequence[HasDiameter]) -> int:
+    listed = ", ".join(f"{i} ({', '.join(_columns(item)) or '?'})" for i, item in enumerate(parts))
+    if part is None:
+        if len(parts) == 1:
+            return 0
+        raise UsageError(
+            f"a distance in a product space has no one unit: part is missing for the parts {listed}; "
+            "name a column of it, as in Change(..., part='lat'), or part = \"lat\" in a catalog."
+        )
+    found = [i for i, item in enumerate(parts) if part == i or part in _columns(item)]
+    if len(found) != 1:
+        raise UsageError(f"part {part!r} names none of the space's parts {listed}; pass a column or a position.")
+    return found[0]
+
+
+def _columns(part: HasDiameter) -> tuple[str, ...]:
+    return tuple(getattr(part, "columns", ()))

@@ -1,0 +1,1 @@
+"""Accountants of the shuffle model: items and users, one round and many (EMD 3)."""

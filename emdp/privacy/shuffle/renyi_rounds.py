@@ -1,0 +1,151 @@
+"""One round of shuffled user-level messages: what it is, and its epsilon at a delta of its own.
+
+The setting and the theorems are those of :mod:`emdp.privacy.shuffle.users`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from emdp.base.checks import check_choice, check_count, check_finite
+from emdp.base.errors import UsageError
+from emdp.privacy.rounding import as_decimal, float_down
+from emdp.privacy.shuffle.binary import binary_epsilon, pair_epsilon, two_clone_epsilon
+from emdp.privacy.shuffle.clones import clone_alpha
+from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
+from emdp.privacy.shuffle.renyi import sampled_tilt
+
+__all__ = [
+    "SMALLEST_EPSILON0",
+    "ShuffleRound",
+    "binary_round_epsilon",
+    "clone_round_epsilon",
+    "closed_form_epsilon",
+    "pure_strength",
+]
+
+SMALLEST_EPSILON0 = 1e-8
+"""Weaker randomizers count as this strong in the sums."""
+
+
+@dataclass(frozen=True)
+class ShuffleRound:
+    """One round of shuffled messages, or several alike.
+
+    Attributes
+    ----------
+    epsilon0 : float
+        Pure user-level LDP of one message, above 0.
+    n : int
+        Public number of users who take part, at least 2.
+    randomizer : str
+        "any"; "binary" only if the randomizer has two outputs, or is one of :mod:`emdp.privacy.shuffle.binary`.
+    sampled : int, optional
+        How many of the ``n`` users send, a uniform sample that stays secret; None if all do.
+    rounds : int
+        How often, each time with fresh randomness.
+
+    Raises
+    ------
+    UsageError
+        If a value is out of its range.
+
+    >>> ShuffleRound(1.0, 10**5, randomizer="binary").pure
+    1.0
+    """
+
+    epsilon0: float
+    n: int
+    randomizer: str = "any"
+    sampled: int | None = None
+    rounds: int = 1
+
+    def __post_init__(self) -> None:
+        if check_finite("epsilon0", self.epsilon0) <= 0:
+            raise UsageError(f"epsilon0 must be above 0, got {self.epsilon0}; pass a positive number.")
+        check_count("n", self.n, minimum=2)
+        check_choice("randomizer", self.randomizer, ("any", "binary"))
+        check_count("rounds", self.rounds)
+        if self.sampled is not None and check_count("sampled", self.sampled) > self.n:
+            raise UsageError(f"sampled must be at most n = {self.n}, got {self.sampled}; pass None if all users send.")
+
+    @property
+    def is_sampled(self) -> bool:
+        return self.sampled is not None and self.sampled < self.n
+
+    @property
+    def pure(self) -> float:
+        """The pure epsilon of one round, whoever sees its messages."""
+        if self.sampled is None or self.epsilon0 > LARGEST_ALPHA0:
+            return self.epsilon0
+        return sampled_tilt(self.epsilon0, self.n, self.sampled)
+
+    @property
+    def is_amplified(self) -> bool:
+        """Whether the sums are made: from 1e-8 to 12."""
+        return self.pure >= SMALLEST_EPSILON0 and self.epsilon0 <= LARGEST_ALPHA0 and self.sampled != 1
+
+
+def clone_round_epsilon(part: ShuffleRound, delta: float) -> float:
+    """Return one round's epsilon at ``delta`` by the exact clone pair of any randomizer.
+
+    >>> round(clone_round_epsilon(ShuffleRound(1.0, 1000), 1e-6), 5)
+    0.18241
+    """
+    if not part.is_amplified:
+        return part.pure
+    if not part.is_sampled:
+        return min(clone_alpha(part.epsilon0, 1, part.n, delta, 1.0), part.pure)
+    clone, rest = math.exp(-part.epsilon0) * (1 - 4e-16), -math.expm1(-part.epsilon0)
+    found = min(part.pure, pair_epsilon(part.pure, (part.sampled or part.n) - 1, clone, rest, delta))
+    return min(found, _amplified(part, delta, clone_round_epsilon))
+
+
+def binary_round_epsilon(part: ShuffleRound, delta: float) -> float:
+    """Return one round's epsilon at ``delta``, of a binary randomizer by its exact divergence.
+
+    >>> round(binary_round_epsilon(ShuffleRound(1.0, 1000, "binary"), 1e-6), 3)
+    0.127
+    """
+    found = clone_round_epsilon(part, delta)
+    if part.randomizer != "binary" or not part.is_amplified:
+        return found
+    if part.is_sampled:
+        return min(found, _amplified(part, delta, binary_round_epsilon))
+    return min(found, two_clone_epsilon(part.epsilon0, part.n, delta), binary_epsilon(part.epsilon0, part.n, delta))
+
+
+def _amplified(part: ShuffleRound, delta: float, whole: Callable[[ShuffleRound, float], float]) -> float:
+    """Return a sampled round's epsilon from that of its ``k`` users alone."""
+    sampled = part.sampled or part.n
+    inner = delta * (part.n / sampled) * (1 - 1e-15)
+    if inner >= 1 or sampled < 2:
+        return part.pure
+    return sampled_tilt(whole(replace(part, n=sampled, sampled=None), inner), part.n, sampled)
+
+
+def closed_form_epsilon(epsilon0: float, n: int, delta: float) -> float | None:
+    """Return the closed form of Feldman, McMillan and Talwar 2020, or None where its condition fails (LSU 5.3).
+
+    ``ln(1 + tanh(epsilon0/2) (8 sqrt(e^epsilon0 ln(4/delta)/n) + 8 e^epsilon0/n))`` for ``epsilon0 <= ln(n/(16
+    ln(2/delta)))``. Beyond that it falls below the exact value.
+
+    >>> round(closed_form_epsilon(1.0, 10**4, 1e-6), 5), closed_form_epsilon(4.0, 1000, 1e-6)
+    (0.21403, None)
+    """
+    # Of the logarithms' quotients none may leave the doubles, however small delta is.
+    half = math.log(2) - math.log(delta)
+    if epsilon0 * (1 + 1e-12) > math.log(n) - math.log(16 * half):
+        return None
+    strength = math.exp(epsilon0)
+    factor = 8 * math.sqrt(strength * (math.log(2) + half) / n) + 8 * strength / n
+    return math.log1p(math.tanh(epsilon0 / 2) * factor) * (1 + 1e-12)
+
+
+def pure_strength(epsilon: float, part: ShuffleRound) -> float:
+    """Return the largest ``epsilon0`` by composition, rounded down."""
+    level = float_down(as_decimal(epsilon) / part.rounds)
+    if not part.is_sampled or level > LARGEST_ALPHA0:
+        return level
+    found = math.log1p(math.expm1(level) * (part.n / (part.sampled or part.n))) * (1 - 1e-12)
+    return max(found, level) if found <= LARGEST_ALPHA0 else max(level, LARGEST_ALPHA0 * (1 - 1e-12))

@@ -1,0 +1,1 @@
+"""The accountant by trade-off functions, for any randomizer."""

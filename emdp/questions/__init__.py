@@ -1,0 +1,37 @@
+"""Frozen questions: what a session prices, charges and answers, and what an engine reads for them."""
+
+from typing import TYPE_CHECKING
+
+from emdp.base.lazy import lazy_names
+from emdp.questions.heavy_hitters import HeavyHitters, heavy_hitters
+from emdp.questions.itemwise import Itemwise, itemwise
+from emdp.questions.user_mean import UserMean, user_mean
+
+if TYPE_CHECKING:
+    from emdp.questions.distributions import Frequencies, Quantiles, frequencies, quantiles
+    from emdp.questions.means import Mean, VectorMean, mean, vector_mean
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "emdp.questions.distributions": "Frequencies Quantiles frequencies quantiles",
+            "emdp.questions.means": "Mean VectorMean mean vector_mean",
+        },
+    )
+
+__all__ = [
+    "Frequencies",
+    "HeavyHitters",
+    "Itemwise",
+    "Mean",
+    "Quantiles",
+    "UserMean",
+    "VectorMean",
+    "frequencies",
+    "heavy_hitters",
+    "itemwise",
+    "mean",
+    "quantiles",
+    "user_mean",
+    "vector_mean",
+]

@@ -1,0 +1,86 @@
+"""The frozen query for frequencies of all items of a finite space, by one of several methods."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from emdp.base.checks import check_choice
+from emdp.base.errors import UsageError
+from emdp.privacy import Guarantee
+from emdp.privacy.reduction import BoundedReduction
+from emdp.questions.itemwise import MODELS, Model
+from emdp.questions.means import check_parameters
+from emdp.questions.select import FrequencyQuery, Order
+
+__all__ = ["ADJUSTMENTS", "ITEM_METHODS", "Adjustment", "ItemFrequencies", "ItemMethod"]
+
+ItemMethod = Literal[
+    "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response"
+]
+ITEM_METHODS: tuple[ItemMethod, ...] = (
+    "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response",
+)  # fmt: skip
+"""The best for space, price and model; noise on the averaged histogram; item-wise release; or an oracle of users."""
+
+Adjustment = Literal["none", "simplex", "d_em"]
+ADJUSTMENTS: tuple[Adjustment, ...] = ("none", "simplex", "d_em")
+"""Which distribution near the estimates stands beside them: none, the nearest in the 2-norm, one near in ``d_em``."""
+
+
+@dataclass(frozen=True)
+class ItemFrequencies:
+    """The share of each item of a finite space in the average user's records.
+
+    Parameters
+    ----------
+    method : str
+        One of ``ITEM_METHODS``.
+    model : {"central", "shuffle", "local"}
+        Who sees what.
+    alpha, epsilon, delta
+        Exactly one of the first two; see :class:`emdp.Mean`.
+    sizes : BoundedReduction, optional
+        For item-wise release of users with different numbers of records; the price is then ``epsilon`` at its ``r``.
+    name : str
+        Column of the answer.
+    text : str
+        The query as it was written.
+    adjust : {"none", "simplex", "d_em"}
+        Whether a column ``<name>_adjusted`` holds a distribution near the estimates: post-processing, without cost.
+    listed : FrequencyQuery, optional
+        The same shares as the frequencies of listed values, in the central model: then this is its histogram.
+    order, limit, offset
+        Post-processing of the answer's rows.
+    written : str
+        The aggregate as the analyst wrote it, for previews.
+    promises : tuple of Guarantee
+        Of the budgets that may pay; ``"auto"`` chooses no method that none of them pays. Empty: any may.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is malformed.
+    """
+
+    method: ItemMethod = "auto"
+    model: Model = "central"
+    alpha: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    sizes: BoundedReduction | None = None
+    name: str = "frequency"
+    text: str = ""
+    adjust: Adjustment = "none"
+    listed: FrequencyQuery | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    written: str = ""
+    promises: tuple[Guarantee, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("method", self.method, ITEM_METHODS)
+        check_choice("model", self.model, MODELS)
+        check_choice("adjust", self.adjust, ADJUSTMENTS)
+        check_parameters(self)
+        if self.sizes is not None and self.method not in ("auto", "itemwise"):
+            raise UsageError(f"sizes belongs to item-wise release, not to method={self.method!r}; leave it out.")

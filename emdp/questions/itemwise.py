@@ -1,0 +1,122 @@
+"""The frozen query for an item-wise release: a randomized multiset of items (EMD 3)."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from emdp.base.checks import check_choice, check_positive, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.mechanisms.items.randomizer import Randomizer
+from emdp.privacy.reduction import BoundedReduction
+
+__all__ = ["MODELS", "Itemwise", "check_model", "itemwise"]
+
+Model = Literal["central", "shuffle", "local"]
+MODELS: tuple[Model, ...] = ("central", "shuffle", "local")
+"""Who sees what (EMD 1): a curator sees the records, a shuffler mixes everybody's messages, or nobody is trusted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Itemwise:
+    """Every record goes through a randomizer, and the multiset of outputs is released (EMD 3, PrivEMDItemWise).
+
+    Parameters
+    ----------
+    randomizer : Randomizer, or a class of them
+        An instance has its ``alpha0``; of a class such as ``emdp.randomizers.GKRR`` the strongest ``alpha0`` that the
+        price allows is made on the table's space.
+    alpha : float, optional
+        Most that the release may cost, per unit of ``d_em``; with an instance it may be left out.
+    epsilon : float, optional
+        With ``sizes``: most that it may cost between bags within its ``r``.
+    delta : float
+        In [0, 1); without one only composition is left, ``alpha = m alpha0``.
+    model : {"central", "shuffle", "local"}
+        All outputs are mixed, or those of each user apart.
+    sizes : BoundedReduction, optional
+        How users with different numbers of records are brought to one number; not needed where ``emdp.read`` was told
+        ``records=``.
+    name : str
+        Column of the estimated frequencies.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is malformed, or the price does not fit ``sizes``.
+    """
+
+    randomizer: Randomizer | type[Randomizer]
+    alpha: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    model: Model = "central"
+    sizes: BoundedReduction | None = None
+    name: str = "frequency"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.randomizer, Randomizer) and not _is_randomizer_class(self.randomizer):
+            raise UsageError(
+                f"randomizer must be one of emdp.randomizers, not {type(self.randomizer).__name__}; pass such as "
+                "emdp.randomizers.GKRR(space, alpha0) or the class alone."
+            )
+        for price in ("alpha", "epsilon"):
+            if getattr(self, price) is not None:
+                object.__setattr__(self, price, check_positive(price, getattr(self, price)))
+        object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
+        check_model(self.model)
+        if not isinstance(self.name, str) or not self.name:
+            raise UsageError("name must be a non-empty text; pass the answer's column.")
+        if self.sizes is not None and not isinstance(self.sizes, BoundedReduction):
+            raise UsageError("sizes must be an emdp.BoundedReduction(samples=, r=); pass one, or declare records=.")
+        self._check_price()
+
+    def _check_price(self) -> None:
+        if self.sizes is None and self.epsilon is not None:
+            raise UsageError("epsilon belongs to sizes=BoundedReduction(...), whose guarantee it is; pass alpha.")
+        if self.sizes is not None and self.alpha is not None:
+            raise UsageError("alpha does not fit sizes=BoundedReduction(...): it gives epsilon at r; pass epsilon.")
+        price = self.alpha if self.sizes is None else self.epsilon
+        if price is None and not isinstance(self.randomizer, Randomizer):
+            wanted = "alpha" if self.sizes is None else "epsilon"
+            raise UsageError(f"{wanted} must be given with a class of randomizers, which it calibrates; pass one.")
+
+    @property
+    def text(self) -> str:
+        """The query as text, for the ledger and for explanations."""
+        one = self.randomizer
+        shown = f"{type(one).__name__}(alpha0={one.requested!r})" if isinstance(one, Randomizer) else one.__name__
+        parts = [f"itemwise({shown}"]
+        for name in ("alpha", "epsilon"):
+            value = getattr(self, name)
+            parts += [] if value is None else [f"{name}={value!r}"]
+        parts += [f"delta={self.delta!r}", f"model={self.model!r}"]
+        parts += [] if self.sizes is None else [f"sizes={self.sizes!r}"]
+        return ", ".join(parts) + ")"
+
+
+def itemwise(
+    randomizer: Any,
+    *,
+    alpha: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    model: Model = "central",
+    sizes: BoundedReduction | None = None,
+    name: str = "frequency",
+) -> Itemwise:
+    """Return an :class:`Itemwise` query; see there for the parameters.
+
+    >>> from emdp.mechanisms.items.krr import KRR
+    >>> from emdp.spaces import Categories
+    >>> itemwise(KRR(Categories("kind", ["bar", "cafe"]), 1.0), delta=1e-9).text
+    "itemwise(KRR(alpha0=1.0), delta=1e-09, model='central')"
+    """
+    return Itemwise(randomizer, alpha, epsilon, delta, model, sizes, name)
+
+
+def check_model(model: object) -> None:
+    """Raise ``UsageError`` unless this names a model."""
+    check_choice("model", model, MODELS)
+
+
+def _is_randomizer_class(given: object) -> bool:
+    return isinstance(given, type) and issubclass(given, Randomizer)

@@ -1,0 +1,248 @@
+"""Frozen queries that hold expressions: what a session prices, charges and answers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from emdp.base.checks import check_choice, check_positive, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.expressions.nodes.base import Expression, lift
+from emdp.questions.narrowing import Where, check_by, check_where
+
+__all__ = [
+    "VECTOR_NOISE",
+    "Mean",
+    "VectorMean",
+    "VectorNoise",
+    "check_parameters",
+    "check_share",
+    "mean",
+    "vector_mean",
+]
+
+INTERVAL_ENDS = ("_low", "_high")
+"""What an answer appends to a column's name for the ends of its interval."""
+
+VectorNoise = Literal["auto", "laplace", "gaussian", "k_norm"]
+VECTOR_NOISE: tuple[VectorNoise, ...] = ("auto", "laplace", "gaussian", "k_norm")
+"""Noise of a vector: the best for the parameters, product Laplace, Gaussian, or 2-norm K-norm (EMD 2)."""
+
+MeanModel = Literal["central", "local"]
+MEAN_MODELS: tuple[MeanModel, ...] = ("central", "local")
+"""Who adds the noise: a curator to the average, or every user to the own mean."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean over users of the mean over each user's records of an expression (EMD 2, linear query).
+
+    Parameters
+    ----------
+    expression : Expression
+        The function of one record.
+    alpha : float, optional
+        Privacy parameter per unit of ``d_em``, positive; for a d_EM-DP budget.
+    epsilon : float, optional
+        User-level privacy parameter, positive; for a user-level budget. Exactly one of the two.
+    delta : float
+        In [0, 1).
+    name : str, optional
+        Column of the answer.
+    by : tuple of str
+        Columns to group by: categorical parts of the space (the mean among the records of each listed value) or
+        public user columns (disjoint groups of users).
+    where : Where, optional
+        Which records or users count; see :func:`emdp.questions.narrowing.check_where` for what a caller may pass.
+    share : float, optional
+        The share of the records that a row of the answer is expected to be about, in (0, 1): what the errors of a
+        preview with ``by`` or ``where`` assume in place of a share that public numbers give. The answer does not depend
+        on it.
+    model : {"central", "local"}
+        Whether a curator adds the noise, or every user alone to the own mean (then without ``by`` and ``where``).
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range, or both or none of ``alpha`` and ``epsilon`` are given.
+    """
+
+    expression: Expression
+    alpha: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    name: str | None = None
+    by: tuple[str, ...] = ()
+    where: Where | None = None
+    model: MeanModel = "central"
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "expression", lift(self.expression))
+        object.__setattr__(self, "by", check_by(self.by))
+        object.__setattr__(self, "where", check_where(self.where))
+        check_parameters(self)
+        check_share(self)
+        _check_model(self)
+        if self.name is not None:
+            _check_names((self.name,))
+
+
+@dataclass(frozen=True)
+class VectorMean:
+    """Several means that share one draw of noise (EMD 2).
+
+    Parameters
+    ----------
+    expressions : tuple of Expression
+        The functions of one record, at least one.
+    alpha, epsilon, delta
+        As in :class:`Mean`, for the whole vector.
+    noise : {"auto", "laplace", "gaussian", "k_norm"}
+        Law of the noise; Gaussian noise needs ``delta > 0``.
+    names : tuple of str, optional
+        Columns of the answer, distinct, one an expression.
+    by, where, model, share
+        As in :class:`Mean`.
+
+    Raises
+    ------
+    UsageError
+        As :class:`Mean`, and if names and expressions do not match.
+    """
+
+    expressions: tuple[Expression, ...]
+    alpha: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    noise: VectorNoise = "auto"
+    names: tuple[str, ...] | None = None
+    by: tuple[str, ...] = ()
+    where: Where | None = None
+    model: MeanModel = "central"
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", check_by(self.by))
+        object.__setattr__(self, "where", check_where(self.where))
+        if isinstance(self.expressions, Expression | str) or not isinstance(self.expressions, Iterable):
+            raise UsageError("expressions must be a sequence of expressions; for a single one use emdp.mean.")
+        object.__setattr__(self, "expressions", tuple(map(lift, self.expressions)))
+        if not self.expressions:
+            raise UsageError("expressions is empty; pass at least one expression.")
+        check_parameters(self)
+        check_share(self)
+        _check_model(self)
+        check_choice("noise", self.noise, VECTOR_NOISE)
+        if self.noise == "gaussian" and self.delta == 0:
+            raise UsageError("noise='gaussian' needs delta above 0, got 0; pass delta= or choose noise='k_norm'.")
+        if self.names is not None:
+            if isinstance(self.names, str):
+                raise UsageError(f"names must be a sequence of texts, got {self.names!r}; pass a list.")
+            object.__setattr__(self, "names", _check_names(self.names))
+            if len(self.names) != len(self.expressions):
+                raise UsageError(
+                    f"names must be as many as the {len(self.expressions)} expressions, "
+                    f"got {len(self.names)}; pass one for each."
+                )
+
+
+def mean(
+    expression: Any,
+    *,
+    alpha: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    name: str | None = None,
+    by: str | Iterable[str] = (),
+    where: Any = None,
+    model: MeanModel = "central",
+    share: float | None = None,
+) -> Mean:
+    """Return a :class:`Mean` query; see there for the parameters.
+
+    >>> from emdp.expressions import col
+    >>> mean(col("price"), alpha=1.0).expression
+    price
+    """
+    return Mean(
+        lift(expression),
+        alpha,
+        epsilon,
+        delta,
+        name,
+        by,  # type: ignore[arg-type]  # checked there
+        where,
+        model,
+        share,
+    )
+
+
+def vector_mean(
+    expressions: Iterable[Any],
+    *,
+    alpha: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    noise: VectorNoise = "auto",
+    names: Iterable[str] | None = None,
+    by: str | Iterable[str] = (),
+    where: Any = None,
+    model: MeanModel = "central",
+    share: float | None = None,
+) -> VectorMean:
+    """Return a :class:`VectorMean` query; see there for the parameters.
+
+    >>> from emdp.expressions import col
+    >>> vector_mean([col("x"), col("y")], alpha=1.0, names=["x", "y"]).names
+    ('x', 'y')
+    """
+    named = names if names is None or isinstance(names, str) else tuple(names)
+    return VectorMean(expressions, alpha, epsilon, delta, noise, named, by, where, model, share)  # type: ignore[arg-type]
+
+
+def check_parameters(query: Any) -> None:
+    """Check ``alpha``, ``epsilon`` and ``delta`` of a query while it is built, and make them floats."""
+    if (query.alpha is None) == (query.epsilon is None):
+        given = "both" if query.alpha is not None else "none"
+        raise UsageError(
+            f"exactly one of alpha and epsilon must be given, got {given}; alpha is for a d_EM-DP budget, "
+            "epsilon for a user-level one."
+        )
+    for name in ("alpha", "epsilon"):
+        value = getattr(query, name)
+        if value is not None:
+            object.__setattr__(query, name, check_positive(name, value))
+    object.__setattr__(query, "delta", check_unit_interval("delta", query.delta, zero=True))
+
+
+def check_share(query: Any) -> None:
+    """Check ``share`` of a query while it is built: a number in (0, 1), where something chooses records."""
+    if query.share is None:
+        return
+    object.__setattr__(query, "share", check_unit_interval("share", query.share))
+    if not query.by and query.where is None:
+        raise UsageError(
+            "share says which part of the records by= and where= choose; pass one of them, or leave it out."
+        )
+
+
+def _check_model(query: Mean | VectorMean) -> None:
+    check_choice("model", query.model, MEAN_MODELS)
+    if query.model == "local" and (query.by or query.where is not None):
+        raise UsageError(
+            "model='local' has every user report one mean, so by= and where= do not fit it; leave them out, or weigh "
+            "the records in the expression."
+        )
+
+
+def _check_names(names: Iterable[str]) -> tuple[str, ...]:
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"names must be non-empty texts, got {name!r}; pass the answer's column names.")
+    if len(set(listed)) < len(listed):
+        raise UsageError(f"names must be distinct, got {listed!r}; rename one.")
+    for taken in (f"{name}{end}" for name in listed for end in INTERVAL_ENDS):
+        if taken in listed:
+            raise UsageError(f"names must leave {taken!r} to another column's interval; rename one.")
+    return listed

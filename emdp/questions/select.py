@@ -1,0 +1,257 @@
+"""Resolved statements: what a checked SQL text, or a Python query with ``by`` or ``where``, comes down to.
+
+Every name is resolved here: groups are public lists of values, chosen users are public keys, a filter on items is a
+factor in [0, 1]. What is computed and how sensitive it is follows in the estimators.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from emdp.base.errors import UsageError
+from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
+from emdp.expressions.nodes.base import Expression
+from emdp.questions.means import VectorNoise
+
+__all__ = [
+    "ITEM_KINDS",
+    "FrequencyQuery",
+    "Grid",
+    "GroupColumn",
+    "Item",
+    "ItemKind",
+    "Order",
+    "People",
+    "QuantileQuery",
+    "Select",
+    "Spending",
+]
+
+ItemKind = Literal["avg", "part", "share", "variance", "stddev", "users", "count", "sum"]
+ITEM_KINDS: tuple[ItemKind, ...] = ("avg", "part", "share", "variance", "stddev", "users", "count", "sum")
+"""``avg`` mean (within the chosen records); ``part`` E[e c]; ``share`` E[c]; ``variance``, ``stddev`` of an expression
+(within the chosen records); ``users`` the public number of users; ``count``, ``sum`` totals under a cap."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One aggregate of a select list.
+
+    Parameters
+    ----------
+    kind : str
+        One of ``ITEM_KINDS``.
+    name : str
+        Column of the answer.
+    expression : Expression or None
+        Function of one record; None for ``share``, ``users``, ``count``.
+    weight : float
+        Share of the statement's alpha, relative to the other items' (``WEIGHT(AVG(e), 2)``); above 0.
+    text : str
+        The aggregate as the analyst wrote it, for previews.
+    """
+
+    kind: ItemKind
+    name: str
+    expression: Expression | None = None
+    weight: float = 1.0
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ITEM_KINDS or not self.weight > 0:
+            raise UsageError(f"kind must be one of {', '.join(ITEM_KINDS)}, with a weight above 0; pass such an item.")
+        if (self.expression is None) != (self.kind in ("share", "users", "count")):
+            raise UsageError(f"expression does not fit an item of kind {self.kind!r}; pass one for avg, part, sum.")
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """Groups of records by the listed value of a finite part, one row of the answer each, empty groups included.
+
+    Parameters
+    ----------
+    name : str
+        Column of the answer.
+    values : tuple
+        The key shown for each cell of the axis, distinct.
+    axis : LabelAxis
+        Which listed values belong to which group.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    axis: LabelAxis
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Which public users count, in which groups.
+
+    Parameters
+    ----------
+    groups : UserGroups
+        The users.
+    columns : tuple of str
+        Public user columns that they are grouped by; empty for a mere choice of users (one group).
+    values : tuple of tuple
+        For each group its values of ``columns``.
+    text : str
+        In words, for explanations.
+    """
+
+    groups: UserGroups
+    columns: tuple[str, ...] = ()
+    values: tuple[tuple[Any, ...], ...] = ((),)
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a statement may spend: ``alpha`` for a d_EM-DP budget, or ``epsilon`` for a user-level one, and ``delta``.
+
+    ``noise`` is the law of the noise where the analyst asked for one: estimators refuse one that does not fit.
+    """
+
+    alpha: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    noise: VectorNoise = "auto"
+
+    @property
+    def level(self) -> float:
+        """Alpha or epsilon, whichever is given."""
+        return float(self.alpha if self.alpha is not None else self.epsilon or 0.0)
+
+
+@dataclass(frozen=True)
+class Order:
+    """One key of ``ORDER BY``: a column of the answer."""
+
+    column: str
+    is_descending: bool = False
+    nulls_last: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Select:
+    """A statement with a list of aggregates.
+
+    Parameters
+    ----------
+    items : tuple of Item
+        At least one; distinct names.
+    spending : Spending
+        For the whole statement.
+    groups : tuple of GroupColumn
+        Groups of records.
+    people : People, optional
+        Chosen or grouped users; all public users by default.
+    where : Expression, optional
+        Factor ``c`` in [0, 1] of a filter on items.
+    cap : int, optional
+        ``max_records_per_user``, under ``epsilon`` alone: ``count`` and ``sum`` need it, ``avg`` then weighs records.
+    columns : tuple of str
+        Order of the answer's columns, group columns and items by name; the natural order by default.
+    order : tuple of Order
+        Post-processing of the answer.
+    limit : int, optional
+        Most rows of the answer.
+    offset : int
+        Rows of the answer to leave out first.
+    text : str
+        The statement as it was written, for the ledger.
+    expected_share : float, optional
+        The share of the records that a row is expected to be about, for previews alone; assumed by default
+        (:mod:`emdp.questions.assumed`).
+    """
+
+    items: tuple[Item, ...]
+    spending: Spending
+    groups: tuple[GroupColumn, ...] = ()
+    people: People | None = None
+    where: Expression | None = None
+    cap: int | None = None
+    columns: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    text: str = ""
+    expected_share: float | None = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Square cells of a continuous part, by a partition of unity (EMD 6).
+
+    Parameters
+    ----------
+    step : float
+        Pitch in the part's natural unit (km of a ``Geo``), above 0.
+    column : str, optional
+        A column of the part, where several parts are continuous.
+    """
+
+    step: float
+    column: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyQuery:
+    """A smoothed histogram over a grid, or the frequencies of listed values.
+
+    Parameters
+    ----------
+    cells : Grid or LabelAxis
+        The cells.
+    spending, people, order, limit, offset, text
+        As in :class:`Select`.
+    name : str
+        Column of the frequencies.
+    written : str
+        The aggregate as the analyst wrote it, for previews.
+    """
+
+    cells: Grid | LabelAxis
+    spending: Spending
+    people: People | None = None
+    name: str = "frequency"
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    text: str = ""
+    written: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileQuery:
+    """Quantiles of an expression among the (chosen) records, every user weighing the same.
+
+    Parameters
+    ----------
+    expression : Expression
+        Function of one record.
+    levels : tuple of float
+        Quantiles wanted, in (0, 1).
+    spending, people, where, order, limit, offset, text, expected_share
+        As in :class:`Select`; the pitch that is chosen follows the share, too.
+    step : float, optional
+        Width of the ramps of the smoothed distribution function, in the expression's unit; chosen from public
+        numbers by default.
+    name : str
+        Column of the quantiles.
+    written : str
+        The aggregate as the analyst wrote it, for previews.
+    """
+
+    expression: Expression
+    levels: tuple[float, ...]
+    spending: Spending
+    people: People | None = None
+    where: Expression | None = None
+    step: float | None = None
+    name: str = "quantile"
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    text: str = ""
+    written: str = ""
+    expected_share: float | None = None

@@ -1,0 +1,1 @@
+"""Sessions: questions are planned, charged to the ledger, released and kept."""

@@ -1,0 +1,253 @@
+"""The order of a session: refuse, price, charge the ledger, and only then compute, draw and answer."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from emdp.answers import Answer, Preview
+from emdp.base.checks import check_period
+from emdp.base.errors import UsageError
+from emdp.budgets.accounts import Accounts, Tags, make_budgets
+from emdp.budgets.declarations import Declaration, space_digest
+from emdp.estimators import MessagePlan
+from emdp.ledger import Ledger, open_ledger
+from emdp.noise.rng import is_seeded
+from emdp.privacy import Guarantee
+from emdp.questions.names import Names
+from emdp.questions.resolution import Query
+from emdp.sessions.planning import Planned, Planner
+from emdp.sessions.presentation import previewed
+from emdp.sessions.releasing import Releasing
+from emdp.tables import Table, check_aggregation, check_engine
+from emdp.tables.base import type_name
+from emdp.tables.readings import check_items
+
+__all__ = ["Asking", "declaration_of"]
+
+
+class Asking:
+    """A private table with its budgets, and the one order in which requests to it are answered.
+
+    What a session does that depends on no kind of question; :class:`emdp.sessions.session.Session` adds the questions,
+    and says what the arguments mean.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        budget: Guarantee | Sequence[Guarantee],
+        ledger: str | os.PathLike[str],
+        gaussian_share: float = 0.0,
+        public: Mapping[str, object] | None = None,
+        period: str | None = None,
+    ) -> None:
+        if not isinstance(table, Table):
+            raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
+        self._table = table
+        self._names = table.names(public)
+        self._tags = Tags(period=None if period is None else check_period(period))
+        budgets = make_budgets(budget, gaussian_share)
+        # Hashed once: a list of users or a table of vectors may be long, and neither changes.
+        identity = declaration_of(table)
+        self._rules = {
+            "space": identity.space,
+            "users": identity.listed,
+            "records": table.records,
+            # An ENUM's values may be private, so of a type only its name is kept.
+            "types": [type_name(table.schema[name]) for name in table.source_columns],
+        }
+        opened = open_ledger(ledger, test=is_seeded())
+        try:
+            self._accounts = Accounts(opened, table.account, budgets, identity)
+        except BaseException:
+            opened.close()
+            raise
+        self._planner = Planner(self._names, self.promises)
+
+    @property
+    def table(self) -> Table:
+        """The private table."""
+        return self._table
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, as it is open."""
+        return self._accounts.ledger
+
+    @property
+    def names(self) -> Names:
+        """All that a statement may name; everything in it is public."""
+        return self._names
+
+    @property
+    def rules(self) -> Mapping[str, Any]:
+        """Digests of what the owner declared: space, users, records, types."""
+        return self._rules
+
+    @property
+    def promises(self) -> tuple[Guarantee, ...]:
+        """What each budget allows in all."""
+        return tuple(budget.guarantee for budget in self._accounts.budgets)
+
+    @property
+    def tags(self) -> Tags:
+        """What charges are for."""
+        return self._tags
+
+    def __repr__(self) -> str:
+        return f"Session(table={self._table.name!r}, ledger={self._accounts.ledger.path!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the ledger back."""
+        self._accounts.ledger.close()
+
+    def answer(self, query: Query) -> Answer:
+        """Answer a frozen query, as made by :func:`emdp.mean` and its like.
+
+        The order is fixed: the query is checked and priced from public numbers; the table's rules are validated if
+        this data version was not; the ledger is charged on disk; only then is the statistic computed, noise drawn,
+        and the answer made. A crash after the charge leaves the charge.
+        """
+        if isinstance(query, str):
+            raise UsageError("query must be made by emdp.mean and its like, not a text; ask SQL with Session.sql.")
+        return self._run(self._planned(query))[0]
+
+    def preview(self, query: str | Query) -> Preview:
+        """Say what a request would cost and how far off it would be; touches no private value, spends nothing.
+
+        Parameters
+        ----------
+        query : str, or a query as for :meth:`answer`
+            SQL (one statement or several), or a query of Python.
+
+        Returns
+        -------
+        Preview
+        """
+        statements = []
+        for planned in self._planned(query):
+            account = self._accounts.available(self._accounts.payer(planned.plan.event))
+            statements.append(previewed(planned, self._table, affordable=account.affordable(planned.plan.event)))
+        return Preview(tuple(statements))
+
+    def spent(self, kind: type[Guarantee] | None = None) -> Guarantee:
+        """Return what was spent of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
+        return self._accounts.account(self._accounts.budget_of(kind)).spent
+
+    def remaining(self, kind: type[Guarantee] | None = None, *, reserve: str | None = None) -> Guarantee:
+        """Return what is left of a budget, without what is set aside for others.
+
+        Parameters
+        ----------
+        kind : {EmdDP, UserDP}, optional
+            Which budget; the first by default.
+        reserve : str, optional
+            Name of the reservation that may be drawn on.
+        """
+        return self._accounts.available(self._accounts.budget_of(kind), reserve=reserve).remaining
+
+    def remaining_all(self) -> tuple[Guarantee, ...]:
+        """Return what is left of every budget of the session."""
+        return tuple(self._accounts.available(budget).remaining for budget in self._accounts.budgets)
+
+    def history(self) -> pl.DataFrame:
+        """Return the table's charges, one row an event.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns sequence, time, query, mechanism, alpha, delta, kind, hash.
+        """
+        return self._accounts.history()
+
+    def replanned(self, planned: Planned) -> Planned:
+        """Plan SQL again with what this session read: users, spaces and public tables are files, which change."""
+        (again,) = self._planned(planned.text)
+        return again
+
+    def check_affordable(self, planned: Iterable[Planned], *, reserve: str | None = None) -> None:
+        """Check that the budgets cover some plans together, without charging them.
+
+        Parameters
+        ----------
+        planned : iterable of Planned
+            The plans.
+        reserve : str, optional
+            Name of the set-aside budget that pays.
+
+        Raises
+        ------
+        BudgetExceededError
+            If they do not.
+        """
+        self._accounts.check_affordable((one.plan.event for one in planned), reserve=reserve)
+
+    @contextmanager
+    def releasing(self, planned: Iterable[Planned]) -> Iterator[Releasing]:
+        """Hold the table open, see that whatever could fail does so before a charge, and validate the data's version.
+
+        For what keeps answers (:mod:`emdp.sessions.store`); all else asks through the methods above.
+        """
+        self._check_switch()
+        with self._table.held():
+            check_engine(self._table)
+            for one in planned:
+                if isinstance(one.plan, MessagePlan):
+                    check_items(self._table, one.plan.reading)
+                elif not one.plan.is_constant:
+                    check_aggregation(self._table, one.plan.aggregation)
+            yield Releasing(self._table, self._accounts, self._validated_version())
+
+    def _check_switch(self) -> None:
+        if is_seeded() != self._accounts.ledger.is_test:
+            raise UsageError(
+                "a session works on the side of the test switch on which it was opened; open another one, with "
+                "another ledger."
+            )
+
+    def _planned(self, request: str | Query) -> tuple[Planned, ...]:
+        self._check_switch()
+        return self._planner.plan(request)
+
+    def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
+        self._accounts.check_affordable(one.plan.event for one in planned)
+        with self.releasing(planned) as release:
+            entries = release.charge(planned, self._tags)
+            answers = tuple(release.answer(one, entry) for one, entry in zip(planned, entries, strict=True))
+            release.check_unchanged()
+            return answers
+
+    def _validated_version(self) -> str:
+        """Validate the table's rules unless this data version was already, so that no later error depends on it."""
+        version = self._table.data_version()
+        self._accounts.begin(version, self._table.source.marks)
+        key = {"data_version": version, **self._rules}
+        if not self._accounts.is_validated(key):
+            self._table.check_rules()
+            self._accounts.remember_validated(key)
+        return version
+
+
+def declaration_of(table: Table) -> Declaration:
+    """Return what a ledger holds a table to: all that its records are compared with."""
+    return Declaration(
+        space=space_digest(table.space.to_json()),
+        user=table.user,
+        users=table.users.digest(columns=False),
+        records=table.records,
+        period=table.users_period,
+        listed=table.users.digest(),
+    )

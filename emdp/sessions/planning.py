@@ -1,0 +1,109 @@
+"""From a request to its plan: SQL text or a query of Python, public names and public numbers alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from emdp.base.errors import SqlError, UsageError
+from emdp.estimators import MessagePlan, Plan, plan_query
+from emdp.privacy import Guarantee
+from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.names import Names
+from emdp.questions.resolution import Query, Resolved, describe, resolve_query
+
+__all__ = ["Planned", "Planner", "plan_request"]
+
+MOST_TEXTS = 32
+"""Texts whose plans a planner remembers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A request with its plan.
+
+    Parameters
+    ----------
+    text : str
+        The statement as written, or the query of Python as text.
+    plan : Plan or MessagePlan
+        What it computes, and what it costs.
+    """
+
+    text: str
+    plan: Plan | MessagePlan
+
+
+class Planner:
+    """Plans requests where what is public does not change, and remembers the plans of texts: one that is asked again
+    need not be read, checked and priced again. A plan holds nothing of an answer, and draws anew for each.
+
+    Parameters
+    ----------
+    names : Names
+        What is public.
+    promises : sequence of Guarantee
+        What the budgets that may pay allow.
+    """
+
+    def __init__(self, names: Names, promises: Sequence[Guarantee]) -> None:
+        self._names, self._promises = names, tuple(promises)
+        self._known: dict[str, tuple[Planned, ...]] = {}
+
+    def plan(self, request: str | Query) -> tuple[Planned, ...]:
+        """Return what :func:`plan_request` does."""
+        if not isinstance(request, str):
+            return plan_request(request, self._names, self._promises)
+        found = self._known.get(request)
+        if found is None:
+            found = plan_request(request, self._names, self._promises)
+            if len(self._known) >= MOST_TEXTS:
+                self._known.clear()
+            self._known[request] = found
+        return found
+
+
+def plan_request(request: str | Query, names: Names, promises: Sequence[Guarantee] = ()) -> tuple[Planned, ...]:
+    """Check and price a request: one plan a statement.
+
+    Parameters
+    ----------
+    request : str or a query
+        SQL, several statements with ``;`` between them, or a frozen query such as ``emdp.mean(...)``.
+    names : Names
+        What is public.
+    promises : sequence of Guarantee
+        What the budgets that may pay allow; a choice among methods leaves out those that none of them pays.
+
+    Raises
+    ------
+    SqlError
+        If a statement is refused; the message underlines the part.
+    EmdpError
+        If a query of Python is refused.
+    """
+    if not isinstance(request, str):
+        return (Planned(describe(request), _plan(resolve_query(request, names), names, promises)),)
+    from emdp.sql import translate
+
+    planned = []
+    for translated in translate(request, names):
+        statement = translated.statement
+        try:
+            plan = _plan(translated.query, names, promises)
+        except UsageError as error:
+            # What only the numbers of a statement can tell, such as noise that does not fit.
+            raise SqlError(
+                error.problem if error.remedy else "the statement cannot be answered as it stands",
+                remedy=error.remedy or error.problem,
+                code="plan",
+                sql=statement.sql,
+                start=statement.header[0],
+                end=statement.header[1],
+            ) from None
+        planned.append(Planned(statement.text, plan))
+    return tuple(planned)
+
+
+def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> Plan | MessagePlan:
+    if isinstance(query, ItemFrequencies):
+        query = replace(query, promises=tuple(promises))
+    return plan_query(query, space=names.space, users=names.users, records=names.records)

@@ -1,0 +1,101 @@
+"""Plans on their way to answers: the ledger charged, the statistic computed, noise drawn once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from emdp.answers import Answer, Receipt
+from emdp.base.errors import EmdpError, UsageError, raise_alone
+from emdp.budgets.accounts import Accounts, Limit, Tags
+from emdp.estimators import MessagePlan, Plan
+from emdp.ledger import Entry
+from emdp.noise.rng import is_seeded
+from emdp.questions.columns import Released
+from emdp.questions.public_ranges import check_statistic
+from emdp.sessions.planning import Planned
+from emdp.sessions.presentation import constant_statistics, public_part
+from emdp.tables import Table, aggregate
+from emdp.tables.readings import read_items, release_steps
+
+__all__ = ["Releasing"]
+
+
+class Releasing:
+    """Plans between the check that nothing will fail and their answers; made by :meth:`Asking.releasing`.
+
+    Parameters
+    ----------
+    table : Table
+        The private table, open for reading.
+    accounts : Accounts
+        Its budgets.
+    version : str
+        State of the data, whose declared rules hold.
+    """
+
+    def __init__(self, table: Table, accounts: Accounts, version: str) -> None:
+        self._table = table
+        self._accounts = accounts
+        self.version = version
+
+    def charge(
+        self,
+        planned: Sequence[Planned],
+        tags: Tags,
+        questions: Sequence[str] = (),
+        *,
+        limit: Limit | None = None,
+    ) -> list[Entry]:
+        """Charge plans together; return for each the entry that paid. ``questions``: a digest for each, to be kept."""
+        shared = {"data_version": self.version, "users": self._table.n}
+        described: list[dict[str, Any]] = [{"query": one.text, **shared} for one in planned]
+        for own, question in zip(described, questions, strict=False):
+            own["question"] = question
+        return self._accounts.charge_all(
+            [(one.plan.event, own) for one, own in zip(planned, described, strict=True)], tags, limit=limit
+        )
+
+    def answer(self, planned: Planned, entry: Entry) -> Answer:
+        """Compute, draw noise once, and return the answer that an entry paid for."""
+        plan = planned.plan
+        try:
+            released, exact = self._messages(plan) if isinstance(plan, MessagePlan) else self._noisy(plan)
+        except EmdpError as error:
+            # Frames below this one hold private numbers: whoever logs a traceback with its locals must not see them.
+            raise_alone(error.with_traceback(None))
+        return Answer(
+            **public_part(planned, self._table),
+            released=released,
+            receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
+            _exact=exact,
+        )
+
+    def check_unchanged(self) -> None:
+        """Check that the data are still those whose rules were checked; before an answer is shown.
+
+        Raises
+        ------
+        UsageError
+            If they are not: what was read may be of either, or of both.
+        """
+        if self._table.data_version() != self.version:
+            raise UsageError(
+                "the data changed while they were read, so nothing is shown, and what was charged stays charged; ask "
+                "again when nobody writes them."
+            )
+
+    def _noisy(self, plan: Plan) -> tuple[Released, Released | None]:
+        statistics = (
+            constant_statistics(plan, self._table) if plan.is_constant else aggregate(self._table, plan.aggregation)
+        )
+        opened = [statistic.open() for statistic in statistics]
+        for values, users in zip(opened, plan.group_sizes(self._table.n), strict=True):
+            check_statistic(plan.aggregation, self._table.space, users, values)
+        released = tuple(
+            plan.restored(mechanism.release(plan.prepared(values)))
+            for mechanism, values in zip(plan.mechanisms, opened, strict=True)
+        )
+        return released, tuple(plan.summed(values) for values in opened) if is_seeded() else None
+
+    def _messages(self, plan: MessagePlan) -> tuple[Any, Released | None]:
+        encoder, finish = release_steps(plan.releaser, keep_exact=is_seeded())
+        return finish(read_items(self._table, plan.reading, encoder).open(), users=self._table.n)

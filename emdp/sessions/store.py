@@ -1,0 +1,250 @@
+"""Asking with a memory: what was released once is given again for nothing (``emdp query``, ``emdp report``).
+
+The order is: charge, release, store, and only then show. So a charge without a stored answer bought nothing that
+anybody saw. Where it is certain that the process which made the charge is gone (a report holds a lock while it runs),
+the same question may be answered under that charge: seen from outside there is one release, and one charge for it.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from emdp.answers import Answer, Receipt
+from emdp.answers.stored import StoredAnswer
+from emdp.base.errors import LedgerError, LedgerResourceError
+from emdp.budgets.accounts import Limit, Tags
+from emdp.ledger import Entry, Ledger
+from emdp.ledger.chain import canonical_json
+from emdp.sessions.planning import Planned
+from emdp.sessions.session import Session
+from emdp.sql import spelled
+from emdp.sql.text.tokens import read_tokens
+
+__all__ = ["Kept", "Store", "kept_answer"]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """An answer that lies in the ledger.
+
+    Parameters
+    ----------
+    answer : StoredAnswer
+        The answer.
+    charge, stored : Entry
+        The ledger's entries that paid for it and that keep it.
+    is_reused : bool
+        Whether it was there before, so that nothing was paid for it now.
+    """
+
+    answer: StoredAnswer
+    charge: Entry
+    stored: Entry
+    is_reused: bool = True
+
+
+class Store:
+    """The stored answers of one session's table, and a way to ask that looks there first.
+
+    Parameters
+    ----------
+    session : Session
+        Who asks and pays.
+    tags : Tags, optional
+        What charges are for; the period is the session's.
+    resumes : bool
+        Whether a charge with these tags that has no answer is completed rather than paid again. Only for one who
+        holds the lock under which all such charges are made.
+    limit : callable, optional
+        What may refuse a charge besides the table's budgets.
+    """
+
+    def __init__(
+        self, session: Session, *, tags: Tags | None = None, resumes: bool = False, limit: Limit | None = None
+    ) -> None:
+        self._session = session
+        self._tags = session.tags if tags is None else tags
+        self._resumes = resumes
+        self._limit = limit
+        self._digests: dict[str, str] = {}
+
+    def find(self, planned: Planned) -> Kept | None:
+        """Return the stored answer to a statement, for the data as they are now; None if there is none.
+
+        Two questions are the same if their words, the table's declared rules, the version of its data, the period and
+        the public tables they join are. The newest answer counts.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is damaged.
+        """
+        return self._found(self.question(planned, self._session.table.data_version()))
+
+    def ask(self, planned: Sequence[Planned], *, fresh: bool = False) -> tuple[Kept, ...]:
+        """Answer statements: those with a stored answer for nothing, the others as one batch, stored before it returns.
+
+        Parameters
+        ----------
+        planned : sequence of Planned
+            Statements of SQL.
+        fresh : bool
+            Whether all are asked anew and paid for.
+
+        Raises
+        ------
+        EmdpError
+            As :meth:`Session.sql`.
+        """
+        found = [None if fresh else self.find(one) for one in planned]
+        # A statement that stands twice is one question, and has one answer.
+        missing = {spelled(one.text): one for one, kept in zip(planned, found, strict=True) if kept is None}
+        made = dict(zip(missing, self._release(list(missing.values())) if missing else (), strict=True))
+        return tuple(
+            made[spelled(one.text)] if kept is None else kept for one, kept in zip(planned, found, strict=True)
+        )
+
+    def is_paid(self, planned: Planned, *, fresh: bool = False) -> bool:
+        """Say whether asking would cost nothing: the answer is stored, or a charge for it bought nothing yet."""
+        if not fresh and self.find(planned) is not None:
+            return True
+        return self._unfinished(planned, self.question(planned, self._session.table.data_version())) is not None
+
+    def question(self, planned: Planned, version: str) -> str:
+        """Return the digest of a question; see :meth:`find`."""
+        rules = self._session.rules
+        # Every word counts: SQL finds a table by any case, and WITH may name what it makes as the table it is made of.
+        words = {token.text.lower() for token in read_tokens(planned.text)}
+        public = {name: self._digest(name) for name in self._public if name.lower() in words}
+        asked = {
+            "query": spelled(planned.text),
+            "data_version": version,
+            "period": self._tags.period,
+            "rules": rules,
+            "public": public,
+        }
+        return hashlib.sha256(canonical_json(asked).encode("ascii")).hexdigest()
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._session.ledger
+
+    @property
+    def _public(self) -> Any:
+        return self._session.names.public
+
+    def _digest(self, name: str) -> str:
+        if name not in self._digests:
+            stream = io.BytesIO()
+            self._public[name].write_ipc_stream(stream)
+            self._digests[name] = hashlib.sha256(stream.getvalue()).hexdigest()
+        return self._digests[name]
+
+    def _found(self, question: str) -> Kept | None:
+        for entry in reversed(self._ledger.entries(self._session.table.account, "answer")):
+            if entry.payload["question"] == question:
+                kept = kept_answer(self._ledger, entry)
+                if kept is not None:
+                    return kept
+        return None
+
+    def _release(self, planned: Sequence[Planned]) -> list[Kept]:
+        planned = [self._session.replanned(one) for one in planned]
+        if not self._resumes:
+            self._session.check_affordable(planned)
+        with self._session.releasing(planned) as release:
+            questions = [self.question(one, release.version) for one in planned]
+            entries = [self._unfinished(one, question) for one, question in zip(planned, questions, strict=True)]
+            due = [place for place, entry in enumerate(entries) if entry is None]
+            paid = release.charge(
+                [planned[place] for place in due], self._tags, [questions[place] for place in due], limit=self._limit
+            )
+            for place, entry in zip(due, paid, strict=True):
+                entries[place] = entry
+            made = [
+                (release.answer(one, entry), entry, question)
+                for one, entry, question in zip(planned, entries, questions, strict=True)
+                if entry is not None
+            ]
+            release.check_unchanged()
+            return [self._kept(answer, entry, question, release.version) for answer, entry, question in made]
+
+    def _unfinished(self, planned: Planned, question: str) -> Entry | None:
+        """Return a charge for this very release that bought nothing yet."""
+        if not self._resumes:
+            return None
+        name = self._session.table.account
+        done = {(entry.payload["charge"], entry.payload["question"]) for entry in self._ledger.entries(name, "answer")}
+        event = planned.plan.event.to_json()
+        for entry in self._ledger.entries(name, "charge"):
+            known = entry.payload
+            is_own = known.get("questions") == [question] and known.get("report") == self._tags.report is not None
+            if is_own and known["event"] == event and (entry.sequence, question) not in done:
+                return entry
+        return None
+
+    def _kept(self, answer: Answer, charge: Entry, question: str, version: str) -> Kept:
+        receipt = Receipt(self._ledger.path, charge.sequence, charge.hash)
+        stored = StoredAnswer.of(answer, period=self._tags.period, data_version=version, receipt=receipt)
+        payload = {
+            "question": question,
+            "charge": charge.sequence,
+            "query": stored.query,
+            "period": self._tags.period,
+            "report": self._tags.report,
+            "entry": self._tags.entry,
+            "data_version": version,
+        }
+        table = self._session.table.account
+        admit = _once(charge.sequence, question)
+        try:
+            entry = self._ledger.append("answer", table, payload, admit=admit, content=stored.to_text())
+        except _KeptAlreadyError:
+            raise
+        except LedgerError as error:
+            raise _not_kept(error, charge.sequence) from error
+        return Kept(replace(stored, time=entry.time), charge, entry, is_reused=False)
+
+
+class _KeptAlreadyError(LedgerError):
+    """Another process stored the answer first."""
+
+
+def _not_kept(error: LedgerError, charge: int) -> LedgerError:
+    """Return the error of a ledger that took a charge and then no answer; its own words know of no charge."""
+    kind = LedgerResourceError if isinstance(error, LedgerResourceError) else LedgerError
+    return kind(
+        error.problem,
+        remedy=f"entry {charge} stays charged, and its answer may be lost, so see to the ledger before asking again",
+    )
+
+
+def _once(charge: int, question: str) -> Callable[[Sequence[Entry]], None]:
+    def admit(entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.kind == "answer" and (entry.payload["charge"], entry.payload["question"]) == (charge, question):
+                raise _KeptAlreadyError(
+                    f"the answer that entry {charge} paid for is stored already; ask again to be given that one."
+                )
+
+    return admit
+
+
+def kept_answer(ledger: Ledger, entry: Entry) -> Kept | None:
+    """Return the answer that an entry stored; None if its text was dropped when its time was over.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger lacks what the entry names.
+    """
+    text = ledger.content(entry.payload["content"])
+    if text is None:
+        return None
+    paid = [found for found in ledger.entries(entry.table, "charge") if found.sequence == entry.payload["charge"]]
+    if not paid:
+        raise LedgerError(f"entry {entry.sequence} stores an answer that no charge paid for; compare with a copy.")
+    receipt = Receipt(ledger.path, paid[0].sequence, paid[0].hash)
+    return Kept(StoredAnswer.from_text(text, entry.payload, receipt, entry.time), paid[0], entry)

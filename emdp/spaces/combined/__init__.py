@@ -1,0 +1,1 @@
+"""Spaces made of others: products, and grids over them."""

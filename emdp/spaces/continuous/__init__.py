@@ -1,0 +1,1 @@
+"""Continuous spaces: numbers, circles, places, vectors."""

@@ -1,0 +1,166 @@
+"""``Interval``: numbers between two public bounds, with the absolute difference as distance."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from emdp.base.checks import check_finite, check_range
+from emdp.base.errors import UsageError
+from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, check_on_invalid
+from emdp.spaces.part import Part, check_columns, check_diameter, check_unit, numeric_items
+from emdp.spaces.rounding import UNIT_ROUNDOFF, check_coordinate, difference_up, widened
+
+__all__ = ["Interval"]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Interval(Part):
+    """Numbers of ``[low, high]`` with the distance ``|x - y|``.
+
+    Parameters
+    ----------
+    col : str
+        The column.
+    low, high : float
+        The public domain, ``low < high``, both finite; a value outside it is invalid. Under
+        ``on_invalid="clamp"`` it moves to the nearer end (so do infinities); NULL and NaN become ``neutral``.
+    diameter : float, optional
+        Distance that counts as 1; default ``high - low``, rounded outward.
+    unit : str, optional
+        Natural unit, for display.
+    on_invalid : {"error", "clamp", "neutral"}
+        What is done with an invalid value.
+    neutral : float, optional
+        The neutral item, inside the domain; default the centre.
+
+    Raises
+    ------
+    UsageError
+        If an argument is malformed.
+
+    References
+    ----------
+    EMD 2, "Expressions": the column and the distance to a point have the constant ``diameter``.
+
+    >>> space = Interval("price", 0, 10, unit="dollars", on_invalid="clamp")
+    >>> space.pairwise({"price": [0, 2.5]}, {"price": [5, 99, None]}).tolist()
+    [[0.5, 1.0, 0.5], [0.25, 0.75, 0.25]]
+    """
+
+    kind: ClassVar[str] = "interval"
+    columns: tuple[str, ...]
+    low: float
+    high: float
+    diameter: float
+    domain_diameter: float
+    unit: str | None
+    on_invalid: OnInvalid
+    neutral: float
+
+    def __init__(
+        self,
+        col: str,
+        low: float,
+        high: float,
+        *,
+        diameter: float | None = None,
+        unit: str | None = None,
+        on_invalid: OnInvalid = "error",
+        neutral: float | None = None,
+    ) -> None:
+        low, high = check_coordinate("low", low), check_coordinate("high", high)
+        if low >= high:
+            raise UsageError(f"low must be below high, got low={low} and high={high}; pass them in order.")
+        centre = min(max(low / 2 + high / 2, low), high)
+        domain_diameter = difference_up(high, low)
+        self._set(
+            columns=check_columns("col", [col]),
+            low=low,
+            high=high,
+            diameter=check_diameter(diameter, domain_diameter),
+            domain_diameter=domain_diameter,
+            unit=check_unit(unit),
+            on_invalid=check_on_invalid(on_invalid),
+            neutral=centre if neutral is None else check_range("neutral", neutral, low, high),
+        )
+
+    @property
+    def column(self) -> str:
+        """The column."""
+        return self.columns[0]
+
+    @property
+    def structure(self) -> Literal["line", "discrete", "clusters", "general"]:
+        """``"line"``, or ``"general"`` where a declared diameter below the width cuts distances."""
+        return "general" if self.is_truncated else "line"
+
+    @property
+    def neutral_item(self) -> Floats:
+        """The encoded neutral item, of shape (1, 1)."""
+        return np.array([[self.neutral]])
+
+    def _read(self, frame: object) -> Floats:
+        return numeric_items(frame, self.columns)
+
+    def _inside(self, items: Floats) -> Mask:
+        values = items[:, 0]
+        return (values >= self.low) & (values <= self.high)
+
+    def _clamped(self, items: Floats) -> Floats:
+        return np.clip(items, self.low, self.high)
+
+    def encode_point(self, point: Any) -> Floats:
+        """Return a number as an encoded point, shape (1, 1)."""
+        return np.array([[check_coordinate("point", point)]])
+
+    def decode(self, items: Floats) -> dict[str, list[Any]]:
+        """Return encoded items as numbers under the column's name."""
+        return {self.column: items[:, 0].tolist()}
+
+    def natural_distances(self, left: Floats, right: Floats) -> Floats:
+        """Return the matrix of ``|x - y|``."""
+        matrix = np.subtract.outer(left[:, 0], right[:, 0])
+        return np.abs(matrix, out=matrix)
+
+    def line(self, items: Floats) -> Floats:
+        """Return ``(x - low)/diameter``, whose absolute differences are ``d_X`` if nothing is cut."""
+        if self.is_truncated:
+            return super().line(items)
+        return (items[:, 0] - self.low) / self.diameter
+
+    def column_bounds(self, column: str) -> FunctionBounds:
+        """Return what is known of the column's value: constant ``diameter``, range the domain."""
+        self._check_column(column)
+        return FunctionBounds(self.diameter, self.low, self.high, 0.0)
+
+    def column_values(self, items: Floats, column: str) -> Floats:
+        """Return the value of each encoded item."""
+        self._check_column(column)
+        return items[:, 0]
+
+    def distance_bounds(self, point: Floats) -> FunctionBounds:
+        """Return what is known of ``|x - point|``; one subtraction, so one rounding."""
+        at = check_finite("point", float(point[0, 0]))
+        near = max(self.low - at, at - self.high, 0.0)
+        far = max(abs(self.low - at), abs(self.high - at))
+        error = UNIT_ROUNDOFF * far * (1 + 4 * UNIT_ROUNDOFF)
+        low, high = widened(near, far, error)
+        return FunctionBounds(self.diameter, max(low, 0.0), high, error)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the arguments that rebuild the space."""
+        return {
+            "kind": self.kind,
+            "col": self.column,
+            "low": self.low,
+            "high": self.high,
+            "diameter": self.diameter,
+            "unit": self.unit,
+            "on_invalid": self.on_invalid,
+            "neutral": self.neutral,
+        }
+
+    def _check_column(self, column: str) -> None:
+        if column != self.column:
+            raise UsageError(f"the space has no column {column!r}, only {self.column!r}; name that one.")

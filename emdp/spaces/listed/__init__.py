@@ -1,0 +1,1 @@
+"""Listed spaces: categories, clusters, given distances, embedded keys."""

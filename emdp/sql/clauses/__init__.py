@@ -1,0 +1,1 @@
+"""Clauses of a statement: what each comes down to."""

@@ -1,0 +1,284 @@
+"""The select list: which aggregates it holds, of what expressions, under what names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from emdp.base.errors import SqlError
+from emdp.expressions.nodes.base import Expression
+from emdp.questions.select import ItemKind
+from emdp.sql.context import Context, near, unwrapped
+from emdp.sql.names.checking import checked
+from emdp.sql.names.columns import UserKey
+from emdp.sql.refusals.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
+from emdp.sql.values.functions import FUNCTIONS, first_argument
+from emdp.sql.values.scalar import Scalars
+
+__all__ = ["ALONE", "Aggregate", "Entry", "expression_of", "is_aggregate", "read_entry", "refused_kind"]
+
+KINDS: Mapping[str, ItemKind] = {
+    "AVG": "avg",
+    "PART": "part",
+    "SUM": "sum",
+    "VARIANCE": "variance",
+    "VAR_POP": "variance",
+    "STDDEV": "stddev",
+    "STDDEV_POP": "stddev",
+}
+"""Aggregates of an expression."""
+
+ALONE: Mapping[str, str] = {
+    **dict.fromkeys(("FREQUENCY", "QUANTILE", "MEDIAN"), "gives several rows"),
+    "USER_MEAN": "has rounds of its own",
+}
+"""Aggregates that stand alone in a select list, each with why."""
+
+FORMS: Mapping[str, str] = {"SHARE": "SHARE()", "MEDIAN": "MEDIAN(e)", "WEIGHT": "WEIGHT(AVG(e), 2)"}
+"""How aggregates are written that are not ``NAME(e)``."""
+
+REFUSED_AGGREGATES = (
+    "mean", "quantile-function", "extreme", "one-record", "all-records", "sample-variance", "two-columns",
+    "sum-variant", "logic-aggregate", "moment", "window-function",
+)  # fmt: skip
+"""Codes of refusals of aggregates."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate of a select list.
+
+    Parameters
+    ----------
+    function : str
+        Its name, in capitals.
+    kind : str or None
+        Kind of item; None for those that stand alone.
+    expression : Expression or None
+        What it is of.
+    weight : float
+        Its weight.
+    node : sqlglot.exp.Anonymous
+        The call, without ``WEIGHT`` around it.
+    """
+
+    function: str
+    kind: ItemKind | None
+    expression: Expression | None
+    weight: float
+    node: exp.Anonymous
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a select list.
+
+    Parameters
+    ----------
+    node : sqlglot.exp.Expr
+        It, with its alias.
+    body : sqlglot.exp.Expr
+        It, without.
+    alias : str
+        Its alias, or empty.
+    aggregate : Aggregate or None
+        What it is, unless it is a column to group by.
+    """
+
+    node: exp.Expr
+    body: exp.Expr
+    alias: str
+    aggregate: Aggregate | None
+
+
+def is_aggregate(name: str) -> bool:
+    """Say whether a function ranges over records, part of the language or not.
+
+    >>> is_aggregate("AVG"), is_aggregate("max"), is_aggregate("ABS")
+    (True, True, False)
+    """
+    refused = UNSUPPORTED.get(name.upper())
+    return name.upper() in AGGREGATES or (refused is not None and refused.code in REFUSED_AGGREGATES)
+
+
+def read_entry(scalars: Scalars, node: exp.Expr) -> Entry:
+    """Return an entry of the select list, its expression type-checked.
+
+    Raises
+    ------
+    SqlError
+        If it is neither an aggregate of the language nor a column.
+    """
+    body = unwrapped(node.this if isinstance(node, exp.Alias) else node)
+    alias = node.alias if isinstance(node, exp.Alias) else ""
+    if isinstance(body, exp.Anonymous) and body.name.upper() == "WEIGHT":
+        inner, weight = _weight(scalars, body)
+        return Entry(node, body, alias, _aggregate(scalars, inner, weight))
+    if isinstance(body, exp.Anonymous) and is_aggregate(body.name):
+        return Entry(node, body, alias, _aggregate(scalars, body, 1.0))
+    # Of a component that the space lacks GROUP BY says more, if it stands there.
+    if scalars.scope.component(body) is not None or scalars.scope.column(body) is not None:
+        return Entry(node, body, alias, None)
+    raise _no_entry(scalars, body)
+
+
+def refused_kind(context: Context, aggregate: Aggregate, *, has_cap: bool, is_filtered: bool) -> SqlError | None:
+    """Return the refusal of an aggregate that its statement's guarantee, cap or filter does not allow, if any."""
+    for applies, problem, remedy, code in _rules(context, aggregate, has_cap=has_cap, is_filtered=is_filtered):
+        if applies:
+            return context.refusal(aggregate.node, problem, remedy=remedy, code=code)
+    return None
+
+
+def expression_of(scalars: Scalars, node: exp.Expr) -> Expression:
+    """Return an argument of an aggregate, type-checked by EMD 2's rules."""
+    expression = scalars.number(node)
+    checked(scalars.context, expression, node)
+    return expression
+
+
+def _weight(scalars: Scalars, node: exp.Anonymous) -> tuple[exp.Anonymous, float]:
+    context = scalars.context
+    if len(node.expressions) != 2:
+        raise context.refusal(
+            node, "WEIGHT takes an aggregate and a number", remedy="write WEIGHT(AVG(e), 2)", code="argument-count"
+        )
+    inner = unwrapped(node.expressions[0])
+    if not isinstance(inner, exp.Anonymous) or not is_aggregate(inner.name) or inner.name.upper() in ("WEIGHT", *ALONE):
+        raise context.refusal(
+            node.expressions[0],
+            "WEIGHT stands around an aggregate that shares its statement's alpha with others",
+            remedy="write WEIGHT(AVG(e), 2)",
+            code="weight",
+        )
+    weight = scalars.constant(node.expressions[1], "a weight")
+    if weight <= 0:
+        raise context.refusal(
+            node.expressions[1],
+            f"a weight is above 0, got {weight:g}",
+            remedy="write how many times more of the statement's alpha this column gets, such as 2",
+            code="weight",
+        )
+    return inner, weight
+
+
+def _aggregate(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregate:
+    name = node.name.upper()
+    context = scalars.context
+    if name not in AGGREGATES or name == "WEIGHT":
+        refused = UNSUPPORTED[name]
+        remedy = refused.remedy_for(first_argument(context, node))
+        raise context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)
+    if name in ALONE:
+        return Aggregate(name, None, None, weight, node)
+    if name == "COUNT":
+        return _count(scalars, node, weight)
+    if name == "SHARE":
+        _check_count(context, node, 0)
+        return Aggregate(name, "share", None, weight, node)
+    _check_count(context, node, 1)
+    return Aggregate(name, KINDS[name], expression_of(scalars, node.expressions[0]), weight, node)
+
+
+def _check_count(context: Context, node: exp.Anonymous, count: int) -> None:
+    if len(node.expressions) != count:
+        name = node.name.upper()
+        raise context.refusal(
+            node,
+            f"{name} takes {count or 'no'} argument{'' if count == 1 else 's'}, not {len(node.expressions)}",
+            remedy=f"write {FORMS.get(name, f'{name}(e)')}",
+            code="argument-count",
+        )
+
+
+def _count(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregate:
+    context, arguments = scalars.context, node.expressions
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+        return Aggregate("COUNT", "count", None, weight, node)
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        distinct = arguments[0]
+        if isinstance(scalars.scope.column(distinct.expressions[0]), UserKey):
+            return Aggregate("COUNT", "users", None, weight, node)
+        raise context.refusal(
+            node,
+            "how many values occur depends on single records, but for the public number of users",
+            remedy=f"write COUNT(DISTINCT {context.names.user}), or FREQUENCY(column)",
+            code="count-distinct",
+        )
+    raise context.refusal(
+        node,
+        "COUNT of an expression counts what is not NULL, and no item is NULL",
+        remedy="write COUNT(*) under USER_PRIVACY, or SHARE() with the condition in WHERE",
+        code="count-expression",
+    )
+
+
+def _no_entry(scalars: Scalars, body: exp.Expr) -> SqlError:
+    context, text = scalars.context, scalars.context.text(body)
+    if isinstance(body, exp.Anonymous) and body.name.upper() not in {*FUNCTIONS, *SHAPES, *UNSUPPORTED}:
+        alike = near(body.name, AGGREGATES)
+        return context.refusal(
+            body,
+            f"there is no aggregate {body.name}",
+            remedy=f"write {' or '.join(alike)}" if alike else f"the aggregates are {', '.join(AGGREGATES)}",
+            code="unknown-function",
+        )
+    inner = next((part for part in body.walk() if isinstance(part, exp.Anonymous) and is_aggregate(part.name)), None)
+    if inner is not None:
+        return context.refusal(
+            body,
+            "arithmetic of aggregates is done on the answer: noise has no scale for it beforehand",
+            remedy=f"ask for {context.text(inner)} by itself, with constants moved inside it, and compute the rest "
+            "from the answer",
+            code="aggregate-arithmetic",
+        )
+    try:
+        scalars.number(body)
+    except SqlError as error:
+        return error
+    return context.refusal(
+        body,
+        f"`{text}` has a value for each record, and an answer has one for each group",
+        remedy=f"write AVG({text})",
+        code="no-aggregate",
+    )
+
+
+def _rules(
+    context: Context, aggregate: Aggregate, *, has_cap: bool, is_filtered: bool
+) -> Sequence[tuple[bool, str, str, str]]:
+    kind, name = aggregate.kind, aggregate.function
+    is_total = kind in ("count", "sum")
+    instead = "SHARE() with the condition in WHERE" if kind == "count" else "AVG(e), which weighs every user equally"
+    return (
+        (
+            is_total and not context.is_user_level,
+            f"{name} depends on how many records a user has, which d_EM-DP does not bound",
+            f"write {instead}, or WITH USER_PRIVACY OPTIONS (epsilon = 1.0, max_records_per_user = 50)",
+            "total-under-emd",
+        ),
+        (
+            is_total and not has_cap,
+            f"{name} depends on how many records a user has, and nothing bounds that",
+            "add max_records_per_user = 50, or the number that fits, to OPTIONS",
+            "cap-missing",
+        ),
+        (
+            kind in ("part", "share") and has_cap,
+            f"{name} is a mean over users that weigh the same, and max_records_per_user weighs records",
+            "write SUM(e) or COUNT(*), or leave max_records_per_user out",
+            "cap-unused",
+        ),
+        (
+            kind == "share" and not is_filtered,
+            "SHARE() is the weight of the chosen records, and nothing chooses any",
+            "add WHERE or GROUP BY on a column of the records",
+            "share-of-all",
+        ),
+        (
+            kind == "users" and is_filtered,
+            "the number of users is public, but not how many of them have a record that a condition or group chooses",
+            "ask for SHARE(), or choose and group by public user columns alone",
+            "count-filtered",
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Refusals: what the language has no use for, and what to write instead."""

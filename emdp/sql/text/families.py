@@ -1,0 +1,84 @@
+"""Options of a header that belong to one family of aggregates: refused in statements with none of that family."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from emdp.base.errors import SqlError
+from emdp.questions.distributions import METHODS
+from emdp.questions.itemwise import MODELS
+from emdp.questions.user_mean import MEAN_METHODS
+from emdp.sql.text.statement import Option, Statement
+
+__all__ = [
+    "CHOICES",
+    "EXPECTED_SHARE",
+    "FAMILIES",
+    "FAR_POINT",
+    "USER_LEVEL",
+    "check_families",
+    "option_refusal",
+    "usual",
+]
+
+CHOICES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "method": {"FREQUENCY": METHODS, "USER_MEAN": MEAN_METHODS},
+    "model": {"FREQUENCY": MODELS, "USER_MEAN": MODELS},
+}
+"""Options that are words: for each aggregate that takes one what it may be."""
+
+USER_LEVEL = ("spread", "between_users", "records_per_user", "failure")
+"""Options of USER_MEAN: where users' means are expected."""
+
+EXPECTED_SHARE = "expected_share"
+"""Option of statements that choose or group records: the share that a preview assumes of them."""
+
+FAR_POINT = "far_point"
+"""Option of statements with a POINT that is meant though it lies far from the box."""
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    **{name: tuple(choices) for name, choices in CHOICES.items()},
+    **dict.fromkeys(USER_LEVEL, ("USER_MEAN",)),
+}
+"""For each option of some aggregates alone the aggregates that take it."""
+
+
+def check_families(statement: Statement, functions: Iterable[str]) -> None:
+    """Refuse an option that no aggregate of the select list takes, or a word that is not one of its own.
+
+    Parameters
+    ----------
+    statement : Statement
+        The statement.
+    functions : iterable of str
+        Its aggregates, in capitals.
+
+    Raises
+    ------
+    SqlError
+        With the option underlined.
+    """
+    own = set(functions)
+    for name, option in statement.options.items():
+        family = FAMILIES.get(name)
+        if family is not None and not own & set(family):
+            listed = " and ".join(family)
+            raise option_refusal(
+                statement, option, f"the option {name} is for {listed} alone", "leave it out", "option-family"
+            )
+        for function, allowed in CHOICES.get(name, {}).items():
+            if function in own and option.value not in allowed:
+                problem = f"{name} of {function} must be one of {', '.join(allowed)}"
+                raise option_refusal(statement, option, problem, f"write {name} = '{usual(allowed)}'", "option-value")
+
+
+def usual(words: Sequence[str]) -> str:
+    """Return the word to suggest: ``auto``, or else the first.
+
+    >>> usual(("smoothed", "auto")), usual(("central", "local"))
+    ('auto', 'central')
+    """
+    return "auto" if "auto" in words else words[0]
+
+
+def option_refusal(statement: Statement, option: Option, problem: str, remedy: str, code: str) -> SqlError:
+    """Return the error that refuses an option of a statement's header."""
+    return SqlError(problem, remedy=remedy, code=code, sql=statement.sql, start=option.start, end=option.end)

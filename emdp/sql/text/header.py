@@ -1,0 +1,308 @@
+"""The header of a statement: ``SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import cast
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from emdp.base.errors import SqlError
+from emdp.sql.text.families import CHOICES, EXPECTED_SHARE, FAR_POINT, USER_LEVEL, usual
+from emdp.sql.text.statement import Option, Privacy
+from emdp.sql.text.tokens import CLOSING, OPENING
+
+__all__ = ["Header", "read_header"]
+
+EXAMPLES: Mapping[str, str] = {
+    "EMD_PRIVACY": "WITH EMD_PRIVACY OPTIONS (alpha = 1.0)",
+    "USER_PRIVACY": "WITH USER_PRIVACY OPTIONS (epsilon = 1.0, delta = 1e-9, max_records_per_user = 50)",
+}
+"""A header of each kind."""
+
+REQUIRED: Mapping[str, str] = {"EMD_PRIVACY": "alpha", "USER_PRIVACY": "epsilon"}
+"""The option that each kind cannot do without."""
+
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "EMD_PRIVACY": ("alpha", "delta", "noise", EXPECTED_SHARE, FAR_POINT, *CHOICES),
+    "USER_PRIVACY": (
+        "epsilon",
+        "delta",
+        "max_records_per_user",
+        "noise",
+        EXPECTED_SHARE,
+        FAR_POINT,
+        *CHOICES,
+        *USER_LEVEL,
+    ),
+}
+"""All options of each kind; those of :mod:`emdp.sql.text.families` are for some aggregates alone."""
+
+NOISES: Mapping[str, tuple[str, ...]] = {
+    "EMD_PRIVACY": ("auto", "laplace", "gaussian", "k_norm"),
+    "USER_PRIVACY": ("auto", "laplace", "gaussian"),
+}
+"""Values of ``noise``."""
+
+_WORDS = ("PRIVACY", "ANON", "DP", "NOISE")
+"""What the name of somebody else's header contains."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header, checked, and the tokens that are left of the statement.
+
+    Parameters
+    ----------
+    privacy : {"EMD_PRIVACY", "USER_PRIVACY"}
+        Its kind.
+    options : mapping of str to Option
+        By name.
+    span : (int, int)
+        Start and end in the text, from WITH to the closing parenthesis.
+    rest : tuple of Token
+        The statement without it.
+    """
+
+    privacy: Privacy
+    options: Mapping[str, Option]
+    span: tuple[int, int]
+    rest: tuple[Token, ...]
+
+
+def read_header(text: str, tokens: Sequence[Token], main: int) -> Header:
+    """Return the header of a statement whose outermost SELECT is ``tokens[main]``.
+
+    Raises
+    ------
+    SqlError
+        If there is none, it is in another place, of another kind, or an option is missing, unknown, twice there, of
+        a wrong type or out of its range.
+    """
+    reader = _Reader(text, tokens, main + 1)
+    _check_place(reader, main)
+    word = reader.next()
+    if word.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        problem, remedy = "the name of a guarantee stands without quotes", f"write {EXAMPLES['EMD_PRIVACY']}"
+        raise reader.refusal(word, word, "unknown-privacy", problem, remedy)
+    privacy = word.text.upper() if word.text.isascii() else ""
+    if privacy not in OPTIONS:
+        problem = f"there is no guarantee named `{word.text}`"
+        raise reader.refusal(word, word, "unknown-privacy", problem, f"write {' or '.join(EXAMPLES.values())}")
+    options: dict[str, Option] = {}
+    if reader.is_at(0, "OPTIONS"):
+        reader.next()
+        options = _read_options(reader, privacy)
+    elif reader.is_at(0, "(") or reader.is_at(0, "OPTION"):
+        problem = f"the options of {privacy} follow the word OPTIONS"
+        raise reader.refusal(word, word, "options", problem, f"write {EXAMPLES[privacy]}")
+    _check_required(reader, word, privacy, options)
+    first, last = tokens[main + 1], tokens[reader.index - 1]
+    rest = (*tokens[: main + 1], *tokens[reader.index :])
+    return Header(cast("Privacy", privacy), options, (first.start, last.end + 1), rest)
+
+
+class _Reader:
+    """Steps through the tokens after SELECT."""
+
+    def __init__(self, text: str, tokens: Sequence[Token], index: int) -> None:
+        self.text, self.tokens, self.index = text, tokens, index
+
+    def is_at(self, ahead: int, word: str) -> bool:
+        place = self.index + ahead
+        return place < len(self.tokens) and _is_word(self.tokens[place], word)
+
+    def next(self) -> Token:
+        if self.index >= len(self.tokens):
+            last = self.tokens[-1]
+            remedy = f"write {EXAMPLES['EMD_PRIVACY']} after SELECT, then the columns"
+            raise self.refusal(last, last, "options", "the statement ends within its header", remedy)
+        self.index += 1
+        return self.tokens[self.index - 1]
+
+    def refusal(self, first: Token, last: Token, code: str, problem: str, remedy: str) -> SqlError:
+        return SqlError(problem, remedy=remedy, code=code, sql=self.text, start=first.start, end=last.end + 1)
+
+
+def _is_word(token: Token, word: str) -> bool:
+    return token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and token.text.upper() == word
+
+
+def _check_place(reader: _Reader, main: int) -> None:
+    """Go past the WITH after the outermost SELECT; a header anywhere else is refused."""
+    tokens = reader.tokens
+    for index, token in enumerate(tokens[:-1]):
+        if index != main and token.token_type == TokenType.SELECT and tokens[index + 1].token_type == TokenType.WITH:
+            last = tokens[min(index + 2, len(tokens) - 1)]
+            problem = "a statement has one header, which belongs to its outermost SELECT"
+            raise reader.refusal(tokens[index + 1], last, "nested-header", problem, "move it there")
+    if reader.is_at(0, "WITH"):
+        reader.next()
+        return
+    for first, second in pairwise(tokens):
+        if first.token_type == TokenType.WITH and second.text.upper() in OPTIONS:
+            problem, remedy = "the header stands right behind the outermost SELECT", "write SELECT, then the header"
+            raise reader.refusal(first, second, "header-place", problem, remedy)
+    problem = "the statement says neither which guarantee its answer has nor what it may spend"
+    remedy = f"write SELECT {EXAMPLES['EMD_PRIVACY']}, then the columns"
+    raise reader.refusal(tokens[main], tokens[main], "no-header", problem, remedy)
+
+
+def _read_options(reader: _Reader, privacy: str) -> dict[str, Option]:
+    options: dict[str, Option] = {}
+    opening = reader.next()
+    if opening.token_type != TokenType.L_PAREN:
+        problem, remedy = "OPTIONS is followed by a list in parentheses", f"write {EXAMPLES[privacy]}"
+        raise reader.refusal(opening, opening, "options", problem, remedy)
+    if reader.is_at(0, ")"):
+        reader.next()
+        return options
+    while True:
+        option = _read_option(reader, privacy)
+        if option.name in options:
+            problem = f"the option {option.name} is given twice"
+            raise _about(reader, option, "option-twice", problem, "give it once")
+        _CHECKS[option.name](reader, option, privacy)
+        options[option.name] = option
+        token = reader.next()
+        if token.token_type == TokenType.R_PAREN:
+            return options
+        if token.token_type != TokenType.COMMA:
+            problem = f"the option {option.name} has one value, a number or a word"
+            raise reader.refusal(token, token, "option-value", problem, "put a comma between options")
+
+
+def _read_option(reader: _Reader, privacy: str) -> Option:
+    name = reader.next()
+    listed = ", ".join(OPTIONS[privacy])
+    lower = name.text.lower() if name.text.isascii() else name.text
+    if name.token_type in (
+        TokenType.STRING,
+        TokenType.IDENTIFIER,
+        TokenType.NUMBER,
+        TokenType.COMMA,
+        TokenType.R_PAREN,
+    ):
+        problem, remedy = "an option begins with its name, without quotes", f"write one of {listed}"
+        raise reader.refusal(name, name, "unknown-option", problem, remedy)
+    if lower not in OPTIONS[privacy]:
+        other = next((kind for kind, names in OPTIONS.items() if lower in names), None)
+        close = get_close_matches(lower, OPTIONS[privacy], 1) or [own for own in OPTIONS[privacy] if lower in own]
+        problem = f"{privacy} has no option `{name.text}`"
+        hint = f"it belongs to {other}; " if other else f"did you mean {close[0]}? " if close else ""
+        raise reader.refusal(name, name, "unknown-option", problem, f"{hint}the options are {listed}")
+    sign = reader.next()
+    if sign.token_type != TokenType.EQ or reader.text[sign.start : sign.end + 1] != "=":
+        problem, remedy = f"the option {lower} lacks its value", f"write {lower} = and the value"
+        raise reader.refusal(name, name, "option-value", problem, remedy)
+    return _read_value(reader, name, lower)
+
+
+def _read_value(reader: _Reader, name: Token, lower: str) -> Option:
+    token = reader.next()
+    sign = 1
+    if token.token_type in (TokenType.DASH, TokenType.PLUS):
+        sign = -1 if token.token_type == TokenType.DASH else 1
+        token = reader.next()
+    value: float | int | str
+    if token.token_type == TokenType.NUMBER:
+        value = sign * (int(token.text) if token.text.isdigit() else float(token.text))
+    elif token.token_type in (OPENING | set(CLOSING) | {TokenType.COMMA, TokenType.DASH, TokenType.PLUS}):
+        problem, remedy = f"the option {lower} takes a literal, which is not computed", "write the number itself"
+        raise reader.refusal(name, token, "option-value", problem, remedy)
+    else:
+        value = token.text.lower() if token.text.isascii() else token.text
+    following = reader.tokens[reader.index] if reader.index < len(reader.tokens) else token
+    if following.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+        problem, remedy = f"the option {lower} takes one literal, which is not computed", "write the number itself"
+        raise reader.refusal(name, following, "option-value", problem, remedy)
+    return Option(lower, value, name.start, token.end + 1)
+
+
+def _about(reader: _Reader, option: Option, code: str, problem: str, remedy: str) -> SqlError:
+    return SqlError(problem, remedy=remedy, code=code, sql=reader.text, start=option.start, end=option.end)
+
+
+def _check_positive(reader: _Reader, option: Option, privacy: str) -> None:
+    if isinstance(option.value, str) or not option.value > 0:
+        problem, remedy = f"{option.name} must be a number above 0", f"write {option.name} = 1.0, for instance"
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
+def _check_delta(reader: _Reader, option: Option, privacy: str) -> None:
+    if isinstance(option.value, str) or not 0 <= option.value < 1:
+        problem, remedy = "delta must be a number from 0, included, to 1, excluded", "write delta = 1e-9, for instance"
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
+def _check_count(reader: _Reader, option: Option, privacy: str) -> None:
+    if not isinstance(option.value, int) or not 1 <= option.value < 2**31:
+        problem = f"{option.name} must be a whole number from 1 to 2147483647"
+        raise _about(reader, option, "option-value", problem, f"write {option.name} = 50, for instance")
+
+
+def _check_not_negative(reader: _Reader, option: Option, privacy: str) -> None:
+    if isinstance(option.value, str) or not option.value >= 0:
+        problem, remedy = f"{option.name} must be a number of at least 0", f"write {option.name} = 0.5, for instance"
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
+def _check_share(reader: _Reader, option: Option, privacy: str) -> None:
+    if isinstance(option.value, str) or not 0 < option.value < 1:
+        problem, remedy = f"{option.name} must be a number between 0 and 1", f"write {option.name} = 0.01, for instance"
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
+def _check_truth(reader: _Reader, option: Option, privacy: str) -> None:
+    if option.value not in ("true", "false"):
+        problem, remedy = f"{option.name} must be TRUE or FALSE", f"write {option.name} = TRUE, or leave it out"
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
+def _check_noise(reader: _Reader, option: Option, privacy: str) -> None:
+    if not isinstance(option.value, str) or option.value.lower() not in NOISES[privacy]:
+        problem = f"noise of {privacy} must be one of {', '.join(NOISES[privacy])}"
+        raise _about(reader, option, "option-value", problem, "write noise = 'auto', or leave it out")
+
+
+def _check_word(reader: _Reader, option: Option, privacy: str) -> None:
+    # Which aggregate it is for stands behind the header: this only tells a word of one of them from any other.
+    choices = CHOICES[option.name]
+    if not isinstance(option.value, str) or not any(option.value in allowed for allowed in choices.values()):
+        by_words: dict[tuple[str, ...], list[str]] = {}
+        for function, allowed in choices.items():
+            by_words.setdefault(allowed, []).append(function)
+        listed = ", or ".join(f"{', '.join(words)} for {' and '.join(names)}" for words, names in by_words.items())
+        problem, remedy = (
+            f"{option.name} must be one of {listed}",
+            f"write {option.name} = '{usual(next(iter(by_words)))}'",
+        )
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
+_CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
+    "alpha": _check_positive,
+    "epsilon": _check_positive,
+    "delta": _check_delta,
+    "max_records_per_user": _check_count,
+    "noise": _check_noise,
+    "spread": _check_positive,
+    "between_users": _check_not_negative,
+    "records_per_user": _check_count,
+    "failure": _check_share,
+    EXPECTED_SHARE: _check_share,
+    FAR_POINT: _check_truth,
+    **dict.fromkeys(CHOICES, _check_word),
+}
+
+
+def _check_required(reader: _Reader, word: Token, privacy: str, options: dict[str, Option]) -> None:
+    required = REQUIRED[privacy]
+    if required not in options:
+        problem = f"{privacy} needs the option {required}, which says what the statement may spend"
+        raise reader.refusal(word, word, "option-missing", problem, f"write {EXAMPLES[privacy]}")
+    noise, delta = options.get("noise"), options.get("delta")
+    if noise is not None and str(noise.value).lower() == "gaussian" and not (delta and delta.value):
+        problem = "gaussian noise gives its guarantee up to a delta above 0 only"
+        raise _about(reader, noise, "option-value", problem, "add delta = 1e-9, or write noise = 'auto'")

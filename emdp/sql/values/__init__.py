@@ -1,0 +1,1 @@
+"""Values in SQL: points, literals, functions, comparisons."""

@@ -1,0 +1,1 @@
+"""Engines: one folder each, and how a long call is waited for."""

@@ -1,0 +1,127 @@
+"""The DuckDB engine: one statement a statistic, pushed down to the files, and deterministic."""
+
+from collections.abc import MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from emdp.base.errors import DataRuleError, InternalError
+from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
+from emdp.expressions import Expression
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.reading import BlockEncoder, Reading
+from emdp.tables.base import Source, check_types
+from emdp.tables.engines.duckdb.execution import DIALECT, check_on_no_rows, fetch_frame, open_ahead, opened, run
+from emdp.tables.facts import TableFacts
+from emdp.tables.statements.bags import BREACH, bag_statement
+from emdp.tables.statements.cells import CellStatement, cell_statement
+from emdp.tables.statements.corners import coordinates
+from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
+from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
+
+__all__ = ["DuckDBEngine"]
+
+MOST_STATEMENTS = 32
+"""Compiled statements that are remembered of a table: they hold public facts alone."""
+
+_statements: MutableMapping[TableFacts, dict[tuple[Expression, ...], tuple[LinearStatement, str]]] = WeakKeyDictionary()
+
+_cells: MutableMapping[TableFacts, MutableMapping[Aggregation, tuple[CellStatement, str]]] = WeakKeyDictionary()
+"""By the aggregation itself: its statement is forgotten with it."""
+
+
+class DuckDBEngine:
+    """Statistics and blocks that DuckDB computes; see :class:`emdp.tables.engines.base.Engine`."""
+
+    def prepare(self, table: TableFacts) -> None:
+        del table
+        open_ahead()
+
+    def aggregate(self, table: TableFacts, aggregation: Aggregation) -> tuple[Statistic, ...]:
+        if not aggregation.is_plain:
+            over_cells, text = _compiled_cells(table, aggregation)
+            with opened(table.source, over_cells.lookups, table.users.keys) as connection:
+                rows = run(connection, text)
+            return tuple(map(Statistic, coordinates(over_cells, aggregation, rows, table.n)))
+        statement, text = _compiled(table, aggregation.values)
+        with opened(table.source, statement.lookups, table.users.keys) as connection:
+            rows = run(connection, text)
+        if len(rows) != 1:
+            raise InternalError("a statement for one row gave another number of rows.")
+        return (Statistic(finished_means(statement, rows[0], table.n)),)
+
+    def check_aggregation(self, table: TableFacts, aggregation: Aggregation) -> None:
+        if aggregation.is_plain:
+            check_on_no_rows(table, lambda: _compiled(table, aggregation.values))
+        else:
+            check_on_no_rows(table, lambda: _compiled_cells(table, aggregation))
+
+    def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:
+        table.source.check_files(table.source_columns)
+        statement = rules_statement(table)
+        with opened(table.source, statement.lookups, table.users.keys) as connection:
+            open_ahead()
+            found = {row[0]: row[1] for row in run(connection, "DESCRIBE source_rows")}
+            check_types(found, table.schema, table.source_columns)
+            row = run(connection, statement.query.sql(DIALECT, identify=True))[0]
+        return statement.broken(row)
+
+    def count_breaches(self, table: TableFacts) -> tuple[Breach, ...]:
+        statement = breaches_statement(table)
+        with opened(table.source, statement.lookups, table.users.keys) as connection:
+            return statement.breaches(run(connection, statement.query.sql(DIALECT, identify=True))[0])
+
+    def fetch_bag(self, table: TableFacts, user: Any) -> pl.DataFrame | None:
+        query, lookups = bag_statement(table, str(user))
+        with opened(table.source, lookups, table.users.keys) as connection:
+            frame = fetch_frame(connection, query.sql(DIALECT, identify=True))
+        if frame.get_column(BREACH).any():
+            raise DataRuleError(invalid_items(table).sentence())
+        return frame.drop(BREACH) if len(frame) else None
+
+    def fetch_public(self, source: Source) -> pl.DataFrame:
+        with opened(source, {}, None) as connection:
+            return fetch_frame(connection, "SELECT * FROM source_rows")
+
+    def explain_cost(self, table: TableFacts, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+        del table, aggregation
+        return ()
+
+    def read_items(
+        self, table: TableFacts, reading: Reading, encoder: BlockEncoder | None = None
+    ) -> Hidden[Any] | HiddenBlocks[Any]:
+        # Sums, which are most of what is asked, need none of it.
+        from emdp.tables.engines.duckdb.items import read_items
+
+        return read_items(table, reading, encoder)
+
+    def check_items(self, table: TableFacts, reading: Reading) -> None:
+        from emdp.tables.engines.duckdb.items import check_items
+
+        check_items(table, reading)
+
+    def explain_reading(self, table: TableFacts, reading: Reading) -> tuple[tuple[str, str], ...]:
+        del table, reading
+        return ()
+
+
+def _compiled(table: TableFacts, expressions: tuple[Expression, ...]) -> tuple[LinearStatement, str]:
+    known = _statements.setdefault(table, {})
+    found = known.get(expressions)
+    if found is None:
+        statement = linear_statement(table, expressions)
+        found = statement, statement.query.sql(DIALECT, identify=True)
+        if len(known) >= MOST_STATEMENTS:
+            known.clear()
+        known[expressions] = found
+    return found
+
+
+def _compiled_cells(table: TableFacts, aggregation: Aggregation) -> tuple[CellStatement, str]:
+    known = _cells.setdefault(table, WeakKeyDictionary())
+    found = known.get(aggregation)
+    if found is None:
+        statement = cell_statement(table, aggregation)
+        found = known[aggregation] = statement, statement.query.sql(DIALECT, identify=True)
+    return found

@@ -1,0 +1,161 @@
+"""DuckDB instances of this process: to start and stop one takes as long as a small query.
+
+A statement reads its source in an instance of its own, since DuckDB may remember of a file what is no longer true. That
+instance may be opened ahead, in another thread, while the statement is planned, checked and charged (:func:`ahead`);
+in a process that asks again and again the next one is opened where the last one is closed. What reads no rows, the
+check of a statement before its charge, remembers nothing that could change: all checks of a process have one instance,
+locked, each with a connection of its own and tables that go with it. Another one describes sources, and remembers
+nothing of them; the check of the rules compares what it said with what its own instance sees.
+
+A fork would copy instances without their threads, and the child would crash when it ends: before one all are let go.
+"""
+
+import atexit
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Thread
+from types import MappingProxyType
+from typing import Any
+
+from emdp.base.errors import UnsupportedError
+from emdp.base.versions import check_version
+from emdp.tables.base import CLOSED, lock
+
+__all__ = ["WITHOUT_ROWS", "Settings", "ahead", "connect", "describing", "taken", "without_rows"]
+
+Settings = Mapping[str, str | bool | int | float | list[str]]
+
+WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1", "enable_external_file_cache": "false"})
+"""Settings of an instance that reads no rows: more threads would only have to be started and stopped."""
+
+DESCRIBES, CHECKS, COMING, ENDED = "describes", "checks", "coming", "ended"
+
+_kept: dict[str, Any] = {}
+"""The instance that describes sources (the first check takes it), the one of all checks, the one that is opened ahead,
+and how many statements have ended."""
+
+SEVERAL = 3
+"""Statements after which more are likely: a single question of new data is two, the check of the rules and its own."""
+
+
+def connect(settings: Settings) -> Any:
+    """Return a connection to a new instance in memory: the one way to open one, so that every version is checked.
+
+    Raises
+    ------
+    UnsupportedError
+        If DuckDB is of another version than emdp was checked with.
+    """
+    import duckdb
+
+    check_version("duckdb", duckdb.__version__)
+    return duckdb.connect(":memory:", config=dict(settings))
+
+
+class _Opening(Thread):
+    """Opens an instance; whoever takes it waits for the thread, and opens another one where this one failed."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(name="emdp-opens-duckdb")
+        self.settings = dict(settings)
+        self.connection: Any = None
+
+    def run(self) -> None:
+        import duckdb
+
+        try:
+            self.connection = connect(self.settings)
+        except (duckdb.Error, UnsupportedError):
+            self.connection = None
+
+
+@atexit.register
+def _let_go() -> None:
+    opening = _kept.pop(COMING, None)
+    if opening is not None:
+        opening.join()
+    _kept.clear()
+
+
+os.register_at_fork(before=_let_go)
+
+
+@contextmanager
+def describing() -> Iterator[Any]:
+    """Open a connection to the instance that describes sources; what it makes must be temporary.
+
+    After an error the instance goes.
+    """
+    instance = _without_rows()
+    try:
+        with instance.cursor() as connection:
+            yield connection
+    except BaseException:
+        instance.close()
+        raise
+    # Another thread's may have come meanwhile.
+    _kept.setdefault(DESCRIBES, instance)
+
+
+@contextmanager
+def without_rows() -> Iterator[Any]:
+    """Open a connection to the locked instance of all checks; what it makes must be temporary.
+
+    After an error the instance goes, whatever it was: none is worth keeping one that DuckDB may have given up.
+    """
+    instance = _kept.get(CHECKS)
+    if instance is None:
+        instance = _without_rows()
+        lock(instance)
+        _kept[CHECKS] = instance
+    connection = instance.cursor()
+    try:
+        yield connection
+    except BaseException:
+        _kept.pop(CHECKS, None)
+        raise
+    finally:
+        connection.close()
+
+
+def _without_rows() -> Any:
+    """Return the instance that describes sources, for nobody else meanwhile, or a new one."""
+    instance = _kept.pop(DESCRIBES, None)
+    if instance is None:
+        instance = connect(WITHOUT_ROWS)
+        instance.execute("SET parquet_metadata_cache = false")
+    return instance
+
+
+def ahead(settings: Settings) -> None:
+    """Begin to open an instance for a statement that will run, where DuckDB is loaded and none is coming yet."""
+    if "duckdb" not in sys.modules or COMING in _kept:
+        return
+    opening = _Opening(settings)
+    # Without room for a thread, the statement opens its own.
+    with suppress(RuntimeError):
+        opening.start()
+        _kept[COMING] = opening
+
+
+@contextmanager
+def taken(settings: Settings) -> Iterator[Any]:
+    """Open a connection to an instance that nothing else uses: the one that was opened ahead, if its settings fit.
+
+    Where more are likely, the next one is opened when this one is closed.
+    """
+    with _opened(settings, _kept.pop(COMING, None)) as connection:
+        yield connection
+    _kept[ENDED] = _kept.get(ENDED, 0) + 1
+    if _kept[ENDED] >= SEVERAL:
+        ahead(settings)
+
+
+def _opened(settings: Settings, opening: _Opening | None) -> Any:
+    if opening is not None:
+        opening.join()
+        if opening.connection is not None and opening.settings == dict(settings):
+            return opening.connection
+    return connect(settings)

@@ -1,0 +1,151 @@
+"""The Spark engine: the statements of the DuckDB engine in Spark SQL, run in the session that the rows belong to."""
+
+import math
+import re
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from emdp.base.errors import DataRuleError, InternalError
+from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.reading import BlockEncoder, Reading
+from emdp.tables.base import Source
+from emdp.tables.engines.spark.errors import hidden_errors
+from emdp.tables.engines.spark.execution import check_on_no_rows, spark_rows, spark_source, statement_rows
+from emdp.tables.engines.spark.items import check_items, explain_reading, read_items
+from emdp.tables.engines.spark.parts import parts_of, read_once
+from emdp.tables.engines.spark.source import shown_plan
+from emdp.tables.engines.spark.wait import waited
+from emdp.tables.facts import TableFacts
+from emdp.tables.statements.bags import BREACH, bag_statement
+from emdp.tables.statements.cells import CellStatement, cell_statement
+from emdp.tables.statements.corners import coordinates
+from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
+from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
+
+__all__ = ["SparkEngine"]
+
+
+class SparkEngine:
+    """Statistics and blocks that Spark computes; see :class:`emdp.tables.engines.base.Engine`."""
+
+    def prepare(self, table: TableFacts) -> None:
+        # A view may be another one by now, or gone.
+        table.source.check_schema(table.schema, table.source_columns)
+
+    def aggregate(self, table: TableFacts, aggregation: Aggregation) -> tuple[Statistic, ...]:
+        """Return what an aggregation asks for, exactly: a statistic for each group of users.
+
+        Of many values in several statements, all on the same rows; see :mod:`emdp.tables.engines.spark.parts`.
+        """
+        parts = parts_of(aggregation)
+        if len(parts) == 1:
+            return tuple(map(Statistic, _coordinates(table, aggregation, None)))
+        with hidden_errors(), read_once(spark_source(table.source), table) as rows:
+            found = [_coordinates(table, part, rows) for part in parts]
+        return tuple(Statistic([value for own in group for value in own]) for group in zip(*found, strict=True))
+
+    def check_aggregation(self, table: TableFacts, aggregation: Aggregation) -> None:
+        for part in parts_of(aggregation):
+            check_on_no_rows(table, partial(_statement, table, part))
+
+    def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:
+        table.source.check_schema(table.schema, table.source_columns)
+        statement = rules_statement(table)
+        with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
+            return statement.broken(waited(frame.sparkSession, frame.collect)[0])
+
+    def count_breaches(self, table: TableFacts) -> tuple[Breach, ...]:
+        statement = breaches_statement(table)
+        with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
+            return statement.breaches(waited(frame.sparkSession, frame.collect)[0])
+
+    def fetch_bag(self, table: TableFacts, user: Any) -> pl.DataFrame | None:
+        query, lookups = bag_statement(table, str(user))
+        with spark_rows(table, query, lookups, table.users.keys) as frame:
+            items = pl.DataFrame(waited(frame.sparkSession, frame.toArrow))
+        if items.get_column(BREACH).any():
+            raise DataRuleError(invalid_items(table).sentence())
+        return items.drop(BREACH) if len(items) else None
+
+    def fetch_public(self, source: Source) -> pl.DataFrame:
+        with hidden_errors():
+            frame = spark_source(source).frame()
+            return pl.DataFrame(waited(frame.sparkSession, frame.toArrow))
+
+    def explain_cost(self, table: TableFacts, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the work that an aggregation will be.
+
+        These are its stages (exchanges of its plan, and one), and a bound on the bytes that they exchange, from the
+        number of users, the cells and the width of a row; how many rows there are is not public.
+        """
+        parts = parts_of(aggregation)
+        stages = sum(_stages(table, _statement(table, part)) for part in parts)
+        sums = len(aggregation.values) * math.prod(2 for axis in aggregation.axes if axis.size > 1)
+        # Of each statement a header of 16 bytes, the key and a count; of each sum its two halves, and the mean's count.
+        row = (16 + 8 * 2) * len(parts) + 8 * 3 * sums
+        cells = aggregation.cells
+        bound = (
+            f"{table.n} users x {cells} cells x P x {row} bytes" if cells > 1 else f"{table.n} users x P x {row} bytes"
+        )
+        facts = (
+            ("engine", "Spark"),
+            # One more for the rows that several statements read.
+            ("stages", str(stages) if len(parts) == 1 else f"at most {stages + 1}"),
+            (
+                "shuffle",
+                f"at most {bound} = P x {table.n * cells * row} bytes, P the partitions that the source is read in",
+            ),
+        )
+        return facts if len(parts) == 1 else (*facts, ("statements", f"{len(parts)} on rows kept on Spark's disks"))
+
+    def read_items(
+        self, table: TableFacts, reading: Reading, encoder: BlockEncoder | None = None
+    ) -> Hidden[Any] | HiddenBlocks[Any]:
+        return read_items(table, reading, encoder)
+
+    def check_items(self, table: TableFacts, reading: Reading) -> None:
+        check_items(table, reading)
+
+    def explain_reading(self, table: TableFacts, reading: Reading) -> tuple[tuple[str, str], ...]:
+        return explain_reading(table, reading)
+
+
+def _coordinates(table: TableFacts, aggregation: Aggregation, rows: Any | None) -> list[list[Fraction]]:
+    """Return the coordinates of each group of users, by one statement; of the source where no rows are given."""
+    if not aggregation.is_plain:
+        over_cells = cell_statement(table, aggregation)
+        return coordinates(over_cells, aggregation, _collected(table, over_cells, rows), table.n)
+    statement = linear_statement(table, aggregation.values)
+    found = _collected(table, statement, rows)
+    if len(found) != 1:
+        raise InternalError("a statement for one row gave another number of rows.")
+    return [finished_means(statement, found[0], table.n)]
+
+
+def _stages(table: TableFacts, statement: LinearStatement | CellStatement) -> int:
+    with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
+        plan = shown_plan(frame, extended=False)
+    exchanges = r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|RoundRobin).*plan_id=(\d+)"
+    return len(set(re.findall(exchanges, plan))) + 1
+
+
+def _statement(table: TableFacts, aggregation: Aggregation) -> LinearStatement | CellStatement:
+    plain = aggregation.is_plain
+    return linear_statement(table, aggregation.values) if plain else cell_statement(table, aggregation)
+
+
+def _collected(
+    table: TableFacts, statement: LinearStatement | CellStatement, rows: Any | None
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement on a table's rows, or on those that are given."""
+    query, lookups, keys = statement.query, statement.lookups, table.users.keys
+    given = (
+        spark_rows(table, query, lookups, keys) if rows is None else statement_rows(rows, table, query, lookups, keys)
+    )
+    with given as frame:
+        found: list[tuple[Any, ...]] = waited(frame.sparkSession, frame.collect)
+    return found

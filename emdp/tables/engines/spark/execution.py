@@ -1,0 +1,184 @@
+"""How a statement runs on Spark: rewritten, in the session that the rows belong to.
+
+Rows never come to the driver, only what a statement makes of them. No setting of the session is changed; views have
+names that nobody can guess and are gone afterwards, and so is what was kept in between. Text of Spark's errors never
+leaves this folder, since it may quote records; what Spark's own processes write to their logs is their owner's.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import polars as pl
+from sqlglot import exp
+
+from emdp.base.errors import DataRuleError, InternalError, UsageError
+from emdp.tables.base import Source
+from emdp.tables.engines.spark.dialect import DIALECT, to_spark
+from emdp.tables.engines.spark.errors import hidden_errors, uninterrupted
+from emdp.tables.engines.spark.names import check_functions
+from emdp.tables.engines.spark.shared import in_few_parts, rename_table, take_shared
+from emdp.tables.engines.spark.source import SparkSource, is_supported, shown_plan
+from emdp.tables.engines.spark.types import BOOLEAN, DOUBLE, TEXT, WHOLE, column_kind
+from emdp.tables.facts import TableFacts
+from emdp.tables.statements.fragments import Sql
+
+__all__ = ["check_on_no_rows", "public_frame", "spark_rows", "spark_source", "statement_rows"]
+
+LARGEST_BROADCAST = 2**26
+"""Bytes of a public table up to which every executor gets a copy of its own."""
+
+
+@contextmanager
+def spark_rows(
+    table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None
+) -> Iterator[Any]:
+    """Run a checked statement on a table's rows: a pyspark DataFrame, to be used inside the context.
+
+    Parameters
+    ----------
+    table : Table
+        Of a Spark source.
+    query : Sql
+        A statement as the compilers write it for DuckDB, over ``source_rows``.
+    lookups : mapping of str to polars.DataFrame
+        Public tables that it joins; small ones are sent to every executor.
+    users : polars.Series or None
+        Keys of the public users, for the table ``listed_users``.
+
+    Raises
+    ------
+    EmdpError
+        In place of every error of Spark, of the statement or of what is done with its rows in the context.
+    KeyboardInterrupt
+        After Ctrl-C. The jobs of the context are cancelled then, and the session stays usable.
+    """
+    source = spark_source(table.source)
+    with hidden_errors():
+        with uninterrupted():
+            rows = source.rows(table.schema)
+        with statement_rows(rows, table, query, lookups, users) as frame:
+            yield frame
+
+
+@contextmanager
+def statement_rows(
+    rows: Any, table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None
+) -> Iterator[Any]:
+    """Run a statement on a DataFrame that stands for a table's rows, as :func:`spark_rows` does."""
+    session = rows.sparkSession
+    public = dict(lookups)
+    if users is not None:
+        public["listed_users"] = pl.DataFrame({"key": users})
+    read = {found.name for found in query.find_all(exp.Table)}
+    public = {name: frame for name, frame in public.items() if name in read}
+    kinds = {
+        name: {column: _dtype_kind(kind) for column, kind in frame.schema.items()} for name, frame in public.items()
+    }
+    kinds["source_rows"] = {name: column_kind(kind) for name, kind in table.schema.items() if is_supported(kind)}
+    tag = f"emdp_{uuid.uuid4().hex}"
+    names = {name: f"{tag}_{name}" for name in kinds}
+    translated = to_spark(query, kinds, names)
+    with uninterrupted():
+        check_functions(session, translated.sql(DIALECT, identify=True))
+    with ExitStack() as outer:
+        stack = ExitStack()
+        outer.callback(_undone, stack)
+        with uninterrupted():
+            session.addTag(tag)
+            stack.callback(session.removeTag, tag)
+
+            def register(name: str, frame: Any) -> None:
+                frame.createTempView(name)
+                stack.callback(_drop, session, name)
+
+            register(names["source_rows"], rows)
+            for name, frame in public.items():
+                register(names[name], public_frame(session, frame))
+            # Spark would compute what is used twice anew for each use.
+            for shared in take_shared(translated):
+                kept = in_few_parts(session.sql(shared.this.sql(DIALECT, identify=True)), table.n).persist()
+                stack.callback(_forget, kept)
+                register(f"{tag}_{shared.alias}", kept)
+                rename_table(translated, shared.alias, f"{tag}_{shared.alias}")
+            made = session.sql(translated.sql(DIALECT, identify=True))
+        yield made
+
+
+def check_on_no_rows(table: TableFacts, compiled: Callable[[], Any]) -> None:
+    """Compile a statement, and have Spark plan it on no rows of the table's columns; no job is run.
+
+    Parameters
+    ----------
+    table : Table
+        Of a Spark source.
+    compiled : callable
+        Returns a checked statement: its ``query`` and ``lookups``.
+
+    Raises
+    ------
+    UsageError
+        If Spark cannot compute it at all.
+    """
+    source = spark_source(table.source)
+    try:
+        statement = compiled()
+        with hidden_errors():
+            with uninterrupted():
+                rows = source.no_rows(table.schema)
+            with statement_rows(rows, table, statement.query, statement.lookups, table.users.keys) as frame:
+                shown_plan(frame, extended=False)
+        return
+    except (InternalError, DataRuleError, RecursionError):
+        pass
+    raise UsageError("expression is more than the engine can compute; simplify it.") from None
+
+
+def spark_source(source: Source) -> SparkSource:
+    if not isinstance(source, SparkSource):
+        raise InternalError("Spark was about to read what is no source of Spark; please report it.")
+    return source
+
+
+def public_frame(session: Any, frame: pl.DataFrame) -> Any:
+    """Return a public table as a DataFrame; a small one is broadcast where it is joined."""
+    from pyspark.sql import functions
+
+    plain = frame.with_columns(
+        pl.col(name).cast(_plain_dtype(kind)) for name, kind in frame.schema.items() if _plain_dtype(kind) != kind
+    )
+    made = session.createDataFrame(plain.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    return functions.broadcast(made) if frame.estimated_size() <= LARGEST_BROADCAST else made
+
+
+def _undone(stack: ExitStack) -> None:
+    with uninterrupted():
+        stack.close()
+
+
+def _drop(session: Any, name: str) -> None:
+    with suppress(Exception):
+        session.catalog.dropTempView(name)
+
+
+def _forget(frame: Any) -> None:
+    with suppress(Exception):
+        frame.unpersist()
+
+
+def _dtype_kind(kind: pl.DataType) -> str:
+    if kind.is_integer():
+        return WHOLE
+    if kind.is_float():
+        return DOUBLE
+    return BOOLEAN if kind == pl.Boolean else TEXT
+
+
+def _plain_dtype(kind: pl.DataType) -> Any:
+    """Return the type that Spark knows for one of a public table of emdp's own."""
+    if kind.is_integer():
+        return pl.Int64
+    if kind.is_float():
+        return pl.Float64
+    return pl.Boolean if kind == pl.Boolean else pl.String

@@ -1,0 +1,76 @@
+"""Which column types a space and its users can be read from."""
+
+from collections.abc import Mapping
+
+from emdp.base.errors import UsageError
+from emdp.base.frames import Component, find_component
+from emdp.spaces import Space, Words
+from emdp.tables.base import type_name
+from emdp.tables.statements.components import check_component
+
+__all__ = ["check_space_types"]
+
+WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+REAL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL")
+TEXT_TYPES = ("VARCHAR", "ENUM")
+USER_TYPES = (*WHOLE_TYPES, *TEXT_TYPES, "UUID")
+
+
+def check_space_types(schema: Mapping[str, str], user: str, space: Space, *, is_text: bool) -> None:
+    """Check that the types of a table's columns fit its users and its space.
+
+    Parameters
+    ----------
+    schema : mapping of str to str
+        Column names and DuckDB types.
+    user : str
+        The user column.
+    space : Space
+        The item space, whose columns are in the schema.
+    is_text : bool
+        Whether every column is text, whatever the space makes of it.
+
+    Raises
+    ------
+    UsageError
+        Naming the first column that does not fit.
+    """
+    if not _is_type(schema[user], USER_TYPES):
+        kind = type_name(schema[user])
+        raise UsageError(f"user column {user!r} is {kind}; it must be of a whole-number or text type.")
+    for part in space.parts:
+        for column in part.columns:
+            component = find_component(column, schema)
+            if component is not None:
+                _check_component(component, column, part, None if is_text else schema[component.column])
+                continue
+            kinds = _allowed_types(part)
+            if not is_text and not _is_type(schema[column], kinds):
+                raise UsageError(
+                    f"column {column!r} is {type_name(schema[column])}, but a space of kind {part.kind!r} needs "
+                    f"{'numbers' if kinds is not TEXT_TYPES else 'text'}; convert the column or choose another space."
+                )
+
+
+def _check_component(component: Component, column: str, part: Space, kind: str | None) -> None:
+    if kind is not None:
+        check_component(component, kind)
+    if part.labels is None:
+        return
+    label = part.labels[0]
+    if not component.is_whole:
+        raise UsageError(f"column {column!r} has fractions, so no values of it can be listed; use an Interval.")
+    if isinstance(part, Words) or isinstance(label, bool) or not isinstance(label, int):
+        raise UsageError(f"column {column!r} is a whole number; list whole numbers as the values of its space.")
+
+
+def _allowed_types(part: Space) -> tuple[str, ...]:
+    if part.labels is None:
+        return (*WHOLE_TYPES, *REAL_TYPES)
+    if isinstance(part, Words) or all(isinstance(label, str) for label in part.labels):
+        return TEXT_TYPES
+    return (*WHOLE_TYPES, *TEXT_TYPES, "BOOLEAN")
+
+
+def _is_type(actual: str, allowed: tuple[str, ...]) -> bool:
+    return type_name(actual) in allowed

@@ -1,0 +1,1 @@
+"""Statements of engines, as trees: from expressions and aggregations to SQL."""

@@ -1,0 +1,282 @@
+"""DuckDB instances: one that describes, one for all checks, one opened ahead of a statement, none over a fork."""
+
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import emdp
+from emdp.base.errors import DataRuleError, UsageError
+from emdp.expressions import col
+from emdp.tables import check_statement
+from emdp.tables.base import CLOSED
+from emdp.tables.engines.duckdb import instances
+from emdp.tables.engines.duckdb.execution import check_on_no_rows
+from emdp.tables.engines.duckdb.instances import ahead, describing, taken, without_rows
+from emdp.tables.source import ParquetSource
+from emdp.tables.table import Table
+
+
+@pytest.fixture(autouse=True)
+def _none_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instances, "_kept", {})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.parquet"
+    pl.DataFrame({"who": [1, 2], "x": [0.25, 0.5]}).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The instances that are opened."""
+    found: list[Any] = []
+    connect = duckdb.connect
+
+    def counted(*words: Any, **settings: Any) -> Any:
+        found.append(connect(*words, **settings))
+        return found[-1]
+
+    monkeypatch.setattr(duckdb, "connect", counted)
+    return found
+
+
+def table_of(file: Path) -> Table:
+    return emdp.read(str(file), user="who", users=2, space=emdp.Interval("x", 0, 1))
+
+
+def kept(*names: str) -> list[Any]:
+    return [instances._kept.get(name) for name in names]
+
+
+def is_closed(connection: Any) -> bool:
+    try:
+        connection.execute("SELECT 1")
+    except duckdb.ConnectionException:
+        return True
+    return False
+
+
+class TestWithoutRows:
+    def test_all_checks_have_the_instance_of_the_first_description(self, file: Path, opened: list[Any]) -> None:
+        table = table_of(file)
+        for factor in range(1, 4):
+            check_statement(table, (factor * col("x"),))
+        assert len(opened) == 1
+        assert kept("describes", "checks") == [None, opened[0]]
+
+    def test_descriptions_share_an_instance_that_the_first_check_takes(self, file: Path, opened: list[Any]) -> None:
+        source = ParquetSource(str(file), "visits")
+        assert source.schema() == source.schema() == {"who": "BIGINT", "x": "DOUBLE"}
+        assert kept("describes", "checks") == [opened[0], None]
+        check_statement(table_of(file), (col("x"),))
+        assert kept("describes", "checks") == [None, opened[0]]
+        source.schema()
+        source.schema()
+        check_statement(table_of(file), (2 * col("x"),))
+        assert len(opened) == 2
+        assert kept("describes", "checks") == [opened[1], opened[0]]
+
+    def test_a_description_remembers_nothing_of_a_file(self, file: Path) -> None:
+        source, sizes = ParquetSource(str(file), "visits"), set()
+        for one, other in (("a", "b"), ("b", "a")):
+            pl.DataFrame({one: [1, 2], other: [0.25, 0.5]}).write_parquet(file)
+            os.utime(file, (1e9, 1e9))
+            sizes.add(file.stat().st_size)
+            assert source.schema() == {one: "BIGINT", other: "DOUBLE"}
+        assert len(sizes) == 1
+        with describing() as connection:
+            kept = connection.execute("SELECT current_setting('parquet_metadata_cache')").fetchall()
+        assert kept == [(False,)]
+
+    def test_descriptions_of_several_threads_do_not_see_one_another(self, file: Path) -> None:
+        frames = [pl.DataFrame({"who": [1], name: [0.5]}) for name in ("x", "y", "z")]
+        both = threading.Barrier(len(frames), timeout=60)
+
+        def described(frame: pl.DataFrame) -> list[list[str]]:
+            both.wait()
+            return [list(emdp.tables.source.open_source(frame).schema()) for _ in range(20)]
+
+        with ThreadPoolExecutor(len(frames)) as pool:
+            for frame, found in zip(frames, pool.map(described, frames), strict=True):
+                assert found == [frame.columns] * 20
+
+    def test_nothing_is_left_by_a_description_or_by_another_check(self, file: Path) -> None:
+        ParquetSource(str(file), "visits").schema()
+        for _ in range(2):
+            with without_rows() as connection:
+                assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+                assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(0,)]
+                connection.execute("CREATE TEMP TABLE source_rows (x DOUBLE)")
+                connection.register("listed_users", pl.DataFrame({"key": [1]}).to_arrow())
+
+    def test_checks_of_several_threads_do_not_see_one_another(self, file: Path) -> None:
+        table, both = table_of(file), threading.Barrier(2, timeout=60)
+        other = emdp.read(pl.DataFrame({"who": ["a"], "y": [1.5]}), user="who", users=1, space=emdp.Interval("y", 0, 2))
+
+        def check(one: Table, name: str) -> None:
+            for _ in range(20):
+                both.wait()
+                check_statement(one, (col(name),))
+
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(check, table, "x"), pool.submit(check, other, "y")]:
+                done.result()
+        assert kept("checks") != [None]
+
+    @pytest.mark.parametrize("is_described", [True, False])
+    def test_it_is_locked_before_a_statement_runs(self, file: Path, opened: list[Any], *, is_described: bool) -> None:
+        table = table_of(file)
+        if not is_described:
+            instances._kept.clear()
+        nothing: Any = SimpleNamespace(lookups={})
+        for text in (f"SELECT * FROM read_parquet('{file}')", "SET threads = 2", "SET enable_external_access = true"):
+            with pytest.raises(UsageError, match="more than the engine can compute"):
+                check_on_no_rows(table, lambda text=text: (nothing, text))
+            # What refused a statement is not used again.
+            assert kept("checks") == [None]
+
+    def test_one_that_failed_or_was_interrupted_is_closed(self, file: Path, tmp_path: Path, opened: list[Any]) -> None:
+        broken = tmp_path / "broken.parquet"
+        broken.write_text("no Parquet")
+        with pytest.raises(DataRuleError, match="cannot be read as a Parquet file"):
+            ParquetSource(str(broken), "broken").schema()
+        with pytest.raises(KeyboardInterrupt), describing():
+            raise KeyboardInterrupt
+        assert len(opened) == 2
+        assert all(map(is_closed, opened))
+        with pytest.raises(KeyboardInterrupt), without_rows():
+            raise KeyboardInterrupt
+        assert not instances._kept
+
+    def test_the_same_statement_is_run_on_no_rows_once(self, file: Path, opened: list[Any]) -> None:
+        table, ran = table_of(file), []
+        nothing: Any = SimpleNamespace(lookups={})
+
+        def check(one: Table, statement: Any, text: str) -> None:
+            instances._kept.clear()
+            check_on_no_rows(one, lambda: (statement, text))
+            ran.append(bool(instances._kept))
+
+        check(table, nothing, "SELECT sum(x) FROM source_rows -- once")
+        check(table_of(file), nothing, "SELECT sum(x) FROM source_rows -- once")
+        assert ran == [True, False]
+        # Another text, other types of columns, another public table, other users: another check.
+        check(table, nothing, "SELECT sum(x) FROM source_rows -- twice")
+        words = emdp.read({"who": ["a"], "x": [1.5]}, user="who", users=1, space=emdp.Interval("x", 0, 2))
+        check(words, nothing, "SELECT sum(x) FROM source_rows -- once")
+        listed = SimpleNamespace(lookups={"lookup_0": pl.DataFrame({"label": [1]})})
+        check(table, listed, "SELECT sum(x) FROM source_rows -- once")
+        named = emdp.read(str(file), user="who", users=[1, 2], space=emdp.Interval("x", 0, 1))
+        check(named, nothing, "SELECT sum(x) FROM source_rows -- once")
+        assert ran[2:] == [True] * 4
+
+    def test_what_was_refused_is_refused_again(self, file: Path) -> None:
+        nothing: Any = SimpleNamespace(lookups={})
+        for _ in range(2):
+            with pytest.raises(UsageError, match="more than the engine can compute"):
+                check_on_no_rows(table_of(file), lambda: (nothing, "SELECT gone FROM source_rows"))
+
+
+class TestAhead:
+    def test_what_was_opened_ahead_is_taken_once(self, opened: list[Any]) -> None:
+        ahead(CLOSED)
+        ahead(CLOSED)
+        with taken(CLOSED) as first, taken(CLOSED) as second:
+            assert opened == [first, second]
+
+    def test_other_settings_open_another(self, opened: list[Any]) -> None:
+        ahead(CLOSED)
+        with taken({**CLOSED, "threads": "1"}) as connection:
+            assert connection is opened[1]
+            assert connection.execute("SELECT current_setting('threads')").fetchall() == [(1,)]
+        assert kept("coming") == [None]
+
+    def test_one_that_cannot_be_opened_fails_where_it_is_taken(self) -> None:
+        broken = {**CLOSED, "threads": "-3"}
+        ahead(broken)
+        instances._kept["coming"].join()
+        with pytest.raises(duckdb.Error), taken(broken):
+            pass
+
+    def test_without_room_for_a_thread_another_is_opened(
+        self, opened: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", full)
+        ahead(CLOSED)
+        with taken(CLOSED) as connection:
+            assert opened == [connection]
+
+    def test_an_answer_reads_in_the_one_that_was_opened_ahead(
+        self, file: Path, tmp_path: Path, opened: list[Any]
+    ) -> None:
+        with emdp.Session(table_of(file), budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
+            for factor in (1, 2, 3):
+                session.mean(factor * col("x"), alpha=1.0)
+        # One described the file and ran the checks; one checked the rules, three were for answers, one is for the next.
+        instances._kept["coming"].join()
+        assert len(opened) == 6
+        assert instances._kept["coming"].connection is opened[5]
+        assert [is_closed(one) for one in opened] == [False, True, True, True, True, False]
+
+    def test_an_answer_that_failed_opens_no_other(self, opened: list[Any]) -> None:
+        for _ in range(2 * instances.SEVERAL):
+            with pytest.raises(KeyboardInterrupt), taken(CLOSED):
+                raise KeyboardInterrupt
+        assert not instances._kept
+        assert all(map(is_closed, opened))
+
+    def test_a_single_question_of_new_data_opens_no_third(self, file: Path, tmp_path: Path) -> None:
+        with emdp.Session(table_of(file), budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
+            session.mean(col("x"), alpha=1.0)
+            assert kept("coming") == [None]
+            session.mean(col("x"), alpha=1.0)
+            assert kept("coming") != [None]
+
+    def test_one_that_nobody_took_does_not_keep_the_process_or_say_anything(self, file: Path) -> None:
+        program = (
+            "import duckdb, emdp\nfrom emdp.tables.engines.duckdb.instances import ahead, without_rows\n"
+            "from emdp.tables.base import CLOSED\nahead(CLOSED)\nwith without_rows():\n    pass\nprint('done')"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+        assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+FORKED = """
+import os, sys, emdp
+table = emdp.read({"who": [1, 2], "x": [0.25, 0.5]}, user="who", users=2, space=emdp.Interval("x", 0, 1))
+session = emdp.Session(table, budget=emdp.EmdDP(alpha=100), ledger=sys.argv[1])
+for _ in range(3):
+    session.mean(emdp.col("x"), alpha=1.0)
+child = os.fork()
+session.mean(emdp.col("x"), alpha=1.0)
+if child:
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), session.spent().alpha)
+"""
+
+
+def test_a_forked_child_answers_and_ends_as_its_parent_does(tmp_path: Path) -> None:
+    words = [sys.executable, "-W", "error", "-c", FORKED, str(tmp_path / "a.ledger")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 5.0\n", "")
+
+
+def test_a_signal_that_stops_the_check_is_no_refusal(file: Path) -> None:
+    def interrupted() -> Any:
+        raise RuntimeError("INTERRUPT Error: Query interrupted")
+
+    with pytest.raises(KeyboardInterrupt):
+        check_on_no_rows(table_of(file), interrupted)
