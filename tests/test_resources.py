@@ -59,7 +59,7 @@ def test_an_installed_package_has_both_inside(tmp_path):
     assert names[3:] == ["emdp._datasets.checkins", "emdp._datasets.messages", "10"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_built_wheel_has_both_inside(tmp_path):
     source = tmp_path / "source"
     source.mkdir()

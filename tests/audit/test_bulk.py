@@ -230,7 +230,7 @@ ROUNDS = {
 """A curator's descents of several rounds."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("noise", ROUNDS)
 def test_rounds_with_seven_tenths_of_their_noise_are_found(noise: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = ROUNDS[noise]

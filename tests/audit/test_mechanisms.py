@@ -38,7 +38,7 @@ def test_every_randomizer_stands_and_is_seen_to_lose(kind: str) -> None:
     assert best > (0.75 if kind in TIGHT else 0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", RANDOMIZERS)
 def test_every_randomizer_stands_at_a_million_draws(kind: str) -> None:
     report = audit_randomizer(RANDOMIZERS[kind], trials=1_000_000, confidence=CERTAIN)
@@ -58,14 +58,14 @@ def test_every_mechanism_is_audited_on_a_generated_table() -> None:
     assert CERTAIN - 1e-12 <= report.confidence < 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_mechanism_stands_at_many_draws() -> None:
     report = audit_mechanisms(trials=100_000, confidence=CERTAIN, end_to_end=40)
     assert report.skipped == ()
     assert report.is_sound, report.frame
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     "space",
     [

@@ -248,7 +248,7 @@ def test_a_randomizer_with_another_law_than_it_states_is_caught() -> None:
     assert math.isclose(report.rows[0].claimed_epsilon, 1.0, rel_tol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_laplace_noise_is_measured_within_a_fifth_at_a_million_draws(table: Table) -> None:
     report = audited(table, mean(col("x"), alpha=4.0), trials=1_000_000, confidence=0.95)
     assert report.is_sound

@@ -1,6 +1,6 @@
 """Mutants of every reader's input, and the harness that counts them.
 
-Here a few thousand; ``pytest -m slow`` reads 100,000, as does ``python tests/bad_input/run.py --inputs 100000``.
+Here a few thousand; ``pytest -m full`` reads 100,000, as does ``python tests/bad_input/run.py --inputs 100000``.
 """
 
 import random
@@ -38,7 +38,7 @@ def test_the_shares_of_the_readers_add_up() -> None:
     assert sum(reader.share for reader in READERS.values()) == run.PER_INPUTS
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_hundred_thousand_mutants_are_read_or_refused() -> None:
     counts = {name: reader.share for name, reader in READERS.items()}
     check(run.run(counts, seed=random.SystemRandom().randrange(2**32), jobs=2), run.PER_INPUTS)

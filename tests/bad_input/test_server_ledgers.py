@@ -1,6 +1,6 @@
 """Ledgers in PostgreSQL, damaged by a superuser: refused as they are, or read as they were written.
 
-Apart from the readers of ``run.py``, since they need a server; 40 inputs here, 2,000 with ``pytest -m slow``.
+Apart from the readers of ``run.py``, since they need a server; 40 inputs here, 2,000 with ``pytest -m full``.
 """
 
 from collections import Counter
@@ -28,6 +28,6 @@ def test_damaged_ledgers_on_a_server_are_refused_or_read_as_they_were(server: An
     check(server, tmp_path, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_thousand_damaged_ledgers_on_a_server(server: Any, tmp_path: Path) -> None:
     check(server, tmp_path, 2_000)

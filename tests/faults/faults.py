@@ -64,7 +64,7 @@ def exchanged(text: str, fault: Fault) -> str:
 
 
 def missing_tests(fault: Fault, root: Path = ROOT) -> list[str]:
-    """Return the named tests that are not there, or run only when asked for (marked slow)."""
+    """Return the named tests that are not there, or run only when asked for (marked full)."""
     return [node for node in fault.caught_by if not _is_there(node, root)]
 
 
@@ -73,7 +73,7 @@ def _is_there(node: str, root: Path) -> bool:
     body: list[ast.stmt] = ast.parse((root / path).read_text()).body if (root / path).is_file() else []
     for name in names:
         own = [item for item in body if isinstance(item, ast.FunctionDef | ast.ClassDef) and item.name == name]
-        if not own or any("slow" in ast.unparse(decorator) for decorator in own[0].decorator_list):
+        if not own or any("mark.full" in ast.unparse(decorator) for decorator in own[0].decorator_list):
             return False
         body = own[0].body
     return bool(names and body)

@@ -228,7 +228,7 @@ def _page(table: str, total: str) -> str:
         "tree. The table was\nmade by\n\n"
         "```\npython tests/faults/run.py --table docs/faults.md\n```\n\n"
         "where `--only NAME ...` renews rows. The records are in `tests/faults/planted/`; "
-        "`pytest -m slow tests/faults` plants all of them, `pytest tests/faults` three.\n\n"
+        "`pytest -m full tests/faults` plants all of them, `pytest tests/faults` three.\n\n"
         f"{total}\n\n{table}\n"
     )
 

@@ -22,7 +22,7 @@ HEAVY = (
 )  # fmt: skip
 """Half a second and more each; without threads of their own until they are used."""
 PAUSE = 0.02
-OPTIONS = ("-p", "no:cacheprovider", "-q", "--tb=line", "-rfE")
+OPTIONS = ("-p", "no:cacheprovider", "-q", "--tb=line", "-rfE", "-m", "not full")
 
 
 def main(copy: Path) -> None:

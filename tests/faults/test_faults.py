@@ -1,4 +1,4 @@
-"""Planted faults are caught: three at every run, all of them when slow tests are asked for."""
+"""Planted faults are caught: three at every run, all of them when full sizes are asked for."""
 
 import importlib
 import importlib.util
@@ -84,7 +84,7 @@ def test_three_faults_are_caught() -> None:
     assert "3 faults planted, 3 caught, 0 not." in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_all_are_caught() -> None:
     done = _run("--jobs", "2")
     assert done.returncode == 0, done.stdout + done.stderr

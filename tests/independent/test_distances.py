@@ -97,7 +97,7 @@ def test_distances_are_those_of_two_other_solvers(name: str) -> None:
     check(name, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", SPACES)
 def test_distances_are_those_of_two_other_solvers_many_times(name: str) -> None:
     check(name, 400)

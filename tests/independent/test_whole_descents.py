@@ -135,7 +135,7 @@ def test_three_rounds_with_gaussian_noise_cost_what_they_claim(monkeypatch: Any)
     assert check_central(monkeypatch, 2, 2, 0.01, FINE) > 0.99
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_three_rounds_cost_what_they_claim_over_more_tables(monkeypatch: Any) -> None:
     assert check_central(monkeypatch, 4, 3, 0.0, COARSE) > 0.99
     assert check_central(monkeypatch, 4, 2, 0.01, np.linspace(-9.0, 9.0, 31)) > 0.99
@@ -198,7 +198,7 @@ def test_three_mixed_rounds_of_all_users_cost_what_they_claim(monkeypatch: Any) 
     assert check_messages(monkeypatch, 2, 0.02, tables, is_dealt=False) > 0.002
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_three_mixed_rounds_of_dealt_users_cost_what_they_claim(monkeypatch: Any) -> None:
     tables = [(bag, *BAGS[:1] * 5) for bag in BAGS[:2]]
     assert check_messages(monkeypatch, 6, 0.02, tables, is_dealt=True) > 0.002

@@ -88,7 +88,7 @@ def test_item_wise_releases_cost_what_they_claim(replay: Any, name: str, model: 
     assert 0.99 < ratio <= SAFE
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", RANDOMIZERS)
 @pytest.mark.parametrize(("model", "size"), [("central", 3), ("shuffle", 2), ("local", 3)])
 @pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.03])
@@ -127,7 +127,7 @@ def test_sampled_releases_cost_what_they_claim(replay: Any, name: str, model: st
     assert 0.5 < ratio <= SAFE
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", RANDOMIZERS)
 @pytest.mark.parametrize(("model", "samples"), [("central", 3), ("local", 2)])
 @pytest.mark.parametrize(("r", "delta"), [(0.5, 1e-4), (0.34, 0.02)])
@@ -178,7 +178,7 @@ def test_local_releases_cost_what_they_claim(replay: Any, name: str) -> None:
     assert check_local(replay, name, (0, 1, 2)) > UNBOUNDED[name][3]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_local_releases_cost_what_they_claim_over_larger_bags(replay: Any, name: str) -> None:
     assert check_local(replay, name, (0, 1, 2, 3, 4)) > UNBOUNDED[name][3]

@@ -134,7 +134,7 @@ def test_pure_noise_costs_what_it_claims(name: str) -> None:
     check_pure(name, tables_of((0, 1, 2), [(1,)]))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", REQUESTS)
 def test_pure_noise_costs_what_it_claims_over_all_tables(name: str) -> None:
     check_pure(name, tables_of((0, 1, 2, 3), exact.bags((0, 1))))

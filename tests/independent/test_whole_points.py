@@ -105,19 +105,19 @@ def test_points_on_a_line_cost_what_they_claim(monkeypatch: Any) -> None:
     assert check_points(monkeypatch, LINE, "central", FAR, 4.0, 3) > 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["central", "local"])
 def test_points_on_a_line_cost_what_they_claim_over_all_tables(monkeypatch: Any, model: str) -> None:
     assert check_points(monkeypatch, LINE, model, [(bag,) for bag in exact.bags([2])], 4.0, 3) > 0.8
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["central", "shuffle"])
 def test_points_of_two_users_cost_what_they_claim(monkeypatch: Any, model: str) -> None:
     tables = [(bag, (1,)) for bag in exact.bags([1])]
     assert check_points(monkeypatch, LINE, model, tables, 2.0, 3) > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_points_in_the_plane_cost_what_they_claim(monkeypatch: Any) -> None:
     assert check_points(monkeypatch, PLANE, "central", [(bag,) for bag in exact.bags([1])], 4.0, 3) > 0.5

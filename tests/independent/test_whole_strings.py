@@ -102,7 +102,7 @@ def test_a_stable_histogram_costs_what_it_claims(
     assert worst_stick(replay, histogram, slots + 1, others, 1) > delta
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("slots", "epsilon", "delta"), [(1, 1.0, 1e-3), (2, 3.0, 1e-3), (3, 6.0, 0.01)])
 def test_a_stable_histogram_costs_what_it_claims_over_all_tables(
     monkeypatch: pytest.MonkeyPatch, slots: int, epsilon: float, delta: float
@@ -214,7 +214,7 @@ def test_a_mixed_prefix_search_of_two_levels_costs_what_it_claims(monkeypatch: A
     check_mixed_search(monkeypatch, [((0,), (0,), (0,), (0,)), ((2,), (0,), (0,), (0,))], b"a")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_mixed_prefix_search_of_two_levels_costs_what_it_claims_over_more_tables(monkeypatch: Any) -> None:
     tables = [(own, other, (0,), (1,)) for own in ((0,), (2,), (1, 3)) for other in ((0,), (2,))]
     check_mixed_search(monkeypatch, tables, b"ab")

@@ -80,7 +80,7 @@ def test_a_range_by_histogram_and_a_mean_cost_what_they_claim(monkeypatch: Any) 
     check_central(monkeypatch, HistogramRange, 2, (0, 6), (5.0, 1.0), 5)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "users", "parts", "reach"),
     [
@@ -180,7 +180,7 @@ def test_mixed_means_cost_what_they_claim(monkeypatch: Any, make: Any, users: in
     assert check_mixed(monkeypatch, make, users, (0, 6)) > reached
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("make", "users", "values"), [(one_round, 4, (0, 2, 3, 6)), (both_rounds, 2, (0, 3, 6)), (users_split, 4, (0, 6))]
 )

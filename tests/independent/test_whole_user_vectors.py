@@ -125,7 +125,7 @@ def test_ranges_and_a_mean_with_gaussian_noise_cost_what_they_claim(monkeypatch:
     check_gaussian(monkeypatch, 4, 2, 0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("users", [2, 3])
 def test_ranges_and_a_mean_cost_what_they_claim_over_all_corners(monkeypatch: Any, users: int) -> None:
     check_laplace(monkeypatch, users, 4, 0.8)
@@ -163,7 +163,7 @@ def test_one_user_s_ranges_and_mean_cost_what_they_claim(monkeypatch: Any) -> No
     assert math.log((P / Q).max()) > way.epsilon * SAFE
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_mixed_ranges_and_means_cost_what_they_claim(monkeypatch: Any) -> None:
     way, weak = (messages_of(2, 0.02, "shuffle", 1.0 / part, is_sampled=True) for part in (1.0, rounds.WEAKER))
     few = [((0, 0), (0, 0)), ((0, 0), (6, 6))]

@@ -71,7 +71,7 @@ def test_flipped_bytes_anywhere(sound, tmp_path):
     assert sum(noticed) > len(noticed) / 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_flipped_byte(sound, tmp_path):
     noticed = check_flips(tmp_path, sound, range(len(sound[0])))
     assert sum(noticed) > len(noticed) / 2

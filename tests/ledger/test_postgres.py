@@ -120,7 +120,7 @@ def test_cut_connections_and_a_crash_lose_and_overspend_nothing(server, ledger):
     assert check_cuts(server, ledger, count=3, budget=20, restart_at=10) > 4
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_many_cut_connections_and_a_crash_lose_and_overspend_nothing(server, ledger):
     assert check_cuts(server, ledger, count=8, budget=400, restart_at=200) > 50
 

@@ -109,7 +109,7 @@ def test_killed_spenders_lose_no_charge(tmp_path):
     check_kills(tmp_path / "city.ledger", rounds=8)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_killed_spenders_lose_no_charge_in_many_rounds(tmp_path):
     check_kills(tmp_path / "city.ledger", rounds=80)
 

@@ -198,7 +198,7 @@ def test_the_choice_with_item_wise_release_is_near_the_best_in_some_settings() -
     assert sum(is_good(number, draws=4) for number in (0, 1)) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_choice_with_item_wise_release_is_near_the_best_by_simulation() -> None:
     # In ten settings every method is simulated at three truths; in nine the choice is within 15 % of the best.
     assert sum(is_good(number, draws=24) for number in range(len(SETTINGS))) >= 9

@@ -125,7 +125,7 @@ def test_no_pair_of_items_moves_a_release_by_more_than_its_plan_says() -> None:
     seeded(lambda rng: check_constants(rng, 100))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_pair_of_items_moves_a_release_by_more_than_its_plan_says_at_full_size() -> None:
     seeded(lambda rng: check_constants(rng, 1_000))
 

@@ -100,7 +100,7 @@ def test_a_statement_means_what_duckdb_makes_of_it(theirs: Any, session: Any) ->
     seeded(lambda rng: check_statements(rng, theirs, 60, session))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_statement_means_what_duckdb_makes_of_it_at_full_size(theirs: Any, session: Any) -> None:
     seeded(lambda rng: check_statements(rng, theirs, 600, session))
 
@@ -203,7 +203,7 @@ def test_a_mutant_that_is_accepted_means_what_duckdb_makes_of_it(theirs: Any) ->
     seeded(lambda rng: check_mutants(rng, theirs, 400))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_mutant_that_is_accepted_means_what_duckdb_makes_of_it_at_full_size(theirs: Any) -> None:
     seeded(lambda rng: check_mutants(rng, theirs, 4_000))
 

@@ -7,7 +7,7 @@ and the inf-norm's K-norm laws fail by their directions, for d = 2, 5 and 10. Sm
 against probabilities by enumeration.
 
 20,000 draws on the seeded path; on the production path (opendp's proposals: 0.13 ms a draw at d = 5, 0.9 ms
-at 10) 4,000 at d = 5 and 2,500 at d = 10, and 20,000 in the `slow` version.
+at 10) 4,000 at d = 5 and 2,500 at d = 10, and 20,000 in the `full` version.
 """
 
 import contextlib
@@ -127,9 +127,9 @@ def test_wrong_scale_fails_on_a_small_lattice(path: str, factor: float) -> None:
     assert lattice_p(draw(path, factor * 1.5, 2, 20_000), 2, 1.5) < THRESHOLD
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("d", [5, 10])
-def test_slow_production_has_the_law_at_twenty_thousand_draws(d: int) -> None:
+def test_full_production_has_the_law_at_twenty_thousand_draws(d: int) -> None:
     points = array(draw("production", FINE, d, DRAWS[d]))
     assert radius_p(points, FINE) > THRESHOLD
     assert direction_p(points) > THRESHOLD

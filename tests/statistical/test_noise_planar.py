@@ -123,9 +123,9 @@ class TestFineLattice:
         p = flat_p(np.minimum((share * 50).astype(np.int64), 49), 50)
         assert (p > THRESHOLD) is passes
 
-    @pytest.mark.slow
+    @pytest.mark.full
     @pytest.mark.parametrize("d", [2, 3, 5, 8])
-    def test_slow_ten_times_the_draws(self, d: int) -> None:
+    def test_full_ten_times_the_draws(self, d: int) -> None:
         assert spatial_p(draw("production", FINE, d, 10 * DRAWS).astype(float), FINE) > THRESHOLD
 
 

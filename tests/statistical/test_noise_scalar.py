@@ -3,7 +3,7 @@
 At that threshold the true scale passes and 0.7 and 1.3 times the scale fail, for both laws, on both paths
 (opendp's samplers and the test switch's), on a fine grid (Kolmogorov-Smirnov against the continuous law,
 which differs from the lattice's by 1e-12) and on coarse ones (chi-squared against the exact probabilities,
-tails merged). The `slow` version has 100,000 draws and catches 0.9 and 1.1 times the scale.
+tails merged). The `full` version has 100,000 draws and catches 0.9 and 1.1 times the scale.
 """
 
 import contextlib
@@ -112,10 +112,10 @@ def test_low_bits_are_uniform(law: str) -> None:
     assert scipy.stats.chisquare(np.bincount(low, minlength=16)).pvalue > THRESHOLD
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @laws
 @paths
-def test_slow_hundred_thousand_draws_catch_a_tenth(law: str, path: str) -> None:
+def test_full_hundred_thousand_draws_catch_a_tenth(law: str, path: str) -> None:
     for factor, passes in ((1.0, True), (0.9, False), (1.1, False)):
         assert (ks_p(draw(law, path, factor * FINE, 100_000), law, FINE) > THRESHOLD) is passes
 

@@ -150,7 +150,7 @@ def held(folder: Path, *words: str, module: str, name: str, work: str, code: str
 COUNTING, IN_ENGINE = "sum(range(10000))", "in the engine"
 
 INTERRUPT, TERMINATE, HANG_UP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-QUERY, SLOW = ("query", MEAN), pytest.mark.slow
+QUERY, FULL = ("query", MEAN), pytest.mark.full
 GENERATE = ("generate", "checkins", "--users", "9", "--records", "5000", "--out", "new.parquet")
 COPY = ("ledger", "copy", "trips.ledger", "copy.ledger")
 DISTANCE = ("distance", "1", "2", "-C", "emdp.toml")
@@ -164,7 +164,7 @@ STAGES = {
 }
 """The signal, the command, the function in which it comes, what that does, and the charges that are left."""
 
-SLOW_STAGES = {
+FULL_STAGES = {
     "validation": (INTERRUPT, QUERY, "emdp.tables.engine.check_rules", IN_ENGINE, 0),
     "engine, ended": (TERMINATE, QUERY, "emdp.sessions.releasing.aggregate", IN_ENGINE, 1),
     "noise": (INTERRUPT, QUERY, "emdp.noise.integers._measurement", COUNTING, 1),
@@ -177,8 +177,8 @@ SLOW_STAGES = {
 
 @pytest.mark.parametrize(
     "stage",
-    [*STAGES.values(), *(pytest.param(stage, marks=SLOW) for stage in SLOW_STAGES.values())],
-    ids=[*STAGES, *SLOW_STAGES],
+    [*STAGES.values(), *(pytest.param(stage, marks=FULL) for stage in FULL_STAGES.values())],
+    ids=[*STAGES, *FULL_STAGES],
 )
 def test_a_command_that_is_stopped_leaves_nothing(folder: Path, stage: tuple[Any, ...]) -> None:
     number, words, function, work, paid = stage
@@ -240,7 +240,7 @@ def test_what_is_said_of_a_signal_is_true_from_the_first_line_to_the_last(folder
     check_left(folder)
 
 
-@SLOW
+@FULL
 def test_a_copy_of_a_ledger_that_is_stopped_is_made_by_the_same_command(folder: Path) -> None:
     assert run(folder, *QUERY).returncode == 0
     process = held(folder, *COPY, module="emdp.ledger.place", name="_link", work=COUNTING)
@@ -292,7 +292,7 @@ PAIRS = """
 REACHED = "def reached(done, total):\n    while True: {work}\n"
 
 
-@pytest.mark.parametrize("number", [INTERRUPT, pytest.param(TERMINATE, marks=SLOW)])
+@pytest.mark.parametrize("number", [INTERRUPT, pytest.param(TERMINATE, marks=FULL)])
 def test_an_itemwise_draw_that_is_stopped_is_charged_once(folder: Path, number: signal.Signals) -> None:
     code = IN_PYTHON.format(work=DRAW.strip())
     function = {"module": "emdp.estimators.itemwise.release", "name": "ItemwiseRelease.release"}
@@ -318,7 +318,7 @@ def reached(done, total):
 """A pipe that all processes hold, so that its end says that they are gone."""
 
 
-@SLOW
+@FULL
 @pytest.mark.parametrize("number", [INTERRUPT, TERMINATE])
 def test_distances_that_are_stopped_leave_no_process(folder: Path, number: signal.Signals) -> None:
     ours, theirs = os.pipe()
@@ -419,7 +419,7 @@ def many_users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("shortage", [name if name in QUICK else pytest.param(name, marks=SLOW) for name in SHORTAGES])
+@pytest.mark.parametrize("shortage", [name if name in QUICK else pytest.param(name, marks=FULL) for name in SHORTAGES])
 def test_a_shortage_is_one_sentence_and_charges_one_query(folder: Path, many_users: Path, shortage: str) -> None:
     code, message, status, paid = SHORTAGES[shortage]
     space = '{ kind = "interval", col = "x", low = 0, high = 1, on_invalid = "clamp" }'
@@ -439,7 +439,7 @@ def test_a_shortage_is_one_sentence_and_charges_one_query(folder: Path, many_use
         assert len(charges(folder)) == 1
 
 
-@SLOW
+@FULL
 def test_a_full_disk_stops_a_report_at_the_entry_that_it_hits(folder: Path) -> None:
     failure = (
         "from emdp.tables.engines.duckdb.execution import _no_room; "
@@ -511,7 +511,7 @@ def test_a_query_that_is_stopped_at_any_moment_leaves_nothing(folder: Path) -> N
     check_sweep(folder, SWEPT["query"], 1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("command", SWEPT)
 def test_commands_that_are_stopped_at_any_moment_leave_nothing(folder: Path, command: str) -> None:
     check_sweep(folder, SWEPT[command], 50)

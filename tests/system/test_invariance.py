@@ -160,7 +160,7 @@ def test_partitions_of_spark_change_no_bit(spark: Any, base: str) -> None:
     check_spark(spark, base, FEW, [(rows(), 1), (rows().reverse(), 3)])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_order_and_partitions_of_spark_change_no_bit_in_any_family(spark: Any, base: str) -> None:
     shuffled = rows().sample(fraction=1.0, shuffle=True, seed=2)
     check_spark(spark, base, [*MEANS, *TOTALS], [(rows(), 1), (rows(), 2), (shuffled, 7)])

@@ -145,7 +145,7 @@ def test_a_near_neighbour_moves_statistics_by_at_most_sensitivity_times_distance
     check(pair, on_duckdb)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=DUCKDB_CASES, **QUIET)
 @given(pairs())
 def test_a_near_neighbour_moves_statistics_by_at_most_sensitivity_times_distance_in_5000_cases(pair: Pair) -> None:
@@ -179,7 +179,7 @@ def test_a_near_neighbour_moves_statistics_of_spark_no_farther(few_parts: Any, p
     check(pair, on_spark(few_parts))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=SPARK_CASES, **QUIET)
 @given(pairs())
 def test_a_near_neighbour_moves_statistics_of_spark_no_farther_in_1000_cases(spark: Any, pair: Pair) -> None:

@@ -103,6 +103,6 @@ def test_killed_reports_resume(tmp_path: Path) -> None:
     check_kills(tmp_path, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_killed_reports_resume_at_full_size(tmp_path: Path) -> None:
     check_kills(tmp_path, 20)

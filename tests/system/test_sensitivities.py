@@ -116,6 +116,6 @@ def test_no_neighbour_moves_an_answer_farther_than_its_noise_allows_for() -> Non
     assert not all(case.holds(slack=0.0) for found in families.values() for case in found)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_neighbour_moves_an_answer_farther_than_its_noise_allows_for_at_full_size() -> None:
     assert not failures(range(WORLDS // 10, WORLDS))

@@ -106,7 +106,7 @@ def test_random_statements_mean_the_same(spark: Any, name: str) -> None:
         check_world(spark, name, range(25), 2)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("place", "name"), list(enumerate(worlds.WORLDS)))
 def test_random_statements_mean_the_same_at_full_size(spark: Any, place: int, name: str) -> None:
     # Every other world in either of Spark's modes; a statement over cells takes it seconds.
@@ -214,7 +214,7 @@ def test_shipped_queries_have_the_same_exact_values(spark: Any, folder: Path, ta
         check_queries(spark, folder, table, [number])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize("table", ["foursquare", "gowalla", "irc"])
 def test_all_shipped_queries_have_the_same_exact_values(spark: Any, folder: Path, table: str, ansi: str) -> None:

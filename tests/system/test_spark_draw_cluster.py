@@ -11,7 +11,7 @@ from spark_cluster import cluster, run_job
 __all__ = ["cluster"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_one_draw_is_released_or_none(cluster: str, tmp_path: Path) -> None:
     folder = tmp_path / "job"
     found = json.loads(run_job("spark_draw_cluster_job.py", cluster, folder))

@@ -14,7 +14,7 @@ from spark_cluster import cluster, run_job
 __all__ = ["cluster"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_of_two_runs_that_both_drew_one_is_released(cluster: str, tmp_path: Path) -> None:
     folder = tmp_path / "job"
     assert run_job("spark_speculation_job.py", cluster, folder) == "2 charges"

@@ -474,16 +474,16 @@ def test_raw_text(tmp_path: Path) -> None:
     check_raw(200, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_random_trees_at_full_size(tmp_path: Path) -> None:
     check_trees(9_000, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_mutated_files_at_full_size(tmp_path: Path) -> None:
     check_mutants(9_000, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_raw_text_at_full_size(tmp_path: Path) -> None:
     check_raw(2_000, tmp_path)

@@ -197,7 +197,7 @@ def test_a_text_means_what_it_means_in_duckdb(name: str, engine: Any) -> None:
     check(engine, name, 400)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_text_means_what_it_means_in_duckdb_at_full_size(name: str, engine: Any) -> None:
     check(engine, name, 4_000)

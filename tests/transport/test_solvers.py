@@ -91,7 +91,7 @@ def test_known_values_of_the_technical_notes(n: int, value: float) -> None:
     assert solve(np.full(n, 0.1), np.full(n, 7.3), costs) == pytest.approx(costs[rows, columns].mean(), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_known_value_of_the_technical_notes_at_3000() -> None:
     rng = np.random.default_rng(3000)
     costs = cdist(rng.random((3000, 2)), rng.random((3000, 2)))

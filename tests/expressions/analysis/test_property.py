@@ -312,7 +312,7 @@ def test_a_change_of_the_mean_is_at_most_lipschitz_times_d_em(case: tuple[Space,
     check_expression(*case)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @LONG
 @given(cases())
 def test_a_change_of_the_mean_is_at_most_lipschitz_times_d_em_at_full_size(

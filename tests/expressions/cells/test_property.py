@@ -243,7 +243,7 @@ def test_a_record_s_vector_moves_by_at_most_its_constant(case: tuple[Any, ...]) 
     check_moves(*case)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @LONG
 @given(cases())
 def test_a_record_s_vector_moves_by_at_most_its_constant_at_full_size(case: tuple[Any, ...]) -> None:

@@ -270,7 +270,7 @@ def test_intervals_cover_for_few_users(kind: type[ScalarRandomizer], users: int)
     assert held >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 200)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("epsilon", [0.3, 0.8, 2.0, 4.0])
 @pytest.mark.parametrize("users", [3, 50, 20_000])

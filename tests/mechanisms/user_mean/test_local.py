@@ -268,7 +268,7 @@ class TestSimulations:
         assert scipy.stats.binom.cdf(round(400 * held), 400, 0.9) > 1e-9
         assert abs(errors.mean()) < 6 * mechanism.deviation / math.sqrt(400)
 
-    @pytest.mark.slow
+    @pytest.mark.full
     @pytest.mark.parametrize(
         ("way", "printed"), [("budget", 0.070), ("Laplace", 0.087), ("one round", 1.34), ("users", 0.043)]
     )

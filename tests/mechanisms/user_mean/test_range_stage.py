@@ -90,7 +90,7 @@ class TestHadamard:
         """local-shuffle-userlevel.md 2.1: k = 64, epsilon0 = 2, 687 users, 0 failures in 20,000; a tenth of it."""
         self.check_frequency(200, 1)
 
-    @pytest.mark.slow
+    @pytest.mark.full
     def test_half_and_half_in_full(self) -> None:
         self.check_frequency(20_000, 2)
 

@@ -59,7 +59,7 @@ class TestCandidates:
         monkeypatch.setattr(user_mean_shuffle, "_CHOICES", user_mean_shuffle._CHOICES[:1])
         self.check_promise(4)
 
-    @pytest.mark.slow
+    @pytest.mark.full
     def test_all_keep_the_promise(self) -> None:
         self.check_promise(7)
 

@@ -146,7 +146,7 @@ def test_the_error_is_what_was_predicted_and_the_printed_estimator_loses() -> No
     assert printed > 20.0 * ours
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_table_by_simulation() -> None:
     # 60 runs of 16 coordinates: a deviation of 4.6 %.
     ours, printed, predicted = squared_errors(40_000, 16, 100, 60)
@@ -154,7 +154,7 @@ def test_the_table_by_simulation() -> None:
     assert printed == pytest.approx(0.300, rel=0.25)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("records", "split_way", "margin"), [(100, 0.93, 0.1), (10_000, 0.83, 0.15)])
 def test_missed_ranges_of_the_table(records: int, split_way: float, margin: float) -> None:
     # 60 releases each, deviations 0.033 and 0.048: how often all 16 ranges hold their mean.

@@ -40,7 +40,7 @@ def test_errors_of_the_theory() -> None:
     assert one.squared_error_of(np.eye(1024)[:50]) * 50 / 100_000 == pytest.approx(0.0479, abs=5e-5)
 
 
-@pytest.mark.parametrize("runs", [pytest.param(200, marks=pytest.mark.slow), 20])
+@pytest.mark.parametrize("runs", [pytest.param(200, marks=pytest.mark.full), 20])
 def test_histograms_have_the_predicted_error(runs: int) -> None:
     """4,000 users, 64 items, epsilon 1: .07489 predicted, within 16 % by 20 runs; 0.7 and 1.3 times it is not."""
     histograms = np.random.default_rng(2).dirichlet(np.full(64, 0.1), 4000)

@@ -127,7 +127,7 @@ def test_the_step_is_never_below_exact_enumeration() -> None:
     assert check_small_cases(range(100)) > 500
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_step_is_never_below_exact_enumeration_in_many_cases() -> None:
     assert check_small_cases(range(1000, 2000)) > 5000
 
@@ -174,7 +174,7 @@ def test_alpha_holds_for_all_neighbouring_bags() -> None:
     assert max(nearness) > 0.4
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_alpha_holds_for_all_neighbouring_bags_of_many_laws() -> None:
     assert len(check_bags(range(10_000, 10_600))) > 300
 

@@ -185,7 +185,7 @@ def test_alpha_is_monotone_in_every_argument() -> None:
     assert check_monotone(3, 60) > 40
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_alpha_is_monotone_in_every_argument_many_times() -> None:
     assert check_monotone(4, 600) > 400
 
@@ -207,7 +207,7 @@ def test_the_inverse_is_safe_tight_and_monotone() -> None:
     check_inverse(5, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_inverse_is_safe_tight_and_monotone_many_times() -> None:
     check_inverse(6, 400)
 

@@ -46,7 +46,7 @@ def test_the_table_of_the_theory(
     assert renyi_shuffle_bound(order, n, epsilon0) == pytest.approx(upper, rel=6e-6)
     # the table's lower bound at a million users has lost its last digits
     assert renyi_shuffle_lower(order, n, epsilon0) == pytest.approx(lower, rel=6e-6 if n < 10**6 else 5e-5)
-    # the theory's own blocks lose 2e-4 at a million users; with many blocks the digits agree (slow test)
+    # the theory's own blocks lose 2e-4 at a million users; with many blocks the digits agree (test of full size)
     found = renyi_shuffle(order, n, epsilon0)
     assert mixture * (1 - 3e-4) <= found <= mixture * (1 + 1e-3)
     sharper = renyi_clones(order, n, epsilon0)
@@ -62,7 +62,7 @@ def test_many_blocks_give_the_printed_digits(n: int, epsilon0: float, order: flo
     assert renyi_shuffle(order, n, epsilon0, blocks=800) == pytest.approx(value, rel=6e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("n", "epsilon0", "order", "upper", "mixture", "lower"), TABLE[:8])
 def test_many_blocks_give_every_printed_digit(
     n: int, epsilon0: float, order: int, upper: float, mixture: float, lower: float
@@ -96,7 +96,7 @@ def exact_pair(order: float, others: int, tilt: float, clone: float) -> mpmath.m
 
 
 @pytest.mark.parametrize(
-    "n", [2, 5, pytest.param(30, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.slow)]
+    "n", [2, 5, pytest.param(30, marks=pytest.mark.full), pytest.param(50, marks=pytest.mark.full)]
 )
 @pytest.mark.parametrize("odds", [Fraction(11, 10), Fraction(3), Fraction(30)])
 def test_the_mixture_is_rounded_up_and_close(n: int, odds: Fraction) -> None:
@@ -135,7 +135,7 @@ def test_large_numbers_agree_with_a_plain_sum() -> None:
         assert plain * (1 - 2e-5) <= renyi_clones(order, others + 1, epsilon0) <= plain * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("epsilon0", [0.7, *(pytest.param(e, marks=pytest.mark.slow) for e in (0.05, 2.5, 6.0))])
+@pytest.mark.parametrize("epsilon0", [0.7, *(pytest.param(e, marks=pytest.mark.full) for e in (0.05, 2.5, 6.0))])
 def test_bounds_are_in_order_monotone_and_capped(epsilon0: float) -> None:
     sizes, orders = (2, 10, 300, 10**5), (1.2, 2.0, 5.5, 40.0, 700.0)
     found = np.array([[renyi_shuffle(order, n, epsilon0) for order in orders] for n in sizes])
@@ -221,7 +221,7 @@ WHOLE = [float(order) for order in (*range(2, 40), *range(40, 601, 6))]
 
 @pytest.mark.parametrize(
     ("n", "epsilon0", "rounds", "delta", "upper", "mixture", "lower"),
-    [*COMPOSED[1::2], *(pytest.param(*row, marks=pytest.mark.slow) for row in COMPOSED[::2])],
+    [*COMPOSED[1::2], *(pytest.param(*row, marks=pytest.mark.full) for row in COMPOSED[::2])],
 )
 def test_composed_rounds(
     n: int, epsilon0: float, rounds: int, delta: float, upper: float, mixture: float, lower: float

@@ -55,7 +55,7 @@ def test_no_bound_is_below_the_exact_alpha_of_small_shuffles() -> None:
     assert 0.9 < closest <= 1 + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_bound_is_below_the_exact_alpha_of_many_small_shuffles() -> None:
     cases, closest = check_cases(2, 300)
     assert cases > 3500

@@ -220,9 +220,9 @@ def test_sampled_rounds_in_full() -> None:
     [
         (0.1, 10**5, 1e-6, 1, {}),
         (0.3, 5000, 1e-6, 1, {"randomizer": "binary"}),
-        pytest.param(*(0.1, 10**5, 1e-6, 2, {}), marks=pytest.mark.slow),
-        pytest.param(*(0.5, 1000, 1e-6, 3, {"randomizer": "binary"}), marks=pytest.mark.slow),
-        pytest.param(*(1.0, 10**6, 1e-8, 10**4, {}), marks=pytest.mark.slow),
+        pytest.param(*(0.1, 10**5, 1e-6, 2, {}), marks=pytest.mark.full),
+        pytest.param(*(0.5, 1000, 1e-6, 3, {"randomizer": "binary"}), marks=pytest.mark.full),
+        pytest.param(*(1.0, 10**6, 1e-8, 10**4, {}), marks=pytest.mark.full),
         (0.2, 10**4, 1e-6, 1, {"sampled": 1000}),
         (1.0, 10**4, 1e-6, 500, {"sampled": 1000}),
         (1.0, 20, 1e-9, 2, {}),
@@ -245,7 +245,7 @@ def test_the_inverse_at_its_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, *(pytest.param(o, marks=pytest.mark.slow) for o in ({"randomizer": "binary"}, {"sampled": 40}))]
+    "options", [{}, *(pytest.param(o, marks=pytest.mark.full) for o in ({"randomizer": "binary"}, {"sampled": 40}))]
 )
 def test_epsilon_is_monotone(options: dict[str, object]) -> None:
     def epsilon(epsilon0: float = 1.0, n: int = 400, delta: float = 1e-5, rounds: int = 2) -> float:

@@ -204,7 +204,7 @@ def test_exact_enumeration_of_small_shuffles() -> None:
     assert sum(check_all_neighbours(seed) for seed in range(120)) > 2000
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_exact_enumeration_of_many_small_shuffles() -> None:
     assert sum(check_all_neighbours(seed) for seed in range(120, 1320)) > 20000
 

@@ -68,7 +68,7 @@ def test_box_angle_is_the_farthest_pair(box: tuple[float, float, float, float]) 
     check_box_angle(box, 31)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=1500, deadline=None)
 @given(box=boxes())
 def test_box_angle_is_the_farthest_pair_of_many_boxes(box: tuple[float, float, float, float]) -> None:

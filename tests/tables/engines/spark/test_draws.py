@@ -225,7 +225,7 @@ def test_what_comes_to_the_driver_does_not_grow_with_the_strings(spark: Any, mon
 
 
 @pytest.mark.parametrize(
-    "failing", [work.DEALT, *(pytest.param(name, marks=pytest.mark.slow) for name in (work.DRAWN, work.SETTLED))]
+    "failing", [work.DEALT, *(pytest.param(name, marks=pytest.mark.full) for name in (work.DRAWN, work.SETTLED))]
 )
 def test_a_task_that_failed_after_all_it_did_leaves_one_draw(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: str

@@ -23,7 +23,7 @@ def drawn(folder: Path) -> dict[tuple[int, int], int]:
     return dict(found)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_pass_whose_task_failed_after_its_draw_counts_one_draw(tmp_path: Path) -> None:
     if not importlib.util.find_spec("pyspark") or not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("SPARK IS NOT TESTED: pyspark or Java absent; see .ci/run")

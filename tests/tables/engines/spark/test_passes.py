@@ -112,7 +112,7 @@ def rows(spark: Any) -> Iterator[tuple[pl.DataFrame, Any]]:
     kept.unpersist()
 
 
-@pytest.mark.parametrize("names", [SOME, pytest.param(OTHERS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("names", [SOME, pytest.param(OTHERS, marks=pytest.mark.full)])
 def test_exact_answers_are_those_of_duckdb(
     spark: Any, rows: Any, tmp_path: Path, travelled: list[int], names: tuple[str, ...]
 ) -> None:
