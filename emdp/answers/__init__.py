@@ -1,4 +1,4 @@
-"""What leaves a session: answers and previews, each with the promise that holds for it."""
+"""Answers and previews: all that leaves a session, each with its promise."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What leaves a session: noisy rows with the promise that holds for them."""
+"""Answer of a session: noisy rows with their promise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Receipt", "plot"]
 
 INTERVAL_ENDS = ("_low", "_high")
-"""What a frame appends to a column's name for the ends of its interval."""
+"""Endings of the names of the columns that hold an interval's ends."""
 
 SHOWN = ("value", "low", "high")
 """Columns of :meth:`Answer.interval` for a value and the ends of its interval."""
@@ -115,7 +115,7 @@ class Answer(Description):
 
     @property
     def diagnostics(self) -> dict[str, Any]:
-        """What the released messages tell besides the answer, at no cost; empty for most answers.
+        """Further facts from the released messages, at no cost; empty for most answers.
 
         Of :meth:`emdp.Session.user_mean`: ``ranges`` (what users were clipped to, one a coordinate) and, where the
         first round estimates it, ``near``, the share of users near that range, with its standard error ``near_error``:
@@ -128,13 +128,13 @@ class Answer(Description):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What a reader must know besides the guarantee."""
+        """Warnings for a reader, beside the guarantee."""
         switch = () if self.is_private else ("made under the test switch: NOT PRIVATE",)
         return (*switch, *self.remarks, *self.notes, self.slack_caveat())
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the released numbers say of the answer in words, such as why it has fewer rows than were asked for."""
+        """Remarks that follow from the released numbers, such as why there are fewer rows than were asked for."""
         remarks = getattr(self._rows, "remarks", None)
         return () if remarks is None else tuple(remarks(self.released))
 
@@ -270,7 +270,7 @@ class Answer(Description):
 
     @property
     def _rows(self) -> Finisher:
-        """What makes the rows before they are ordered and cut."""
+        """Finisher of the rows before they are ordered and cut."""
         inner: Finisher = getattr(self.finisher, "finisher", self.finisher)
         return inner
 

@@ -1,4 +1,4 @@
-"""What an answer and its preview have in common: everything but the data."""
+"""The common part of an answer and its preview: everything but the data."""
 
 from dataclasses import dataclass
 
@@ -75,7 +75,7 @@ class Description:
 
     @property
     def shape(self) -> Shape:
-        """What the columns of the answer's frame are."""
+        """Meaning of the columns of the answer's frame."""
         return self.finisher.shape
 
     @property

@@ -1,4 +1,4 @@
-"""What statements would cost and how far off their answers would be, from public numbers alone."""
+"""Cost of statements and expected error of their answers, from public numbers alone."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class PreviewedStatement(Description):
 
 @dataclass(frozen=True, repr=False)
 class Preview:
-    """What one or several statements would cost and how far off they would be; no private value was touched.
+    """Cost and expected error of one or several statements; no private value was touched.
 
     Parameters
     ----------

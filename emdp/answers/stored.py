@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["StoredAnswer"]
 
 POLARS_ERRORS = (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What Polars raises at a stream that is damaged or of a later version."""
+"""Errors of Polars at a stream that is damaged or of a later version."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +96,12 @@ class StoredAnswer:
 
     @property
     def spent(self) -> Guarantee:
-        """What the release was charged."""
+        """Charge of the release."""
         return self.guarantee
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the released numbers say of the answer in words: caveats that are neither notes nor of all answers."""
+        """Remarks that follow from the released numbers: caveats that are neither notes nor of all answers."""
         own = self.caveats[0 if self.is_private else 1 : -1]
         return own[: len(own) - len(self.notes)]
 

@@ -248,7 +248,7 @@ def raise_alone(error: BaseException) -> NoReturn:
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says where a disk is full, or as much of it as this user or file may have."""
+"""Error numbers of a full disk, or of all the room that this user or file may have."""
 
 
 def resource_error(error: BaseException) -> ResourceError | None:
@@ -271,10 +271,10 @@ def resource_error(error: BaseException) -> ResourceError | None:
 
 
 SUBJECT = re.compile(r"(--[a-z][\w-]*)|([A-Za-z_]\w*)(?:=| must )")
-"""How a sentence begins that is about an argument."""
+"""Beginning of a sentence about an argument."""
 
 QUOTE = r"""`[^`]*`|(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|"(?:[^"\\]|\\.)*"|\((?:[^()\[\]]|\([^()\[\]]*\))*\)"""
-"""What may hold the semicolon of somebody else: pieces of code, texts, remarks in brackets."""
+"""Pieces of a message that may hold a semicolon of their own: code, texts, remarks in brackets."""
 
 SEMICOLON = re.compile(rf"(?:{QUOTE})|(; )", re.DOTALL)
 

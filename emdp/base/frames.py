@@ -58,11 +58,11 @@ BROKEN = (
     TypeError,
     ValueError,
 )
-"""What Polars, Arrow and those who made a stream raise while it is read; the classes of Arrow's errors are among
+"""Errors of Polars, of Arrow and of whoever made a stream, while it is read; the classes of Arrow's errors are among
 them."""
 
 NO_TABLE = "is no table; pass columns of one length, each of one type"
-"""What is said of a frame that could not be read to its end, whatever the reason, which might quote a value."""
+"""Words on a frame that could not be read to its end; the reason might quote a value."""
 
 DAY_BY_UNIT = {"ms": 86_400_000, "us": DAY_MICROSECONDS, "ns": 86_400_000_000_000}
 

@@ -10,7 +10,7 @@ import polars as pl
 __all__ = ["csv_text"]
 
 FORMULA = r"^'*[=+\-@\t\r\n＝＋－＠]"
-"""How a text begins that is a formula. With quotes before that it gets one more, so that every cell has one meaning:
+"""Beginning of a text that is a formula. With quotes before that it gets one more, so that every cell has one meaning:
 where this fits, take one quote away."""
 
 NUMBER = r"^[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"

@@ -26,7 +26,7 @@ NOBODY = 0xFFFFFFFF
 """Stands in the list where a right is of no named user."""
 
 _searched: set[str] = set()
-"""Where this process has removed what others left."""
+"""Folders in which this process has removed what others left."""
 
 
 class HeldFolder:

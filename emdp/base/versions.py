@@ -19,7 +19,7 @@ CHECKED_WITH = {
     # Up to 0.14.1 both samplers are biased (opendp issue 2638).
     "opendp": ("0.15", "0.17"),
 }
-"""For each package the first version that is allowed, and the first one above it that is not."""
+"""Packages, each with the first version that is allowed, and the first one above it that is not."""
 
 
 @cache

@@ -42,7 +42,7 @@ HISTORY = {
 
 @dataclass(frozen=True)
 class Tags:
-    """What a charge is for, besides its query: public words that the ledger keeps with it.
+    """Labels of a charge beside its query: public words that the ledger keeps with it.
 
     Parameters
     ----------

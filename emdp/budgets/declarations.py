@@ -1,4 +1,4 @@
-"""What a ledger holds a table to besides its budget: its declared rules, and which data are its own.
+"""Declarations that a ledger holds a table to, beside its budget: its rules, and which data are its own.
 
 **Why rules are pinned.** :meth:`emdp.tables.Table.validate` compares what was declared with the records, and whether it
 raises costs no budget. Somebody who could declare anew as often as they like would read the records off the answers:
@@ -41,7 +41,7 @@ from emdp.ledger import Entry
 __all__ = ["BY_PERIOD", "Declaration", "Held", "begun", "check_apart", "check_held", "is_pinned", "space_digest"]
 
 BY_PERIOD = "by period"
-"""What stands for the users of a table that has a list for each period."""
+"""Entry in place of the users of a table that has a list for each period."""
 
 COMPARED = {
     "space": "another space (domain, diameter, on_invalid or neutral item)",
@@ -49,15 +49,15 @@ COMPARED = {
     "users": "other users (their number or keys)",
     "records": "another number of records",
 }
-"""What is pinned, and what a message calls it."""
+"""Pinned facts, each with its name in messages."""
 
 UNCOUNTED = ("declared:",)
-"""How data versions begin that say nothing of where the data are."""
+"""Beginnings of data versions that say nothing of where the data are."""
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a table is declared as, but for its budget.
+    """Declaration of a table, but for its budget.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Held:
-    """What the entries of one table hold it to.
+    """Facts that the entries of one table hold it to.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ REVEALS = {
     "users": "whether somebody who was added or left out has records, or how many people have",
     "records": "whether everybody has the declared number of records",
 }
-"""By rule what its change may tell: whether the records keep to the new one is answered for nothing."""
+"""Rules, each with what its change may tell: whether the records keep to the new rule is answered for nothing."""
 
 APART = "what is asked of the same records in both names, whose budgets add up"
 

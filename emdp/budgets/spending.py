@@ -1,4 +1,4 @@
-"""What the entries of a ledger say was spent: by budget, by period and query, and charge by charge.
+"""Spending in a ledger: by budget, by period and query, and charge by charge.
 
 Pure functions of entries, for whoever reads a ledger without a session: the command line, the check of a manifest,
 reservations. Everywhere ``entries`` are those of one table, in order.
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 COPY = "compare with a copy whose head hash was kept elsewhere."
-"""How the message about an entry that says too little, or too much, ends."""
+"""Last words of the message about an entry that says too little, or too much."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Spending:
-    """What some charges of one budget cost together.
+    """Cost of some charges of one budget together.
 
     Parameters
     ----------

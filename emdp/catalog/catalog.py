@@ -49,13 +49,13 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "shares": (str, "the name of another table of the catalog"),
     "header": (bool, "true or false"),
 }
-"""What an entry may have: the type that TOML gives it, and what that is called."""
+"""Keys of an entry, each with the type that TOML gives it and the name of the type."""
 
 PUBLIC_KEYS = {key: TABLE_KEYS[key] for key in ("source", "header")}
 BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes")
 
 PERIOD = "{period}"
-"""What the name of a period is put for."""
+"""Placeholder of a period's name."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Catalog:
 
     @property
     def ledger_path(self) -> str:
-        """Where the ledger is.
+        """Place of the ledger.
 
         Raises
         ------

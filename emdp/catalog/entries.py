@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["absolute_vectors", "find_blank"]
 
 BLANK = re.compile(r"\s*FILL IN\b[\s:]*(.*)", re.DOTALL)
-"""What ``emdp init`` writes where the owner has to decide: the words, then what belongs there."""
+"""Blank that ``emdp init`` writes where the owner has to decide: the words, then what belongs there."""
 
 
 def find_blank(key: str, value: Any) -> tuple[str, str] | None:

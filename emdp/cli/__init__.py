@@ -17,7 +17,7 @@ COLLECTED = 200_000
 """Objects made between two searches for rings of dead ones: what a start loads stays, and is looked through less."""
 
 INTERRUPTED = 130
-"""What Typer exits with after Ctrl-C, and says nothing."""
+"""Exit status of Typer after Ctrl-C, without a word."""
 
 
 def main(arguments: list[str] | None = None) -> None:

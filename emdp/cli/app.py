@@ -27,7 +27,7 @@ COMMANDS = MappingProxyType(
         "ledger": "ledger.app",
     }
 )
-"""In the order of the help, with the module and the name of what runs; an ``app`` has commands of its own."""
+"""Commands in the order of the help, each with its module and function; an ``app`` has commands of its own."""
 
 GROUPS = MappingProxyType(
     {
@@ -35,7 +35,7 @@ GROUPS = MappingProxyType(
         "ledger": "Show what was spent, set budget aside, and verify the chain of events.",
     }
 )
-"""What the help says of those."""
+"""Help of commands that have commands of their own."""
 
 
 def make_app(arguments: Sequence[str]) -> typer.Typer:
@@ -67,7 +67,7 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
 
 
 class _AsGiven:
-    """What makes the value of a text or a flag: nothing."""
+    """Reader of a text or a flag, which leaves it as it is."""
 
     def coerce(self, value: Any, **_: object) -> Any:
         return value

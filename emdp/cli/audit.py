@@ -33,7 +33,7 @@ SHOWN = ("query", "mechanism", "distance", "claimed_epsilon", "delta", "audited_
 """Columns of the printed table."""
 
 FILES = ("index.html", "audit.svg", "audit.md", "audit.csv", "audit.json", "audit.parquet")
-"""What is written into the folder of a report."""
+"""Files of an audit's report."""
 
 QueryArgument = Annotated[
     str | None,
@@ -51,7 +51,7 @@ Distances = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class _Subject:
-    """What is audited: a table (None: a generated one) and statements on it (None: all mechanisms)."""
+    """Subject of an audit: a table (None: a generated one) and statements on it (None: all mechanisms)."""
 
     table: "Table | None" = None
     texts: tuple[str, ...] | None = None

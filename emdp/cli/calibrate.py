@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 MODELS = ("shuffle", "local")
-"""Which records an item-wise release mixes: those of all users, or of one."""
+"""Models of an item-wise release, which mix the records of all users, or of one."""
 
 NAMED_PART = re.compile(r"(.*),\s*([A-Za-z_]\w*)\s*")
 """A change that ends in the part of a product space which it happens in."""
 
 POINTS = 12
-"""Of a curve."""
+"""Points of a curve."""
 
 START = "give --change (what must be protected), --alpha, --alpha0, or --epsilon with --r; see emdp calibrate --help."
 
@@ -43,7 +43,7 @@ class _Diameter:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the options say, checked; None where they, and the catalog, say nothing."""
+    """Checked options; None where they, and the catalog, say nothing."""
 
     changes: "tuple[Change, ...]"
     space: "HasDiameter | None"
@@ -75,7 +75,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Found:
-    """What is shown: the alpha that it follows from (None where that is asked for), tables, items of a release."""
+    """Result to show: the alpha that it follows from (None where that is asked for), tables, items of a release."""
 
     alpha: float | None
     sections: tuple[Section, ...]

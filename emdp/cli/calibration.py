@@ -1,4 +1,4 @@
-"""What ``emdp calibrate`` shows: from protections to alpha, and from alpha to noise, users, samples and randomizers."""
+"""Output of ``emdp calibrate``: from protections to alpha, and from alpha to noise, users, samples and randomizers."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ GAUSSIAN_95 = 1.959963984540054
 """The same of a normal law of standard deviation 1."""
 
 POINTS, REACH = 12, 1.25
-"""Of a curve, and how far it goes beyond the alpha0 that was found."""
+"""Points of a curve, and its reach as a multiple of the alpha0 that was found."""
 
 MOST_USERS = 10**11
 """Beyond it no number of users is shown: more than have ever lived."""

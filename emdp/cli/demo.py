@@ -21,7 +21,7 @@ CHECKINS = 200_000
 MESSAGES = 12_000
 MIDTOWN = (40.7484, -73.9857)
 PROTECTED = (1 / 30, 5.0, 0.2)
-"""In words: a thirtieth of a person's check-ins, moved by 5 km on average, is hidden with epsilon 0.2."""
+"""Protected change: a thirtieth of a person's check-ins, moved by 5 km on average, with epsilon 0.2."""
 
 WIDTHS = (26, 12, 12, 12, 10)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["run", "starter_catalog"]
 
 BLANK = "FILL IN"
-"""How every blank begins; a catalog that still has one is refused."""
+"""Beginning of every blank; a catalog that still has one is refused."""
 
 USERS = ("user_id", "user", "userid", "uid", "person", "person_id", "customer_id", "member_id", "account_id", "nick")
 """Names by which a user column is guessed."""

@@ -1,4 +1,4 @@
-"""What several commands have in common: options that describe a table, and reading them."""
+"""Options of several commands that describe a table, and their reader."""
 
 import re
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MOST_DIGITS = 18
-"""Of a number of users on the command line: more than there are people."""
+"""Digits of the largest number of users on the command line: more than there are people."""
 
 SourceOption = Annotated[
     str | None, typer.Option("--source", help="Parquet or CSV file, folder, pattern, or FILE.duckdb::TABLE.")

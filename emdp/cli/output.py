@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 STANDARD_OUTPUT = "-"
-"""What stands for standard output where a file is named."""
+"""Name of standard output in place of a file."""
 
 WIDEST_CELL, NARROWEST_CELL = 60, 20
 """Characters of a cell that are shown before it is cut; down to the second number where a terminal is narrow."""
@@ -48,7 +48,7 @@ PIPED = 80
 """Columns of a page, a mail or a log, into which a preview that is no terminal's goes."""
 
 Target = tuple[str, str]
-"""What is written (csv, csv-raw, json, parquet, or a plot), as its option is called, and a path."""
+"""Format of an output (csv, csv-raw, json, parquet, or a plot), named as its option, and a path."""
 
 
 def choose_target(csv: str | None, csv_raw: str | None, json: str | None, parquet: str | None) -> Target | None:

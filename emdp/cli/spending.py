@@ -1,4 +1,4 @@
-"""What ``emdp ledger show`` shows: budgets, spending by period and query, and how the budgets went down."""
+"""Output of ``emdp ledger show``: budgets, spending by period and query, and how the budgets went down."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ GAPS = 3 * (len(SPENDING_COLUMNS) - 1) + 2
 """Columns that a printed table takes between and beside its cells."""
 
 HEADER = re.compile(r" WITH \w+_PRIVACY OPTIONS ?\([^()]*\)", re.IGNORECASE)
-"""What a query that is cut has in common with all others; its level stands in the cost."""
+"""Header of a query, which is cut out: all have it, and its level stands in the cost."""
 
 LONGEST_LABEL = 20
 """Characters of a period or a report's title that are shown."""
@@ -62,7 +62,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 @dataclass(frozen=True)
 class BudgetSpending:
-    """One budget of a table, and what became of it.
+    """Budget of a table with its charges.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class BudgetSpending:
 
     @property
     def promise(self) -> Guarantee:
-        """What the budget allows in all."""
+        """Limit of the budget."""
         return self.account.budget.guarantee
 
 

@@ -17,7 +17,7 @@ from emdp.base.temporary import HeldFolder
 __all__ = ["SIGNALS", "Stop", "break_off_reads", "stoppable"]
 
 SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "left by its terminal"}
-"""What ends a command in order, and the word for it; Windows has no SIGHUP."""
+"""Signals that end a command in order, each with its word; Windows has no SIGHUP."""
 
 PATIENCE = 2.0
 """Seconds after a signal in which others are left aside: a terminal and ``timeout`` may send two for one."""
@@ -26,12 +26,12 @@ SOON = 0.02
 """Seconds after which an exception that had to wait is tried again."""
 
 ALARM = "SIGALRM"
-"""What says that the patience is over; Windows has none."""
+"""Signal that ends the wait for a command that does not stop; Windows has none."""
 
 
 @dataclass
 class Stop:
-    """Which signal stopped a command, if one did.
+    """Signal that stopped a command, if one did.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class Stop:
 
     @property
     def word(self) -> str:
-        """What happened to the command."""
+        """Word for what stopped the command."""
         return SIGNALS["SIGINT" if self.number is None else signal.Signals(self.number).name]
 
     @property
     def message(self) -> str:
-        """What is true of the command whenever it was stopped."""
+        """Message that is true of the command whenever it was stopped."""
         return f"{self.word}; what was charged stays charged, and no file is left half written."
 
     def receive(self, number: int, frame: FrameType | None) -> None:

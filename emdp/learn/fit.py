@@ -54,17 +54,17 @@ class FittedLinear:
 
     @property
     def coefficients(self) -> tuple[float, ...]:
-        """One a feature, in the units of the expressions."""
+        """Coefficients, one a feature, in the units of the expressions."""
         return self._values[1:]
 
     @property
     def intercept(self) -> float:
-        """What is predicted where all features are 0."""
+        """Prediction where all features are 0."""
         return self._values[0]
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the fit."""
+        """Guarantee of the fit."""
         return self.answer.guarantee
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Where a ledger lies: one reader of paths and addresses, for the catalog, Python and the command line.
+"""Reader of a ledger's path or address, for the catalog, Python and the command line.
 
 Addresses of servers are read strictly, so that no password can be taken for something that is shown. A character that
 would end the password early (such as ``@`` or ``/``) would put the rest of it into the host's name, and from there into
@@ -34,17 +34,17 @@ _SHOWN_OPTIONS = {
     "passfile", "port", "require_auth", "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert",
     "target_session_attrs", "user",
 }  # fmt: skip
-"""What may be shown of an address's options; all others are left out, whatever later versions put there."""
+"""Options of an address that may be shown; all others are left out, whatever later versions put there."""
 
 
 _SIGNS = re.compile(r"[^/]*[:=]|.*://|(?i:postgres(?:ql)?//)", re.DOTALL)
-"""What begins an address of any scheme, its colon forgotten too, or libpq's ``dbname=city``: a path has a folder before
-such a sign."""
+"""Beginning of an address of any scheme, its colon forgotten too, or of libpq's ``dbname=city``: a path has a folder
+before such a sign."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a ledger on a PostgreSQL server lies.
+    """Address of a ledger on a PostgreSQL server.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What every ledger does, wherever it is kept: append events to a hash chain, read them, verify them.
+"""The contract of a ledger, in a file or on a server: append events to a hash chain, read them, verify them.
 
 An embedded file (:mod:`emdp.ledger.sqlite`) is one implementation, a database that a team shares
 (:mod:`emdp.ledger.postgres`) another. A ledger stores JSON and knows nothing of guarantees: who charges hands over a
@@ -84,7 +84,7 @@ class Ledger(ABC):
     @property
     @abstractmethod
     def path(self) -> str:
-        """Where the ledger is kept: an absolute path, or the address of a database without its password."""
+        """Place of the ledger: an absolute path, or the address of a database without its password."""
 
     @property
     @abstractmethod

@@ -13,10 +13,10 @@ APPLICATION_ID = 0x656D6470
 """SQLite's mark of whose file it is: "emdp" in ASCII."""
 
 BESIDE = ("-wal", "-shm", "-journal", ".lock")
-"""What follows a ledger's path: SQLite's log, its index and the journal of other modes, and the lock of reports."""
+"""Endings behind a ledger's path: SQLite's log, its index and the journal of other modes, and the lock of reports."""
 
 MAGIC, MARK_PLACE = b"SQLite format 3\0", 68
-"""How an SQLite file begins, and where its mark stands in it: four bytes, the highest first."""
+"""First bytes of an SQLite file, and the place of its mark: four bytes, the highest first."""
 
 
 def ledger_files(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -25,10 +25,10 @@ __all__ = [
 ]
 
 FIRST_PREVIOUS_HASH = "0" * 64
-"""What stands for the hash before the first entry."""
+"""Hash before the first entry."""
 
 REMEDY = "put back the last good copy, and compare its head hash with one kept elsewhere."
-"""How the message about a damaged ledger ends."""
+"""Last words of the message about a damaged ledger."""
 
 _DOMAIN = "emdp ledger 1"
 """Leads what is hashed, so that no other use of SHA-256 can give the hash of an entry."""

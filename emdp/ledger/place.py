@@ -1,4 +1,4 @@
-"""Where a ledger file may lie, and how it comes into being: whole and durable, or not at all."""
+"""Places of a ledger file, and its creation: whole and durable, or not at all."""
 
 import os
 import sqlite3
@@ -19,7 +19,7 @@ from emdp.ledger.stored import Snapshot, first_link
 __all__ = ["check_place", "create_copy", "create_file", "is_immutable", "is_writable"]
 
 _TEMPORARY = ".emdp-ledger-"
-"""How the name of a ledger begins while it is being made."""
+"""Beginning of a ledger's name while it is being made."""
 
 
 def check_place(path: Path) -> os.stat_result:

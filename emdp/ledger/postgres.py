@@ -51,13 +51,13 @@ from emdp.ledger.stored import Snapshot, StoredLedger
 __all__ = ["BUSY_SECONDS", "PostgresLedger", "connect", "create_in", "exists_in"]
 
 BUSY_SECONDS = 30
-"""How long a call waits for another process's transaction before it gives up."""
+"""Longest wait of a call for another process's transaction."""
 
 IDLE_SECONDS = 120
-"""After how long a server cuts a transaction whose client fell silent, and gives the lock to the next."""
+"""Silence of a client after which the server cuts its transaction and gives the lock to the next."""
 
 RECONNECT_SECONDS = 60
-"""How long a call tries to reach a server again to learn what became of its commit."""
+"""Longest time in which a call tries to reach a server again to learn what became of its commit."""
 
 PAUSE_SECONDS = 0.2
 """Pause between two such tries."""

@@ -29,7 +29,7 @@ _SHORT = {"53100", "53200", "58030"}
 """Codes of a server that falls short, where nothing is wrong with the request or the ledger."""
 
 _LOST = ("08", "57P", "25P03", "53300")
-"""How the codes of a connection that the server cut, or would not give, begin."""
+"""Beginnings of the codes of a connection that the server cut, or would not give."""
 
 
 class ConnectionLostError(LedgerError):

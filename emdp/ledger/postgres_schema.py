@@ -119,8 +119,8 @@ END
 """
 
 DEEPEST = 64
-"""How deeply the JSON of an entry may be nested, and 400 digits in a row are too many: beyond either Python could not
-read what PostgreSQL takes, and nobody the ledger."""
+"""Deepest nesting of an entry's JSON. Beyond it, and beyond 400 digits in a row, Python could not read what PostgreSQL
+takes, and so nobody the ledger."""
 
 _CHECK_EVENT = f"""
 DECLARE
@@ -166,7 +166,7 @@ _CHECK_EVENT_BEFORE = (
     .replace("('created', 'budget', 'redeclare')", "('created', 'budget')")
     .replace("create it, write a budget or declare rules anew", "create it or write a budget")
 )
-"""As ledgers of the version have it that knew no redeclaring; an owner's first one exchanges it for the new one."""
+"""The check in ledgers of the version without redeclaring; an owner's first redeclaring replaces it."""
 
 _CHECK_HEAD = f"""
 BEGIN

@@ -1,4 +1,4 @@
-"""One run of reports at a time on a ledger in a database: a lock that the server takes back when a connection ends."""
+"""Lock for one run of reports at a time on a ledger in a database: the server takes it back when a connection ends."""
 
 import time
 from collections.abc import Iterator

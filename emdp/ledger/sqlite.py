@@ -40,7 +40,7 @@ from emdp.ledger.stored import StoredLedger
 __all__ = ["BUSY_SECONDS", "SqliteLedger"]
 
 BUSY_SECONDS = 30.0
-"""How long a call waits for another process's transaction before it gives up."""
+"""Longest wait of a call for another process's transaction."""
 
 
 class SqliteLedger(StoredLedger[sqlite3.Connection]):

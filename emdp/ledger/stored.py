@@ -1,4 +1,4 @@
-"""What ledgers in files and on servers share: the chain as it was last read, and how it is read, checked, appended to.
+"""The common part of ledgers in files and on servers: the chain as it was last read; reading, checking, appending.
 
 A store gives connections, rows and a commit; everything that decides whether an entry is written is here, once.
 """
@@ -21,7 +21,7 @@ from emdp.ledger.chain import REMEDY, Link, canonical_json, check_links, content
 __all__ = ["Snapshot", "StoredLedger", "first_link", "now"]
 
 Connection = TypeVar("Connection")
-"""What a store calls its connection."""
+"""Type of a store's connection."""
 
 Snapshot = tuple[tuple[Link, ...], tuple[tuple[str, str], ...]]
 """All links of a ledger, and the texts that it still keeps by digest, in its order, read in one transaction."""

@@ -1,4 +1,4 @@
-"""What a picture was asked for, and what is said of what it leaves out."""
+"""Request for a picture, and the words on what the picture leaves out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MOST_PANELS = 6
 
 @dataclass(frozen=True)
 class Asked:
-    """What :func:`emdp.pictures.draw` was asked for, checked."""
+    """Checked arguments of :func:`emdp.pictures.draw`."""
 
     frame: pl.DataFrame
     columns: Sequence[PlannedColumn]
@@ -33,7 +33,7 @@ class Asked:
 
     @property
     def by(self) -> str:
-        """What the rows are told apart by, in words."""
+        """Words for the columns that tell rows apart."""
         names = [*self.shape.keys, *self.shape.coordinates]
         return f" by {', '.join(map(clean, names))}" if names else ""
 

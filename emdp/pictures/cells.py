@@ -27,11 +27,11 @@ STEPS = 64
 """Colours of a map: neighbours among them cannot be told apart, and cells of one colour are one path."""
 
 BELOW_NOISE = "below its noise: the 95 % interval contains 0"
-"""What the sign of such a cell means."""
+"""Meaning of the sign of such a cell."""
 
 BY_CHANCE = "of cells with nobody in them 1 in 40 shows by chance"
 """Intervals have their level one by one: an end is missed with half of 5 %."""
-"""What a dot or a grey bar means."""
+"""Meaning of a dot or a grey bar."""
 
 _COLOURS = tuple(sequence_colour(step / (STEPS - 1)) for step in range(STEPS))
 

@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 420, 240
 """Natural size of the picture and of its inner rectangle, in pixels."""
 
 COLOURS = ((MARK, "blue"), (NOISE, "grey"))
-"""Of the first and the second curve."""
+"""Colours of the first and the second curve."""
 
 
 def draw_curves(

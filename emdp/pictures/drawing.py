@@ -1,4 +1,4 @@
-"""Which picture fits an answer, and its parts put together."""
+"""Choice of the picture that fits an answer, and its parts put together."""
 
 from collections.abc import Sequence
 

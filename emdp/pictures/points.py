@@ -44,7 +44,7 @@ class Point:
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """What of the value and its interval can be drawn; nothing where there is no value."""
+        """Numbers of the value and its interval that can be drawn; none where there is no value."""
         return () if self.value is None else tuple(end for end in (self.low, self.value, self.high) if end is not None)
 
     @property

@@ -14,7 +14,7 @@ from emdp.pictures.svg import Panel, reduced
 __all__ = ["Layer", "Plane", "render", "warm"]
 
 SWITCH = "debug_mode"
-"""Of ``altair.utils.schemapi``: without an underscore, but in no manual of Altair 6."""
+"""Switch in ``altair.utils.schemapi``: without an underscore, but in no manual of Altair 6."""
 
 _drawing = threading.Lock()
 """Held while Altair and vl-convert work: neither their first import nor Altair's switch of checks is made for threads,
@@ -37,7 +37,7 @@ CONFIG = {
 
 @dataclass(frozen=True)
 class Plane:
-    """Where data units lie in a panel.
+    """Places of data units in a panel.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is left of a budget after each charge."""
+"""Picture of the rest of a budget after each charge."""
 
 from collections.abc import Sequence
 

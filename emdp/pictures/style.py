@@ -1,4 +1,4 @@
-"""What all pictures share: colours, sizes, and how texts and numbers are written in them."""
+"""Style of all pictures: colours, sizes, and the writing of texts and numbers."""
 
 import math
 import unicodedata
@@ -39,7 +39,7 @@ INK, MUTED, GRID = "#1b1b1b", "#5c5c5c", "#dcdcdc"
 """Texts and intervals, axes and lesser texts, grid lines: on white. A page may set them for a dark ground."""
 
 VARIABLES = {INK: f"var(--emdp-ink, {INK})", MUTED: f"var(--emdp-muted, {MUTED})", GRID: f"var(--emdp-grid, {GRID})"}
-"""What stands in the picture for these three, so that a page can set them and the picture alone is right on white."""
+"""Names of these three in the picture, so that a page can set them and the picture alone is right on white."""
 
 MARK, NOISE = "#0072b2", "#808080"
 """Bars, points and lines, and those whose interval contains 0: at least 3:1 on white and on #121212 (WCAG 1.4.11)."""

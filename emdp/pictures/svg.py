@@ -23,7 +23,7 @@ KEPT = (
 """Attributes that change what is seen."""
 
 LARGEST_SCALE = 1.5
-"""How much larger than its natural width a page shows a picture by itself."""
+"""Largest enlargement of a picture on a page, beside its natural width."""
 
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 _HEAD = re.compile(r'<svg [^>]*aria-labelledby="([\w-]+)-title ')

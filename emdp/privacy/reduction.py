@@ -1,4 +1,4 @@
-"""From bounded to unbounded: what a bounded mechanism promises after records were sampled for every user (EMD 5).
+"""Reduction of unbounded to bounded bags: what a mechanism promises after records were sampled (EMD 5).
 
 **Theorem.** Let ``B`` be ``(alpha, delta_M)`` bounded d_EM-DP for ``n`` users of ``s`` items each, in any model. Let
 ``M`` draw, for every user apart, ``s`` items independently and uniformly from the user's bag, with replacement, and
@@ -81,18 +81,18 @@ __all__ = [
 ]
 
 Objective = Callable[[float, float], float]
-"""Of the bounded mechanism's alpha and delta, the larger the better; ``-inf`` for a pair that it cannot use."""
+"""Score of the bounded mechanism's alpha and delta, the larger the better; ``-inf`` for a pair that it cannot use."""
 
 _WIDEST_LOGIT = 5.0
 """The search for a split ends at parts of about 1/150: to give up less than that of delta changes no third digit."""
 _EVALUATIONS = 8
-"""Of an objective, which may take a second each: they end within 0.6 of the best logit, where it is flat."""
+"""Evaluations of an objective, up to a second each: they end within 0.6 of the best logit, where it is flat."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True)
 class BoundedReduction:
-    """That every user's records are to be sampled down (or up) to one public size, so that a bounded mechanism applies.
+    """Request that every user's records are sampled down (or up) to one public size, for a bounded mechanism.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class BoundedReduction:
 
 @dataclass(frozen=True)
 class Reduction:
-    """How a discrete guarantee is met by a bounded mechanism on sampled records.
+    """Bounded mechanism on sampled records that meets a discrete guarantee.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ PROBE = 1.0
 
 
 REFUSALS = (RefusedError, UsageError)
-"""What is wrong with a definition or its catalog; other errors, such as those of public data, are not of its making."""
+"""Errors of a definition or its catalog; others, such as those of public data, are not of its making."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class _Draft:
 
 @dataclass(frozen=True, eq=False)
 class _World:
-    """What entries are checked against: a table, all names, and the budgets that pay, the report's or the table's."""
+    """Table, names and paying budgets (the report's or the table's) that entries are checked against."""
 
     table: str
     names: Names

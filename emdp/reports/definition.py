@@ -18,7 +18,7 @@ from emdp.reports.lines import KeyPath, Place, line_of, locate
 __all__ = ["PICTURES", "Entry", "Problem", "Report", "load_report"]
 
 PICTURES = ("auto", "bar", "line", "map", "distribution", "none")
-"""How an answer may be drawn."""
+"""Kinds of pictures."""
 
 LONGEST_RETENTION = 36_500
 """Days: a century, and what a date can be reckoned back by."""
@@ -38,10 +38,10 @@ REPORT_KEYS: Mapping[str, str] = {
     "reserve": _TEXT,
     "text": _TEXT,
 }
-"""What a report may say besides its entries."""
+"""Keys of a report besides its entries."""
 
 BUDGET_KEYS: Mapping[str, str] = {"alpha": _NUMBER, "epsilon": _NUMBER, "delta": _NUMBER}
-"""What a report's budget may say."""
+"""Keys of a report's budget."""
 
 ENTRY_KEYS: Mapping[str, str] = {
     "title": _TEXT,
@@ -52,18 +52,18 @@ ENTRY_KEYS: Mapping[str, str] = {
     "weight": _NUMBER,
     "target_error": _NUMBER,
 }
-"""What an entry may say."""
+"""Keys of an entry."""
 
 _ONE_LINE = ("title", "catalog", "table", "period", "reserve", "file", "picture")
 """Texts that are names."""
 
 _TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
-"""How ``tomllib`` says where it stopped."""
+"""Place in an error text of ``tomllib``."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a definition.
+    """Problem of a definition.
 
     Parameters
     ----------

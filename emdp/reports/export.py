@@ -1,4 +1,4 @@
-"""What a report leaves in its folder: the page, every table as CSV and Parquet, and the manifest."""
+"""Files of a report: the page, every table as CSV and Parquet, and the manifest."""
 
 import hashlib
 import io

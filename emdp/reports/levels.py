@@ -15,10 +15,10 @@ SPLIT_DIGITS = 5
 """Significant digits of a level that follows from a weight."""
 
 LEAST_EXPONENT = -9
-"""No level below ``10 ** LEAST_EXPONENT`` is tried: at such a level nothing is told."""
+"""Exponent of ten of the smallest level that is tried: below it answers tell nothing."""
 
 GUESSES = 6
-"""How often the next level is guessed as if error times level were constant, before halving."""
+"""Number of guesses at the next level as if error times level were constant, before halving."""
 
 _FIRST = 100
 _DECADE = 900

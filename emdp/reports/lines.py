@@ -1,4 +1,4 @@
-"""Where the keys of a TOML text stand: ``tomllib`` reads values without their lines."""
+"""Places of the keys of a TOML text: ``tomllib`` reads values without their lines."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ KeyPath = tuple[str | int, ...]
 
 _SPACE = " \t"
 _QUOTES = ('"""', "'''", '"', "'")
-"""What opens and closes a string, the longer ones first."""
+"""Quotes around a string, the longer ones first."""
 
 _DIGITS = {"x": 2, "u": 4, "U": 8}
 """Escapes by number, and how many hexadecimal digits they have."""
@@ -19,7 +19,7 @@ _DIGITS = {"x": 2, "u": 4, "U": 8}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a key stands.
+    """Place of a key.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One run at a time on a ledger: a lock that the system takes back when a process ends, however it ends."""
+"""Lock for one run at a time on a ledger: the system takes it back when a process ends, however it ends."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from emdp.ledger import Address, hold_runs, place_of
 __all__ = ["SUFFIX", "run_lock"]
 
 SUFFIX = ".lock"
-"""What the lock's file is called, behind the ledger's path; it is empty, and never deleted (that would be a race)."""
+"""Ending of the lock's file, behind the ledger's path; it is empty, and never deleted (that would be a race)."""
 
 PAUSE_SECONDS = 0.05
 """Between two attempts."""

@@ -1,4 +1,4 @@
-"""What a run of a report left: for every entry an answer or a reason, and what the ledger says of the budget."""
+"""Outcome of a report's run: for every entry an answer or a reason, and the state of the budget in the ledger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -43,7 +43,7 @@ CAPTIONS: Mapping[str, str] = {
     "map": "Map of {names}",
     "distribution": "Distribution of {names}, with 95 % intervals",
 }
-"""What stands below a picture of each kind."""
+"""Text below a picture of each kind."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Figure:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the page shows of an entry."""
+    """Parts of an entry on the page."""
 
     outcome: EntryOutcome
     figures: tuple[_Figure, ...]

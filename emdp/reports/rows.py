@@ -15,7 +15,7 @@ NO_VALUE = "no value (within its noise)"
 """Stands where noise left no value."""
 
 LARGEST_PLAIN = 1e15
-"""From here on a number is written with an exponent."""
+"""Largest number that is written without an exponent."""
 
 MOST_DECIMALS = 15
 """Most digits after the point; a double has no more."""

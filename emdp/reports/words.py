@@ -1,4 +1,4 @@
-"""What is protected, in plain sentences: for whoever's records they are, and whoever reads the page."""
+"""The promise of a report in plain sentences, for the people whose records they are and for readers of the page."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ NAMES |= {30: "a thirtieth", 50: "a fiftieth", 100: "a hundredth"}
 """Shares ``1/n`` that have a name."""
 
 USUAL_FRACTION, USUAL_DISTANCE = 0.1, 0.01
-"""Where the owner declared no change: a tenth of the records, by a hundredth of the largest distance."""
+"""Change where the owner declared none: a tenth of the records, by a hundredth of the largest distance."""
 
 
 def protection_sentences(

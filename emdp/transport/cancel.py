@@ -1,4 +1,4 @@
-"""What is left to move between two measures once the mass that they share has been cancelled.
+"""Rest of two measures once the mass that they share has been cancelled.
 
 Cancelling is exact because ``d_X`` is a metric: if a plan moves mass from ``x`` to ``y`` and as much from
 ``z`` to ``x``, moving it from ``z`` to ``y`` and leaving the rest at ``x`` costs no more, by the triangle

@@ -1,4 +1,4 @@
-"""From two bags to their exact distance: the route that the space's structure allows."""
+"""Exact distance of two bags by the route that the space's structure allows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ __all__ = ["Clustered", "cluster_codes", "distance", "optimal_cost", "optimal_fl
 
 
 class Clustered(Protocol):
-    """What a space of structure ``"clusters"`` offers besides the interface of all spaces."""
+    """Interface of a space of structure ``"clusters"``, beside that of all spaces."""
 
     @property
     def within(self) -> float:

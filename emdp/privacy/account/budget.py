@@ -51,7 +51,7 @@ class Reserve:
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on one table in one kind of guarantee, and how it is divided; see
+    """Limit of spending on one table in one kind of guarantee, and its division; see
     :mod:`emdp.privacy.account.filter`.
 
     Parameters
@@ -98,7 +98,7 @@ class Budget:
 
     @property
     def reserve(self) -> "Reserve":
-        """What is set aside for Gaussian noise."""
+        """Part of the budget that is set aside for Gaussian noise."""
         share, limit = as_decimal(self.gaussian_share), as_decimal(self.slack_limit)
         delta = as_decimal(self.guarantee.delta) * share
         return Reserve(

@@ -45,7 +45,7 @@ _PRICE_TOLERANCE = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class Total:
-    """What several releases guarantee together.
+    """Guarantee of several releases together.
 
     Parameters
     ----------

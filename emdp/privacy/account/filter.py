@@ -75,7 +75,7 @@ from emdp.privacy.rounding import as_decimal, float_down, float_up, root_down, r
 __all__ = ["UNLIMITED", "Account"]
 
 UNLIMITED = 2**63 - 1
-"""What :meth:`Account.affordable` returns for a release that costs nothing."""
+"""Result of :meth:`Account.affordable` for a release that costs nothing."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Account:
 
     @property
     def spent(self) -> Guarantee:
-        """What the charges cost, as a guarantee of the budget's kind, rounded up; slack stands beside it.
+        """Cost of the charges, as a guarantee of the budget's kind, rounded up; slack stands beside it.
 
         The Gaussian reserve counts, as soon as it is used, with its whole delta and with the level at which
         the sum of ``mu^2`` has it. The promise that holds whatever was chosen along the way is the budget's.
@@ -204,7 +204,7 @@ class Account:
 
     @property
     def remaining(self) -> Guarantee:
-        """What is left outside the Gaussian reserve, as a guarantee of the budget's kind, rounded down."""
+        """Rest outside the Gaussian reserve, as a guarantee of the budget's kind, rounded down."""
         level, delta, _ = self._left()
         return self.budget.guarantee.at_level(float_down(level), float_down(delta))
 
@@ -220,7 +220,7 @@ class Account:
 
     @property
     def remaining_slack(self) -> float:
-        """What is left outside the Gaussian reserve of the budget's ``slack_limit``, rounded down."""
+        """Rest of the budget's ``slack_limit`` outside the Gaussian reserve, rounded down."""
         return float_down(self._left()[2])
 
     def _prices(self, event: Event) -> tuple["_Price | None", "_Price"]:
@@ -292,7 +292,7 @@ class Account:
 
 @dataclass(frozen=True)
 class _Price:
-    """What one release takes from each of an account's totals."""
+    """Cost of one release in each of an account's totals."""
 
     level: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)

@@ -53,29 +53,29 @@ LARGEST_N = 10**12
 _UNIT = 2.0**-53
 """Half the spacing of doubles at 1."""
 _MARGIN = 1e-12
-"""By which, relative to its size, a logarithm must lie below its limit."""
+"""Relative distance by which a logarithm must lie below its limit."""
 _GROWTH = 1.25
 """Steps of the search for an alpha that looks possible."""
 _SMALLEST = 1e-9
 """Smallest alpha tried, relative to the one beyond which a pair's delta is 0."""
 _SETTLED = 1e-6
-"""How far below its limit the logarithm may be left."""
+"""Largest distance below its limit at which the search for a logarithm stops."""
 _ROUNDS = 30
 _NEARLY = 0.999
 """An alpha so near to composition's, relative to it, counts as composition."""
 _BATCH = 64
 """Pairs that are looked at together, worst first."""
 _ROOM = 1 + 1e-5
-"""What is added to an alpha before all pairs are checked, so that ties pass by quicker sums."""
+"""Factor on an alpha before all pairs are checked, so that ties pass by quicker sums."""
 _MOST_PAIRS = 1 << 24
 """Largest number of ordered pairs that memory is taken for."""
 _BLOCK = 1 << 20
 """Numbers of a law that are summed at a time."""
 _SCREENS: WeakKeyDictionary[OutputLaw, Screen] = WeakKeyDictionary()
 _CHECKED: WeakSet[OutputLaw] = WeakSet()
-"""What was worked out of a law, which never changes, as long as the law lives."""
+"""Laws that were checked, as long as they live; a law never changes."""
 _EXCESSES = (0.01, 1e-4)
-"""What smoothing may add to a logarithm, from the quickest sum on."""
+"""Largest addition of smoothing to a logarithm, for each sum, the quickest first."""
 
 
 def blanket_delta(law: OutputLaw, pair: tuple[int, int], epsilon: float, N: int) -> float:

@@ -1,4 +1,4 @@
-"""What an accountant knows of a randomizer: the law of its output for every item, and how far items lie apart."""
+"""The law of a randomizer's output for every item, and the distances of items: all that an accountant needs."""
 
 from dataclasses import dataclass
 from typing import Protocol, Self
@@ -45,7 +45,7 @@ class KnownRandomizer(Protocol):
 
     @property
     def alpha0(self) -> float:
-        """What holds: ``A[x, y] <= exp(alpha0 d_X(x, x')) A[x', y]``, rounded up."""
+        """Smallest bound with ``A[x, y] <= exp(alpha0 d_X(x, x')) A[x', y]``, rounded up."""
 
     @property
     def w_min(self) -> float:

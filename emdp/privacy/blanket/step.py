@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 SCALE = 2.0**62
-"""What the weights of a law are multiples of the inverse of."""
+"""Denominator of the weights of a law."""
 _UNIT = 2.0**-53
 """Half the spacing of doubles at 1."""
 

@@ -53,11 +53,11 @@ __all__ = ["LARGEST_EXACT", "SLACK", "binary_delta", "binary_epsilon", "pair_eps
 Floats = npt.NDArray[np.float64]
 
 SLACK = 2e-3
-"""What covering all ``t`` may add to epsilon, relative; nothing below 500 users."""
+"""Largest relative addition to epsilon that covers all ``t``; 0 below 500 users."""
 LARGEST_EXACT = 2 * 10**6
 """More users than this count as this many in :func:`binary_epsilon`, which is safe."""
 _WIDE = 10**6
-"""From so many users on the slack is larger, for speed."""
+"""Number of users from which the slack is larger, for speed."""
 _REACH, _COUNTS = 13.0, 24.0
 """Half-width of the windows: standard deviations, and counts more."""
 _ROUNDING = 1e-8

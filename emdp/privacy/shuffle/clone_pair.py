@@ -47,7 +47,7 @@ CLOSED = 1e-10
 _PARTS = 8
 """Parts that a union of cells is split into."""
 _STARTS = np.array([-30, -20, -14, -10, -8, -6.5, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4.5, 6, 8, 12.0])
-"""Where the first mesh has its points, in standard deviations from the mean number of clones."""
+"""Points of the first mesh, in standard deviations from the mean number of clones."""
 
 
 def delta_step(epsilon: float, *, others: int, tilt: float, clone_probability: float) -> float:

@@ -47,7 +47,7 @@ __all__ = ["ALPHA_BITS", "clone_alpha", "clone_alpha0", "gaussian_guess"]
 ALPHA_BITS = 20
 """Significant bits of the alphas and alpha0s that are tried: one part in a million."""
 _LOWEST_OCTAVE = -80
-"""No alpha below ``2^-80`` is tried, but for 0."""
+"""Smallest alpha that is tried, as a power of two, besides 0."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import math
 __all__ = ["closed_form_alpha", "closed_form_alpha0", "closed_form_limit"]
 
 _SAFETY = 1 + 1e-12
-"""What covers the rounding of the formula."""
+"""Factor that covers the rounding of the formula."""
 _STEPS = 70
 """Bisection steps: down to neighbouring doubles."""
 

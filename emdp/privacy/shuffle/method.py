@@ -1,4 +1,4 @@
-"""What a shuffle accountant takes and gives, and the searches that turn it round."""
+"""Input and result of a shuffle accountant, and the searches that invert it."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _SEARCH_STEPS = 10
 
 @dataclass(frozen=True)
 class ShuffleBound:
-    """What one accountant says of an item-wise release.
+    """Bound of one accountant for an item-wise release.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ShuffleBound:
 
 @dataclass(frozen=True)
 class ShuffleStrength:
-    """How strong an item randomizer may be for a wanted alpha, by one accountant.
+    """Largest strength of an item randomizer for a wanted alpha, by one accountant.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class ShuffleStrength:
 
 @dataclass(frozen=True)
 class ShuffleSetting:
-    """What every accountant for any randomizer may use: checked numbers (see :func:`shuffle_alpha`)."""
+    """Checked numbers for an accountant of any randomizer (see :func:`shuffle_alpha`)."""
 
     m: int
     N: int

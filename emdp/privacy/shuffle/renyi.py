@@ -53,7 +53,7 @@ ORDERS: tuple[float, ...] = (
 )
 """Orders that are tried: every whole number to 64, then 4 % apart up to 1e5."""
 _UP = 1 + 1e-9
-"""What covers the rounding of a closed formula in logarithms."""
+"""Factor that covers the rounding of a closed formula in logarithms."""
 
 
 def renyi_shuffle(order: float, n: int, epsilon0: float, *, blocks: int = 100) -> float:

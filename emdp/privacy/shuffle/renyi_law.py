@@ -45,7 +45,7 @@ Floats = npt.NDArray[np.float64]
 LARGEST_USERS = 10**8
 """More users than this count as this many, which is safe."""
 MARGIN = 1e-7
-"""What every computed excess is raised by, relative to it: a hundred times the rounding errors seen (tests)."""
+"""Relative increase of every computed excess: a hundred times the rounding errors seen (tests)."""
 _REACH = 14.0
 """Half-width, in standard deviations, of the window in which counts are summed one by one."""
 _SLACK = 24.0
@@ -57,7 +57,7 @@ _GROWTH = 1.12
 _COARSE_GROWTH = 1.4
 """The same for the numbers of clones, above :data:`_MANY` users."""
 _MANY = 10**5
-"""From so many users on there are fewer blocks, for speed: those of the numbers of clones matter less and less."""
+"""Number of users from which there are fewer blocks, for speed: blocks matter less and less."""
 _FEWEST = 16
 """Fewest blocks."""
 _GRID = 12_000

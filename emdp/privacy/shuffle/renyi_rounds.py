@@ -1,4 +1,4 @@
-"""One round of shuffled user-level messages: what it is, and its epsilon at a delta of its own.
+"""A round of shuffled user-level messages, and its epsilon at a delta of its own.
 
 The setting and the theorems are those of :mod:`emdp.privacy.shuffle.users`.
 """

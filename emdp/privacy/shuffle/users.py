@@ -73,7 +73,7 @@ _SECANT_STEPS, _SEARCH_STEPS = 10, 40
 
 @dataclass(frozen=True)
 class UserShuffleMethod:
-    """What one method says.
+    """Bound of one method.
 
     Attributes
     ----------

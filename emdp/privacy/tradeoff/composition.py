@@ -84,7 +84,7 @@ _FINER = 4
 _ROUNDING = 1e-9
 """Relative, on times, exponents and the result, computed to 1e-13; a flow's exponents add a margin of their own."""
 _LARGEST_EXPONENT = 650.0
-"""Where a line's gap is not 0 its exponent must stay below."""
+"""Largest exponent of a line whose gap is not 0."""
 
 
 def tradeoff_alpha(alpha0: float, m: int, N: int, delta: float, w_min: float = 0.0) -> float:

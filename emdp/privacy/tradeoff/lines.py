@@ -71,7 +71,7 @@ _LARGEST_COUNT = 10**12
 _FLOOR = -640.0
 """Lines whose ln G is below are dropped (1e-278); the pure line (G = 0) stands for them."""
 _ALMOST = -1 + 2.0**-53
-"""In place of -1 in a logarithm that is multiplied by 0."""
+"""The number in place of -1 in a logarithm that is multiplied by 0."""
 _SMALL_FACTORIALS = np.array([0.0] + [math.lgamma(n + 1) - n * math.log(n) + n for n in range(1, 16)])
 """ln n! - n ln n + n for n below 16."""
 
