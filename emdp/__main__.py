@@ -1,4 +1,4 @@
-"""Where ``emdp`` and ``python -m emdp`` start and end: a signal is answered from the first line to the last.
+"""Start and end of ``emdp`` and ``python -m emdp``: a signal is answered from the first line to the last.
 
 Before the first line, and never after the last, a signal ends Python itself: shells show the same number for that.
 """

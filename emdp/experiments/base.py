@@ -1,4 +1,4 @@
-"""What every experiment is made of: rows of measured errors beside a bound, and an honest comparison of them.
+"""Parts of every experiment: rows of measured errors beside a bound, and an honest comparison of them.
 
 A row holds the error of one method at one setting, its mean over independent runs and its 5 % and 95 % quantiles, and
 what theory says of that mean. Everything is drawn under the test switch from a public seed: these are simulations on
@@ -52,7 +52,7 @@ LOW, HIGH = 0.05, 0.95
 """Quantiles over runs."""
 
 ROOM = 1.0 + 1e-9
-"""Of a budget for one question: what is promised may be a rounding above what is asked."""
+"""Factor on a budget for one question: the promise may be a rounding above what is asked."""
 
 CLOSE, SIGMAS = 1.05, 3.0
 """Two means are called alike up to this quotient, or this many standard errors of their difference."""

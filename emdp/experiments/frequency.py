@@ -36,7 +36,7 @@ from emdp.transport.simplex import project_to_simplex
 __all__ = ["BASE", "CENTRAL", "LOCAL", "run_central", "run_local", "session_rows"]
 
 BASE = Setting()
-"""What is not varied."""
+"""Setting that is not varied."""
 
 CENTRAL = ("item-wise", "item-wise, alpha = epsilon", "histogram", "user histogram", "user shuffled")
 LOCAL = ("local item-wise", "message", "user message", "user records")
@@ -54,7 +54,7 @@ FULL: Mapping[str, Sequence[Mapping[str, float]]] = {
     "m": [{"m": m} for m in (3, 10, 30, 100, 300, 1000)],
     "n": [{"n": n} for n in (500, 2000, 5000, 20_000, 100_000, 200_000)],
 }
-"""What is varied, in the small and the full size."""
+"""Settings that are varied, in the small and the full size."""
 
 RUNS, FULL_RUNS = 20, 200
 """Independent draws at each point."""

@@ -54,7 +54,7 @@ N, PRICE = "n, epsilon = 1", "epsilon, n = 500,000"
 """The two panels."""
 
 PANELS = {N: "n, users", PRICE: "epsilon"}
-"""What their axes show."""
+"""Panels with the names of their axes."""
 
 
 def run_geometric(*, full: bool = False, seed: int = 0, runs: int | None = None) -> Experiment:

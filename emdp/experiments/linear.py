@@ -76,7 +76,7 @@ class Setting:
 
 
 BASE = Setting()
-"""What is not varied."""
+"""Setting that is not varied."""
 
 SMALL: Mapping[str, Sequence[Mapping[str, float]]] = {
     "alpha/epsilon": [{"ratio": ratio} for ratio in (1, 2, 4, 10, 30, 100, 300)],

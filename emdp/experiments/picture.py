@@ -22,10 +22,10 @@ COLOURS = (
     ("#0072b2", "blue"), ("#d55e00", "red"), ("#009e73", "green"), ("#aa4499", "purple"), ("#8c6d00", "ochre"),
     ("#56b4e9", "light blue"), ("#808080", "grey"),
 )  # fmt: skip
-"""Of the methods in the order in which they are met."""
+"""Colours of the methods in the order in which they are met."""
 
 LEAST = 1e-12
-"""What an error of 0 is drawn as."""
+"""Place of an error of 0 in the picture."""
 
 
 def draw_experiment(experiment: Experiment) -> Picture:

@@ -16,7 +16,7 @@ from emdp.experiments.clustered import PROJECTED, People, Setting, draw_people, 
 __all__ = ["run_fig_error", "run_table2"]
 
 MEASURES = (linear.NORM, PROJECTED)
-"""What is drawn and compared: the 2-norm for linear queries, d_em after projection for frequencies."""
+"""Measures that are drawn and compared: the 2-norm for linear queries, d_em after projection for frequencies."""
 
 RATIOS = (1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 300.0)
 FULL_RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 30.0, 60.0, 100.0, 200.0, 300.0, 1000.0)
@@ -26,7 +26,7 @@ NOISE_DRAWS = 5
 """Draws of the noise of linear queries for each run of the frequencies."""
 
 FULL_SIZES = {"clusters": 20, "n": 20_000}
-"""Of the frequencies in the full table."""
+"""Sizes of the frequencies in the full table."""
 
 PAIRS: Mapping[Literal["central", "local"], Sequence[str]] = {"central": frequency.CENTRAL, "local": frequency.LOCAL}
 """Methods of frequencies by model."""

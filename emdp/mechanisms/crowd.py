@@ -27,11 +27,11 @@ Sums = npt.NDArray[Any]
 
 
 class Question(Protocol):
-    """What is added up over users; frozen, and holds public facts alone."""
+    """Sums over users; frozen, and holds public facts alone."""
 
     @property
     def size(self) -> int:
-        """How many sums there are."""
+        """Number of sums."""
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
         """Return the sums over some users, shape (size,): where messages are drawn this spends.

@@ -1,4 +1,4 @@
-"""How much noise a guarantee needs: the exact profile of the Gaussian mechanism, and the Laplace scale.
+"""Calibration of noise to a guarantee: the exact profile of the Gaussian mechanism, and the Laplace scale.
 
 **Theorem** (Balle and Wang 2018, Theorem 8; EMD 2 "Gaussian calibration"). Let a release add ``N(0, sigma^2 I)`` to a
 vector that moves by at most ``sensitivity * d`` in the 2-norm between neighbours at distance ``d``, and let

@@ -1,4 +1,4 @@
-"""How far apart the samples of two bags lie, and how many records to sample; :mod:`emdp.privacy.reduction` uses both.
+"""Distance of the samples of two bags, and the number of records to sample; :mod:`emdp.privacy.reduction` uses both.
 
 *Numerics.* ``q`` is found in decimal arithmetic of 60 digits, with a margin far above its rounding, so that it is never
 below what the theorem asks for.

@@ -1,4 +1,4 @@
-"""From a request to its plan: SQL text or a query of Python, public names and public numbers alone."""
+"""Planner of requests, SQL text or a query of Python, from public names and public numbers alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

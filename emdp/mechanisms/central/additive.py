@@ -1,4 +1,4 @@
-"""What all additive mechanisms share: rounding to a public grid, and the noise drawn on that grid.
+"""The common part of additive mechanisms: rounding to a public grid, and the noise drawn on that grid.
 
 Lemma (rounding). Let ``T`` map tables to R^d with ``||T(D) - T(D')|| <= l d_em`` for neighbours (``l`` is
 ``sensitivity``, the norm the noise's own). Let the computed statistic be within ``e`` of ``T`` in every

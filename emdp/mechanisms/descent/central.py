@@ -65,7 +65,6 @@ class CentralDescent(Descent):
 
     @property
     def name(self) -> str:
-        """What it is, in a few words."""
         return f"everybody in every round, {self.law.name} noise"
 
     @property
@@ -89,7 +88,7 @@ class CentralDescent(Descent):
 
     @property
     def event(self) -> Event:
-        """One release of all rounds."""
+        """The release of all rounds."""
         return self.law.event(UserDP(0.0))
 
     @property
@@ -104,12 +103,11 @@ class CentralDescent(Descent):
 
     @property
     def strength(self) -> str:
-        """What is drawn in one round, in words."""
         return f"{self.law.name} noise of scale {self.law.scale:.4g} on each entry, on a grid of {self.law.grid:.3g}"
 
     @property
     def slack_epsilon(self) -> float:
-        """What the grid of the noise costs, rounded up."""
+        """Cost of the noise's grid, rounded up."""
         return self.law.slack_epsilon
 
     @property

@@ -89,7 +89,7 @@ class UserRecords:
 
     @property
     def users(self) -> int:
-        """How many users there are."""
+        """Number of users."""
         return len(self.offsets) - 1
 
     @cached_property

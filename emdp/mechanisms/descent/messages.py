@@ -78,7 +78,6 @@ class MessageDescent(Descent):
 
     @property
     def name(self) -> str:
-        """What it is, in a few words."""
         return f"{'users dealt to the rounds' if self.is_dealt else 'everybody in every round'}; {self.law.name}"
 
     @property
@@ -89,7 +88,7 @@ class MessageDescent(Descent):
 
     @property
     def law_users(self) -> int:
-        """How many users the law of a round is made for."""
+        """Number of users for which the law of a round is made."""
         return self.law.users if isinstance(self.law, VectorRandomizer) else self.law.setting.users
 
     @property
@@ -99,7 +98,7 @@ class MessageDescent(Descent):
 
     @cached_property
     def event(self) -> Event:
-        """What the messages of all rounds guarantee."""
+        """Guarantee of the messages of all rounds."""
         level, delta = self.law.epsilon, 0.0
         if isinstance(self.law, UserVectorMechanism):
             delta = self.law.delta
@@ -109,7 +108,7 @@ class MessageDescent(Descent):
 
     @cached_property
     def shuffled(self) -> UserShuffleBound | None:
-        """What shuffling one-shot messages gives; None in the local model and for range-then-mean."""
+        """Bound of shuffled one-shot messages; None in the local model and for range-then-mean."""
         if self.setting.model == "local" or isinstance(self.law, UserVectorMechanism):
             return None
         rounds = 1 if self.is_dealt else self.rounds
@@ -124,7 +123,6 @@ class MessageDescent(Descent):
 
     @property
     def strength(self) -> str:
-        """What is drawn in one round, in words."""
         if isinstance(self.law, VectorRandomizer):
             mixed = "" if self.shuffled is None else f", shuffled ({self.shuffled.method})"
             return f"one message a user at epsilon {self.law.epsilon:.6g}, {self.law.reports} reports each{mixed}"
@@ -173,12 +171,12 @@ class _Told:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a tally."""
+        """Shape of a tally."""
         return self.law.tally(np.zeros((0, self.law.reports), dtype=np.int64)).shape
 
     @property
     def size(self) -> int:
-        """How many numbers a tally has."""
+        """Number of entries of a tally."""
         return math.prod(self.shape)
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:

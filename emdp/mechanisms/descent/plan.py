@@ -1,4 +1,4 @@
-"""Which descent, and how many rounds: by the bound of :mod:`emdp.mechanisms.descent.rounds`, from public numbers alone.
+"""Choice of the descent and its number of rounds, by the bound of :mod:`emdp.mechanisms.descent.rounds`.
 
 Of every kind the numbers of rounds are those of a public grid; of all descents of a kind, the one with the fewest
 rounds is taken whose bound is within a fifth of the kind's least, since rounds cost time. Of the kinds, that of the
@@ -36,7 +36,7 @@ SHUFFLE_RANGE_GRID = (4, 16)
 """Numbers of rounds that are tried: of each kind as many as planning takes a few seconds for."""
 
 NEAR = 1.2
-"""What the fewest rounds may lose in the bound."""
+"""Largest loss in the bound that fewer rounds may cost, as a factor."""
 
 _PARTS = (0.999, 0.99, 0.9, 0.5)
 # Of a message's epsilon, should the accountant say more for it than for the search's: monotone to 1 part in 100.

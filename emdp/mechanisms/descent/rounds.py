@@ -68,7 +68,7 @@ FIXED_BITS = 40
 """Gradients are whole numbers of so many bits."""
 
 SMALLEST_LENGTH, LARGEST_LENGTH = 1e-6, 1e6
-"""Of clip and radius: features and targets have a size of about 1."""
+"""Limits of clip and radius: features and targets have a size of about 1."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class DescentSetting:
 
     @property
     def curvatures(self) -> tuple[tuple[float, int], ...]:
-        """Of a loss with evenly spread features: each curvature, and along how many directions."""
+        """Curvatures of a loss with evenly spread features, each with its number of directions."""
         whole = CURVATURES[self.loss]
         return ((whole, 1), (whole / 3.0, self.dimension - 1))
 
@@ -160,7 +160,7 @@ class DescentSetting:
 
     @property
     def exponent(self) -> int:
-        """Of the fixed point of gradients."""
+        """Exponent of the fixed point of gradients."""
         return FIXED_BITS - math.frexp(self.clip)[1]
 
 
@@ -182,7 +182,7 @@ class DescentRelease:
 
 @dataclass(frozen=True, eq=False)
 class Descent(ABC):
-    """One way of making the rounds private; frozen, holds no private value.
+    """A private way of running the rounds; frozen, holds no private value.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class Descent(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is, in a few words."""
+        """Name of the descent, in a few words."""
 
     @property
     @abstractmethod
@@ -211,7 +211,7 @@ class Descent(ABC):
     @property
     @abstractmethod
     def event(self) -> Event:
-        """What all rounds together are charged as."""
+        """Charge of all rounds together."""
 
     @property
     @abstractmethod
@@ -221,12 +221,12 @@ class Descent(ABC):
     @property
     @abstractmethod
     def users_a_round(self) -> int:
-        """How many users a round asks."""
+        """Number of users that a round asks."""
 
     @property
     @abstractmethod
     def strength(self) -> str:
-        """What is drawn in one round, in words."""
+        """Noise of one round, in words."""
 
     @property
     @abstractmethod
@@ -257,12 +257,12 @@ class Descent(ABC):
 
     @property
     def epsilon(self) -> float:
-        """What is spent in all."""
+        """Epsilon of all rounds."""
         return self.event.guarantee.level
 
     @property
     def delta(self) -> float:
-        """What is spent of delta."""
+        """Delta of all rounds."""
         return self.event.guarantee.delta
 
     @property

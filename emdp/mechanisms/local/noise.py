@@ -87,7 +87,6 @@ class LocalNoise:
 
     @property
     def slack_delta(self) -> float:
-        """As of the mechanism."""
         return self.mechanism.slack_delta
 
     @property

@@ -1,4 +1,4 @@
-"""One bit a user in the local model: a sign whose mean is the user's own mean, scaled.
+"""Release of one bit a user in the local model: a sign whose mean is the user's own mean, scaled.
 
 Theorem (EMD 4, "One-bit test functions"). Let ``g: X -> [-B, B]`` change by at most ``l d_X``, so that the mean ``q``
 of a bag changes by at most ``l d_em``. Report ``s = +1`` with probability ``1/2 + t q/(2B)``, ``t = B e/(1 + B e)``,
@@ -49,7 +49,7 @@ _PROBABILITY_ERROR = 2.0**-48
 
 @dataclass(frozen=True)
 class OneBitCoordinate:
-    """What is public about one coordinate.
+    """Public facts about one coordinate.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class LocalOneBit:
 
     @property
     def bits(self) -> int:
-        """How many bits there are of the coordinate that has fewest."""
+        """Number of bits of the coordinate that has fewest."""
         return self.users // len(self.coordinates) if self.is_dealt else self.users
 
     def deviation(self, coordinate: int) -> float:

@@ -1,4 +1,4 @@
-"""One bit: a sign whose mean is the user's number, scaled.
+"""Randomizer of one bit: a sign whose mean is the user's number, scaled.
 
 Theorem (LSU 1.2, OneBitScalar; Duchi, Jordan and Wainwright in one dimension). With ``t`` in [-1, 1] the number's
 place in its range, send ``s = +1`` with probability ``1/2 + t z/2``, else ``-1``. With ``z = tanh(epsilon/2)`` this is

@@ -86,7 +86,7 @@ class PiecewiseLaw:
 
     @property
     def epsilon(self) -> float:
-        """What a message costs, rounded up."""
+        """Cost of a message, rounded up."""
         return epsilon_of_ratio(ratio_of(self.inside, self.window, self.steps))
 
     @property

@@ -60,7 +60,7 @@ MOST_USERS = 2**40
 
 @dataclass(frozen=True, eq=False)
 class FoundStrings:
-    """What a search found.
+    """Result of a search.
 
     Parameters
     ----------

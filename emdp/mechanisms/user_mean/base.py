@@ -1,4 +1,4 @@
-"""What every way of releasing a mean over users is told, does and gives back (local-shuffle-userlevel.md 2)."""
+"""The contract of every release of a mean over users: setting, mechanism, result (local-shuffle-userlevel.md 2)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -117,7 +117,7 @@ class UserMeanSetting:
 
     @property
     def gamma(self) -> float:
-        """How often some mean may lie outside of the radius: half of ``failure``."""
+        """Largest probability that some mean lies outside of the radius: half of ``failure``."""
         return 0.5 * self.failure
 
     @property
@@ -225,7 +225,7 @@ class UserMeanRelease:
 
 
 class UserMeanMechanism(ABC):
-    """One way of releasing a mean over users, with everything that is known of it before a release.
+    """A way of releasing a mean over users, with everything that is known of it before a release.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ class UserMeanMechanism(ABC):
     @property
     @abstractmethod
     def users_needed(self) -> int:
-        """How many users round one needs for the target failure; 1 where there is no round one."""
+        """Number of users that round one needs for the target failure; 1 where there is no round one."""
 
     @property
     @abstractmethod

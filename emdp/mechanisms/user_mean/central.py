@@ -53,7 +53,6 @@ class CentralMean(UserMeanMechanism):
 
     @property
     def name(self) -> str:
-        """In words."""
         return "one round"
 
     @property
@@ -63,7 +62,6 @@ class CentralMean(UserMeanMechanism):
 
     @property
     def epsilon(self) -> float:
-        """That of the setting."""
         return float(self.setting.epsilon)
 
     @property
@@ -148,7 +146,6 @@ class CentralRange(CentralMean):
 
     @property
     def name(self) -> str:
-        """In words."""
         return f"range by {self.kind.name}, then mean"
 
     @property

@@ -10,23 +10,23 @@ NEARLY = 1.1
 
 
 class Target(Protocol):
-    """What a way is for."""
+    """Aim of a way."""
 
     @property
     def failure(self) -> float:
-        """How often a range may miss somebody, at most."""
+        """Largest probability that a range misses somebody."""
 
 
 class Way(Protocol):
-    """What is compared."""
+    """A way that is compared with others."""
 
     @property
     def setting(self) -> Target:
-        """What it is for."""
+        """Aim of the way."""
 
     @property
     def missed_range(self) -> float:
-        """How often its range misses somebody, at most."""
+        """Bound on the probability that its range misses somebody."""
 
     @property
     def expected_error(self) -> float:

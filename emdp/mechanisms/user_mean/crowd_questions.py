@@ -1,4 +1,4 @@
-"""What rounds ask of a crowd: which bins its users are in, and one message of each of them about a number."""
+"""Questions of the rounds to a crowd: the bins of its users, and one message of each of them about a number."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SUMS_AT_ONCE = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """What range stages count, or draw, of their users.
+    """Counts or draws of range stages among their users.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Bins:
 
     @property
     def size(self) -> int:
-        """How many sums all stages have."""
+        """Number of sums of all stages."""
         return sum(stage.size for stage in self.stages)
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
@@ -86,7 +86,7 @@ class Messages:
 
     @property
     def size(self) -> int:
-        """How many laws there are."""
+        """Number of laws."""
         return len(self.laws)
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:

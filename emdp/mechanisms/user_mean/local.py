@@ -66,7 +66,7 @@ def unit_variance(scalar: ScalarMaker, strength: float) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LocalUserMean(UserMeanMechanism):
-    """What the three ways have in common.
+    """Common part of the three ways.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class LocalUserMean(UserMeanMechanism):
     @property
     @abstractmethod
     def senders(self) -> int:
-        """How many users send a message about their mean."""
+        """Number of users that send a message about their mean."""
 
     @property
     @abstractmethod
@@ -148,7 +148,6 @@ class OneRound(LocalUserMean):
 
     @property
     def name(self) -> str:
-        """In words."""
         return "one round"
 
     @property
@@ -193,7 +192,7 @@ class OneRound(LocalUserMean):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TwoRounds(LocalUserMean):
-    """What the two ways with a range have in common.
+    """Common part of the two ways with a range.
 
     Parameters
     ----------
@@ -210,7 +209,7 @@ class TwoRounds(LocalUserMean):
     @property
     @abstractmethod
     def finders(self) -> int:
-        """How many users send a message about their bin."""
+        """Number of users that send a message about their bin."""
 
     @cached_property
     def stage(self) -> HadamardRange:
@@ -255,7 +254,6 @@ class BudgetSplit(TwoRounds):
 
     @property
     def name(self) -> str:
-        """In words."""
         return "range, then mean, every user in both rounds"
 
     @property
@@ -308,7 +306,6 @@ class UserSplit(TwoRounds):
 
     @property
     def name(self) -> str:
-        """In words."""
         return "range, then mean, every user in one round"
 
     @property

@@ -1,4 +1,4 @@
-"""Which way of releasing a mean over users is best, by public numbers alone."""
+"""Choice of the best way to release a mean over users, by public numbers alone."""
 
 from functools import lru_cache
 

@@ -129,7 +129,7 @@ def least_users(failure: Callable[[int], float], target: float) -> int:
 
 @dataclass(frozen=True)
 class FoundRange:
-    """What round one found.
+    """Result of round one.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class FoundRange:
 
 @dataclass(frozen=True, eq=False)
 class RangeStage(ABC):
-    """One way to choose a bin.
+    """A way to choose a bin.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class RangeStage(ABC):
     @property
     @abstractmethod
     def epsilon(self) -> float:
-        """What it costs, rounded up; at most ``requested``."""
+        """Cost of the stage, rounded up; at most ``requested``."""
 
     @abstractmethod
     def wrong_bin(self, users: int) -> float:
@@ -184,7 +184,7 @@ class RangeStage(ABC):
 
     @property
     def size(self) -> int:
-        """How many sums there are: one a bin, unless messages are counted."""
+        """Number of sums: one a bin, unless messages are counted."""
         return self.bins.count
 
     def sums(self, values: Integers, exponent: int) -> Integers:
@@ -219,7 +219,7 @@ class RangeStage(ABC):
 
 
 class HadamardRange(RangeStage):
-    """One bit of a Hadamard row from every user: local, pure.
+    """A bit of a Hadamard row from every user: local, pure.
 
     >>> stage = HadamardRange(RangeBins(0.0, 64.0, 0.5), 5000, 1.0)
     >>> found = stage.find(np.full(5000, 7), exponent=0)
@@ -250,7 +250,7 @@ class HadamardRange(RangeStage):
 
     @property
     def size(self) -> int:
-        """How many messages there are to choose from."""
+        """Number of messages to choose from."""
         return self.oracle.outputs
 
     def sums(self, values: Integers, exponent: int) -> Integers:

@@ -91,12 +91,10 @@ class ShuffledUserMean(UserMeanMechanism):
 
     @property
     def setting(self) -> UserMeanSetting:  # type: ignore[override]
-        """That of the local way."""
         return self.inner.setting
 
     @property
     def name(self) -> str:
-        """In words."""
         return f"{self.inner.name}, mixed"
 
     @property
@@ -130,22 +128,18 @@ class ShuffledUserMean(UserMeanMechanism):
 
     @property
     def missed_range(self) -> float:
-        """As locally."""
         return self.inner.missed_range
 
     @property
     def users_needed(self) -> int:
-        """As locally."""
         return self.inner.users_needed
 
     @property
     def deviation(self) -> float:
-        """As locally."""
         return self.inner.deviation
 
     @property
     def expected_error(self) -> float:
-        """As locally."""
         return self.inner.expected_error
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""What every way of releasing the mean of users' vectors is told, does and gives back."""
+"""The contract of every release of the mean of users' vectors: setting, mechanism, result."""
 
 import math
 from abc import ABC, abstractmethod
@@ -52,7 +52,7 @@ class UserVectorRelease:
 
 @dataclass(frozen=True, eq=False)
 class UserVectorMechanism(ABC):
-    """One way of releasing the mean of users' vectors; frozen, holds no private value.
+    """A way of releasing the mean of users' vectors; frozen, holds no private value.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class UserVectorMechanism(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is, in a few words."""
+        """Name of the mechanism, in a few words."""
 
     @property
     @abstractmethod
@@ -78,12 +78,12 @@ class UserVectorMechanism(ABC):
     @property
     @abstractmethod
     def epsilon(self) -> float:
-        """What is spent, from the probabilities that are drawn with, rounded up."""
+        """Epsilon of the probabilities that are drawn with, rounded up."""
 
     @property
     @abstractmethod
     def delta(self) -> float:
-        """What is spent of delta."""
+        """Delta of the release."""
 
     @property
     @abstractmethod

@@ -96,7 +96,6 @@ class CentralUserVector(UserVectorMechanism):
 
     @property
     def name(self) -> str:
-        """What it is, in a few words."""
         rounds = "range by median bins, then mean" if self.frame.ranged else "the mean at once"
         turned = ", turned at random" if self.frame.is_turned else ""
         return f"{rounds}; {self.noise.name} noise{turned}"

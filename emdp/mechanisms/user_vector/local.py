@@ -120,7 +120,6 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def name(self) -> str:
-        """What it is, in a few words."""
         rounds = {
             "one round": "the mean at once",
             "two rounds": "range, then mean",
@@ -170,7 +169,6 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def epsilon(self) -> float:
-        """What is spent, from the probabilities that are drawn with, rounded up."""
         return self._shuffled[0] if self.is_mixed else self.epsilon0
 
     @property

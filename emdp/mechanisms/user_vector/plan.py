@@ -1,4 +1,4 @@
-"""Which way of releasing the mean of users' vectors is best, by public numbers alone.
+"""Choice of the best way to release the mean of users' vectors, by public numbers alone.
 
 Ways differ in five things: with ranges or without; in the coordinates as they are or turned at random, where a radius
 is known; with one coordinate a user or all; with epsilon divided between the two rounds or the users; and in the noise.

@@ -1,4 +1,4 @@
-"""What is public about the mean of users' vectors: the setting, and the coordinates in which ranges are found.
+"""Public facts about the mean of users' vectors: the setting, and the coordinates in which ranges are found.
 
 One user's statistic is a vector ``y_u``, the mean of its records; wanted is the mean of ``y_u`` over all ``n`` users. A
 *frame* says in which coordinates ranges are found, how wide these may be, and how far users lie from the common mean.
@@ -189,7 +189,7 @@ class Frame:
 
     @cached_property
     def windows(self) -> tuple[tuple[float, float], ...]:
-        """For each coordinate an interval as long as the longest that a bin stands for, in the middle of the bounds."""
+        """Windows, one a coordinate: in the middle of the bounds, as long as the longest that a bin stands for."""
         found, longest = set(self.ranged), []
         for place, bins in enumerate(self.bins):
             middle, half = 0.5 * bins.low + 0.5 * bins.high, 0.5 * bins.widest

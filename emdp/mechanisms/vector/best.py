@@ -1,4 +1,4 @@
-"""Which one-shot randomizer of bounded vectors has the smallest worst-case error: ``R_p`` for any ball.
+"""Choice of the one-shot randomizer of bounded vectors with the smallest worst-case error: ``R_p`` for any ball.
 
 Every randomizer serves every ball, by the norm inclusions of :mod:`emdp.mechanisms.vector.randomizer`: ``R_1`` with the
 radius ``r d^(1 - 1/p)``, both ``R_2`` with ``r d^max(0, 1/2 - 1/p)``, ``R_inf`` with ``r``. Their mean squared errors,

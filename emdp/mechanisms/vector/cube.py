@@ -186,7 +186,7 @@ class CubeRandomizer(VectorRandomizer):
 
     @property
     def _origin(self) -> float:
-        """What is added to every entry of an estimate."""
+        """Number that is added to every entry of an estimate."""
         return 0.0
 
     @property

@@ -104,7 +104,7 @@ class VectorDirection(VectorRandomizer):
 
     @cached_property
     def strength(self) -> SignStrength:
-        """Of each sign."""
+        """Strength of each sign."""
         return self._strength_at(self.reports)
 
     @property

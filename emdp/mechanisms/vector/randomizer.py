@@ -74,7 +74,7 @@ _HALF = TOTAL // 2
 
 @dataclass(frozen=True)
 class SignStrength:
-    """How much a sign tells: ``+1`` has a probability from ``1 - high/2^62`` to ``high/2^62``.
+    """Strength of a sign: ``+1`` has a probability from ``1 - high/2^62`` to ``high/2^62``.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class VectorRandomizer(ABC):
     @property
     @abstractmethod
     def reports(self) -> int:
-        """How many reports a message has."""
+        """Number of reports in a message."""
 
     @abstractmethod
     def _encode(self, vectors: Floats) -> Integers:
@@ -311,7 +311,7 @@ class VectorRandomizer(ABC):
 
     @property
     def _block_width(self) -> int:
-        """How many numbers a user needs at a time."""
+        """Count of numbers that a user needs at a time."""
         return self.dimension
 
     def _clip(self, vectors: Floats) -> Floats:
