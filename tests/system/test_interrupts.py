@@ -59,8 +59,12 @@ def folder(tmp_path: Path, original: Path) -> Path:
 
 def started(folder: Path, *words: str, code: str = START, **options: Any) -> subprocess.Popen[str]:
     """Start a command in a folder, with a folder for temporary files of its own."""
-    # A runner in the background hands down an ignored SIGINT, which emdp rightly leaves ignored; a terminal does not.
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    # A runner in the background hands down ignored signals (SIGINT, under nohup SIGHUP), which emdp rightly leaves
+    # ignored; a terminal does not.
+    heard = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", f"{heard}\n{code}", *words],
         stdout=subprocess.PIPE,
