@@ -9,7 +9,7 @@ from emdp.base.errors import SqlError
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
-from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select, Spending
+from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 from emdp.sql.clauses.aggregates import ALONE, Aggregate, Entry, read_entry, refused_kind
 from emdp.sql.clauses.conditions import Chosen, chosen, where_conditions
@@ -119,16 +119,9 @@ class _Reader:
     left: Chosen
 
     @property
-    def spending(self) -> Spending:
-        options = {name: option.value for name, option in self.context.statement.options.items()}
-        noise: VectorNoise = next((law for law in VECTOR_NOISE if law == options.get("noise")), "auto")
-        alpha, epsilon = options.get("alpha"), options.get("epsilon")
-        return Spending(
-            alpha=None if alpha is None else float(alpha),
-            epsilon=None if epsilon is None else float(epsilon),
-            delta=float(options.get("delta", 0.0)),
-            noise=noise,
-        )
+    def noise(self) -> VectorNoise:
+        option = self.context.statement.options.get("noise")
+        return next((law for law in VECTOR_NOISE if option is not None and law == option.value), "auto")
 
     @property
     def cap(self) -> int | None:
@@ -168,7 +161,8 @@ class _Reader:
         columns = [*self.grouping.columns, *(f"{item.name}{end}" for item in items for end in ENDS)]
         return Select(
             items=items,
-            spending=self.spending,
+            price=self.context.price,
+            noise=self.noise,
             groups=self.grouping.groups,
             people=self.grouping.people,
             where=self.left.factor,
@@ -226,7 +220,7 @@ class _Reader:
                 self.context,
                 aggregate.node,
                 histogram,
-                spending=self.spending,
+                noise=self.noise,
                 people=people,
                 name=name,
                 order=order,
@@ -240,7 +234,8 @@ class _Reader:
         return QuantileQuery(
             expression=quantiles.expression,
             levels=quantiles.levels,
-            spending=self.spending,
+            price=self.context.price,
+            noise=self.noise,
             people=people,
             where=self.left.factor,
             name=name,

@@ -113,15 +113,15 @@ def _facts(one: Candidate) -> tuple[str, ...]:
 def _linear(query: UserMean, space: Space, users: int) -> ComparedMethod:
     """Return what a linear query under d_EM-DP would have in place of this: there the metric bounds the change."""
     model: MeanModel = "local" if query.model == "local" else "central"
-    delta = 0.0 if model == "local" else query.delta
-    linear = vector_mean(query.expressions, alpha=query.epsilon, delta=delta, model=model)
+    delta = 0.0 if model == "local" else query.price.delta
+    linear = vector_mean(query.expressions, alpha=query.price.level, delta=delta, model=model)
     planner: Callable[..., Plan | MessagePlan] = plan_local_means if model == "local" else plan_linear
     try:
         plan = planner(linear, space=space, users=users)
     except (NotLipschitzError, UsageError) as error:
         return ComparedMethod(LINEAR, None, False, error.sentence, ROOT_MEAN_SQUARE)
     is_vector = len(query.expressions) > 1
-    call = f"session.{'vector_mean' if is_vector else 'mean'}(..., alpha={query.epsilon:g}"
+    call = f"session.{'vector_mean' if is_vector else 'mean'}(..., alpha={query.price.level:g}"
     call += f"{f', delta={delta:g}' if delta else ''}{', model=' + repr(model) if model != 'central' else ''})"
     trusted = ", a curator" if query.model == "shuffle" else ""
     remark = f"needs no range, since the metric bounds the change; another guarantee{trusted}: {call}"
