@@ -1,8 +1,7 @@
 """The estimator of each family of queries."""
 
 from emdp.base.errors import UsageError
-from emdp.estimators.messages import MessagePlan
-from emdp.estimators.plan import Plan
+from emdp.estimators.contract import AnyPlan
 from emdp.questions.heavy_hitters import HeavyHitters
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.itemwise import Itemwise
@@ -16,7 +15,7 @@ from emdp.spaces import Space
 __all__ = ["plan_query"]
 
 
-def plan_query(query: Resolved, *, space: Space, users: int, records: int | None = None) -> Plan | MessagePlan:
+def plan_query(query: Resolved, *, space: Space, users: int, records: int | None = None) -> AnyPlan:
     """Return the plan of a resolved query.
 
     Parameters
@@ -69,7 +68,7 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
             return _plan_bags(query, space=space, users=users, records=records)
 
 
-def _plan_bags(query: Resolved, *, space: Space, users: int, records: int | None) -> Plan | MessagePlan:
+def _plan_bags(query: Resolved, *, space: Space, users: int, records: int | None) -> AnyPlan:
     """Plan a query that reads whole bags, or is answered by messages of users and records."""
     match query:
         case Itemwise():

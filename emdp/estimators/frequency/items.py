@@ -91,7 +91,9 @@ def plan_item_frequencies(
     best = _best(found, errors, geometry)
     compared = _compared(found, errors, best, refused)
     plan = best.plan or _plan_of(best, query, space, items)
-    finisher = _in_order(plan.finisher, query, space) if isinstance(plan, MessagePlan) else plan.finisher
+    # The histogram of listed values has put its rows in order itself.
+    is_ordered = query.listed is not None and best.method == "histogram"
+    finisher = plan.finisher if is_ordered else _in_order(plan.finisher, query, space)
     columns = tuple(replace(column, written=query.written) for column in plan.columns)
     return replace(plan, comparison=compared, choice=_choice(best, compared), finisher=finisher, columns=columns)
 

@@ -64,6 +64,11 @@ class LocalMeans(WrappedRelease):
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
 
+    @property
+    def standard_deviation(self) -> float:
+        """Of one released mean."""
+        return math.sqrt(self.mechanism.variance)
+
     def encoder(self, *, keep_exact: bool) -> MeanEncoder | None:
         """Return what draws the messages of a block's users; None where coordinates are dealt out among all users."""
         if isinstance(self.mechanism, LocalOneBit) and self.mechanism.is_dealt:
