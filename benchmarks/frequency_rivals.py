@@ -151,13 +151,14 @@ def ours(codes: np.ndarray[Any, Any], items: int, epsilon: float, wanted: argpar
     from emdp.estimators.frequency.items import plan_item_frequencies
     from emdp.mechanisms.oracles.bags import Bags
     from emdp.questions.item_frequencies import ItemFrequencies
+    from emdp.questions.price import Price
     from emdp.spaces import Categories
 
     space = Categories("kind", list(range(items)))
     bags, truth = Bags.of_items(codes), np.bincount(codes, minlength=items) / len(codes)
     found = []
     for method in ("auto", "subset", "unary", "projective", "hadamard"):
-        query = ItemFrequencies(method=method, model="local", epsilon=epsilon)  # type: ignore[arg-type]
+        query = ItemFrequencies(Price("epsilon", epsilon), method=method, model="local")  # type: ignore[arg-type]
         plan = plan_item_frequencies(query, space=space, users=len(codes))
         oracle = plan.releaser.oracle  # type: ignore[attr-defined]
         errors, tallied, messages = [], [], []

@@ -20,7 +20,7 @@ from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.spaces import Space
 from emdp.spaces.items import item_codes
 
-__all__ = ["added_changes", "change_of", "largest_total"]
+__all__ = ["Change", "Floats", "added_changes", "message_change", "noise_change", "total_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,10 +28,13 @@ AT_ONCE = 2**24
 """Numbers of a block of differences."""
 
 
-def change_of(plan: Plan | MessagePlan, space: Space, users: int) -> Change:
-    """Return the function that says how much a plan's statistic changes between items of one of ``users`` users."""
-    if isinstance(plan, Plan):
-        return lambda items: _norms(_contributions(plan, space, items, users), plan.mechanisms[0].norm)
+def noise_change(plan: Plan, space: Space, users: int) -> Change:
+    """Return the function that says how much an aggregation changes between items of one of ``users`` users."""
+    return lambda items: _norms(_contributions(plan, space, items, users), plan.mechanisms[0].norm)
+
+
+def message_change(plan: MessagePlan, space: Space) -> Change:
+    """Return the function that says how much what messages are made of changes between items of a user."""
     reading = plan.reading
     if isinstance(plan.releaser, LinearFitMessages):
         releaser = plan.releaser
@@ -59,10 +62,8 @@ def added_changes(changes: Sequence[Change]) -> Change:
     return lambda items: np.sum([change(items) for change in changes], axis=0)
 
 
-def largest_total(plan: Plan | MessagePlan, space: Space, items: Floats) -> Floats:
+def total_of(plan: Plan, space: Space, items: Floats) -> Floats:
     """Return how much each item alone gives to a statistic of totals, next to no records at all, shape (n,)."""
-    if not isinstance(plan, Plan):
-        return np.zeros(len(items))
     values = _contributions(plan, space, items, 1)
     order = 1 if plan.mechanisms[0].norm == 1 else 2
     return np.asarray(np.linalg.norm(values, ord=order, axis=1), dtype=np.float64)

@@ -19,31 +19,33 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from emdp.audit.bulk import bulk_of, read_blocks
-from emdp.audit.mixed import MixedMessages, RangeMessages
+from emdp.audit.bulk import read_blocks
 from emdp.audit.neighbours import Neighbours
-from emdp.audit.noisy import DescentRounds, log_ratio
+from emdp.audit.noisy import log_ratio
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores
 from emdp.base.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
 from emdp.estimators.mean.local import LocalMeans
+from emdp.estimators.messages import release_steps
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.local.noise import LocalNoise
-from emdp.sessions.planning import Planned
 from emdp.tables import aggregate
-from emdp.tables.readings import release_steps
 
 __all__ = [
+    "DESCENT_SHARE",
     "MESSAGE_SHARE",
     "MOST_DRAWS",
     "NoiseDraws",
-    "alone_of",
-    "bulk_values",
+    "additive_releases",
+    "additive_scores",
     "features",
     "first_number",
     "joint_scores",
-    "mechanism_name",
-    "scores_of",
+    "message_name",
+    "message_scores",
+    "noise_name",
+    "one_user_scores",
+    "run_release",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -82,54 +84,6 @@ class NoiseDraws:
         return self._kept[place]
 
 
-def scores_of(planned: Planned, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
-    """Return the scores of draws of a statement's release on both tables.
-
-    Parameters
-    ----------
-    planned : Planned
-        The statement, planned for these tables.
-    tables : Neighbours
-        The tables.
-    draws : NoiseDraws
-        Noise, kept from one distance to the next.
-    place : int
-        Number of the statement in its batch.
-    """
-    plan = planned.plan
-    if isinstance(plan, MessagePlan):
-        bulk = bulk_of(plan, tables)
-        if bulk is not None:
-            is_whole = isinstance(bulk, DescentRounds)
-            return bulk.scores(max(draws.trials // DESCENT_SHARE, LEAST_TRIALS) if is_whole else draws.trials)
-        alone = _one_user_scores(plan, tables, draws.trials)
-        return alone or _message_scores(plan, tables, max(draws.trials // MESSAGE_SHARE, LEAST_TRIALS))
-    return _additive_scores(plan, tables, draws, place)
-
-
-def alone_of(planned: Planned, tables: Neighbours) -> MixedMessages | RangeMessages | None:
-    """Return what the user who changes sends, unmixed, of a release of mixed messages; None of other releases."""
-    plan = planned.plan
-    bulk = bulk_of(plan, tables) if isinstance(plan, MessagePlan) else None
-    return bulk.alone() if isinstance(bulk, MixedMessages | RangeMessages) else None
-
-
-def bulk_values(planned: Planned, tables: Neighbours, most: int) -> list[float]:
-    """Return a number of each of the answers that draws on the first table stand for, at most so many.
-
-    What a session answers has the same law: the two are compared in every audit.
-    """
-    plan = planned.plan
-    if isinstance(plan, MessagePlan):
-        bulk = bulk_of(plan, tables)
-        made: Iterable[Any] = () if bulk is None else list(bulk.releases(most))
-        blocks = read_blocks(plan, tables.first)
-        made = made or (_released(plan, tables.first, blocks) for _ in range(most))
-    else:
-        made = _additive_releases(plan, tables, most)
-    return [first_number(plan.finisher.frame(released, 0.95)) for released in made]
-
-
 def first_number(frame: pl.DataFrame) -> float:
     """Return the number in the first row of an answer's last column of values (keys come before), NaN without one.
 
@@ -143,11 +97,14 @@ def first_number(frame: pl.DataFrame) -> float:
     return float("nan")
 
 
-def mechanism_name(plan: Plan | MessagePlan) -> str:
-    """Return what a plan's mechanism is called, with its number of coordinates."""
-    if isinstance(plan, Plan):
-        mechanism = plan.mechanisms[0]
-        return "constant" if mechanism.is_exact else f"{mechanism.name}{_values_of(mechanism)}"
+def noise_name(plan: Plan) -> str:
+    """Return what a plan's noise is called, with its number of coordinates."""
+    mechanism = plan.mechanisms[0]
+    return "constant" if mechanism.is_exact else f"{mechanism.name}{_values_of(mechanism)}"
+
+
+def message_name(plan: MessagePlan) -> str:
+    """Return what makes a plan's messages is called, with its number of coordinates."""
     inner = getattr(plan.releaser, "oracle", getattr(plan.releaser, "mechanism", None))
     if stated := getattr(plan.event, "mechanism", ""):
         return str(stated)
@@ -211,7 +168,8 @@ def _frame_numbers(frame: pl.DataFrame, outputs: int) -> Iterable[float]:
             yield from series.cast(pl.Float64).sort().to_list()
 
 
-def _additive_scores(plan: Plan, tables: Neighbours, draws: NoiseDraws, place: int) -> Scores:
+def additive_scores(plan: Plan, tables: Neighbours, draws: NoiseDraws, place: int) -> Scores:
+    """Return the scores of a statistic with noise: the likelihood ratio, and where noise lies along the change."""
     centres = _centres(plan, tables)
     releases = max(draws.trials, LEAST_TRIALS)
     both: list[list[Floats]] = [[], []]
@@ -254,7 +212,8 @@ def _without_noise(mechanism: AdditiveMechanism) -> AdditiveMechanism:
     return silent
 
 
-def _additive_releases(plan: Plan, tables: Neighbours, most: int) -> Iterable[Any]:
+def additive_releases(plan: Plan, tables: Neighbours, most: int) -> Iterable[Any]:
+    """Yield so many releases of the first table."""
     centres = _centres(plan, tables)[0]
     noise = [
         None if mechanism.is_exact else NoiseDraws(most).of(mechanism, (0, group))
@@ -271,12 +230,13 @@ def _additive_releases(plan: Plan, tables: Neighbours, most: int) -> Iterable[An
         )
 
 
-def _message_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Scores:
+def message_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Scores:
+    """Return the numbers of whole releases, run again and again on both tables."""
     outputs = _outputs(plan)
     seen = []
     for table in (tables.first, tables.second):
         blocks = read_blocks(plan, table)
-        seen.append([features(_released(plan, table, blocks), outputs) for _ in range(trials)])
+        seen.append([features(run_release(plan, table, blocks), outputs) for _ in range(trials)])
     width = {len(row) for own in seen for row in own}
     if len(width) > 1:
         # How many numbers there are is itself released.
@@ -285,7 +245,7 @@ def _message_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Score
     return Scores(first, second, tuple(f"number {place}" for place in range(1, first.shape[1] + 1)))
 
 
-def _one_user_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Scores | None:
+def one_user_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Scores | None:
     """Return scores of the messages that one user alone sends, by the code that encodes those of many users.
 
     What the user's message guarantees, no average of such messages can lose. None for other releases.
@@ -317,7 +277,8 @@ def _outputs(plan: MessagePlan) -> int:
     return 0 if weights is None else int(weights.shape[1])
 
 
-def _released(plan: MessagePlan, table: Any, blocks: Any = None) -> Any:
+def run_release(plan: MessagePlan, table: Any, blocks: Any = None) -> Any:
+    """Return one release of a table, from blocks that were read of it already where they are given."""
     blocks = read_blocks(plan, table) if blocks is None else blocks
     encoder, finish = release_steps(plan.releaser, keep_exact=False)
     if encoder is not None:

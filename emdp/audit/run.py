@@ -10,25 +10,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from emdp.audit.changes import added_changes, change_of, largest_total
+from emdp.audit.changes import added_changes
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
 from emdp.audit.neighbours import Move, Neighbours, best_move, neighbours
+from emdp.audit.plans import AuditedPlan, audited
 from emdp.audit.points import PublicRecords
 from emdp.audit.releases import (
     NoiseDraws,
-    alone_of,
-    bulk_values,
     first_number,
     joint_scores,
-    mechanism_name,
-    scores_of,
 )
 from emdp.audit.report import Agreement, AuditReport, AuditRow
 from emdp.audit.tester import LEAST_TRIALS, Scores, find_losses
 from emdp.base.checks import check_count, check_range, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.estimators import MessagePlan, Plan
-from emdp.estimators.strings.search import StringCounts
 from emdp.noise.rng import is_seeded
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee
 from emdp.questions.resolution import Query
@@ -240,11 +235,11 @@ def _planned_for_few(setting: _Setting, planned: Planned, request: Request) -> _
     table, model = setting.table, planned.plan.guarantee.model
     few = min(table.n, FEW_USERS[model])
     is_free = table.users.keys is None and few < table.n
-    if not isinstance(planned.plan, MessagePlan) or not is_free:
+    if not audited(planned.plan).is_drawn_by_user or not is_free:
         return _Asked((planned,), (request,), None, label)
     made = PublicRecords(table)
     records = made.kept(np.full((1, made.dimension), 0.5))[1]
-    still = _with_texts(Move(records, records, 0, table.records or 1, 0.0), [planned.plan])
+    still = _with_texts(Move(records, records, 0, table.records or 1, 0.0), [audited(planned.plan)])
     smaller = neighbours(table, still, few).first
     try:
         (own,) = plan_request(request, smaller.names(setting.public), setting.promises)
@@ -270,12 +265,12 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
         if tables is None or any(abs(tables.distance - one) < ALIKE * one for one in seen):
             continue
         seen.append(tables.distance)
-        parts = [scores_of(one, tables, draws, place) for place, one in enumerate(asked.planned)]
+        parts = [audited(one.plan).scores(tables, draws, place) for place, one in enumerate(asked.planned)]
         claims = claims_at(events[0], tables.distance) if len(events) == 1 else joint_claims(events, tables.distance)
         scores = parts[0] if len(parts) == 1 else joint_scores(parts)
-        name = " + ".join(dict.fromkeys(mechanism_name(one.plan) for one in asked.planned))
+        name = " + ".join(dict.fromkeys(audited(one.plan).name for one in asked.planned))
         model = " + ".join(dict.fromkeys(one.plan.guarantee.model for one in asked.planned))
-        if len(events) == 1 and not found and (alone := alone_of(asked.planned[0], tables)) is not None:
+        if len(events) == 1 and not found and (alone := audited(asked.planned[0].plan).alone(tables)) is not None:
             # What mixing starts from, where most shows: at the largest distance.
             own = (Claim(alone.epsilon0 or math.inf, 0.0),)
             found.append(_Tried(asked.label, f"{name}; {ALONE}", "local", tables, own, alone.scores(setting.trials), 1))
@@ -293,11 +288,11 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
 
 def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | None:
     table, records = setting.table, PublicRecords(setting.table)
-    plans = [one.plan for one in asked.planned]
+    plans = [audited(one.plan) for one in asked.planned]
     users = table.n if asked.users is None else asked.users
-    change = added_changes([change_of(plan, table.space, users) for plan in plans])
-    whole = not any(isinstance(plan.guarantee, EmdDP | DiscreteEmdDP) for plan in plans) and distance == 1.0
-    caps = [plan.aggregation.cap for plan in plans if isinstance(plan, Plan) and plan.aggregation.cap is not None]
+    change = added_changes([plan.change(table.space, users) for plan in plans])
+    whole = not any(isinstance(one.plan.guarantee, EmdDP | DiscreteEmdDP) for one in asked.planned) and distance == 1.0
+    caps = [plan.cap for plan in plans if plan.cap is not None]
     size = table.records or (max(caps) if caps else None)
     move = best_move(records, change, distance, size=size, whole=whole)
     if move is None:
@@ -312,32 +307,32 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
     if caps and whole and table.records is None:
         # To have records at all may tell more than what they say.
         items = table.space.encode(move.before), table.space.encode(move.after)
-        alone = [math.fsum(float(largest_total(plan, table.space, one)[0]) for plan in plans) for one in items]
+        alone = [math.fsum(float(plan.largest_total(table.space, one)[0]) for plan in plans) for one in items]
         emptied = max(alone) > move.change
         if emptied and alone[1] > alone[0]:
             move = Move(move.after, move.before, move.moved, move.size, move.change)
-    shared = any(isinstance(plan, MessagePlan) and isinstance(plan.releaser, StringCounts) for plan in plans)
+    shared = any(plan.shares_strings for plan in plans)
     move = _with_texts(move, plans)
-    return neighbours(table, move, asked.users, emptied=emptied, key=_changed_user(plans), shared=shared)
+    counted = next((plan.changed_user for plan in plans if plan.changed_user is not None), None)
+    return neighbours(
+        table,
+        move,
+        asked.users,
+        emptied=emptied,
+        key=counted,
+        shared=shared,
+    )
 
 
-def _with_texts(move: Move, plans: Sequence[Plan | MessagePlan]) -> Move:
+def _with_texts(move: Move, plans: Sequence[AuditedPlan]) -> Move:
     """Return a move between records that have the columns of text that plans read, where the space does not."""
     for plan in plans:
-        column = plan.reading.column if isinstance(plan, MessagePlan) else None
+        column = plan.column
         if column is not None and column.name not in move.before.columns:
             letters = (column.alphabet or "ab")[:2]
             before, after = (pl.lit(letter).alias(column.name) for letter in (letters[0], letters[-1]))
             move = replace(move, before=move.before.with_columns(before), after=move.after.with_columns(after))
     return move
-
-
-def _changed_user(plans: Sequence[Plan | MessagePlan]) -> str | None:
-    """Return a user whom all statements count, where some choose among users."""
-    for plan in plans:
-        if isinstance(plan, Plan) and plan.aggregation.users is not None:
-            return str(plan.aggregation.users.keys[0])
-    return None
 
 
 def _rows(tried: _Tried, failure: float, confidence: float) -> list[AuditRow]:
@@ -365,7 +360,7 @@ def _compared(setting: _Setting, asked: _Asked, tables: Neighbours) -> Agreement
     from scipy.stats import ks_2samp
 
     answered = _answers(setting, asked.requests[0], asked.planned[0], tables.first)
-    drawn = bulk_values(asked.planned[0], tables, BULK_SHARE * setting.end_to_end)
+    drawn = audited(asked.planned[0].plan).values(tables, BULK_SHARE * setting.end_to_end)
     # An answer without a number, such as one that found nothing, is a value like others, below all of them.
     both = [[value if math.isfinite(value) else NOTHING for value in values] for values in (answered, drawn)]
     p_value = float(ks_2samp(*both).pvalue)

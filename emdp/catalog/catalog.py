@@ -27,9 +27,9 @@ from emdp.questions.names import Names
 from emdp.sessions.session import Session, read
 from emdp.spaces import Space, from_json
 from emdp.tables import Table, read_public
-from emdp.tables.base import SPARK, spark_table
 from emdp.tables.engines.duckdb.source import MAIN_SCHEMA
 from emdp.tables.public import is_same_source
+from emdp.tables.registry import named_opener, named_table
 from emdp.tables.source import DUCKDB_SEPARATOR
 
 __all__ = ["Catalog", "load_catalog"]
@@ -208,7 +208,9 @@ class Catalog:
         """
         entries = [*self.tables.values(), *self.public_tables.values()]
         named = [text for entry in entries for text in _paths_in(entry)]
-        texts = [text.replace(PERIOD, "*").partition(DUCKDB_SEPARATOR)[0] for text in named if not spark_table(text)]
+        texts = [
+            text.replace(PERIOD, "*").partition(DUCKDB_SEPARATOR)[0] for text in named if named_table(text) is None
+        ]
         return (str(self.path), *(() if self.ledger is None else ledger_files(self.ledger)), *map(self._path, texts))
 
     @property
@@ -313,18 +315,17 @@ class Catalog:
         if PERIOD not in private:
             return is_same_source(self._path(private), other)
         file, separator, table = self._path(private).partition(DUCKDB_SEPARATOR)
+        opener = named_opener(file) if separator else None
         if separator:
             # Of all tables of the file it can only be the one that the other path names.
             named = other.partition(DUCKDB_SEPARATOR)[2]
             own, public = (text.lower().removeprefix(MAIN_SCHEMA) for text in (table, named))
-            if file == SPARK:
-                # Spark looks for a name without its database in the current one, which may be that of the other.
-                depth = min(own.count("."), public.count(".")) + 1
-                own, public = (".".join(text.split(".")[-depth:]) for text in (own, public))
+            if opener is not None:
+                own, public = opener.comparable(own, public)
             if re.fullmatch(re.escape(own).replace(re.escape(PERIOD), "[^.]+"), public) is None:
                 return False
             table = named
-        places = [file] if file == SPARK else glob.glob(file.replace(PERIOD, "*"), recursive=True)
+        places = [file] if opener is not None else glob.glob(file.replace(PERIOD, "*"), recursive=True)
         return any(is_same_source(f"{place}{separator}{table}", other) for place in places)
 
     def _change(self, name: str, change: Any) -> Change:
@@ -334,7 +335,7 @@ class Catalog:
         return Change(**change)
 
     def _path(self, text: str) -> str:
-        return text if "://" in text or spark_table(text) else os.path.join(self.path.parent, text)
+        return text if "://" in text or named_table(text) is not None else os.path.join(self.path.parent, text)
 
     def _error(self, name: str, problem: str, *, section: str = "tables") -> UsageError:
         return UsageError(f"[{section}.{name}] of {self.path} {problem}.")

@@ -101,7 +101,8 @@ def reserve(
 
     if release and any(number is not None for number in (alpha, epsilon, delta)):
         raise UsageError("--release gives back all that is left; leave --alpha, --epsilon and --delta out.")
-    if not release and (alpha is None) == (epsilon is None):
+    levels = {name: level for name, level in (("alpha", alpha), ("epsilon", epsilon)) if level is not None}
+    if not release and len(levels) != 1:
         raise UsageError("exactly one of --alpha and --epsilon must be given; pass that of the budget's kind.")
     with read_ledger(file) as known:
         is_test = known.is_test
@@ -110,7 +111,7 @@ def reserve(
         if release:
             written = reservations.release(ledger, table, name)
         else:
-            guarantee = _wanted(ledger, table, alpha, epsilon, delta or 0.0)
+            guarantee = _wanted(ledger, table, *levels.popitem(), 0.0 if delta is None else delta)
             written = [reservations.reserve(ledger, table, name, guarantee)]
         for entry in written:
             print(f"{_event_name(entry)}: {cost(guarantee_from_json(entry.payload['guarantee']))}")
@@ -203,11 +204,10 @@ def _checked_manifest(ledger: "Ledger", path: Path) -> list[str]:
     ]
 
 
-def _wanted(ledger: "Ledger", table: str, alpha: float | None, epsilon: float | None, delta: float) -> "Guarantee":
+def _wanted(ledger: "Ledger", table: str, option: str, level: float, delta: float) -> "Guarantee":
     """Return what is to be set aside, in the kind of the table's budget that has such a level."""
     from emdp.budgets.spending import budgets_of
 
-    option, level = ("alpha", alpha) if epsilon is None else ("epsilon", epsilon)
     promises = [budget.guarantee for budget in budgets_of(ledger.entries(table))]
     fitting = [promise for promise in promises if promise.level_name == option]
     if not promises:
@@ -217,7 +217,7 @@ def _wanted(ledger: "Ledger", table: str, alpha: float | None, epsilon: float | 
         raise UsageError(
             f"--{option} must fit one budget of table {table!r}, which has {shown}; pass the other option."
         )
-    return fitting[0].at_level(0.0 if level is None else level, delta)
+    return fitting[0].at_level(level, delta)
 
 
 def _write_plots(found: Sequence[BudgetSpending], path: str, ledger: str) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from emdp.estimators.contract import AnyPlan
     from emdp.estimators.dispatch import plan_query
     from emdp.estimators.messages import MessagePlan
     from emdp.estimators.plan import Plan
@@ -12,10 +13,11 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "emdp.estimators.contract": "AnyPlan",
             "emdp.estimators.dispatch": "plan_query",
             "emdp.estimators.messages": "MessagePlan",
             "emdp.estimators.plan": "Plan",
         },
     )
 
-__all__ = ["MessagePlan", "Plan", "plan_query"]
+__all__ = ["AnyPlan", "MessagePlan", "Plan", "plan_query"]

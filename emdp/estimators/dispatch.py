@@ -1,22 +1,21 @@
-"""The estimator of each family of queries."""
+"""The estimator of each family of questions."""
 
-from emdp.base.errors import UsageError
-from emdp.estimators.messages import MessagePlan
-from emdp.estimators.plan import Plan
-from emdp.questions.heavy_hitters import HeavyHitters
-from emdp.questions.item_frequencies import ItemFrequencies
-from emdp.questions.itemwise import Itemwise
-from emdp.questions.linear_fit import LinearFit
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from emdp.estimators.contract import AnyPlan
+from emdp.questions.families import family_of
 from emdp.questions.means import Mean, VectorMean
 from emdp.questions.resolution import Resolved
-from emdp.questions.select import FrequencyQuery, QuantileQuery, Select
-from emdp.questions.user_mean import UserMean
 from emdp.spaces import Space
 
-__all__ = ["plan_query"]
+__all__ = ["PLANNERS", "plan_query"]
+
+Facts = Mapping[str, Any]
+"""Public facts of the table, by the names that planners take them under: space, users, records."""
 
 
-def plan_query(query: Resolved, *, space: Space, users: int, records: int | None = None) -> Plan | MessagePlan:
+def plan_query(query: Resolved, *, space: Space, users: int, records: int | None = None) -> AnyPlan:
     """Return the plan of a resolved query.
 
     Parameters
@@ -43,57 +42,79 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
     >>> plan_query(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).columns[0].noise_scale
     0.05
     """
-    # Each family is loaded when a query of it is planned, so that no query waits for the others.
-    match query:
-        case Select():
-            from emdp.estimators.select import plan_select
-
-            return plan_select(query, space=space, users=users)
-        case FrequencyQuery():
-            from emdp.estimators.frequency.smoothed import plan_frequencies
-
-            return plan_frequencies(query, space=space, users=users)
-        case QuantileQuery():
-            from emdp.estimators.quantiles.quantiles import plan_quantiles
-
-            return plan_quantiles(query, space=space, users=users)
-        case Mean() | VectorMean() if query.model == "local":
-            from emdp.estimators.mean.local import plan_local_means
-
-            return plan_local_means(query, space=space, users=users)
-        case Mean() | VectorMean():
-            from emdp.estimators.mean.linear import plan_linear
-
-            return plan_linear(query, space=space, users=users)
-        case _:
-            return _plan_bags(query, space=space, users=users, records=records)
+    return PLANNERS[family_of(query).name](query, {"space": space, "users": users, "records": records})
 
 
-def _plan_bags(query: Resolved, *, space: Space, users: int, records: int | None) -> Plan | MessagePlan:
-    """Plan a query that reads whole bags, or is answered by messages of users and records."""
-    match query:
-        case Itemwise():
-            from emdp.estimators.itemwise.itemwise import plan_itemwise
+# Each family is loaded when a question of it is planned, so that no question waits for the others.
 
-            return plan_itemwise(query, space=space, users=users, records=records)
-        case ItemFrequencies():
-            from emdp.estimators.frequency.items import plan_item_frequencies
 
-            return plan_item_frequencies(query, space=space, users=users, records=records)
-        case HeavyHitters():
-            from emdp.estimators.strings.search import plan_heavy_hitters
+def _select(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.select import plan_select
 
-            return plan_heavy_hitters(query, users=users)
-        case UserMean():
-            from emdp.estimators.user_mean.user_means import plan_user_mean
+    return plan_select(query, space=facts["space"], users=facts["users"])
 
-            return plan_user_mean(query, space=space, users=users, records=records)
-        case LinearFit():
-            from emdp.estimators.fit.linear_fit import plan_linear_fit
 
-            return plan_linear_fit(query, space=space, users=users, records=records)
-        case _:
-            raise UsageError(
-                "query must be made by emdp.mean, vector_mean, frequencies, quantiles, itemwise, heavy_hitters or "
-                f"user_mean, not {type(query).__name__}; make one of these, or pass SQL."
-            )
+def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:
+    if query.model == "local":
+        from emdp.estimators.mean.local import plan_local_means
+
+        return plan_local_means(query, space=facts["space"], users=facts["users"])
+    from emdp.estimators.mean.linear import plan_linear
+
+    return plan_linear(query, space=facts["space"], users=facts["users"])
+
+
+def _cells(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.frequency.smoothed import plan_frequencies
+
+    return plan_frequencies(query, space=facts["space"], users=facts["users"])
+
+
+def _items(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.frequency.items import plan_item_frequencies
+
+    return plan_item_frequencies(query, **facts)
+
+
+def _quantiles(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.quantiles.quantiles import plan_quantiles
+
+    return plan_quantiles(query, space=facts["space"], users=facts["users"])
+
+
+def _itemwise(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.itemwise.itemwise import plan_itemwise
+
+    return plan_itemwise(query, **facts)
+
+
+def _strings(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.strings.search import plan_heavy_hitters
+
+    return plan_heavy_hitters(query, users=facts["users"])
+
+
+def _user_mean(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.user_mean.user_means import plan_user_mean
+
+    return plan_user_mean(query, **facts)
+
+
+def _fit(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.fit.linear_fit import plan_linear_fit
+
+    return plan_linear_fit(query, **facts)
+
+
+PLANNERS: Mapping[str, Callable[[Any, Facts], AnyPlan]] = {
+    "select": _select,
+    "means": _means,
+    "cells": _cells,
+    "items": _items,
+    "quantiles": _quantiles,
+    "itemwise": _itemwise,
+    "strings": _strings,
+    "user_mean": _user_mean,
+    "fit": _fit,
+}
+"""The planner of each family of :data:`emdp.questions.families.FAMILIES`."""

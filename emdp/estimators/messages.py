@@ -1,17 +1,29 @@
 """Releases that randomize items or users one by one: what is settled of them before the data is touched."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from emdp.base.statistic import Hidden, HiddenBlocks
+from emdp.estimators.contract import Records
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
 from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
-from emdp.questions.reading import Reading
+from emdp.questions.reading import BlockEncoder, EncodedReleaser, Reading
 
-__all__ = ["SIMULATED", "TRUST", "WEIGHING", "MessagePlan", "MessageRelease", "Releaser", "WrappedRelease"]
+__all__ = [
+    "SIMULATED",
+    "TRUST",
+    "WEIGHING",
+    "MessagePlan",
+    "MessageRelease",
+    "Releaser",
+    "WrappedRelease",
+    "release_steps",
+]
 
 WEIGHING = "every user counts once, whatever the number of records"
 
@@ -96,6 +108,21 @@ class WrappedRelease(MessageRelease):
         return self.mechanism.facts(unit)
 
 
+def release_steps(releaser: Any, *, keep_exact: bool) -> tuple[BlockEncoder | None, Callable[..., tuple[Any, Any]]]:
+    """Return the encoder of a releaser that has one, and what makes the release of what was read.
+
+    Parameters
+    ----------
+    releaser : Releaser
+        What makes messages.
+    keep_exact : bool
+        Whether the test switch is on, so that the exact statistic is kept.
+    """
+    encoder = releaser.encoder(keep_exact=keep_exact) if isinstance(releaser, EncodedReleaser) else None
+    finish = releaser.release if encoder is None else releaser.merge
+    return encoder, partial(finish, keep_exact=keep_exact)
+
+
 @dataclass(frozen=True, eq=False)
 class MessagePlan:
     """A priced release of messages.
@@ -154,3 +181,22 @@ class MessagePlan:
     def group_sizes(self, users: int) -> tuple[int, ...]:
         """Return the number of users: they are not grouped."""
         return (users,)
+
+    def check(self, records: Records) -> None:
+        """Run the statement of the reading on no rows."""
+        records.check_items(self.reading)
+
+    def work(self, records: Records) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the reading's work."""
+        return records.explain_reading(self.reading)
+
+    def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Hidden[Any] | HiddenBlocks[Any]]:
+        """Return what the releaser makes messages of; where it has an encoder, messages of blocks as they are read."""
+        encoder, _ = release_steps(self.releaser, keep_exact=keep_exact)
+        return (records.read_items(self.reading, encoder),)
+
+    def release(self, opened: Sequence[Any], records: Records, *, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Draw the messages: this spends."""
+        _, finish = release_steps(self.releaser, keep_exact=keep_exact)
+        (read,) = opened
+        return finish(read, users=records.users)

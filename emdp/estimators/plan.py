@@ -5,13 +5,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 
+from emdp.base.statistic import Statistic
+from emdp.estimators.contract import Records
 from emdp.estimators.messages import WEIGHING
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Event, Guarantee, GuaranteeEvent
 from emdp.privacy.events.noise import GaussianEvent
 from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
+from emdp.questions.public_ranges import check_statistic
 
 __all__ = ["Finisher", "Plan", "PlannedColumn", "Released", "parallel_event"]
 
@@ -87,6 +91,35 @@ class Plan:
     def group_sizes(self, users: int) -> tuple[int, ...]:
         """Return the public number of users of each group."""
         return tuple(self.aggregation.group_sizes(users))
+
+    def check(self, records: Records) -> None:
+        """Run the statement on no rows, unless no table could change the answer."""
+        if not self.is_constant:
+            records.check_aggregation(self.aggregation)
+
+    def work(self, records: Records) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the aggregation's work."""
+        return () if self.is_constant else records.explain_cost(self.aggregation)
+
+    def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:
+        """Return one statistic for each group of users; of a constant answer its values at the neutral item."""
+        del keep_exact
+        if not self.is_constant:
+            return records.aggregate(self.aggregation)
+        values = cell_values(self.aggregation, records.space, records.space.neutral_item)[0].tolist()
+        return (Statistic([Fraction(value) for value in values]),) * len(self.mechanisms)
+
+    def release(
+        self, opened: Sequence[tuple[Fraction, ...]], records: Records, *, keep_exact: bool
+    ) -> tuple[Released, Released | None]:
+        """Check that each group's statistic lies in its public range, then add one draw of noise to it: this spends."""
+        for values, users in zip(opened, self.group_sizes(records.users), strict=True):
+            check_statistic(self.aggregation, records.space, users, values)
+        released = tuple(
+            self.restored(mechanism.release(self.prepared(values)))
+            for mechanism, values in zip(self.mechanisms, opened, strict=True)
+        )
+        return released, tuple(self.summed(values) for values in opened) if keep_exact else None
 
     def prepared(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return one group's coordinates as the mechanism takes them: summed up where cumulative, then scaled."""

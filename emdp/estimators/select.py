@@ -35,7 +35,6 @@ from emdp.expressions.cells.bounds import aggregation_errors, aggregation_lipsch
 from emdp.expressions.cells.reference import cell_values, label_cells
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.mechanisms import LaplaceMechanism
-from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.privacy.rounding import split
 from emdp.questions.assumed import Assumed
 from emdp.questions.columns import PlannedColumn
@@ -78,11 +77,12 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
         If an item, a name or the noise does not fit the statement.
 
     >>> from emdp.expressions import col
-    >>> from emdp.questions.select import Item, Spending
+    >>> from emdp.questions.price import Price
+    >>> from emdp.questions.select import Item
     >>> from emdp.spaces import Interval, Product
     >>> space = Product(Interval("x", 0, 1), Interval("y", 0, 1))
     >>> items = (Item("avg", "x", col("x")), Item("avg", "y", col("y")))
-    >>> plan = plan_select(Select(items, Spending(alpha=2.0)), space=space, users=100)
+    >>> plan = plan_select(Select(items, Price("alpha", 2.0)), space=space, users=100)
     >>> plan.mechanisms[0].sensitivity, plan.scales
     (0.02, (1.0, 1.0))
     >>> plan.choice.split(": ")[1].split(";")[0]
@@ -94,7 +94,7 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
 
         return plan_totals(query, space=space, users=users)
     _check_columns(query)
-    check_level(query.spending.level)
+    check_level(query.price.level)
     listed, needs = needed_values(query, space)
     sizes = (users,) if query.people is None else query.people.groups.sizes
     values = _measured(listed, query, space, len(sizes))
@@ -104,12 +104,11 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
     columns = tuple(_column(need, values, places, noise, query, sizes) for need in needs)
     assumed = Assumed.of(query, space)
     rows = _rows(query, columns, noise, assumed)
-    kind: Guarantee = EmdDP(0.0) if query.spending.alpha is not None else UserDP(0.0)
     return Plan(
         aggregation=aggregation,
         scales=noise.scales,
         mechanisms=noise.mechanisms,
-        event=parallel_event(noise.mechanisms, kind),
+        event=parallel_event(noise.mechanisms, query.price.promise()),
         columns=_planned(needs, columns, values, places, shares, noise, assumed, sizes),
         choice=_choice(noise, needs, shares),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
@@ -167,12 +166,12 @@ def _measure(expression: Expression, unfiltered: Expression, query: Select, spac
         lipschitz = aggregation_lipschitz(single, (1.0,), space)[0]
     except NotLipschitzError:
         # Replacement of all records moves a value by its range at most, however steep it is.
-        if query.spending.alpha is not None:
+        if not query.price.is_user_level:
             raise
         lipschitz = math.inf
     analysis = analyse(expression, space)
     if lipschitz > 0:
-        change = lipschitz if query.spending.alpha is not None else aggregation_spread(single, (1.0,), space)[0]
+        change = aggregation_spread(single, (1.0,), space)[0] if query.price.is_user_level else lipschitz
         check_change(change, str(expression))
         return _Value(expression, unfiltered, analysis, lipschitz, change, None)
     if analysis.spread > ROUNDED_SPREAD * (1 + analysis.magnitude) or (
@@ -212,7 +211,7 @@ def _noise(
 ) -> tuple[JointNoise, Aggregation]:
     groups = None if query.people is None else query.people.groups
     if not places:
-        exact = LaplaceMechanism(sensitivity=0.0, alpha=query.spending.level)
+        exact = LaplaceMechanism(sensitivity=0.0, alpha=query.price.level)
         nothing = Aggregation((Constant(0.0),), users=groups)
         text = "No noise: the answer is the same on every table, so it tells nothing."
         return JointNoise((1.0,), (exact,) * len(sizes), text), nothing
@@ -230,7 +229,8 @@ def _noise(
             tuple(value.analysis for value in noisy),
             tuple(value.change for value in noisy),
             space,
-            query.spending,
+            query.price,
+            query.noise,
             _filtered(noisy, query),
         ),
         wants,
@@ -243,7 +243,7 @@ def _noise(
 
 
 def _filtered(noisy: Sequence[_Value], query: Select) -> Aggregation | None:
-    if query.where is None or query.groups or query.spending.alpha is not None:
+    if query.where is None or query.groups or not query.price.is_user_level:
         return None
     return Aggregation(tuple(value.unfiltered for value in noisy), cap=1, chosen=query.where)
 

@@ -16,10 +16,12 @@ from emdp.expressions.cells.bounds import aggregation_errors, aggregation_lipsch
 from emdp.mechanisms import AdditiveMechanism, Choice, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
 from emdp.mechanisms.central.additive import independent_tail
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
-from emdp.privacy import EmdDP, Event, Guarantee, UserDP
+from emdp.privacy import Event
 from emdp.privacy.calibration import LARGEST_ALPHA
 from emdp.privacy.rounding import quotient_up
-from emdp.questions.select import People, Spending
+from emdp.questions.means import VectorNoise
+from emdp.questions.price import Price
+from emdp.questions.select import People
 from emdp.spaces import Space
 
 __all__ = [
@@ -114,7 +116,7 @@ class GroupNoise:
         return max(self.mechanisms, key=lambda mechanism: mechanism.scale)
 
 
-def change_of(aggregation: Aggregation, space: Space, spending: Spending, *, is_cumulative: bool = False) -> Change:
+def change_of(aggregation: Aggregation, space: Space, price: Price, *, is_cumulative: bool = False) -> Change:
     """Return how far one user moves the coordinates of an aggregation with values in [-1, 1], not scaled.
 
     Raises
@@ -126,18 +128,20 @@ def change_of(aggregation: Aggregation, space: Space, spending: Spending, *, is_
     try:
         norms = aggregation_lipschitz(aggregation, scales, space, is_cumulative=is_cumulative)
     except NotLipschitzError:
-        if spending.alpha is not None:
+        if not price.is_user_level:
             raise
         norms = (math.inf, math.inf)
     lipschitz = norms[0]
-    if spending.alpha is None:
+    if price.is_user_level:
         norms = aggregation_spread(aggregation, scales, space, is_cumulative=is_cumulative)
     # What is constant has no error that depends on the neighbour, and needs no noise.
     error = max(aggregation_errors(aggregation, space, is_cumulative=is_cumulative)) if norms[0] > 0 else 0.0
     return Change(*norms, lipschitz, error, aggregation.dimension)
 
 
-def mechanism_of(change: Change, users: int, spending: Spending, *, k_norm: bool = True) -> Choice:
+def mechanism_of(
+    change: Change, users: int, price: Price, noise: VectorNoise = "auto", *, k_norm: bool = True
+) -> Choice:
     """Return the noise for the mean over ``users`` users: what the analyst asked for, else the least.
 
     Parameters
@@ -146,8 +150,10 @@ def mechanism_of(change: Change, users: int, spending: Spending, *, k_norm: bool
         How far one user moves the sum.
     users : int
         The public number of users.
-    spending : Spending
-        The price, and the law of the noise if one was asked for.
+    price : Price
+        What may be spent.
+    noise : {"auto", "laplace", "gaussian", "k_norm"}
+        Law of the noise, if one was asked for.
     k_norm : bool
         Whether K-norm noise, whose coordinates are not independent, may be used.
 
@@ -156,43 +162,43 @@ def mechanism_of(change: Change, users: int, spending: Spending, *, k_norm: bool
     UsageError
         If the noise that was asked for does not fit.
     """
-    delta, wanted = spending.delta, spending.noise
     norms = {1: quotient_up(change.norm_1, users), 2: quotient_up(change.norm_2, users)}
     shared: dict[str, Any] = {
-        "alpha": spending.level,
+        "alpha": price.level,
         "dimension": change.dimension,
         "statistic_error": quotient_up(change.error, users),
         "magnitude": 1.0,
     }
-    if wanted == "auto" and k_norm:
-        return choose(sensitivity_1=norms[1], sensitivity_2=norms[2], delta=delta, **shared)
-    if wanted == "auto":
-        return _least_independent(norms, delta, shared)
-    kind = NAMED[wanted]
+    if noise == "auto" and k_norm:
+        return choose(sensitivity_1=norms[1], sensitivity_2=norms[2], delta=price.delta, **shared)
+    if noise == "auto":
+        return _least_independent(norms, price.delta, shared)
+    kind = NAMED[noise]
     if kind is KNormMechanism and not k_norm:
         raise UsageError("noise must be laplace or gaussian for quantiles, got k_norm; leave noise out, or pass one.")
-    spent = delta if kind is GaussianMechanism else 0.0
+    spent = price.delta if kind is GaussianMechanism else 0.0
     mechanism = kind(sensitivity=norms[kind.norm], delta=spent, **shared)
     return Choice(mechanism, f"{mechanism.name} noise, as asked for.")
 
 
-def noise_of_groups(change: Change, groups: Sequence[int], spending: Spending, *, k_norm: bool = True) -> GroupNoise:
+def noise_of_groups(
+    change: Change, groups: Sequence[int], price: Price, noise: VectorNoise = "auto", *, k_norm: bool = True
+) -> GroupNoise:
     """Return the noise of each of some disjoint groups of users, and the price of all (EMD 7, in parallel).
 
     Parameters
     ----------
-    change, spending, k_norm
+    change, price, noise, k_norm
         As for :func:`mechanism_of`.
     groups : sequence of int
         Public number of users of each group.
     """
-    found = {size: mechanism_of(change, size, spending, k_norm=k_norm) for size in set(groups)}
+    found = {size: mechanism_of(change, size, price, noise, k_norm=k_norm) for size in set(groups)}
     mechanisms = tuple(found[size].mechanism for size in groups)
-    kind: Guarantee = EmdDP(0.0) if spending.alpha is not None else UserDP(0.0)
     reason = found[min(groups)].reason
     if len(found) > 1:
         reason = f"For the smallest group of users: {reason}"
-    return GroupNoise(mechanisms, parallel_event(mechanisms, kind), reason)
+    return GroupNoise(mechanisms, parallel_event(mechanisms, price.promise()), reason)
 
 
 def level_of_each(level: float, groups: int) -> float:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from emdp.base.lazy import lazy_names
 from emdp.questions.heavy_hitters import HeavyHitters, heavy_hitters
 from emdp.questions.itemwise import Itemwise, itemwise
+from emdp.questions.price import Price
 from emdp.questions.user_mean import UserMean, user_mean
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "HeavyHitters",
     "Itemwise",
     "Mean",
+    "Price",
     "Quantiles",
     "UserMean",
     "VectorMean",

@@ -11,8 +11,9 @@ from emdp.expressions.nodes.base import Expression, lift
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.item_frequencies import ADJUSTMENTS, ITEM_METHODS, Adjustment, ItemMethod
 from emdp.questions.itemwise import Model
-from emdp.questions.means import VECTOR_NOISE, VectorNoise, check_parameters, check_share
+from emdp.questions.means import VECTOR_NOISE, VectorNoise, check_share
 from emdp.questions.narrowing import Where, check_by, check_where
+from emdp.questions.price import Price, check_price
 
 __all__ = ["Frequencies", "Quantiles", "frequencies", "quantiles"]
 
@@ -28,13 +29,13 @@ class Frequencies:
 
     Parameters
     ----------
+    price : Price
+        As in :class:`emdp.Mean`.
     cells : float, str or None
         A number: square cells of that pitch, in the natural unit of a continuous part (km of a ``Geo``). A text:
         the listed values of that column. None: all items of a finite space, such as a ``Grid``.
     column : str, optional
         With a pitch: a column of the part, where several are continuous.
-    alpha, epsilon, delta
-        As in :class:`emdp.Mean`.
     method : str
         How the frequencies are estimated: ``"auto"`` is the best, ``"smoothed"`` what fits cells; of all items of a
         finite space one of :data:`emdp.questions.item_frequencies.ITEM_METHODS`.
@@ -60,11 +61,9 @@ class Frequencies:
         If a parameter is malformed.
     """
 
+    price: Price
     cells: float | str | None = None
     column: str | None = None
-    alpha: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
     method: FrequencyMethod = "auto"
     noise: VectorNoise = "auto"
     by: tuple[str, ...] = ()
@@ -112,7 +111,7 @@ class Quantiles:
         Function of one record.
     levels : tuple of float
         Distinct, in (0, 1).
-    alpha, epsilon, delta, noise, name
+    price, noise, name
         As in :class:`Frequencies`.
     by : tuple of str
         Public user columns to group by.
@@ -131,9 +130,7 @@ class Quantiles:
 
     expression: Expression
     levels: tuple[float, ...]
-    alpha: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
+    price: Price
     noise: VectorNoise = "auto"
     by: tuple[str, ...] = ()
     where: Where | None = None
@@ -175,11 +172,9 @@ def frequencies(
     (1.0, 'category')
     """
     return Frequencies(
+        Price.asked(alpha=alpha, epsilon=epsilon, delta=delta),
         cells,
         column,
-        alpha,
-        epsilon,
-        delta,
         method,
         noise,
         by,  # type: ignore[arg-type]  # checked there
@@ -211,11 +206,12 @@ def quantiles(
     >>> quantiles(col("price"), [0.5, 0.9], alpha=2.0).levels
     (0.5, 0.9)
     """
-    return Quantiles(lift(expression), qs, alpha, epsilon, delta, noise, by, where, step, name, share)  # type: ignore[arg-type]
+    price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta)
+    return Quantiles(lift(expression), qs, price, noise, by, where, step, name, share)  # type: ignore[arg-type]
 
 
 def _check_common(query: Frequencies | Quantiles) -> None:
-    check_parameters(query)
+    check_price(query.price)
     check_choice("noise", query.noise, VECTOR_NOISE)
     object.__setattr__(query, "by", check_by(query.by))
     object.__setattr__(query, "where", check_where(query.where))

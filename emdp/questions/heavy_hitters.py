@@ -7,6 +7,7 @@ from emdp.base.checks import check_choice, check_count, check_range, check_unit_
 from emdp.base.errors import UsageError
 from emdp.questions.itemwise import MODELS, Model
 from emdp.questions.names import Names
+from emdp.questions.price import Price, check_price
 
 __all__ = ["DEFAULT_LENGTH", "HeavyHitters", "check_listed", "check_text_column", "heavy_hitters"]
 
@@ -34,14 +35,12 @@ class HeavyHitters:
     ----------
     column : str
         Any column of text of the table, whether its space has it or not.
+    price : Price
+        At user level, with an epsilon from 1e-6 to 40; delta is 0 in the local model, above 0 in the others.
     threshold : float, optional
         Frequency, in (0, 1), from which every string is found.
     count : int, optional
         Instead: the so many most frequent strings, at the smallest threshold that users and price allow.
-    epsilon : float
-        User-level price, from 1e-6 to 40.
-    delta : float
-        In the local model 0; above 0 in the others.
     words : bool
         Whether every token is a record, as :class:`emdp.Words` makes them (ASCII capitals are small letters there), or
         every text is.
@@ -66,16 +65,15 @@ class HeavyHitters:
     UsageError
         If a parameter is malformed or does not fit the others.
 
-    >>> query = HeavyHitters("message", threshold=0.01, epsilon=2.0, words=True, model="local")
+    >>> query = HeavyHitters("message", Price("epsilon", 2.0), threshold=0.01, words=True, model="local")
     >>> query.longest, query.characters
     (12, "abcdefghijklmnopqrstuvwxyz0123456789'")
     """
 
     column: str
+    price: Price
     threshold: float | None = None
     count: int | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
     words: bool = False
     length: int | None = None
     alphabet: str | None = None
@@ -116,9 +114,11 @@ class HeavyHitters:
     def text(self) -> str:
         """The query as text, for the ledger and for explanations."""
         parts = [f"heavy_hitters({self.column!r}"]
-        for field in ("threshold", "count", "epsilon", "delta", "words", "length", "alphabet", "lower"):
+        for field in ("threshold", "count", "price", "words", "length", "alphabet", "lower"):
             value = getattr(self, field)
-            if value != type(self).__dataclass_fields__[field].default:
+            if isinstance(value, Price):
+                parts += [f"epsilon={value.level!r}", *([f"delta={value.delta!r}"] if value.delta else [])]
+            elif value != type(self).__dataclass_fields__[field].default:
                 parts.append(f"{field}={value!r}")
         return ", ".join([*parts, f"model={self.model!r}", f"failure={self.failure!r}"]) + ")"
 
@@ -136,13 +136,11 @@ class HeavyHitters:
 
     def _check_price(self) -> None:
         check_choice("model", self.model, MODELS)
-        if self.epsilon is None:
-            raise UsageError("epsilon must be given: strings of an unknown list are found at user level; pass one.")
-        object.__setattr__(self, "epsilon", check_range("epsilon", self.epsilon, *EPSILONS))
-        object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
-        if self.model == "local" and self.delta:
+        check_price(self.price, "epsilon")
+        check_range("epsilon", self.price.level, *EPSILONS)
+        if self.model == "local" and self.price.delta:
             raise UsageError("delta must be 0 for model='local', whose messages need none; leave it out.")
-        if self.model != "local" and not self.delta:
+        if self.model != "local" and not self.price.delta:
             raise UsageError(
                 f"delta must be above 0 for model={self.model!r}; pass one far below 1/users, such as 1e-9, or "
                 "model='local'."
@@ -183,7 +181,9 @@ def heavy_hitters(
     >>> heavy_hitters("message", count=10, epsilon=2.0, delta=1e-9).text
     "heavy_hitters('message', count=10, epsilon=2.0, delta=1e-09, model='central', failure=0.01)"
     """
-    return HeavyHitters(column, threshold, count, epsilon, delta, words, length, alphabet, lower, model, failure, name)
+    missing = "epsilon must be given: strings of an unknown list are found at user level; pass one."
+    price = Price.user_level(epsilon, delta, missing=missing, ends=EPSILONS)
+    return HeavyHitters(column, price, threshold, count, words, length, alphabet, lower, model, failure, name)
 
 
 def check_text_column(query: HeavyHitters, names: Names) -> None:

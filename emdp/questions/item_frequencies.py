@@ -8,7 +8,7 @@ from emdp.base.errors import UsageError
 from emdp.privacy import Guarantee
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.itemwise import MODELS, Model
-from emdp.questions.means import check_parameters
+from emdp.questions.price import Price, check_price
 from emdp.questions.select import FrequencyQuery, Order
 
 __all__ = ["ADJUSTMENTS", "ITEM_METHODS", "Adjustment", "ItemFrequencies", "ItemMethod"]
@@ -32,12 +32,12 @@ class ItemFrequencies:
 
     Parameters
     ----------
+    price : Price
+        See :class:`emdp.Mean`.
     method : str
         One of ``ITEM_METHODS``.
     model : {"central", "shuffle", "local"}
         Who sees what.
-    alpha, epsilon, delta
-        Exactly one of the first two; see :class:`emdp.Mean`.
     sizes : BoundedReduction, optional
         For item-wise release of users with different numbers of records; the price is then ``epsilon`` at its ``r``.
     name : str
@@ -61,11 +61,9 @@ class ItemFrequencies:
         If a parameter is malformed.
     """
 
+    price: Price
     method: ItemMethod = "auto"
     model: Model = "central"
-    alpha: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
     sizes: BoundedReduction | None = None
     name: str = "frequency"
     text: str = ""
@@ -81,6 +79,6 @@ class ItemFrequencies:
         check_choice("method", self.method, ITEM_METHODS)
         check_choice("model", self.model, MODELS)
         check_choice("adjust", self.adjust, ADJUSTMENTS)
-        check_parameters(self)
+        check_price(self.price)
         if self.sizes is not None and self.method not in ("auto", "itemwise"):
             raise UsageError(f"sizes belongs to item-wise release, not to method={self.method!r}; leave it out.")

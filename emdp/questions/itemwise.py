@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from emdp.base.checks import check_choice, check_positive, check_unit_interval
+from emdp.base.checks import check_choice
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy.reduction import BoundedReduction
+from emdp.questions.price import Price, check_price
 
 __all__ = ["MODELS", "Itemwise", "check_model", "itemwise"]
 
@@ -24,12 +25,9 @@ class Itemwise:
     randomizer : Randomizer, or a class of them
         An instance has its ``alpha0``; of a class such as ``emdp.randomizers.GKRR`` the strongest ``alpha0`` that the
         price allows is made on the table's space.
-    alpha : float, optional
-        Most that the release may cost, per unit of ``d_em``; with an instance it may be left out.
-    epsilon : float, optional
-        With ``sizes``: most that it may cost between bags within its ``r``.
-    delta : float
-        In [0, 1); without one only composition is left, ``alpha = m alpha0``.
+    price : Price
+        Most that the release may cost: an ``alpha``, with ``sizes`` the ``epsilon`` between bags within its ``r``;
+        without a limit only with an instance. Without a ``delta`` only composition is left, ``alpha = m alpha0``.
     model : {"central", "shuffle", "local"}
         All outputs are mixed, or those of each user apart.
     sizes : BoundedReduction, optional
@@ -45,9 +43,7 @@ class Itemwise:
     """
 
     randomizer: Randomizer | type[Randomizer]
-    alpha: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
+    price: Price
     model: Model = "central"
     sizes: BoundedReduction | None = None
     name: str = "frequency"
@@ -58,10 +54,7 @@ class Itemwise:
                 f"randomizer must be one of emdp.randomizers, not {type(self.randomizer).__name__}; pass such as "
                 "emdp.randomizers.GKRR(space, alpha0) or the class alone."
             )
-        for price in ("alpha", "epsilon"):
-            if getattr(self, price) is not None:
-                object.__setattr__(self, price, check_positive(price, getattr(self, price)))
-        object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
+        check_price(self.price, is_limited=False)
         check_model(self.model)
         if not isinstance(self.name, str) or not self.name:
             raise UsageError("name must be a non-empty text; pass the answer's column.")
@@ -70,13 +63,12 @@ class Itemwise:
         self._check_price()
 
     def _check_price(self) -> None:
-        if self.sizes is None and self.epsilon is not None:
+        if self.sizes is None and self.price.is_user_level:
             raise UsageError("epsilon belongs to sizes=BoundedReduction(...), whose guarantee it is; pass alpha.")
-        if self.sizes is not None and self.alpha is not None:
+        if self.sizes is not None and not self.price.is_user_level:
             raise UsageError("alpha does not fit sizes=BoundedReduction(...): it gives epsilon at r; pass epsilon.")
-        price = self.alpha if self.sizes is None else self.epsilon
-        if price is None and not isinstance(self.randomizer, Randomizer):
-            wanted = "alpha" if self.sizes is None else "epsilon"
+        if not self.price.is_limited and not isinstance(self.randomizer, Randomizer):
+            wanted = self.price.kind
             raise UsageError(f"{wanted} must be given with a class of randomizers, which it calibrates; pass one.")
 
     @property
@@ -85,10 +77,8 @@ class Itemwise:
         one = self.randomizer
         shown = f"{type(one).__name__}(alpha0={one.requested!r})" if isinstance(one, Randomizer) else one.__name__
         parts = [f"itemwise({shown}"]
-        for name in ("alpha", "epsilon"):
-            value = getattr(self, name)
-            parts += [] if value is None else [f"{name}={value!r}"]
-        parts += [f"delta={self.delta!r}", f"model={self.model!r}"]
+        parts += [f"{self.price.kind}={self.price.level!r}"] if self.price.is_limited else []
+        parts += [f"delta={self.price.delta!r}", f"model={self.model!r}"]
         parts += [] if self.sizes is None else [f"sizes={self.sizes!r}"]
         return ", ".join(parts) + ")"
 
@@ -110,7 +100,8 @@ def itemwise(
     >>> itemwise(KRR(Categories("kind", ["bar", "cafe"]), 1.0), delta=1e-9).text
     "itemwise(KRR(alpha0=1.0), delta=1e-09, model='central')"
     """
-    return Itemwise(randomizer, alpha, epsilon, delta, model, sizes, name)
+    price = Price.at_most("alpha" if sizes is None else "epsilon", alpha=alpha, epsilon=epsilon, delta=delta)
+    return Itemwise(randomizer, price, model, sizes, name)
 
 
 def check_model(model: object) -> None:

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from emdp.base.checks import check_choice, check_count, check_positive, check_range, check_unit_interval
+from emdp.base.checks import check_choice, check_count, check_range
 from emdp.base.errors import UsageError
 from emdp.expressions.functions import col
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.questions.itemwise import MODELS, Model
+from emdp.questions.price import Price, check_price
 
 __all__ = ["FIT_LOSSES", "INTERCEPT", "FitLoss", "LinearFit", "linear_fit_query"]
 
@@ -33,10 +34,9 @@ class LinearFit:
         Functions of one record, distinct, none of them constant. A category becomes a feature by ``category_is``.
     target : Expression
         What is modelled: for the logistic loss within [0, 1], such as ``category_is("bus")``.
-    epsilon : float
-        User-level privacy parameter of the whole descent, positive.
-    delta : float
-        In [0, 1): 0 in the local model, above 0 in the shuffle model; the central model profits.
+    price : Price
+        Of the whole descent, at user level; delta is 0 in the local model, above 0 in the shuffle model, and the
+        central model profits.
     loss : {"squared", "logistic"}
         What is minimised.
     model : {"central", "local", "shuffle"}
@@ -64,8 +64,7 @@ class LinearFit:
 
     features: tuple[Expression, ...]
     target: Expression
-    epsilon: float
-    delta: float = 0.0
+    price: Price
     loss: FitLoss = "squared"
     model: Model = "central"
     rounds: int | None = None
@@ -84,15 +83,14 @@ class LinearFit:
             raise UsageError(f"features must be distinct, and none called {INTERCEPT!r}; pass each of them once.")
         if str(self.target) in names:
             raise UsageError("target must not be a feature as well, for it would explain itself; leave it out of them.")
-        object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
+        check_price(self.price, "epsilon")
         check_choice("loss", self.loss, FIT_LOSSES)
         check_choice("model", self.model, MODELS)
-        if self.model == "shuffle" and self.delta == 0:
+        if self.model == "shuffle" and self.price.delta == 0:
             raise UsageError("delta must be above 0 in the shuffle model, got 0; pass such as delta=1e-9.")
-        if self.model == "local" and self.delta != 0:
+        if self.model == "local" and self.price.delta != 0:
             raise UsageError(
-                f"delta must be 0 in the local model, which spends none, got {self.delta:g}; leave it out."
+                f"delta must be 0 in the local model, which spends none, got {self.price.delta:g}; leave it out."
             )
         for name in ("rounds", "records"):
             if getattr(self, name) is not None:
@@ -116,7 +114,8 @@ class LinearFit:
     @property
     def text(self) -> str:
         """The query as text, for the ledger and for explanations."""
-        parts = [f"[{', '.join(map(str, self.features))}]", f"target={self.target}", f"epsilon={self.epsilon!r}"]
+        parts = [f"[{', '.join(map(str, self.features))}]", f"target={self.target}", f"epsilon={self.price.level!r}"]
+        parts += [f"delta={self.price.delta!r}"] if self.price.delta else []
         for field in fields(self)[3:]:
             value = getattr(self, field.name)
             parts += [] if value == field.default else [f"{field.name}={value!r}"]
@@ -157,16 +156,18 @@ def linear_fit_query(
     >>> linear_fit_query(["age", "hour"], "price", epsilon=1.0, model="local").text
     "linear_fit([age, hour], target=price, epsilon=1.0, model='local')"
     """
-    if alpha is not None:
-        raise UsageError("alpha does not fit a descent, which has a guarantee at the user level; pass epsilon.")
-    if epsilon is None:
-        raise UsageError("epsilon must be given: what the fit may spend at the user level; pass such as 1.0.")
+    price = Price.user_level(
+        epsilon,
+        delta,
+        missing="epsilon must be given: what the fit may spend at the user level; pass such as 1.0.",
+        alpha=alpha,
+        refused="alpha does not fit a descent, which has a guarantee at the user level; pass epsilon.",
+    )
     listed = [features] if isinstance(features, str | Expression) or not isinstance(features, Iterable) else features
     return LinearFit(
         features=tuple(col(one) if isinstance(one, str) else lift(one) for one in listed),
         target=col(target) if isinstance(target, str) else lift(target),
-        epsilon=epsilon,
-        delta=delta,
+        price=price,
         loss=loss,
         model=model,
         rounds=rounds,

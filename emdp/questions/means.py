@@ -4,17 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from emdp.base.checks import check_choice, check_positive, check_unit_interval
+from emdp.base.checks import check_choice, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.questions.narrowing import Where, check_by, check_where
+from emdp.questions.price import Price, check_price
 
 __all__ = [
     "VECTOR_NOISE",
     "Mean",
     "VectorMean",
     "VectorNoise",
-    "check_parameters",
     "check_share",
     "mean",
     "vector_mean",
@@ -40,12 +40,9 @@ class Mean:
     ----------
     expression : Expression
         The function of one record.
-    alpha : float, optional
-        Privacy parameter per unit of ``d_em``, positive; for a d_EM-DP budget.
-    epsilon : float, optional
-        User-level privacy parameter, positive; for a user-level budget. Exactly one of the two.
-    delta : float
-        In [0, 1).
+    price : Price
+        What the answer may spend: ``alpha`` per unit of ``d_em`` for a d_EM-DP budget, or ``epsilon`` for a user-level
+        one, and ``delta``.
     name : str, optional
         Column of the answer.
     by : tuple of str
@@ -63,13 +60,11 @@ class Mean:
     Raises
     ------
     UsageError
-        If a parameter is out of its range, or both or none of ``alpha`` and ``epsilon`` are given.
+        If a parameter is out of its range.
     """
 
     expression: Expression
-    alpha: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
+    price: Price
     name: str | None = None
     by: tuple[str, ...] = ()
     where: Where | None = None
@@ -80,7 +75,7 @@ class Mean:
         object.__setattr__(self, "expression", lift(self.expression))
         object.__setattr__(self, "by", check_by(self.by))
         object.__setattr__(self, "where", check_where(self.where))
-        check_parameters(self)
+        check_price(self.price)
         check_share(self)
         _check_model(self)
         if self.name is not None:
@@ -95,8 +90,8 @@ class VectorMean:
     ----------
     expressions : tuple of Expression
         The functions of one record, at least one.
-    alpha, epsilon, delta
-        As in :class:`Mean`, for the whole vector.
+    price : Price
+        For the whole vector.
     noise : {"auto", "laplace", "gaussian", "k_norm"}
         Law of the noise; Gaussian noise needs ``delta > 0``.
     names : tuple of str, optional
@@ -111,9 +106,7 @@ class VectorMean:
     """
 
     expressions: tuple[Expression, ...]
-    alpha: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
+    price: Price
     noise: VectorNoise = "auto"
     names: tuple[str, ...] | None = None
     by: tuple[str, ...] = ()
@@ -129,11 +122,11 @@ class VectorMean:
         object.__setattr__(self, "expressions", tuple(map(lift, self.expressions)))
         if not self.expressions:
             raise UsageError("expressions is empty; pass at least one expression.")
-        check_parameters(self)
+        check_price(self.price)
         check_share(self)
         _check_model(self)
         check_choice("noise", self.noise, VECTOR_NOISE)
-        if self.noise == "gaussian" and self.delta == 0:
+        if self.noise == "gaussian" and self.price.delta == 0:
             raise UsageError("noise='gaussian' needs delta above 0, got 0; pass delta= or choose noise='k_norm'.")
         if self.names is not None:
             if isinstance(self.names, str):
@@ -160,15 +153,15 @@ def mean(
 ) -> Mean:
     """Return a :class:`Mean` query; see there for the parameters.
 
+    Exactly one of ``alpha`` and ``epsilon`` makes its price.
+
     >>> from emdp.expressions import col
     >>> mean(col("price"), alpha=1.0).expression
     price
     """
     return Mean(
         lift(expression),
-        alpha,
-        epsilon,
-        delta,
+        Price.asked(alpha=alpha, epsilon=epsilon, delta=delta),
         name,
         by,  # type: ignore[arg-type]  # checked there
         where,
@@ -192,27 +185,15 @@ def vector_mean(
 ) -> VectorMean:
     """Return a :class:`VectorMean` query; see there for the parameters.
 
+    Exactly one of ``alpha`` and ``epsilon`` makes its price.
+
     >>> from emdp.expressions import col
     >>> vector_mean([col("x"), col("y")], alpha=1.0, names=["x", "y"]).names
     ('x', 'y')
     """
     named = names if names is None or isinstance(names, str) else tuple(names)
-    return VectorMean(expressions, alpha, epsilon, delta, noise, named, by, where, model, share)  # type: ignore[arg-type]
-
-
-def check_parameters(query: Any) -> None:
-    """Check ``alpha``, ``epsilon`` and ``delta`` of a query while it is built, and make them floats."""
-    if (query.alpha is None) == (query.epsilon is None):
-        given = "both" if query.alpha is not None else "none"
-        raise UsageError(
-            f"exactly one of alpha and epsilon must be given, got {given}; alpha is for a d_EM-DP budget, "
-            "epsilon for a user-level one."
-        )
-    for name in ("alpha", "epsilon"):
-        value = getattr(query, name)
-        if value is not None:
-            object.__setattr__(query, name, check_positive(name, value))
-    object.__setattr__(query, "delta", check_unit_interval("delta", query.delta, zero=True))
+    price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta)
+    return VectorMean(expressions, price, noise, named, by, where, model, share)  # type: ignore[arg-type]
 
 
 def check_share(query: Any) -> None:

@@ -15,7 +15,7 @@ from emdp.questions.means import Mean, VectorMean
 from emdp.questions.names import Names
 from emdp.questions.narrowing import Where
 from emdp.questions.people import choose_people, group_labels
-from emdp.questions.select import FrequencyQuery, Grid, GroupColumn, Item, People, QuantileQuery, Select, Spending
+from emdp.questions.select import FrequencyQuery, Grid, GroupColumn, Item, People, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 
 __all__ = ["Query", "Resolved", "check_factor", "resolve_query"]
@@ -67,12 +67,13 @@ def resolve_query(query: Query, names: Names) -> Resolved:
     noise = query.noise if isinstance(query, VectorMean) else "auto"
     return Select(
         items,
-        Spending(query.alpha, query.epsilon, query.delta, noise),
+        query.price,
         groups,
         people,
         where.factor,
         text=describe(query),
         expected_share=query.share,
+        noise=noise,
     )
 
 
@@ -149,7 +150,6 @@ def _distribution(
     groups: tuple[GroupColumn, ...],
     factor: Expression | None,
 ) -> FrequencyQuery | QuantileQuery:
-    spending = Spending(query.alpha, query.epsilon, query.delta, query.noise)
     if groups:
         raise UsageError(f"by={groups[0].name!r} is no public user column; choose records by where= instead.")
     if isinstance(query, Quantiles):
@@ -158,27 +158,26 @@ def _distribution(
         return QuantileQuery(
             query.expression,
             query.levels,
-            spending,
+            query.price,
             people,
             factor,
             query.step,
             query.name,
             text=describe(query),
             expected_share=query.share,
+            noise=query.noise,
         )
     if factor is not None:
         raise UsageError("where must name public user columns for frequencies; ask for means by category instead.")
     cells = _cells(query, names)
-    return FrequencyQuery(cells, spending, people, query.name, text=describe(query))
+    return FrequencyQuery(cells, query.price, people, query.name, text=describe(query), noise=query.noise)
 
 
 def _of_items(query: Frequencies) -> ItemFrequencies:
     return ItemFrequencies(
+        query.price,
         query.method,  # type: ignore[arg-type]  # "smoothed" needs cells
         query.model,
-        query.alpha,
-        query.epsilon,
-        query.delta,
         query.sizes,
         query.name,
         describe(query),

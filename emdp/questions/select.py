@@ -11,6 +11,7 @@ from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.means import VectorNoise
+from emdp.questions.price import Price
 
 __all__ = [
     "ITEM_KINDS",
@@ -23,7 +24,6 @@ __all__ = [
     "People",
     "QuantileQuery",
     "Select",
-    "Spending",
 ]
 
 ItemKind = Literal["avg", "part", "share", "variance", "stddev", "users", "count", "sum"]
@@ -105,24 +105,6 @@ class People:
 
 
 @dataclass(frozen=True)
-class Spending:
-    """What a statement may spend: ``alpha`` for a d_EM-DP budget, or ``epsilon`` for a user-level one, and ``delta``.
-
-    ``noise`` is the law of the noise where the analyst asked for one: estimators refuse one that does not fit.
-    """
-
-    alpha: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
-    noise: VectorNoise = "auto"
-
-    @property
-    def level(self) -> float:
-        """Alpha or epsilon, whichever is given."""
-        return float(self.alpha if self.alpha is not None else self.epsilon or 0.0)
-
-
-@dataclass(frozen=True)
 class Order:
     """One key of ``ORDER BY``: a column of the answer."""
 
@@ -139,8 +121,10 @@ class Select:
     ----------
     items : tuple of Item
         At least one; distinct names.
-    spending : Spending
+    price : Price
         For the whole statement.
+    noise : {"auto", "laplace", "gaussian", "k_norm"}
+        Law of the noise where the analyst asked for one: estimators refuse one that does not fit.
     groups : tuple of GroupColumn
         Groups of records.
     people : People, optional
@@ -165,7 +149,7 @@ class Select:
     """
 
     items: tuple[Item, ...]
-    spending: Spending
+    price: Price
     groups: tuple[GroupColumn, ...] = ()
     people: People | None = None
     where: Expression | None = None
@@ -176,6 +160,7 @@ class Select:
     offset: int = 0
     text: str = ""
     expected_share: float | None = None
+    noise: VectorNoise = "auto"
 
 
 @dataclass(frozen=True)
@@ -202,7 +187,7 @@ class FrequencyQuery:
     ----------
     cells : Grid or LabelAxis
         The cells.
-    spending, people, order, limit, offset, text
+    price, noise, people, order, limit, offset, text
         As in :class:`Select`.
     name : str
         Column of the frequencies.
@@ -211,7 +196,7 @@ class FrequencyQuery:
     """
 
     cells: Grid | LabelAxis
-    spending: Spending
+    price: Price
     people: People | None = None
     name: str = "frequency"
     order: tuple[Order, ...] = ()
@@ -219,6 +204,7 @@ class FrequencyQuery:
     offset: int = 0
     text: str = ""
     written: str = ""
+    noise: VectorNoise = "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +217,7 @@ class QuantileQuery:
         Function of one record.
     levels : tuple of float
         Quantiles wanted, in (0, 1).
-    spending, people, where, order, limit, offset, text, expected_share
+    price, noise, people, where, order, limit, offset, text, expected_share
         As in :class:`Select`; the pitch that is chosen follows the share, too.
     step : float, optional
         Width of the ramps of the smoothed distribution function, in the expression's unit; chosen from public
@@ -244,7 +230,7 @@ class QuantileQuery:
 
     expression: Expression
     levels: tuple[float, ...]
-    spending: Spending
+    price: Price
     people: People | None = None
     where: Expression | None = None
     step: float | None = None
@@ -255,3 +241,4 @@ class QuantileQuery:
     text: str = ""
     written: str = ""
     expected_share: float | None = None
+    noise: VectorNoise = "auto"

@@ -10,6 +10,7 @@ from emdp.base.errors import UsageError
 from emdp.expressions.functions import clamp, col
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.questions.itemwise import MODELS, Model
+from emdp.questions.price import Price, check_price
 
 __all__ = ["MEAN_METHODS", "MeanMethod", "UserMean", "user_mean"]
 
@@ -17,7 +18,7 @@ MeanMethod = Literal["auto", "range", "direct"]
 MEAN_METHODS: tuple[MeanMethod, ...] = ("auto", "range", "direct")
 """What is expected to be nearer; a range and then the mean inside it; one round on the whole bounds."""
 
-SAID = ("delta", "model", "spread", "between", "radius", "records", "failure", "method")
+SAID = ("model", "spread", "between", "radius", "records", "failure", "method")
 """Parameters that a query's text names where they are not the default."""
 
 
@@ -32,10 +33,8 @@ class UserMean:
     ----------
     expressions : tuple of Expression
         Functions of one record: one, or the coordinates of a vector.
-    epsilon : float
-        User-level privacy parameter, positive.
-    delta : float
-        In [0, 1); the shuffle model needs one, and a vector in the central model profits.
+    price : Price
+        At user level; the shuffle model needs a delta, and a vector in the central model profits.
     model : {"central", "shuffle", "local"}
         Who sees what.
     spread : tuple of float, optional
@@ -71,8 +70,7 @@ class UserMean:
     """
 
     expressions: tuple[Expression, ...]
-    epsilon: float
-    delta: float = 0.0
+    price: Price
     model: Model = "central"
     spread: tuple[float, ...] | None = None
     between: tuple[float, ...] = (0.0,)
@@ -90,14 +88,13 @@ class UserMean:
         object.__setattr__(self, "expressions", tuple(map(lift, self.expressions)))
         if not self.expressions:
             raise UsageError("expressions is empty; pass a column or at least one expression.")
-        object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
+        check_price(self.price, "epsilon")
         check_choice("model", self.model, MODELS)
-        if self.model == "shuffle" and self.delta == 0:
+        if self.model == "shuffle" and self.price.delta == 0:
             raise UsageError("delta must be above 0 in the shuffle model, got 0; pass such as delta=1e-9.")
-        if self.model == "local" and self.delta != 0:
+        if self.model == "local" and self.price.delta != 0:
             raise UsageError(
-                f"delta must be 0 in the local model, which spends none, got {self.delta:g}; leave it out."
+                f"delta must be 0 in the local model, which spends none, got {self.price.delta:g}; leave it out."
             )
         self._check_spreads()
         if self.records is not None:
@@ -153,7 +150,8 @@ class UserMean:
         """The query as text, for the ledger and for explanations: as it was asked in SQL, or else as a call."""
         if self.statement:
             return self.statement
-        parts = [", ".join(map(str, self.expressions)), f"epsilon={self.epsilon!r}"]
+        parts = [", ".join(map(str, self.expressions)), f"epsilon={self.price.level!r}"]
+        parts += [f"delta={self.price.delta!r}"] if self.price.delta else []
         for name in SAID:
             value, default = getattr(self, name), getattr(UserMean, name)
             if name == "between" and not any(value):
@@ -203,13 +201,14 @@ def user_mean(
     >>> user_mean("hour", epsilon=1.0, spread=6.0, records=20).text
     'user_mean(hour, epsilon=1.0, spread=6.0, records=20)'
     """
-    if alpha is not None:
-        raise UsageError(
-            "alpha does not fit user_mean, which has a guarantee at the user level; pass epsilon, or ask for "
-            "session.mean(..., alpha=), where the metric bounds the change and no range is needed."
-        )
-    if epsilon is None:
-        raise UsageError("epsilon must be given: what the answer may spend at the user level; pass such as 1.0.")
+    price = Price.user_level(
+        epsilon,
+        delta,
+        missing="epsilon must be given: what the answer may spend at the user level; pass such as 1.0.",
+        alpha=alpha,
+        refused="alpha does not fit user_mean, which has a guarantee at the user level; pass epsilon, or ask for "
+        "session.mean(..., alpha=), where the metric bounds the change and no range is needed.",
+    )
     columns = [column] if isinstance(column, str | Expression) or not isinstance(column, Iterable) else list(column)
     expressions = [col(one) if isinstance(one, str) else lift(one) for one in columns]
     if bounds is not None:
@@ -218,8 +217,7 @@ def user_mean(
     names = None if name is None else (name,) if isinstance(name, str) else tuple(name)
     return UserMean(
         expressions=tuple(expressions),
-        epsilon=epsilon,
-        delta=delta,
+        price=price,
         model=model,
         spread=None if spread is None else _numbers(spread),
         between=_numbers(between),

@@ -13,7 +13,6 @@ from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.budgets.accounts import Accounts, Tags, make_budgets
 from emdp.budgets.declarations import Declaration, space_digest
-from emdp.estimators import MessagePlan
 from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.privacy import Guarantee
@@ -21,10 +20,10 @@ from emdp.questions.names import Names
 from emdp.questions.resolution import Query
 from emdp.sessions.planning import Planned, Planner
 from emdp.sessions.presentation import previewed
+from emdp.sessions.records import TableRecords
 from emdp.sessions.releasing import Releasing
-from emdp.tables import Table, check_aggregation, check_engine
+from emdp.tables import Table, check_engine
 from emdp.tables.base import type_name
-from emdp.tables.readings import check_items
 
 __all__ = ["Asking", "declaration_of"]
 
@@ -205,10 +204,7 @@ class Asking:
         with self._table.held():
             check_engine(self._table)
             for one in planned:
-                if isinstance(one.plan, MessagePlan):
-                    check_items(self._table, one.plan.reading)
-                elif not one.plan.is_constant:
-                    check_aggregation(self._table, one.plan.aggregation)
+                one.plan.check(TableRecords(self._table))
             yield Releasing(self._table, self._accounts, self._validated_version())
 
     def _check_switch(self) -> None:

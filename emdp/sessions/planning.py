@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from emdp.base.errors import SqlError, UsageError
-from emdp.estimators import MessagePlan, Plan, plan_query
+from emdp.estimators import AnyPlan, plan_query
 from emdp.privacy import Guarantee
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.names import Names
@@ -24,12 +24,12 @@ class Planned:
     ----------
     text : str
         The statement as written, or the query of Python as text.
-    plan : Plan or MessagePlan
+    plan : AnyPlan
         What it computes, and what it costs.
     """
 
     text: str
-    plan: Plan | MessagePlan
+    plan: AnyPlan
 
 
 class Planner:
@@ -103,7 +103,7 @@ def plan_request(request: str | Query, names: Names, promises: Sequence[Guarante
     return tuple(planned)
 
 
-def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> Plan | MessagePlan:
+def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
     if isinstance(query, ItemFrequencies):
         query = replace(query, promises=tuple(promises))
     return plan_query(query, space=names.space, users=names.users, records=names.records)

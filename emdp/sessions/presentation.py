@@ -1,18 +1,13 @@
-"""The public part of an answer, from a plan and its table; and statistics that are the same on every table."""
+"""The public part of an answer, from a plan and its table."""
 
-from fractions import Fraction
 from typing import Any
 
 from emdp.answers import PreviewedStatement
-from emdp.base.statistic import Statistic
-from emdp.estimators import MessagePlan, Plan
-from emdp.expressions.cells.reference import cell_values
 from emdp.sessions.planning import Planned
+from emdp.sessions.records import TableRecords
 from emdp.tables import Table
-from emdp.tables.engine import explain_cost
-from emdp.tables.readings import explain_reading
 
-__all__ = ["constant_statistics", "previewed", "public_part"]
+__all__ = ["previewed", "public_part"]
 
 ASSUMPTIONS = (
     "the public list or number of users is right, and does not come from the private records",
@@ -23,6 +18,7 @@ ASSUMPTIONS = (
 def public_part(planned: Planned, table: Table) -> dict[str, Any]:
     """Return the arguments of a ``Description``: what is said of an answer without looking at the data."""
     plan = planned.plan
+    work = plan.work(TableRecords(table))
     absent = plan.without_records or _neutral(table)
     return {
         "query": planned.text,
@@ -33,7 +29,7 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
         "users": table.n,
         "groups": tuple(plan.group_sizes(table.n)),
         "assumptions": (*ASSUMPTIONS, *plan.assumptions, f"a public user without records has {absent}"),
-        "notes": (*plan.notes, *_work(plan, table)),
+        "notes": (*plan.notes, *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else [])),
         "finisher": plan.finisher,
         "weighing": plan.weighing,
         "compared": plan.comparison,
@@ -43,22 +39,6 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
 def previewed(planned: Planned, table: Table, *, affordable: int | None = None) -> PreviewedStatement:
     """Return one statement of a preview."""
     return PreviewedStatement(**public_part(planned, table), affordable=affordable)
-
-
-def constant_statistics(plan: Plan, table: Table) -> tuple[Statistic, ...]:
-    """Return the statistics of a plan whose answer is the same on every table: its values at the neutral item."""
-    values = cell_values(plan.aggregation, table.space, table.space.neutral_item)[0].tolist()
-    statistic = Statistic([Fraction(value) for value in values])
-    return (statistic,) * len(plan.mechanisms)
-
-
-def _work(plan: Plan | MessagePlan, table: Table) -> tuple[str, ...]:
-    """Return what is public about the work of a plan where an engine says it, as one note."""
-    if isinstance(plan, MessagePlan):
-        facts = explain_reading(table, plan.reading)
-    else:
-        facts = () if plan.is_constant else explain_cost(table, plan.aggregation)
-    return ("work: " + ", ".join(f"{name} {text}" for name, text in facts),) if facts else ()
 
 
 def _neutral(table: Table) -> str:

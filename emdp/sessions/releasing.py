@@ -6,15 +6,14 @@ from typing import Any
 from emdp.answers import Answer, Receipt
 from emdp.base.errors import EmdpError, UsageError, raise_alone
 from emdp.budgets.accounts import Accounts, Limit, Tags
-from emdp.estimators import MessagePlan, Plan
+from emdp.estimators import AnyPlan
 from emdp.ledger import Entry
 from emdp.noise.rng import is_seeded
 from emdp.questions.columns import Released
-from emdp.questions.public_ranges import check_statistic
 from emdp.sessions.planning import Planned
-from emdp.sessions.presentation import constant_statistics, public_part
-from emdp.tables import Table, aggregate
-from emdp.tables.readings import read_items, release_steps
+from emdp.sessions.presentation import public_part
+from emdp.sessions.records import TableRecords
+from emdp.tables import Table
 
 __all__ = ["Releasing"]
 
@@ -56,9 +55,8 @@ class Releasing:
 
     def answer(self, planned: Planned, entry: Entry) -> Answer:
         """Compute, draw noise once, and return the answer that an entry paid for."""
-        plan = planned.plan
         try:
-            released, exact = self._messages(plan) if isinstance(plan, MessagePlan) else self._noisy(plan)
+            released, exact = self._drawn(planned.plan)
         except EmdpError as error:
             # Frames below this one hold private numbers: whoever logs a traceback with its locals must not see them.
             raise_alone(error.with_traceback(None))
@@ -83,19 +81,8 @@ class Releasing:
                 "again when nobody writes them."
             )
 
-    def _noisy(self, plan: Plan) -> tuple[Released, Released | None]:
-        statistics = (
-            constant_statistics(plan, self._table) if plan.is_constant else aggregate(self._table, plan.aggregation)
-        )
-        opened = [statistic.open() for statistic in statistics]
-        for values, users in zip(opened, plan.group_sizes(self._table.n), strict=True):
-            check_statistic(plan.aggregation, self._table.space, users, values)
-        released = tuple(
-            plan.restored(mechanism.release(plan.prepared(values)))
-            for mechanism, values in zip(plan.mechanisms, opened, strict=True)
-        )
-        return released, tuple(plan.summed(values) for values in opened) if is_seeded() else None
-
-    def _messages(self, plan: MessagePlan) -> tuple[Any, Released | None]:
-        encoder, finish = release_steps(plan.releaser, keep_exact=is_seeded())
-        return finish(read_items(self._table, plan.reading, encoder).open(), users=self._table.n)
+    def _drawn(self, plan: AnyPlan) -> tuple[Any, Released | None]:
+        """Open the exact statistic of a plan that was charged, and draw once."""
+        records, keeps = TableRecords(self._table), is_seeded()
+        opened = [statistic.open() for statistic in plan.statistic(records, keep_exact=keeps)]
+        return plan.release(opened, records, keep_exact=keeps)

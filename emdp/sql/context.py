@@ -10,6 +10,7 @@ from sqlglot import exp
 from emdp.base.errors import SqlError
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.names import Names
+from emdp.questions.price import Price, PriceKind
 from emdp.sql.text.reserved import is_plain_name, is_reserved
 from emdp.sql.text.statement import Statement
 
@@ -47,6 +48,13 @@ class Context:
     def is_user_level(self) -> bool:
         """Whether the statement asks for the ordinary user-level guarantee."""
         return self.statement.privacy == "USER_PRIVACY"
+
+    @property
+    def price(self) -> Price:
+        """What the statement may spend, as its header says."""
+        options = self.statement.options
+        kind: PriceKind = "epsilon" if self.is_user_level else "alpha"
+        return Price(kind, float(options[kind].value), float(options["delta"].value) if "delta" in options else 0.0)
 
     def refusal(self, node: exp.Expr | None, problem: str, *, remedy: str, code: str) -> SqlError:
         """Return the error that refuses a part of the tree."""

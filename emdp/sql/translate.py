@@ -1,15 +1,16 @@
 """SQL text to resolved queries: every name looked up, every expression type-checked, nothing computed from records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
+from emdp.questions.families import ALONE as FAMILY_ALONE
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
-from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select, Spending
+from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 from emdp.sql.clauses.aggregates import ALONE, Aggregate, Entry, read_entry, refused_kind
 from emdp.sql.clauses.conditions import Chosen, chosen, where_conditions
@@ -26,6 +27,8 @@ from emdp.sql.text.statement import Statement
 from emdp.sql.values.scalar import Scalars
 
 __all__ = ["Translated", "translate", "translate_statement"]
+
+TranslatedQuery = Select | FrequencyQuery | ItemFrequencies | QuantileQuery | UserMean
 
 ENDS = ("", "_low", "_high")
 """What the answer appends to an item's name: its value, and the ends of its interval."""
@@ -44,7 +47,7 @@ class Translated:
     """
 
     statement: Statement
-    query: Select | FrequencyQuery | ItemFrequencies | QuantileQuery | UserMean
+    query: TranslatedQuery
 
 
 def translate(text: str, names: Names) -> tuple[Translated, ...]:
@@ -94,10 +97,9 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
     reader = _Reader(context, scalars, tree, entries, grouping, left)
     reader.check_share()
     for entry in entries:
-        if entry.aggregate is not None and entry.aggregate.function in ALONE:
-            is_mean = entry.aggregate.function == "USER_MEAN"
-            read = reader.user_mean if is_mean else reader.distribution
-            return Translated(statement, read(entry, entry.aggregate))
+        family = FAMILY_ALONE.get(entry.aggregate.function) if entry.aggregate is not None else None
+        if entry.aggregate is not None and family is not None:
+            return Translated(statement, READERS[family.name](reader, entry, entry.aggregate))
     return Translated(statement, reader.select(aggregates))
 
 
@@ -119,16 +121,9 @@ class _Reader:
     left: Chosen
 
     @property
-    def spending(self) -> Spending:
-        options = {name: option.value for name, option in self.context.statement.options.items()}
-        noise: VectorNoise = next((law for law in VECTOR_NOISE if law == options.get("noise")), "auto")
-        alpha, epsilon = options.get("alpha"), options.get("epsilon")
-        return Spending(
-            alpha=None if alpha is None else float(alpha),
-            epsilon=None if epsilon is None else float(epsilon),
-            delta=float(options.get("delta", 0.0)),
-            noise=noise,
-        )
+    def noise(self) -> VectorNoise:
+        option = self.context.statement.options.get("noise")
+        return next((law for law in VECTOR_NOISE if option is not None and law == option.value), "auto")
 
     @property
     def cap(self) -> int | None:
@@ -168,7 +163,8 @@ class _Reader:
         columns = [*self.grouping.columns, *(f"{item.name}{end}" for item in items for end in ENDS)]
         return Select(
             items=items,
-            spending=self.spending,
+            price=self.context.price,
+            noise=self.noise,
             groups=self.grouping.groups,
             people=self.grouping.people,
             where=self.left.factor,
@@ -208,49 +204,60 @@ class _Reader:
         self._order([query.columns[0]], columns)
         return query
 
-    def distribution(self, entry: Entry, aggregate: Aggregate) -> FrequencyQuery | ItemFrequencies | QuantileQuery:
+    def frequency(self, entry: Entry, aggregate: Aggregate) -> FrequencyQuery | ItemFrequencies:
         self._check_alone(entry, aggregate)
-        name = entry.alias or aggregate.function.lower()
-        keys = self.grouping.names
-        names = [name if other is entry else keys[place] for place, other in enumerate(self.entries)]
-        ends = [f"{name}{end}" for end in ENDS]
-        limit, offset = (read_limit(self.context, self.tree.args.get(clause)) for clause in ("limit", "offset"))
-        people, text = self.grouping.people, self.context.statement.text
-        if aggregate.function == "FREQUENCY":
-            histogram = read_frequency(self.scalars, aggregate.node)
-            columns = [*self.grouping.columns, *histogram.columns, *ends]
-            cells = {column: f"FREQUENCY says in {column} what a row counts" for column in histogram.columns}
-            self._check_distinct([(name, entry)], cells)
-            order = self._order(names, columns)
-            return frequency_query(
-                self.context,
-                aggregate.node,
-                histogram,
-                spending=self.spending,
-                people=people,
-                name=name,
-                order=order,
-                limit=limit,
-                offset=offset or 0,
-                written=self._text(entry),
-            )
+        name, names, ends = self._alone_names(entry, aggregate)
+        limit, offset = self._limits()
+        histogram = read_frequency(self.scalars, aggregate.node)
+        columns = [*self.grouping.columns, *histogram.columns, *ends]
+        cells = {column: f"FREQUENCY says in {column} what a row counts" for column in histogram.columns}
+        self._check_distinct([(name, entry)], cells)
+        return frequency_query(
+            self.context,
+            aggregate.node,
+            histogram,
+            noise=self.noise,
+            people=self.grouping.people,
+            name=name,
+            order=self._order(names, columns),
+            limit=limit,
+            offset=offset,
+            written=self._text(entry),
+        )
+
+    def quantiles(self, entry: Entry, aggregate: Aggregate) -> QuantileQuery:
+        self._check_alone(entry, aggregate)
+        name, names, ends = self._alone_names(entry, aggregate)
+        limit, offset = self._limits()
         quantiles = read_quantiles(self.scalars, aggregate.node)
         columns = [*self.grouping.columns, "q", *ends]
         self._check_distinct([(name, entry)], {"q": f"{aggregate.function} gives the level of each row as q"})
         return QuantileQuery(
             expression=quantiles.expression,
             levels=quantiles.levels,
-            spending=self.spending,
-            people=people,
+            price=self.context.price,
+            noise=self.noise,
+            people=self.grouping.people,
             where=self.left.factor,
             name=name,
             order=self._order(names, columns),
             limit=limit,
-            offset=offset or 0,
-            text=text,
+            offset=offset,
+            text=self.context.statement.text,
             written=self._text(entry),
             expected_share=self.expected_share,
         )
+
+    def _alone_names(self, entry: Entry, aggregate: Aggregate) -> tuple[str, list[str], list[str]]:
+        """Return the column of an aggregate, those of the select list, and its own with the ends of its interval."""
+        name = entry.alias or aggregate.function.lower()
+        keys = self.grouping.names
+        names = [name if other is entry else keys[place] for place, other in enumerate(self.entries)]
+        return name, names, [f"{name}{end}" for end in ENDS]
+
+    def _limits(self) -> tuple[int | None, int]:
+        limit, offset = (read_limit(self.context, self.tree.args.get(clause)) for clause in ("limit", "offset"))
+        return limit, offset or 0
 
     def _check_one(self, entry: Entry, aggregate: Aggregate) -> None:
         function, context = aggregate.function, self.context
@@ -349,3 +356,11 @@ class _Reader:
 
     def _order(self, names: Sequence[str], columns: Sequence[str]) -> tuple[Order, ...]:
         return read_order(self.scalars, self.tree.args.get("order"), self.entries, names, columns)
+
+
+READERS: Mapping[str, Callable[[_Reader, Entry, Aggregate], TranslatedQuery]] = {
+    "cells": _Reader.frequency,
+    "quantiles": _Reader.quantiles,
+    "user_mean": _Reader.user_mean,
+}
+"""How the aggregates of each family that stand alone are read."""

@@ -1,6 +1,5 @@
 """What every source of rows has: the base class, and how a DuckDB connection is closed off and given its rows."""
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,17 +13,14 @@ __all__ = [
     "DUCKDB",
     "DUCKDB_SEPARATOR",
     "OTHER_COLUMNS",
-    "SPARK",
     "Source",
     "SourceBusyError",
     "check_types",
     "create_view",
-    "is_spark_frame",
     "lock",
     "quote_list",
     "quote_name",
     "quote_text",
-    "spark_table",
     "type_name",
 ]
 
@@ -32,9 +28,6 @@ DUCKDB_SEPARATOR = "::"
 
 DUCKDB = "duckdb"
 """Name of the engine of all other sources."""
-
-SPARK = "spark"
-"""Name of the engine, and what stands before ``::`` in the text form of its tables."""
 
 OTHER_COLUMNS = (
     "the source has other columns, or columns of other types, than it was opened with; open it again, and leave it as "
@@ -74,7 +67,7 @@ class Source(ABC):
     is_text : bool
         Whether every column is text, whatever the space makes of it.
     engine : str
-        What runs statements on its rows: ``duckdb`` or ``spark``.
+        What runs statements on its rows: a name of :data:`emdp.tables.registry.ENGINES`.
     """
 
     default_name: str
@@ -193,26 +186,6 @@ def type_name(kind: str) -> str:
     ('DECIMAL', 'ENUM')
     """
     return kind.split("(", maxsplit=1)[0].strip().upper()
-
-
-def is_spark_frame(source: object) -> bool:
-    """Say whether something is a Spark DataFrame, without loading Spark.
-
-    >>> is_spark_frame({"x": [1]})
-    False
-    """
-    module = sys.modules.get("pyspark.sql")
-    return module is not None and isinstance(source, module.DataFrame)
-
-
-def spark_table(text: str) -> str | None:
-    """Return the table that ``"spark::visits"`` names, None for other texts (``"./spark::visits"`` is of a file).
-
-    >>> spark_table("spark::city.visits"), spark_table("city.duckdb::visits")
-    ('city.visits', None)
-    """
-    place, separator, table = text.partition("::")
-    return table if separator and table and place == SPARK else None
 
 
 def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:

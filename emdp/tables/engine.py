@@ -1,20 +1,20 @@
 """Statistics of a private table by whatever engine its source has: the same names, the same numbers.
 
-An engine is chosen by its source alone. Spark is loaded where a source of Spark is, and nowhere else.
+An engine is chosen by its source alone (:mod:`emdp.tables.registry`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from emdp.base.errors import DataRuleError
 from emdp.base.forks import check_fork
 from emdp.base.statistic import Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
-from emdp.tables.base import DUCKDB, SPARK, Source
+from emdp.tables.base import Source
 from emdp.tables.engines.base import Engine
-from emdp.tables.engines.duckdb.engine import DuckDBEngine
 from emdp.tables.engines.duckdb.execution import check_limits
 from emdp.tables.facts import TableFacts
+from emdp.tables.registry import ENGINES
 
 __all__ = [
     "aggregate",
@@ -28,19 +28,9 @@ __all__ = [
 ]
 
 
-def _spark() -> Engine:
-    from emdp.tables.engines.spark.engine import SparkEngine
-
-    return SparkEngine()
-
-
-ENGINES: Mapping[str, Callable[[], Engine]] = {DUCKDB: DuckDBEngine, SPARK: _spark}
-"""Engines by the name that a source gives."""
-
-
 def engine_of(source: Source) -> Engine:
     """Return the engine that reads a source."""
-    return ENGINES[source.engine]()
+    return ENGINES[source.engine].make()
 
 
 def mean_of_user_means(table: TableFacts, expressions: Sequence[Expression]) -> Statistic:

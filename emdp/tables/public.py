@@ -13,9 +13,9 @@ import polars as pl
 from emdp.base.checks import check_count
 from emdp.base.errors import DataRuleError, EmdpError, UsageError
 from emdp.base.frames import to_polars
-from emdp.tables.base import SPARK, is_spark_frame, spark_table
 from emdp.tables.engines.duckdb.source import MAIN_SCHEMA
 from emdp.tables.facts import UserList
+from emdp.tables.registry import frame_opener, named_table, opener_of
 from emdp.tables.source import (
     DUCKDB_SEPARATOR,
     CsvSource,
@@ -122,7 +122,7 @@ def is_same_source(private: object, other: object) -> bool:
     """Say whether two sources read a file, or a table of a DuckDB file, in common.
 
     Links and other spellings of a path are seen through; a copy, and a view of a DuckDB file, are not. Two sources of
-    Spark are the same if Spark says that they compute the same rows.
+    another engine, such as Spark, are the same if it says that they compute the same rows.
 
     Parameters
     ----------
@@ -132,12 +132,9 @@ def is_same_source(private: object, other: object) -> bool:
     >>> is_same_source("visits.csv", "./visits.csv"), is_same_source("visits.csv", 100)
     (True, False)
     """
-    is_named = isinstance(private, str) and spark_table(private) is not None
-    if is_named or is_spark_frame(private) or (isinstance(private, Source) and private.engine == SPARK):
-        # Loaded where it is needed.
-        from emdp.tables.engines.spark.source import is_same_rows
-
-        return is_same_rows(*map(_opened, (private, other)))
+    opener = opener_of(private)
+    if opener is not None:
+        return opener.is_same(_opened(private), _opened(other))
     return bool(_places(private) & _places(other))
 
 
@@ -168,11 +165,11 @@ def _fetch(source: Source) -> pl.DataFrame:
 
 
 def _in_memory(name: str, frame: object) -> pl.DataFrame:
-    return _fetch(open_source(frame)) if is_spark_frame(frame) else to_polars(name, frame)
+    return _fetch(open_source(frame)) if frame_opener(frame) is not None else to_polars(name, frame)
 
 
 def _opened(source: object) -> object:
-    if not isinstance(source, str | os.PathLike) and not is_spark_frame(source):
+    if not isinstance(source, str | os.PathLike) and frame_opener(source) is None:
         return source
     try:
         return open_source(source)
@@ -272,7 +269,7 @@ def _user_key(key: object) -> str:
 
 def _user_file(path: str | os.PathLike[str], user: str) -> pl.DataFrame:
     name = os.fspath(path)
-    if not spark_table(name) and not os.path.exists(name.partition("::")[0]):
+    if named_table(name) is None and not os.path.exists(name.partition("::")[0]):
         raise UsageError(
             f"users must be a number, a list of keys, or a file or frame with one row a user, got {path!r}, "
             "which is no file; pass one of these."

@@ -26,17 +26,16 @@ from emdp.tables.base import (
     DUCKDB_SEPARATOR,
     Source,
     create_view,
-    is_spark_frame,
     quote_list,
     quote_name,
     quote_text,
-    spark_table,
     type_name,
 )
 from emdp.tables.engines.duckdb.instances import describing
 from emdp.tables.engines.duckdb.source import DEFAULT_WAIT, DuckDBSource
 from emdp.tables.files import expand_paths, file_marks, files_fingerprint, folder_keys, state_marks
 from emdp.tables.headers import own_names, value_among
+from emdp.tables.registry import frame_opener, named_table
 
 __all__ = [
     "CLOSED",
@@ -300,11 +299,9 @@ def open_source(source: object, *, wait: float = DEFAULT_WAIT, header: bool | No
 def _opened(source: object, wait: float) -> Source:
     if isinstance(source, os.PathLike | str):
         return _open_path(os.fspath(source), wait)
-    if is_spark_frame(source):
-        # Loaded where it is needed.
-        from emdp.tables.engines.spark.source import open_frame
-
-        return open_frame(source)
+    opener = frame_opener(source)
+    if opener is not None:
+        return opener.open_frame(source)
     return FrameSource(_loadable(to_polars("source", source)).to_arrow())
 
 
@@ -314,11 +311,10 @@ def _open_path(text: str, wait: float) -> Source:
         raise UsageError(
             f"source {shown} is a remote address; records must not travel, so copy the file here and pass its path."
         )
-    name = spark_table(text)
-    if name is not None:
-        from emdp.tables.engines.spark.source import SparkSource
-
-        return SparkSource(table=name, default_name=name.split(".")[-1])
+    named = named_table(text)
+    if named is not None:
+        opener, name = named
+        return opener.open_table(name)
     path, separator, table = text.partition(DUCKDB_SEPARATOR)
     if separator:
         if not path or not table:

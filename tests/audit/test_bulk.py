@@ -14,7 +14,8 @@ from emdp.audit.claims import claims_at
 from emdp.audit.mixed import LearntRatio, MixedMessages, RangeMessages
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds
-from emdp.audit.releases import NoiseDraws, _released, alone_of, bulk_values, first_number, scores_of
+from emdp.audit.plans import audited
+from emdp.audit.releases import NoiseDraws, first_number, run_release
 from emdp.audit.run import _asked, _setting, _tables
 from emdp.audit.suite import SHORT, _made_table
 from emdp.audit.tester import Finding, find_losses
@@ -201,7 +202,7 @@ def test_a_message_with_seven_tenths_of_its_noise_is_found_among_many_by_itself(
 ) -> None:
     case = MANY[kind]
     planned, tables = _planned(case)
-    alone = alone_of(planned, tables)
+    alone = audited(planned.plan).alone(tables)
     assert alone is not None
     assert alone.epsilon0 is not None
     claimed = alone.epsilon0
@@ -210,7 +211,7 @@ def test_a_message_with_seven_tenths_of_its_noise_is_found_among_many_by_itself(
         (finding,) = find_losses(alone.scores(case.trials), [0.0], CERTAIN)
     assert 0.5 * claimed < finding.epsilon <= claimed, finding
     case.fault(monkeypatch)
-    wrong = alone_of(planned, tables)
+    wrong = audited(planned.plan).alone(tables)
     assert wrong is not None
     with seeded(13):
         (finding,) = find_losses(wrong.scores(case.trials), [0.0], CERTAIN)
@@ -254,8 +255,8 @@ def test_what_is_drawn_in_bulk_has_the_law_of_whole_releases(kind: str) -> None:
     plan: Any = planned.plan
     blocks = read_blocks(plan, tables.first)
     with seeded(3):
-        drawn = bulk_values(planned, tables, 200)
-        whole = [first_number(plan.finisher.frame(_released(plan, tables.first, blocks), 0.95)) for _ in drawn]
+        drawn = audited(planned.plan).values(tables, 200)
+        whole = [first_number(plan.finisher.frame(run_release(plan, tables.first, blocks), 0.95)) for _ in drawn]
     both = [[one for one in own if one == one] for own in (drawn, whole)]
     assert abs(len(both[0]) - len(both[1])) <= 60
     assert ks_2samp(*both).pvalue > CERTAIN
@@ -363,7 +364,7 @@ def test_users_who_are_not_alike_are_run_as_a_whole() -> None:
     unlike = Neighbours(mixed, mixed, 1.0)
     assert table.n == 3
     assert bulk_of(planned.plan, unlike) is None  # type: ignore[arg-type]
-    assert scores_of(planned, unlike, NoiseDraws(2000)).trials == 100
+    assert audited(planned.plan).scores(unlike, NoiseDraws(2000)).trials == 100
 
 
 def test_a_descent_of_several_rounds_is_scored_at_the_weights_of_each() -> None:

@@ -231,7 +231,7 @@ def test_answers_that_found_nothing_are_compared_too(table: Table, monkeypatch: 
     monkeypatch.setattr("emdp.audit.run.first_number", lambda frame: math.nan)
     report = audited(table, mean(col("x"), alpha=4.0), end_to_end=20, trials=200, distances=[0.5])
     assert report.disagreements
-    monkeypatch.setattr("emdp.audit.run.bulk_values", lambda planned, tables, most: [math.nan] * most)
+    monkeypatch.setattr("emdp.audit.plans.AuditedNoise.values", lambda plan, tables, most: [math.nan] * most)
     assert not audited(table, mean(col("x"), alpha=4.0), end_to_end=2, trials=200, distances=[0.5]).disagreements
 
 

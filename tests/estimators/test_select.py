@@ -1,7 +1,6 @@
 """Plans of select lists: known constants, one draw against separate ones, and sensitivity against brute force."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +17,8 @@ from emdp.expressions.cells.reference import user_statistic
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.mechanisms import LaplaceMechanism
 from emdp.privacy import EmdDP
-from emdp.questions.select import GroupColumn, Item, Order, People, Select, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import GroupColumn, Item, Order, People, Select
 from emdp.spaces import Categories, Geo, Interval, Product, Space
 
 BOX = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
@@ -27,7 +27,7 @@ CITY = Product(BOX, Categories("kind", KINDS))
 NEAR = ramp(distance_to((40.7484, -73.9857)), 2, 1)
 PLANE = Product(Interval("x", 0, 3), Interval("y", 0, 2))
 BY_KIND = GroupColumn("kind", KINDS, LabelAxis("kind", tuple((kind,) for kind in KINDS)))
-ALPHA = Spending(alpha=2.0)
+ALPHA = Price("alpha", 2.0)
 N = 1000
 
 
@@ -35,8 +35,8 @@ def avg(expression: Expression, name: str = "a", **more: Any) -> Item:
     return Item("avg", name, expression, **more)
 
 
-def planned(*items: Item, space: Space, users: int = N, spending: Spending = ALPHA, **more: Any) -> Plan:
-    return plan_select(Select(items, spending, **more), space=space, users=users)
+def planned(*items: Item, space: Space, users: int = N, price: Price = ALPHA, **more: Any) -> Plan:
+    return plan_select(Select(items, price, **more), space=space, users=users)
 
 
 def two_groups() -> People:
@@ -82,7 +82,7 @@ def test_values_of_different_parts_are_drawn_together_for_half_the_noise() -> No
 
 def test_weights_divide_the_noise_where_constants_add() -> None:
     items = avg(col("x"), "a", weight=2.0), avg(col("x") * col("x"), "b", weight=1.0)
-    plan = planned(*items, space=Interval("x", 0, 1), spending=replace(ALPHA, noise="laplace"))
+    plan = planned(*items, space=Interval("x", 0, 1), noise="laplace")
     first, second = plan.columns
     assert (first.lipschitz, second.lipschitz) == (1.0, 2.0)
     assert first.noise_scale == pytest.approx(1.5 * 1.0 / (2.0 * N))  # its share is 2/3
@@ -302,7 +302,7 @@ def test_a_cap_is_planned_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "emdp.estimators.totals.totals.plan_totals", lambda query, **more: seen.append((query, more)) or "planned"
     )
-    query = Select((Item("count", "n"),), Spending(epsilon=1.0), cap=3)
+    query = Select((Item("count", "n"),), Price("epsilon", 1.0), cap=3)
     assert plan_select(query, space=PLANE, users=7) == "planned"
     assert seen == [(query, {"space": PLANE, "users": 7})]
 
@@ -310,11 +310,11 @@ def test_a_cap_is_planned_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("more", [{}, {"cap": 3}])
 def test_an_aggregate_without_a_rule_is_no_other_one(more: dict[str, Any]) -> None:
     """A kind that is only listed must not be answered as a variance."""
-    spending = Spending(epsilon=1.0) if more else ALPHA
+    price = Price("epsilon", 1.0) if more else ALPHA
     item = Item("variance", "v", col("x"))
     object.__setattr__(item, "kind", "rms")
     with pytest.raises(InternalError, match="rms"):
-        planned(item, space=PLANE, spending=spending, **more)
+        planned(item, space=PLANE, price=price, **more)
 
 
 # Work ----------------------------------------------------------------------------------------------------------------

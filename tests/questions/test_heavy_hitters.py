@@ -6,6 +6,7 @@ import emdp
 from emdp.base.errors import UsageError
 from emdp.questions.heavy_hitters import HeavyHitters, check_listed, check_text_column, heavy_hitters
 from emdp.questions.names import Names
+from emdp.questions.price import Price
 from emdp.questions.resolution import describe, resolve_query
 from emdp.spaces import Categories, Interval, Product
 
@@ -14,7 +15,7 @@ NAMES = Names("visits", "user", Interval("x", 0, 1), TYPES, 100)
 
 
 def query(**changed: object) -> HeavyHitters:
-    return HeavyHitters(**{"column": "note", "threshold": 0.1, "epsilon": 2.0, "model": "local", **changed})  # type: ignore[arg-type]
+    return heavy_hitters(**{"column": "note", "threshold": 0.1, "epsilon": 2.0, "model": "local", **changed})  # type: ignore[arg-type]
 
 
 def test_defaults_are_by_model() -> None:
@@ -33,7 +34,9 @@ def test_the_function_has_every_field() -> None:
         "note", threshold=0.1, epsilon=2, delta=1e-9, words=False, length=5, alphabet="AB", lower=False,
         model="shuffle", failure=0.05, name="share",
     )  # fmt: skip
-    assert made == HeavyHitters("note", 0.1, None, 2.0, 1e-9, False, 5, "AB", False, "shuffle", 0.05, "share")
+    assert made == HeavyHitters(
+        "note", Price("epsilon", 2.0, 1e-9), 0.1, None, False, 5, "AB", False, "shuffle", 0.05, "share"
+    )
     assert emdp.heavy_hitters is heavy_hitters
     assert emdp.HeavyHitters is HeavyHitters
 

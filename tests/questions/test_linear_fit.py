@@ -7,6 +7,7 @@ import pytest
 import emdp
 from emdp.base.errors import UsageError
 from emdp.questions.linear_fit import INTERCEPT, LinearFit, linear_fit_query
+from emdp.questions.price import Price
 
 
 def test_the_text_has_everything_that_is_not_a_default() -> None:
@@ -20,7 +21,7 @@ def test_the_text_has_everything_that_is_not_a_default() -> None:
     )
     assert query.names == (INTERCEPT, "x", "distance_to((40.7, -74))")
     assert query.formula == "category_is('bus') ~ x + distance_to((40.7, -74))"
-    assert linear_fit_query("x", "y", epsilon=1.0) == LinearFit((emdp.col("x"),), emdp.col("y"), 1.0)
+    assert linear_fit_query("x", "y", epsilon=1.0) == LinearFit((emdp.col("x"),), emdp.col("y"), Price("epsilon", 1.0))
 
 
 @pytest.mark.parametrize(

@@ -7,24 +7,24 @@ import pytest
 
 import emdp.expressions as ex
 from emdp.base.errors import UsageError
-from emdp.questions import Mean, VectorMean, mean, vector_mean
+from emdp.questions import Mean, Price, VectorMean, mean, vector_mean
 
 x, y = ex.col("x"), ex.col("y")
 
 
 def test_a_mean_keeps_what_it_was_given() -> None:
     query = mean(x, alpha=2, delta=1e-9, name="near")
-    assert query == Mean(ex.col("x"), alpha=2.0, epsilon=None, delta=1e-9, name="near")
-    assert hash(query) == hash(Mean(x, 2.0, None, 1e-9, "near"))
+    assert query == Mean(ex.col("x"), Price("alpha", 2.0, 1e-9), name="near")
+    assert hash(query) == hash(Mean(x, Price("alpha", 2.0, 1e-9), "near"))
     assert mean(3, epsilon=1).expression == ex.lift(3)
 
 
 def test_a_vector_mean_keeps_what_it_was_given() -> None:
     query = vector_mean([x, 2], alpha=1, noise="k_norm", names=["a", "b"])
-    assert query == VectorMean((x, ex.lift(2)), alpha=1.0, noise="k_norm", names=("a", "b"))
+    assert query == VectorMean((x, ex.lift(2)), Price("alpha", 1.0), noise="k_norm", names=("a", "b"))
     assert query.expressions == (x, ex.lift(2))
     assert vector_mean((e for e in (x, y)), epsilon=1).expressions == (x, y)
-    assert query.delta == 0
+    assert query.price.delta == 0
 
 
 def test_queries_are_frozen() -> None:

@@ -16,7 +16,7 @@ from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis
 from emdp.expressions.nodes.base import Constant
 from emdp.questions.public_ranges import ROUNDING, block_range, check_statistic
 from emdp.questions.reading import Reading
-from emdp.sessions import releasing
+from emdp.sessions import records
 from emdp.tables.engines import blocks
 from emdp.tables.engines.duckdb import items as item_reads
 
@@ -109,9 +109,9 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
             yield frame.with_columns(frame.select(means) * 10**6) if means else frame
 
     right, matrix_of, integers_of, frames_of = (
-        releasing.aggregate, item_reads.matrix, item_reads.integers, item_reads._frames,
+        records.aggregate, item_reads.matrix, item_reads.integers, item_reads._frames,
     )  # fmt: skip
-    monkeypatch.setattr(releasing, "aggregate", aggregated)
+    monkeypatch.setattr(records, "aggregate", aggregated)
     # Items of users are sorted where both engines have it done.
     monkeypatch.setattr(blocks, "matrix", matrix)
     monkeypatch.setattr(item_reads, "matrix", matrix)

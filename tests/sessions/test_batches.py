@@ -37,7 +37,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> None:
         list(events)
 
     monkeypatch.setattr(Accounts, "check_affordable", nothing)
-    monkeypatch.setattr("emdp.sessions.releasing.aggregate", lambda *_: pytest.fail("computed before all was charged"))
+    monkeypatch.setattr("emdp.sessions.records.aggregate", lambda *_: pytest.fail("computed before all was charged"))
 
 
 @pytest.mark.usefixtures("late")

@@ -21,6 +21,7 @@ from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.privacy import shuffle_alpha
 from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.price import Price
 from emdp.tables.engines.duckdb.items import bag_blocks
 from emdp.transport.kr_norm import kr_norm
 from emdp.transport.simplex import project_to_simplex
@@ -132,7 +133,7 @@ def test_a_release_is_charged_what_it_promises(tmp_path: Path, name: str, price:
 def test_every_method_promises_what_was_asked_for(name: str, price: str) -> None:
     for model in ("central", "local") if price == "alpha" else ("central", "local", "shuffle"):
         for method in ("histogram",) if model == "central" else ORACLES:
-            query = ItemFrequencies(method=method, model=model, delta=1e-9, **{price: 1.7})  # type: ignore[arg-type]
+            query = ItemFrequencies(Price(price, 1.7, 1e-9), method=method, model=model)  # type: ignore[arg-type]
             plan = plan_item_frequencies(query, space=SPACES[name], users=USERS)
             check_promise(plan.guarantee, price, model)
             oracle = getattr(plan.releaser, "oracle", None)
@@ -180,7 +181,7 @@ def test_the_noise_has_the_stated_law(tmp_path: Path) -> None:
 def test_estimates_are_unbiased_with_the_stated_variance(method: str, model: str) -> None:
     # 600 releases: means within 5 standard errors, the summed variance as stated; 0.7 and 1.3 times it are not.
     space = SPACES["categories"]
-    query = ItemFrequencies(method=method, model=model, epsilon=1.5, delta=1e-6)  # type: ignore[arg-type]
+    query = ItemFrequencies(Price("epsilon", 1.5, 1e-6), method=method, model=model)  # type: ignore[arg-type]
     plan = plan_item_frequencies(query, space=space, users=USERS)
     truth = np.array([exact_shares(space).get((kind,), 0.0) for kind in "abcde"])
     block = bag_block(space)
@@ -205,7 +206,7 @@ def test_intervals_cover_as_stated(method: str, model: str) -> None:
     # 250 releases at 90 %, 1,000 central ones: no item below by four standard errors. The central ones are exact, so no
     # wider either, and at 0.7 times the width they fail; those of messages hold for any data, and are wider.
     space = SPACES["categories"]
-    query = ItemFrequencies(method=method, model=model, epsilon=1.5)  # type: ignore[arg-type]
+    query = ItemFrequencies(Price("epsilon", 1.5), method=method, model=model)  # type: ignore[arg-type]
     plan = plan_item_frequencies(query, space=space, users=USERS)
     truth = np.array([exact_shares(space).get((kind,), 0.0) for kind in "abcde"])
     block = bag_block(space)
@@ -303,7 +304,7 @@ def test_the_top_of_an_answer(tmp_path: Path) -> None:
 def test_the_statement_on_the_top_fails_rarely_enough(tmp_path: Path) -> None:
     # 300 releases at failure 0.2: at most 0.2 plus four standard errors fail, and it is not vacuous.
     space = SPACES["categories"]
-    plan = plan_item_frequencies(ItemFrequencies(epsilon=1.0), space=space, users=USERS)
+    plan = plan_item_frequencies(ItemFrequencies(Price("epsilon", 1.0)), space=space, users=USERS)
     block, truth = bag_block(space), exact_shares(space)
     shares = np.array([truth.get((kind,), 0.0) for kind in "abcde"])
     failed = certain = 0
@@ -428,11 +429,11 @@ def test_a_preview_costs_nothing_and_agrees(tmp_path: Path) -> None:
 
 def test_what_an_oracle_would_refuse_while_it_draws_is_refused_before(tmp_path: Path) -> None:
     # Sets of a quarter of 50,000 items for 60,000 users: minutes, so the choice leaves it out, and says so.
-    query = ItemFrequencies(method="subset", model="local", epsilon=1.0)
+    query = ItemFrequencies(Price("epsilon", 1.0), method="subset", model="local")
     space = emdp.Grid(emdp.Interval("x", 0, 10), 50_000)
     with pytest.raises(UsageError, match="minutes of work"):
         plan_item_frequencies(query, space=space, users=60_000)
-    plan = plan_item_frequencies(ItemFrequencies(model="local", epsilon=1.0), space=space, users=60_000)
+    plan = plan_item_frequencies(ItemFrequencies(Price("epsilon", 1.0), model="local"), space=space, users=60_000)
     assert "subset has none" in plan.choice
 
 
@@ -458,7 +459,7 @@ def test_the_choice_is_near_the_best_by_simulation() -> None:
         space: emdp.Space = emdp.Categories("kind", list(range(items)))
         if price == "epsilon" and number % 2:
             space = emdp.Grid(emdp.Interval("x", 0, 1), items)
-        query = ItemFrequencies(model=model, delta=1e-7, **{price: level})  # type: ignore[arg-type]
+        query = ItemFrequencies(Price(price, level, 1e-7), model=model)  # type: ignore[arg-type]
         candidates, _ = _candidates(query, space, users, items)
         simulated = {one.method: simulated_error(space, one.releaser.oracle) for one in candidates}  # type: ignore[union-attr]
         chosen = plan_item_frequencies(query, space=space, users=users).choice.split()[2]

@@ -19,6 +19,7 @@ from emdp.estimators.frequency.planning import typical_norm
 from emdp.estimators.itemwise.release import ItemwiseRelease
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.price import Price
 from emdp.transport.simplex import project_to_simplex
 
 USERS, RECORDS = 300, 4
@@ -151,18 +152,22 @@ def test_item_wise_release_is_weighed_where_its_promise_is_payable(tmp_path: Pat
 
 def test_long_calibrations_are_left_out_of_the_choice() -> None:
     space = emdp.Grid(emdp.Interval("x", 0, 10), 500)
-    plan = plan_item_frequencies(ItemFrequencies(alpha=2.0, model="local"), space=space, users=1000, records=5)
+    plan = plan_item_frequencies(
+        ItemFrequencies(Price("alpha", 2.0), model="local"), space=space, users=1000, records=5
+    )
     itemwise = plan.comparison[-1]
     assert itemwise.expected_error is None
     assert "takes long: pass method='itemwise'" in itemwise.remark
-    price = plan_item_frequencies(ItemFrequencies(epsilon=2.0), space=KINDS, users=1000, records=5).comparison[-1]
+    price = plan_item_frequencies(
+        ItemFrequencies(Price("epsilon", 2.0)), space=KINDS, users=1000, records=5
+    ).comparison[-1]
     assert price.remark == "its price is alpha, or epsilon with sizes="
 
 
 def test_with_sizes_all_methods_have_one_price() -> None:
     sizes = emdp.BoundedReduction(samples=20, r=0.1)
     for model in ("central", "local", "shuffle"):
-        query = ItemFrequencies(epsilon=1.0, delta=1e-6, model=model, sizes=sizes)  # type: ignore[arg-type]
+        query = ItemFrequencies(Price("epsilon", 1.0, 1e-6), model=model, sizes=sizes)  # type: ignore[arg-type]
         found, _ = candidates(query, CLUSTERS, USERS, 4)
         assert {one.method for one in found} >= {"itemwise", "histogram" if model == "central" else "krr"}
         for one in found:
@@ -174,7 +179,7 @@ def test_with_sizes_all_methods_have_one_price() -> None:
         plan = plan_item_frequencies(query, space=CLUSTERS, users=USERS)
         assert isinstance(plan.guarantee, emdp.DiscreteEmdDP)
     # Between bags within r the averaged histogram moves by r/w in total variation, w the smallest distance.
-    (histogram, *_), _ = candidates(ItemFrequencies(epsilon=1.0, sizes=sizes), CLUSTERS, USERS, 4)
+    (histogram, *_), _ = candidates(ItemFrequencies(Price("epsilon", 1.0), sizes=sizes), CLUSTERS, USERS, 4)
     expected = 2 / USERS * min(1.0, 0.1 / 0.2)
     assert math.sqrt(histogram.model.variances[0] / 2) == pytest.approx(expected, rel=1e-6)
 
@@ -211,7 +216,7 @@ def is_good(number: int, draws: int) -> bool:
         space = emdp.Clusters("kind", {item: item // 5 for item in range(items)}, 0.25)
     elif kind == "line":
         space = emdp.Grid(emdp.Interval("x", 0, 1), items)
-    query = ItemFrequencies(model=model, alpha=alpha, delta=1e-7)  # type: ignore[arg-type]
+    query = ItemFrequencies(Price("alpha", alpha, 1e-7), model=model)  # type: ignore[arg-type]
     found, _ = candidates(query, space, users, items, records)
     assert "itemwise" in {one.method for one in found}
     simulated = {one.method: simulated_error(one, space, users, records, draws) for one in found}
@@ -286,5 +291,7 @@ def test_regions_of_answers_hold_the_exact_frequencies(tmp_path: Path) -> None:
 def test_the_shuffle_model_needs_a_delta() -> None:
     with pytest.raises(UsageError, match="delta must be above 0 in the shuffle model"):
         plan_item_frequencies(
-            ItemFrequencies(epsilon=1.0, model="shuffle"), space=emdp.Categories("kind", list("abc")), users=100
+            ItemFrequencies(Price("epsilon", 1.0), model="shuffle"),
+            space=emdp.Categories("kind", list("abc")),
+            users=100,
         )

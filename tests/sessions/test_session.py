@@ -16,7 +16,7 @@ import emdp
 from emdp import questions
 from emdp.base.errors import BudgetExceededError, DataRuleError, LedgerError, NotLipschitzError, UsageError
 from emdp.ledger import read_ledger
-from emdp.sessions import releasing
+from emdp.sessions import records
 
 SPACE = emdp.Interval("x", 0, 10)
 FRAME = pl.DataFrame({"user": [1, 1, 2, 3, 3, 3], "x": [1.0, 3.0, 5.0, 2.0, 2.5, 9.0]})
@@ -87,7 +87,7 @@ def test_the_charge_comes_before_the_statistic_and_stays(tmp_path: Path, monkeyp
         assert charges(tmp_path) == 1, "computed before it was charged"
         raise RuntimeError("crash between charge and answer")
 
-    monkeypatch.setattr("emdp.sessions.releasing.aggregate", explode)
+    monkeypatch.setattr("emdp.sessions.records.aggregate", explode)
     with pytest.raises(RuntimeError, match="crash"):
         opened.mean(emdp.col("x"), alpha=4)
     assert opened.remaining() == emdp.EmdDP(6.0)
@@ -97,14 +97,14 @@ def test_data_that_change_while_they_are_read_show_nothing(tmp_path: Path, monke
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"who": [1, 2], "x": [0.25, 0.5]}).write_parquet(path)
     other = emdp.read(path, user="who", users=2, space=emdp.Interval("x", 0, 1))
-    real = releasing.aggregate
+    real = records.aggregate
 
     def exchanged(*arguments: Any) -> Any:
         pl.DataFrame({"who": [1, 2], "x": [7.5, 9.5]}).write_parquet(path)
         return real(*arguments)
 
     with emdp.Session(other, budget=emdp.EmdDP(10.0), ledger=tmp_path / "l.ledger") as opened:
-        monkeypatch.setattr(releasing, "aggregate", exchanged)
+        monkeypatch.setattr(records, "aggregate", exchanged)
         with pytest.raises(UsageError, match="changed while they were read"):
             opened.mean(emdp.col("x"), alpha=4)
         assert opened.spent().alpha == 4.0
@@ -130,7 +130,7 @@ def test_other_columns_under_a_declared_version_are_no_bug(tmp_path: Path) -> No
 def test_nothing_is_computed_or_charged_beyond_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = session(tmp_path)
     opened.mean(emdp.col("x"), alpha=7)
-    monkeypatch.setattr("emdp.sessions.releasing.aggregate", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("emdp.sessions.records.aggregate", lambda *_: pytest.fail("computed"))
     with pytest.raises(BudgetExceededError) as caught:
         opened.mean(emdp.col("x"), alpha=3.0000001)
     assert caught.value.exit_status == 3
@@ -253,7 +253,7 @@ def test_gaussian_noise_under_a_share_composes_by_squares(tmp_path: Path) -> Non
 def test_a_constant_is_answered_exactly_without_touching_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emdp.sessions.releasing.aggregate", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("emdp.sessions.records.aggregate", lambda *_: pytest.fail("computed"))
     opened = session(tmp_path)
     answer = opened.mean(emdp.clamp(emdp.col("x"), 20, 30), alpha=4, name="x")
     assert answer.frame.row(0) == (20.0, 20.0, 20.0)
@@ -351,7 +351,7 @@ import os, signal, sys, polars as pl, emdp, emdp.sessions.releasing
 frame = pl.DataFrame({"user": [1, 1, 2], "x": [1.0, 3.0, 5.0]})
 table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 10), users=4)
 session = emdp.Session(table, budget=emdp.EmdDP(2.0), ledger=sys.argv[1])
-emdp.sessions.releasing.aggregate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+emdp.sessions.records.aggregate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 session.mean(emdp.col("x"), alpha=0.5)
 """
 

@@ -1,4 +1,4 @@
-"""Statements as a whole: items, names, groups, order, spending, and what a guarantee or a cap does not allow."""
+"""Statements as a whole: items, names, groups, order, price, and what a guarantee or a cap does not allow."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import emdp.expressions as ex
 from emdp.base.errors import SqlError
 from emdp.questions.names import Names
-from emdp.questions.select import FrequencyQuery, Grid, Order, QuantileQuery, Select, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import FrequencyQuery, Grid, Order, QuantileQuery, Select
 from emdp.spaces import Embedding, Interval
 from emdp.sql import Translated, translate
 
@@ -56,7 +57,7 @@ GROUP BY category;""",
     assert [item.expression for item in query.items] == [distance, ex.ramp(distance, 2, 1)]
     assert [item.name for item in query.items] == ["km_to_midtown", "near_midtown"]
     assert query.items[0].text == "AVG(DISTANCE(POINT(40.7484, -73.9857)))"
-    assert query.spending == Spending(alpha=1.0, delta=1e-10)
+    assert query.price == Price("alpha", 1.0, 1e-10)
     (group,) = query.groups
     assert (group.name, group.values) == ("category", ("cafe", "bar", "museum", "park"))
     assert group.axis.cells == (("cafe",), ("bar",), ("museum",), ("park",))
@@ -70,14 +71,15 @@ def test_totals_under_a_cap(names: Names) -> None:
     query = select(f"{items} FROM visits", names, CAPPED)
     assert [item.kind for item in query.items] == ["count", "sum", "avg", "stddev", "users"]
     assert [item.name for item in query.items] == ["count", "s", "avg", "stddev", "n"]
-    assert (query.cap, query.spending) == (7, Spending(epsilon=0.5))
+    assert (query.cap, query.price) == (7, Price("epsilon", 0.5))
     assert refusal("COUNT(*) FROM visits", names, USER).code == "cap-missing"
     assert refusal("COUNT(*) FROM visits", names).code == "total-under-emd"
 
 
 def test_noise_is_passed_on(names: Names) -> None:
     header = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1, delta = 1e-9, noise = 'gaussian')"
-    assert select("AVG(price) FROM visits", names, header).spending == Spending(alpha=1.0, delta=1e-9, noise="gaussian")
+    query = select("AVG(price) FROM visits", names, header)
+    assert (query.price, query.noise) == (Price("alpha", 1.0, 1e-9), "gaussian")
 
 
 # ------------------------------------------------ items and names
@@ -222,7 +224,7 @@ def test_quantiles(names: Names) -> None:
     assert query.where == ex.category_is("cafe", column="category")
     query = one("MEDIAN(price) FROM visits", names, USER).query
     assert isinstance(query, QuantileQuery)
-    assert (query.levels, query.name, query.spending) == ((0.5,), "median", Spending(epsilon=0.5, delta=1e-9))
+    assert (query.levels, query.name, query.price) == ((0.5,), "median", Price("epsilon", 0.5, 1e-9))
 
 
 # ------------------------------------------------ texts of several statements

@@ -20,7 +20,8 @@ from emdp.estimators.quantiles.ramps import Ramps
 from emdp.estimators.user_groups import GroupKeys
 from emdp.expressions import category_is, col
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
-from emdp.questions.select import QuantileQuery, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import QuantileQuery
 from emdp.spaces import Categories, Interval, Product
 from emdp.testing import seeded
 
@@ -45,10 +46,10 @@ def atoms(share: float, side: str) -> np.ndarray:
 
 def mechanism_of(filtered: bool, noise: str = "laplace") -> AdditiveMechanism:
     """Noise of about 0.02 at every node: far less than the steps of the curves."""
-    spending = Spending(alpha=2.0, delta=0.0 if noise == "laplace" else 1e-9, noise=noise)
+    price = Price("alpha", 2.0, 0.0 if noise == "laplace" else 1e-9)
     space = Product(LINE, Categories("kind", ["a", "b"])) if filtered else LINE
     users = (600 if filtered else 250) * (1 if noise == "laplace" else 6)
-    query = QuantileQuery(col("x"), (0.5,), spending, where=category_is("a") if filtered else None, step=1.0)
+    query = QuantileQuery(col("x"), (0.5,), price, where=category_is("a") if filtered else None, step=1.0, noise=noise)
     return plan_quantiles(query, space=space, users=users).mechanisms[0]
 
 

@@ -204,12 +204,13 @@ def test_peak_and_time_count_a_child(rivals: dict[str, ModuleType]) -> None:
 def test_the_page_has_the_noise_of_the_plan(rivals: dict[str, ModuleType]) -> None:
     from emdp.estimators.totals.noise import least_noise, root_mean_square
     from emdp.expressions import col
-    from emdp.questions.select import Item, Select, Spending
+    from emdp.questions.price import Price
+    from emdp.questions.select import Item, Select
     from emdp.spaces import Interval
 
     work, amount = rivals["workload"], col("amount")
     items = (Item("count", "n"), Item("sum", "total", amount), Item("avg", "mean", amount))
-    query = Select(items, Spending(epsilon=work.EPSILON), cap=work.CAP)
+    query = Select(items, Price("epsilon", work.EPSILON), cap=work.CAP)
     found = least_noise(query, Interval("amount", work.LOW, work.HIGH), 50)
     unit = math.sqrt(2) * work.CAP * found.layout.sensitivity(found.scales, 1)
     count, total = (unit * root_mean_square(part.weights, found.scales) for part in found.layout.parts[:2])

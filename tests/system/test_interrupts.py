@@ -160,8 +160,8 @@ COPY = ("ledger", "copy", "trips.ledger", "copy.ledger")
 DISTANCE = ("distance", "1", "2", "-C", "emdp.toml")
 EXPERIMENT = ("experiment", "geometric", "--runs", "1", "--out", "page")
 STAGES = {
-    "before the charge": (TERMINATE, QUERY, "emdp.sessions.asking.check_aggregation", IN_ENGINE, 0),
-    "engine": (INTERRUPT, QUERY, "emdp.sessions.releasing.aggregate", IN_ENGINE, 1),
+    "before the charge": (TERMINATE, QUERY, "emdp.sessions.records.check_aggregation", IN_ENGINE, 0),
+    "engine": (INTERRUPT, QUERY, "emdp.sessions.records.aggregate", IN_ENGINE, 1),
     "writing": (TERMINATE, (*QUERY, "--csv", "x.csv"), "emdp.reports.files.os.replace", COUNTING, 1),
     "storing": (HANG_UP, QUERY, "emdp.sessions.store._once", COUNTING, 1),
     "generate": (TERMINATE, GENERATE, "emdp._datasets.writing.Path.replace", COUNTING, 0),
@@ -170,7 +170,7 @@ STAGES = {
 
 FULL_STAGES = {
     "validation": (INTERRUPT, QUERY, "emdp.tables.engine.check_rules", IN_ENGINE, 0),
-    "engine, ended": (TERMINATE, QUERY, "emdp.sessions.releasing.aggregate", IN_ENGINE, 1),
+    "engine, ended": (TERMINATE, QUERY, "emdp.sessions.records.aggregate", IN_ENGINE, 1),
     "noise": (INTERRUPT, QUERY, "emdp.noise.integers._measurement", COUNTING, 1),
     "preview": (INTERRUPT, ("preview", MEAN), "emdp.sessions.asking.previewed", COUNTING, 0),
     "distance": (INTERRUPT, DISTANCE, "emdp.transport.distances.distance", COUNTING, 0),
@@ -365,12 +365,12 @@ def failing(*words, **options):
 """A function that fails after some calls, as the system has it fail."""
 
 SMALL_MEMORY = """
-import emdp.sessions.releasing, emdp.tables.engines.duckdb.execution
-original = emdp.sessions.releasing.aggregate
+import emdp.sessions.records, emdp.tables.engines.duckdb.execution
+original = emdp.sessions.records.aggregate
 def small(*words):
     emdp.tables.engines.duckdb.execution.engine_limits = lambda: {{'memory_limit': '{size}', 'threads': '1'}}
     return original(*words)
-emdp.sessions.releasing.aggregate = small
+emdp.sessions.records.aggregate = small
 """
 """The engine's memory, from the charge on."""
 
@@ -389,7 +389,7 @@ SHORTAGES = {
     ),
     "memory of Python": (
         FAILING.format(
-            module="emdp.sessions.releasing", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"
+            module="emdp.sessions.records", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"
         ),
         "emdp: memory ran out; free some",
         1,
@@ -449,7 +449,7 @@ def test_a_full_disk_stops_a_report_at_the_entry_that_it_hits(folder: Path) -> N
         "from emdp.tables.engines.duckdb.execution import _no_room; "
         "raise _no_room(OSError(28, 'No space left on device'))"
     )
-    code = FAILING.format(module="emdp.sessions.releasing", name="aggregate", before=1, failure=failure)
+    code = FAILING.format(module="emdp.sessions.records", name="aggregate", before=1, failure=failure)
     words = ("report", "trips.toml", "--out", "page")
     done = run(folder, *words, code=code + START)
     assert done.returncode == 1, done.stderr

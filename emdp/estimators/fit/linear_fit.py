@@ -303,7 +303,7 @@ def _setting(query: LinearFit, dimension: int, users: int, records: int | None) 
     # |x| is at most `length`; a residual at most 1 + D |x|, and 2 for predictions within the target's range.
     largest = min(2.0, 1.0 + radius * length) * length if is_squared else length
     return DescentSetting(
-        users, dimension, query.loss, query.clip or largest, radius, query.epsilon, query.delta, query.model,
+        users, dimension, query.loss, query.clip or largest, radius, query.price.level, query.price.delta, query.model,
         query.records or records or 1, query.between,
     )  # fmt: skip
 

@@ -103,7 +103,9 @@ def candidates(
         The public number of records of every user, where it is declared.
 
     >>> from emdp.spaces import Categories
-    >>> found, missing = candidates(ItemFrequencies(epsilon=1.0), Categories("kind", ["bar", "cafe"]), 100, 2)
+    >>> from emdp.questions.price import Price
+    >>> query = ItemFrequencies(Price("epsilon", 1.0))
+    >>> found, missing = candidates(query, Categories("kind", ["bar", "cafe"]), 100, 2)
     >>> [one.method for one in found], str(missing["itemwise"])
     (['histogram'], 'its price is alpha, or epsilon with sizes=.')
     """
@@ -141,10 +143,10 @@ def _histogram(query: ItemFrequencies, space: Space, users: int, items: int) -> 
     found: list[AdditiveMechanism] = [
         LaplaceMechanism(sensitivity=quotient_up(2.0 * spread, users), **shared)  # type: ignore[arg-type]
     ]
-    if query.delta > least_gaussian_delta(items):
+    if query.price.delta > least_gaussian_delta(items):
         root = math.nextafter(math.sqrt(2.0) * spread, math.inf)
         found.append(
-            GaussianMechanism(sensitivity=quotient_up(root, users), delta=query.delta, **shared)  # type: ignore[arg-type]
+            GaussianMechanism(sensitivity=quotient_up(root, users), delta=query.price.delta, **shared)  # type: ignore[arg-type]
         )
     best = min(found, key=lambda mechanism: mechanism.standard_deviation)
     model = _noise_model(best, items)
@@ -161,10 +163,7 @@ def _central_price(query: ItemFrequencies, space: Space) -> tuple[float, float, 
         # At r itself: alpha r = epsilon against a change of min(1, spread r).
         if spread is not None and spread * query.sizes.r < 1.0:
             return alpha, spread, EmdDP(0.0)
-        return float(query.epsilon or 0.0), 1.0, UserDP(0.0)
-    if query.alpha is not None:
-        return query.alpha, share_spread(space), EmdDP(0.0)
-    return float(query.epsilon or 0.0), 1.0, UserDP(0.0)
+    return query.price.level, 1.0 if query.price.is_user_level else share_spread(space), query.price.promise()
 
 
 def _listed(query: ItemFrequencies, space: Space, users: int, items: int) -> Candidate:
@@ -188,20 +187,20 @@ def _oracle(
     guarantee: Guarantee
     spread = _spread_or_none(space) if query.sizes is not None else None
     if query.model == "shuffle":
-        if query.epsilon is None:
+        if not query.price.is_user_level:
             raise UsageError("it mixes one message a user, at user level, whose price is epsilon.")
-        if query.delta == 0:
+        if query.price.delta == 0:
             raise UsageError("it mixes messages, which hides nothing without a delta.")
-        oracle = kind(items, users, _message_strength(query.epsilon, users, query.delta))
-        reached = shuffle_alpha(oracle.epsilon, 1, users, query.delta, 1.0)
-        guarantee = UserDP(reached, query.delta, "shuffle")
+        oracle = kind(items, users, _message_strength(query.price.level, users, query.price.delta))
+        reached = shuffle_alpha(oracle.epsilon, 1, users, query.price.delta, 1.0)
+        guarantee = UserDP(reached, query.price.delta, "shuffle")
         accounted = f"epsilon0 = {oracle.epsilon:.4g} a user, {users} users mixed"
-    elif query.epsilon is not None and not (spread is not None and _is_near(query, spread)):
-        oracle = kind(items, users, query.epsilon)
+    elif query.price.is_user_level and not (spread is not None and _is_near(query, spread)):
+        oracle = kind(items, users, query.price.level)
         guarantee, accounted = UserDP(oracle.epsilon, 0.0, "local"), "one message a user"
     else:
         spread = share_spread(space) if spread is None else spread
-        alpha = float(query.alpha if query.alpha is not None else _alpha_at(query)) / spread
+        alpha = (_alpha_at(query) if query.price.is_user_level else query.price.level) / spread
         oracle = kind(items, users, math.log1p(alpha) * (1.0 - 2.0**-50))
         reached = float_up(as_decimal(oracle.alpha_em) * as_decimal(spread))
         guarantee, accounted = EmdDP(reached, 0.0, "unbounded", "local"), "one message a user"
@@ -216,7 +215,7 @@ def _oracle(
 
 def _is_near(query: ItemFrequencies, spread: float) -> bool:
     """Say whether alpha at the distance of ``sizes`` allows a stronger message than epsilon at user level."""
-    epsilon = float(query.epsilon or 0.0)
+    epsilon = query.price.level
     return epsilon < 700.0 and _alpha_at(query) / spread > math.expm1(epsilon)
 
 
@@ -224,7 +223,9 @@ def _alpha_at(query: ItemFrequencies) -> float:
     """Return the alpha that costs epsilon between bags within the distance of ``sizes``, rounded down."""
     if query.sizes is None:
         raise InternalError("a distance was asked for that no sizes= names; please report it.")
-    return float_down(as_decimal(float(query.epsilon or 0.0)) / as_decimal(query.sizes.r))
+    if not query.price.is_user_level:
+        raise UsageError("its price with sizes= is epsilon at r.")
+    return float_down(as_decimal(query.price.level) / as_decimal(query.sizes.r))
 
 
 def _at_distance(event: Event, query: ItemFrequencies) -> Event:

@@ -70,7 +70,8 @@ def plan_item_frequencies(
         If the space is a continuum, or no method fits price and model.
 
     >>> from emdp.spaces import Categories
-    >>> query = ItemFrequencies(model="local", epsilon=1.0)
+    >>> from emdp.questions.price import Price
+    >>> query = ItemFrequencies(Price("epsilon", 1.0), model="local")
     >>> plan = plan_item_frequencies(query, space=Categories("kind", ["bar", "cafe", "park"]), users=10_000)
     >>> plan.guarantee.kind_name, plan.guarantee.level <= 1.0
     ('local UserDP', True)
@@ -81,7 +82,7 @@ def plan_item_frequencies(
     check_columns(space, query.name, query.adjust)
     check_adjustable(space, query.adjust)
     if query.sizes is not None:
-        query = replace(query, sizes=query.sizes.resolved(users, query.delta))
+        query = replace(query, sizes=query.sizes.resolved(users, query.price.delta))
     found, refused = candidates(query, space, users, items, records)
     if not found:
         raise _no_answer(query, refused)
@@ -90,7 +91,9 @@ def plan_item_frequencies(
     best = _best(found, errors, geometry)
     compared = _compared(found, errors, best, refused)
     plan = best.plan or _plan_of(best, query, space, items)
-    finisher = _in_order(plan.finisher, query, space) if isinstance(plan, MessagePlan) else plan.finisher
+    # The histogram of listed values has put its rows in order itself.
+    is_ordered = query.listed is not None and best.method == "histogram"
+    finisher = plan.finisher if is_ordered else _in_order(plan.finisher, query, space)
     columns = tuple(replace(column, written=query.written) for column in plan.columns)
     return replace(plan, comparison=compared, choice=_choice(best, compared), finisher=finisher, columns=columns)
 
@@ -114,7 +117,7 @@ def _plan_of(best: Candidate, query: ItemFrequencies, space: Space, items: int) 
     column = PlannedColumn(
         name=query.name,
         expression=f"share of each item in the average user's records, by {best.method}",
-        lipschitz=share_spread(space) if query.alpha is not None else math.nan,
+        lipschitz=math.nan if query.price.is_user_level else share_spread(space),
         low=0.0,
         high=1.0,
         noise_scale=deviation,
@@ -145,12 +148,12 @@ def _no_answer(query: ItemFrequencies, refused: Mapping[str, EmdpError]) -> Emdp
         return refused["histogram"]
     if list(refused) == ["itemwise"]:
         return refused["itemwise"]
-    if query.model == "shuffle" and query.epsilon is None:
+    if query.model == "shuffle" and not query.price.is_user_level:
         return UsageError(
             "the shuffle model mixes one message a user, at user level; pass epsilon= instead of alpha=, or "
             "method='itemwise' where all users have one declared number of records."
         )
-    if query.model == "shuffle" and query.delta == 0:
+    if query.model == "shuffle" and query.price.delta == 0:
         return UsageError("delta must be above 0 in the shuffle model, where mixing hides nothing without; pass 1e-9.")
     reasons = "; ".join(f"{method}: {error.sentence}" for method, error in refused.items())
     return UsageError(
@@ -169,10 +172,8 @@ def _compared(
 
 
 def _choice(best: Candidate, compared: Sequence[ComparedMethod]) -> str:
-    known = [one for one in compared if one.expected_error is not None]
-    listed = ", ".join(
-        f"{one.method} {one.expected_error:.3g}" for one in sorted(known, key=lambda one: one.expected_error or 0.0)
-    )
+    known = [(one.expected_error, one.method) for one in compared if one.expected_error is not None]
+    listed = ", ".join(f"{method} {error:.3g}" for error, method in sorted(known, key=lambda one: one[0]))
     missing = "".join(f"; {one.method} has none ({one.remark})" for one in compared if one.expected_error is None)
     return (
         f"frequencies by {best.method} ({best.accounted}); expected distance to the truth in d_em, after projection, "

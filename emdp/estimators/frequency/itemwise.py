@@ -53,7 +53,7 @@ def plan_item_shares(query: ItemFrequencies, *, space: Space, users: int, record
     UsageError
         If sizes or price do not fit, or the outputs leave no estimate.
     """
-    inner = Itemwise(_kind(space), query.alpha, query.epsilon, query.delta, query.model, query.sizes, query.name)
+    inner = Itemwise(_kind(space), query.price, query.model, query.sizes, query.name)
     plan = plan_itemwise(inner, space=space, users=users, records=records)
     release = _release_of(plan)
     randomizer = release.randomizer
@@ -79,9 +79,10 @@ def check_weighable(query: ItemFrequencies, space: Space, records: int | None) -
         If there are so many items that calibrating it would take long.
 
     >>> from emdp.spaces import Categories
-    >>> check_weighable(ItemFrequencies(alpha=1.0), Categories("kind", ["bar", "cafe"]), 5)
+    >>> from emdp.questions.price import Price
+    >>> check_weighable(ItemFrequencies(Price("alpha", 1.0)), Categories("kind", ["bar", "cafe"]), 5)
     """
-    if query.sizes is None and query.epsilon is not None:
+    if query.sizes is None and query.price.is_user_level:
         raise UsageError("its price is alpha, or epsilon with sizes=.")
     if query.sizes is None and records is None:
         raise UsageError("users may have different numbers of records: declare records=, or pass sizes= to sample.")

@@ -136,9 +136,10 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     ---------
     ``(alpha, delta)`` unbounded central d_EM-DP, or ``(epsilon, delta)`` user-level: EMD 6, and EMD 2 for the noise.
 
-    >>> from emdp.questions.select import Grid, Spending
+    >>> from emdp.questions.price import Price
+    >>> from emdp.questions.select import Grid
     >>> from emdp.spaces import Interval
-    >>> query = FrequencyQuery(Grid(2.5), Spending(alpha=2.0))
+    >>> query = FrequencyQuery(Grid(2.5), Price("alpha", 2.0))
     >>> plan = plan_frequencies(query, space=Interval("x", 0, 10), users=100)
     >>> plan.columns[0].lipschitz, plan.mechanisms[0].scale, plan.aggregation.cells
     (8.0, 0.04, 5)
@@ -147,8 +148,8 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     sizes = (users,) if people is None else people.groups.sizes
     cells = cells_of(query.cells, space, groups=len(sizes))
     aggregation = Aggregation((Constant(1.0),), cells.axes, None if people is None else people.groups)
-    change = change_of(aggregation, space, query.spending)
-    noise = noise_of_groups(change, sizes, query.spending)
+    change = change_of(aggregation, space, query.price)
+    noise = noise_of_groups(change, sizes, query.price, query.noise)
     geometry = _geometry(cells, space)
     rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry)
     check_names(rows.columns)

@@ -102,13 +102,14 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
     discrete and unbounded (EMD 5).
 
     >>> from emdp.mechanisms.items.krr import KRR
+    >>> from emdp.questions.price import Price
     >>> from emdp.spaces import Categories
-    >>> query = Itemwise(KRR, alpha=1.0, delta=1e-9)
+    >>> query = Itemwise(KRR, Price("alpha", 1.0, 1e-9))
     >>> plan = plan_itemwise(query, space=Categories("kind", ["bar", "cafe"]), users=10_000, records=10)
     >>> plan.guarantee.kind_name, plan.guarantee.alpha <= 1.0
     ('bounded central EmdDP', True)
     """
-    sizes = None if query.sizes is None else query.sizes.resolved(users, query.delta)
+    sizes = None if query.sizes is None else query.sizes.resolved(users, query.price.delta)
     query = replace(query, sizes=sizes)
     size = records if sizes is None else sizes.samples
     if size is None:
@@ -157,15 +158,15 @@ def _declared(query: Itemwise, space: Space, size: int, pooled: int) -> Strength
     """Return what holds for users of one declared size."""
     if isinstance(query.randomizer, Randomizer):
         randomizer = _checked(query.randomizer, space)
-        bounds = _bounds(randomizer, size, pooled, query.delta)
+        bounds = _bounds(randomizer, size, pooled, query.price.delta)
     else:
-        randomizer, bounds = _strongest(query.randomizer, space, float(query.alpha or 0.0), size, pooled, query.delta)
+        randomizer, bounds = _strongest(query.randomizer, space, query.price.level, size, pooled, query.price.delta)
     bounded = _bounded(bounds, query)
-    if query.alpha is not None and bounded.alpha > query.alpha:
-        fits = shuffle_alpha0(query.alpha, size, pooled, query.delta, randomizer.w_min)
+    if bounded.alpha > query.price.level:
+        fits = shuffle_alpha0(query.price.level, size, pooled, query.price.delta, randomizer.w_min)
         raise UsageError(
             f"randomizer has alpha0 = {randomizer.alpha0:.6g}, which costs alpha = {bounded.alpha:.6g}, above the "
-            f"{query.alpha:.6g} asked for; pass alpha0 = {fits!r} or less, or the class alone."
+            f"{query.price.level:.6g} asked for; pass alpha0 = {fits!r} or less, or the class alone."
         )
     return Strength(randomizer, bounds, bounded, bounded)
 
@@ -176,10 +177,10 @@ def _reduced(query: Itemwise, space: Space, size: int, pooled: int, r: float) ->
         randomizer = _checked(query.randomizer, space)
         found = [_split_at(query, randomizer, size, pooled, r, share) for share in SPLITS]
         best = min(found, key=lambda one: one.guarantee.level)
-        if query.epsilon is not None and best.guarantee.level > query.epsilon:
+        if best.guarantee.level > query.price.level:
             raise UsageError(
                 f"randomizer has alpha0 = {randomizer.alpha0:.6g}, which costs epsilon = {best.guarantee.level:.6g} at "
-                f"r = {r:.6g}, above the {query.epsilon:.6g} asked for; pass a smaller alpha0, or the class alone."
+                f"r = {r:.6g}, above the {query.price.level:.6g} asked for; pass a smaller alpha0, or the class alone."
             )
         return best
     w_min = _made(query.randomizer, space).w_min
@@ -187,7 +188,7 @@ def _reduced(query: Itemwise, space: Space, size: int, pooled: int, r: float) ->
     def objective(alpha: float, delta: float) -> float:
         return shuffle_alpha0(alpha, size, pooled, delta, w_min)
 
-    reduction = reduction_split(float(query.epsilon or 0.0), r, size, query.delta, objective)
+    reduction = reduction_split(query.price.level, r, size, query.price.delta, objective)
     delta = reduction.delta_mechanism
     randomizer, bounds = _strongest(query.randomizer, space, reduction.alpha, size, pooled, delta)
     bounded = _bounded(bounds, query)
@@ -196,7 +197,7 @@ def _reduced(query: Itemwise, space: Space, size: int, pooled: int, r: float) ->
 
 
 def _split_at(query: Itemwise, randomizer: Randomizer, size: int, pooled: int, r: float, share: float) -> Strength:
-    sampling, rest = split(query.delta, (share, 1.0 - share)) if query.delta > 0 else (0.0, 0.0)
+    sampling, rest = split(query.price.delta, (share, 1.0 - share)) if query.price.delta > 0 else (0.0, 0.0)
     bounds = _bounds(randomizer, size, pooled, rest)
     bounded = _bounded(bounds, query)
     guarantee = reduced_guarantee(bounded, r, size, sampling)

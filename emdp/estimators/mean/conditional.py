@@ -111,10 +111,10 @@ def needed_values(query: Select, space: Space) -> tuple[ValueList, tuple[Needed,
         If an item does not fit the statement, or ``where`` is no weight in [0, 1].
 
     >>> from emdp.expressions import col, ramp
-    >>> from emdp.questions.select import Spending
+    >>> from emdp.questions.price import Price
     >>> from emdp.spaces import Interval
     >>> items = (Item("avg", "mean", col("x")), Item("share", "share"))
-    >>> query = Select(items, Spending(alpha=1.0), where=ramp(col("x"), 4, 6))
+    >>> query = Select(items, Price("alpha", 1.0), where=ramp(col("x"), 4, 6))
     >>> needed_values(query, Interval("x", 0, 10))[0].expressions
     [(x - 5) * ramp(x, 4, 6), ramp(x, 4, 6)]
     """

@@ -16,7 +16,8 @@ from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.noise.k_norm import MAX_DIMENSION
 from emdp.privacy.calibration import LARGEST_ALPHA
 from emdp.privacy.rounding import float_at_least, quotient_up
-from emdp.questions.select import Spending
+from emdp.questions.means import VectorNoise
+from emdp.questions.price import Price
 from emdp.spaces import Space
 
 __all__ = ["JointNoise", "Sensitivity", "joint_noise"]
@@ -57,8 +58,10 @@ class Sensitivity:
         For each value alone the bound in the 1-norm, over all cells.
     space : Space
         The item space.
-    spending : Spending
-        Whether ``alpha`` or ``epsilon``.
+    price : Price
+        What the changes are of: a unit of ``d_em``, or a replaced user.
+    noise : {"auto", "laplace", "gaussian", "k_norm"}
+        Law of the noise, if one was asked for.
     filtered : Aggregation or None
         Under ``epsilon``, the values without their common filter, which is then ``chosen``, with a cap of 1.
     """
@@ -67,7 +70,8 @@ class Sensitivity:
     analyses: tuple[Analysis, ...]
     changes: tuple[float, ...]
     space: Space
-    spending: Spending
+    price: Price
+    noise: VectorNoise = "auto"
     filtered: Aggregation | None = None
     known: dict[tuple[float, ...], tuple[float, float]] = field(default_factory=dict, repr=False)
 
@@ -91,7 +95,7 @@ class Sensitivity:
         return found
 
     def _norms(self, scales: tuple[float, ...]) -> tuple[float, float]:
-        if self.spending.alpha is not None:
+        if not self.price.is_user_level:
             return aggregation_lipschitz(self.aggregation, scales, self.space)
         first, second = aggregation_spread(self.aggregation, scales, self.space)
         if self.filtered is None:
@@ -104,7 +108,7 @@ class Sensitivity:
         if self.filtered is not None:
             known = [analyse(value, self.space) for value in self.filtered.values]
             return tuple(own.spread for own in known), tuple(own.magnitude for own in known)
-        if self.spending.alpha is None:
+        if self.price.is_user_level:
             return (self.changes,)
         shares = [float(share) for share in self.space.exact_shares]
         parts = [
@@ -200,8 +204,8 @@ def joint_noise(
             Fraction(scale) * Fraction(own.magnitude) for scale, own in zip(scales, sensitivity.analyses, strict=True)
         )
         return kind(
-            alpha=sensitivity.spending.level,
-            delta=sensitivity.spending.delta if kind is GaussianMechanism else 0.0,
+            alpha=sensitivity.price.level,
+            delta=sensitivity.price.delta if kind is GaussianMechanism else 0.0,
             sensitivity=quotient_up(constant, n),
             dimension=dimension,
             statistic_error=float_at_least(error / n),
@@ -212,7 +216,7 @@ def joint_noise(
         constant = sensitivity.proven(scales, norm=kind.norm)
         mechanism = build(kind, scales, constant, smallest)
         # In units of 1/(alpha n), as a separate draw's error is.
-        unit = mechanism.expected_absolute_error * sensitivity.spending.level * smallest
+        unit = mechanism.expected_absolute_error * sensitivity.price.level * smallest
         error = math.fsum(relative_errors(scales, unit, changes, wants)) / len(wants)
         return _Candidate(kind, scales, constant, mechanism, error)
 
@@ -220,7 +224,7 @@ def joint_noise(
         proven, modelled = (partial(bound, norm=kind.norm) for bound in (sensitivity.proven, sensitivity.modelled))
         return candidate(kind, tuned_scales(changes, wants, denominator, proven, modelled))
 
-    first, *more = _kinds(sensitivity.spending, dimension, is_linear)
+    first, *more = _kinds(sensitivity.price, sensitivity.noise, dimension, is_linear)
     found = [tuned(first)]
     for kind in more:
         # Scales of its own only where that may change the choice.
@@ -233,29 +237,29 @@ def joint_noise(
     return JointNoise(best.scales, tuple(made[n] for n in sizes), _text(found, sensitivity, wants, denominator))
 
 
-def _kinds(spending: Spending, dimension: int, is_linear: bool) -> list[type[AdditiveMechanism]]:
+def _kinds(price: Price, noise: VectorNoise, dimension: int, is_linear: bool) -> list[type[AdditiveMechanism]]:
     """Return the laws that may be used: the one asked for, or all that fit."""
-    if spending.noise != "auto":
-        kind = KINDS[spending.noise]
+    if noise != "auto":
+        kind = KINDS[noise]
         if kind is KNormMechanism and not is_linear:
             raise UsageError(
                 "noise must be 'laplace' or 'gaussian' for quotients and variances, got 'k_norm', whose coordinates "
                 "depend on one another; leave noise out or pass one of these."
             )
-        if kind is GaussianMechanism and spending.delta == 0:
+        if kind is GaussianMechanism and price.delta == 0:
             raise UsageError("noise 'gaussian' needs a delta above 0, got 0; pass a delta or leave noise out.")
         return [kind]
     kinds: list[type[AdditiveMechanism]] = [LaplaceMechanism]
     if is_linear and 1 < dimension <= MAX_DIMENSION:
         kinds.append(KNormMechanism)
-    if spending.delta > least_gaussian_delta(dimension) and spending.level <= LARGEST_ALPHA:
+    if price.delta > least_gaussian_delta(dimension) and price.level <= LARGEST_ALPHA:
         kinds.append(GaussianMechanism)
     return kinds
 
 
 def _text(found: Sequence[_Candidate], sensitivity: Sensitivity, wants: Sequence[Want], denominator: int | None) -> str:
     best, *others = found
-    asked = ", as asked for" if sensitivity.spending.noise != "auto" else ""
+    asked = ", as asked for" if sensitivity.noise != "auto" else ""
     text = f"{best.mechanism.name} noise{asked}{_against_separate(best, sensitivity, wants, denominator)}"
     if others:
         against = " and ".join(
@@ -263,7 +267,7 @@ def _text(found: Sequence[_Candidate], sensitivity: Sensitivity, wants: Sequence
         )
         text += f"; expected errors would be {against}"
     is_vector = sensitivity.aggregation.dimension > 1
-    if sensitivity.spending.delta == 0 and sensitivity.spending.noise == "auto" and is_vector:
+    if sensitivity.price.delta == 0 and sensitivity.noise == "auto" and is_vector:
         text += "; Gaussian needs a delta"
     return f"{text}."
 

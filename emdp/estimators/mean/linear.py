@@ -19,7 +19,7 @@ from emdp.expressions.analysis.vectors import VectorAnalysis
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.expressions.numbers.fixed_point import fixed_point_error
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
-from emdp.privacy import EmdDP, Guarantee, UserDP
+from emdp.privacy import Guarantee
 from emdp.privacy.rounding import quotient_up
 from emdp.questions import Mean, VectorMean
 from emdp.questions.columns import PlannedColumn, Released
@@ -187,11 +187,9 @@ def linear_needs(query: LinearQuery, space: Space, users: int) -> LinearNeeds:
     """
     expressions, names, wanted = _entries(query)
     analysis = analyse_vector(expressions, space)
-    if query.alpha is not None:
-        level = query.alpha
+    if not query.price.is_user_level:
         change_1, change_2 = analysis.lipschitz_1, analysis.lipschitz_2
     else:
-        level = float(query.epsilon or 0.0)
         spreads = [entry.spread for entry in analysis.entries]
         change_1, change_2 = _up(math.fsum(spreads)), _up(math.hypot(*spreads))
     magnitude = max(entry.magnitude for entry in analysis.entries)
@@ -205,9 +203,9 @@ def linear_needs(query: LinearQuery, space: Space, users: int) -> LinearNeeds:
         wanted=wanted,
         analysis=analysis,
         singles=tuple(analyse_vector([expression], space).lipschitz_1 for expression in expressions),
-        kind=EmdDP(0.0) if query.alpha is not None else UserDP(0.0),
-        alpha=level,
-        delta=query.delta,
+        kind=query.price.promise(),
+        alpha=query.price.level,
+        delta=query.price.delta,
         change_1=quotient_up(change_1, users),
         change_2=quotient_up(change_2, users),
         statistic_error=quotient_up(error, users),

@@ -29,7 +29,7 @@ from emdp.expressions.numbers.bounds import Analysis
 from emdp.expressions.numbers.fixed_point import fixed_point_error, fixed_point_exponent
 from emdp.mechanisms.local.noise import LocalNoise, exact_sums
 from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
-from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent, UserDP
+from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
 from emdp.questions.columns import Released
 from emdp.questions.reading import MeanBlock, Reading, RepeatedBlocks
 from emdp.questions.shape import Shape
@@ -63,6 +63,11 @@ class LocalMeans(WrappedRelease):
     mechanism: LocalNoise | LocalOneBit
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one released mean."""
+        return math.sqrt(self.mechanism.variance)
 
     def encoder(self, *, keep_exact: bool) -> MeanEncoder | None:
         """Return what draws the messages of a block's users; None where coordinates are dealt out among all users."""
@@ -226,7 +231,7 @@ def plan_local_means(query: LinearQuery, *, space: Space, users: int) -> Plan | 
     if needs.change_1 == 0:
         return plan_linear(query, space=space, users=users)
     noise, why = noise_for(needs)
-    kind: Guarantee = EmdDP(0.0, model="local") if query.alpha is not None else UserDP(0.0, model="local")
+    kind = query.price.promise("local")
     found: list[LocalNoise | LocalOneBit] = [LocalNoise(noise, users)]
     if needs.wanted == "auto":
         found += _one_bits(needs, users)

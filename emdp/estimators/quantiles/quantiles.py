@@ -180,9 +180,9 @@ def plan_quantiles(query: QuantileQuery, *, space: Space, users: int) -> Plan:
     2); all that follows is post-processing.
 
     >>> from emdp.expressions import col
-    >>> from emdp.questions.select import Spending
+    >>> from emdp.questions.price import Price
     >>> from emdp.spaces import Interval
-    >>> query = QuantileQuery(col("x"), (0.5,), Spending(alpha=2.0), step=0.5)
+    >>> query = QuantileQuery(col("x"), (0.5,), Price("alpha", 2.0), step=0.5)
     >>> plan = plan_quantiles(query, space=Interval("x", 0, 10), users=100)
     >>> plan.columns[0].lipschitz, plan.mechanisms[0].scale, plan.aggregation.cells
     (20.0, 0.1, 21)
@@ -196,8 +196,8 @@ def plan_quantiles(query: QuantileQuery, *, space: Space, users: int) -> Plan:
     assumed = Assumed.of(query, space)
     ramps = _ramps(query, space, low, high, sizes, assumed.share)
     aggregation = _aggregation(query, ramps)
-    change = change_of(aggregation, space, query.spending, is_cumulative=True)
-    noise = noise_of_groups(change, sizes, query.spending, k_norm=False)
+    change = change_of(aggregation, space, query.price, is_cumulative=True)
+    noise = noise_of_groups(change, sizes, query.price, query.noise, k_norm=False)
     is_filtered = query.where is not None
     rows = QuantileRows(query.name, levels, ramps, GroupKeys.of(people), noise.mechanisms, is_filtered, assumed.share)
     check_names(rows.columns)
@@ -292,8 +292,8 @@ def _best_count(query: QuantileQuery, space: Space, low: float, high: float, use
     widths = []
     for count in _MEASURED:
         aggregation = _aggregation(query, Ramps(low, high, (high - low) / count, count))
-        change = change_of(aggregation, space, query.spending, is_cumulative=True)
-        mechanism = mechanism_of(change, users, query.spending, k_norm=False).mechanism
+        change = change_of(aggregation, space, query.price, is_cumulative=True)
+        mechanism = mechanism_of(change, users, query.price, query.noise, k_norm=False).mechanism
         widths.append(mechanism.interval_half_width(0.95) / share)
     if widths[0] == 0:
         return FEWEST_RAMPS

@@ -224,7 +224,8 @@ def plan_heavy_hitters(query: HeavyHitters, *, users: int) -> MessagePlan:
     ---------
     ``(epsilon, delta)`` at user level in the query's model: the texts of the two mechanisms.
 
-    >>> query = HeavyHitters("message", threshold=0.001, epsilon=2.0, delta=1e-9, model="central", words=True)
+    >>> from emdp.questions.price import Price
+    >>> query = HeavyHitters("message", Price("epsilon", 2.0, 1e-9), threshold=0.001, model="central", words=True)
     >>> plan = plan_heavy_hitters(query, users=100_000)
     >>> plan.guarantee, plan.reading.column.name
     (UserDP(epsilon=2.0, delta=1e-09, model='central'), 'message')
@@ -268,7 +269,7 @@ def _along_prefixes(query: HeavyHitters, users: int) -> _Method:
             least = least_threshold(query, users)
             reached = "no threshold is in reach" if least is None else f"{least:.3g} is in reach"
             raise UsageError(
-                f"threshold {threshold:g} needs more than {users} users at epsilon = {query.epsilon:g} in the "
+                f"threshold {threshold:g} needs more than {users} users at epsilon = {query.price.level:g} in the "
                 f"{query.model} model, where {reached}; ask for a larger one, for shorter strings (length=), or with "
                 "model='central' and delta above 0."
             )
@@ -277,7 +278,7 @@ def _along_prefixes(query: HeavyHitters, users: int) -> _Method:
         made = None if found is None else try_search(query, users, found)
         if found is None or made is None:
             raise UsageError(
-                f"users must be more than {users} to find any string at epsilon = {query.epsilon:g} in the "
+                f"users must be more than {users} to find any string at epsilon = {query.price.level:g} in the "
                 f"{query.model} model; ask for shorter strings (length=), or with model='central' and delta above 0."
             )
         threshold = found
@@ -298,15 +299,15 @@ def _along_prefixes(query: HeavyHitters, users: int) -> _Method:
 
 
 def _central(query: HeavyHitters, users: int) -> _Method:
-    epsilon = float(query.epsilon or 0.0)
-    histogram = best_histogram(users, epsilon, query.delta, query.failure)
+    epsilon, delta = query.price.level, query.price.delta
+    histogram = best_histogram(users, epsilon, delta, query.failure)
     least = histogram.complete_above
     if not least < 1.0 or (query.threshold is not None and query.threshold < least):
         reached = "no threshold is in reach" if not least < 1.0 else f"{least:.3g} is in reach"
         wanted = "to find any string" if query.threshold is None else f"for a threshold of {query.threshold:g}"
         remedy = "ask for a larger one, or pay more" if least < 1.0 else "pay more"
         raise UsageError(
-            f"users must be more than {users} {wanted} at epsilon = {epsilon:g} and delta = {query.delta:g}, "
+            f"users must be more than {users} {wanted} at epsilon = {epsilon:g} and delta = {delta:g}, "
             f"where {reached}; {remedy}."
         )
     choice = (
@@ -316,7 +317,7 @@ def _central(query: HeavyHitters, users: int) -> _Method:
     note = "strings of any characters may appear as they stand in the records"
     return _Method(
         StringCounts(histogram),
-        UserDP(epsilon, query.delta),
+        UserDP(epsilon, delta),
         least if query.threshold is None else query.threshold,
         histogram.standard_deviation,
         choice,

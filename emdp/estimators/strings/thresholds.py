@@ -18,7 +18,7 @@ LEAST_THRESHOLD = 1e-5
 
 def try_search(query: HeavyHitters, users: int, threshold: float) -> tuple[HeavyHitterSearch, UserDP] | None:
     """Return the search for a threshold with what it guarantees; None where it takes more users."""
-    epsilon = float(query.epsilon or 0.0)
+    epsilon, delta = query.price.level, query.price.delta
     alphabet, length = (query.characters or "").encode("ascii"), query.longest or 1
 
     def made(count: int, strength: float) -> HeavyHitterSearch | None:
@@ -35,12 +35,12 @@ def try_search(query: HeavyHitters, users: int, threshold: float) -> tuple[Heavy
     level_users = 0 if planned is None else users // planned.levels
     if level_users < 2:
         return None
-    strength = _strength(epsilon, level_users, query.delta)
+    strength = _strength(epsilon, level_users, delta)
     search = made(users, strength)
     if search is None:
         return None
-    reached = shuffle_alpha(search.epsilon, 1, level_users, query.delta, 1.0)
-    return search, UserDP(reached, query.delta, "shuffle")
+    reached = shuffle_alpha(search.epsilon, 1, level_users, delta, 1.0)
+    return search, UserDP(reached, delta, "shuffle")
 
 
 def least_threshold(query: HeavyHitters, users: int) -> float | None:

@@ -198,10 +198,10 @@ def least_noise(query: Select, space: Space, cells: int) -> TotalsNoise:
         As :func:`emdp.expressions.analyse`; and if Gaussian noise is asked for with too small a delta.
 
     >>> from emdp.expressions import col
-    >>> from emdp.questions.select import Spending
+    >>> from emdp.questions.price import Price
     >>> from emdp.spaces import Interval
     >>> items = (Item("count", "n"), Item("sum", "total", col("x")), Item("avg", "mean", col("x")))
-    >>> found = least_noise(Select(items, Spending(epsilon=1.0), cap=5), Interval("x", 0, 8), 1)
+    >>> found = least_noise(Select(items, Price("epsilon", 1.0), cap=5), Interval("x", 0, 8), 1)
     >>> found.layout.values, found.kind.name, max(found.relative) < 0.8
     ((1, x - 4), 'Laplace', True)
     """
@@ -221,7 +221,7 @@ def least_noise(query: Select, space: Space, cells: int) -> TotalsNoise:
                     if part.weights
                 )
                 found.append(TotalsNoise(kind, layout, tuple(scale / scales[0] for scale in scales), relative))
-    allowed = [one for one in found if query.spending.noise == "gaussian" or max(one.relative) <= _NO_WORSE]
+    allowed = [one for one in found if query.noise == "gaussian" or max(one.relative) <= _NO_WORSE]
     return min(allowed, key=lambda one: one.mean)
 
 
@@ -326,12 +326,12 @@ def _alone(layout: Layout, part: Part) -> tuple[list[float], float]:
 
 def _laws(query: Select, dimension: int) -> list[tuple[type[AdditiveMechanism], float]]:
     """Return the laws that may be used, each with its mean absolute error at sensitivity 1 in units of 1/epsilon."""
-    spending = query.spending
+    price = query.price
     found: list[tuple[type[AdditiveMechanism], float]] = []
-    if spending.noise != "gaussian":
+    if query.noise != "gaussian":
         found.append((LaplaceMechanism, 1.0))
-    is_possible = spending.delta > least_gaussian_delta(dimension) and spending.level <= LARGEST_ALPHA
-    if spending.noise == "gaussian" or (spending.noise == "auto" and is_possible):
-        unit = GaussianMechanism(sensitivity=1.0, alpha=spending.level, delta=spending.delta, dimension=dimension)
-        found.append((GaussianMechanism, unit.expected_absolute_error * spending.level))
+    is_possible = price.delta > least_gaussian_delta(dimension) and price.level <= LARGEST_ALPHA
+    if query.noise == "gaussian" or (query.noise == "auto" and is_possible):
+        unit = GaussianMechanism(sensitivity=1.0, alpha=price.level, delta=price.delta, dimension=dimension)
+        found.append((GaussianMechanism, unit.expected_absolute_error * price.level))
     return found

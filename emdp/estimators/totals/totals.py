@@ -62,7 +62,7 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
     Parameters
     ----------
     query : Select
-        With ``cap`` and ``spending.epsilon``.
+        With ``cap`` and a price at user level.
     space : Space
         The table's item space.
     users : int
@@ -76,9 +76,10 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
         If an item, a name, the cap or the noise does not fit.
 
     >>> from emdp.expressions import col
-    >>> from emdp.questions.select import Item, Spending
+    >>> from emdp.questions.price import Price
+    >>> from emdp.questions.select import Item
     >>> from emdp.spaces import Interval
-    >>> query = Select((Item("sum", "total", col("x")),), Spending(epsilon=2.0), cap=10)
+    >>> query = Select((Item("sum", "total", col("x")),), Price("epsilon", 2.0), cap=10)
     >>> plan_totals(query, space=Interval("x", -1, 3), users=100).mechanisms[0].scale
     20.0
     """
@@ -117,11 +118,11 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
 
 
 def _check(query: Select) -> int:
-    if query.cap is None or query.spending.epsilon is None:
+    if query.cap is None or not query.price.is_user_level:
         raise UsageError("cap and epsilon belong together; set max_records_per_user and epsilon (USER_PRIVACY).")
-    if query.spending.noise == "k_norm":
+    if query.noise == "k_norm":
         raise UsageError("noise must be 'laplace' or 'gaussian' under max_records_per_user; leave it out or pass one.")
-    if query.spending.noise == "gaussian" and query.spending.delta == 0:
+    if query.noise == "gaussian" and query.price.delta == 0:
         raise UsageError("noise 'gaussian' needs a delta above 0, got 0; pass a delta or leave noise out.")
     for item in query.items:
         check_weight(item.weight)
@@ -139,7 +140,7 @@ def _check(query: Select) -> int:
         raise UsageError("max_records_per_user has no use where no record is counted; leave it out.")
     ends = [f"{item.name}{end}" for item in query.items for end in ("", "_low", "_high")]
     check_names([*_keys(query), *ends])
-    check_level(query.spending.epsilon)
+    check_level(query.price.level)
     return check_count("cap", query.cap)
 
 
@@ -153,10 +154,10 @@ def _mechanism(
     largest = [Fraction(size) * (aggregation.cap or 1) * users for size in chosen.layout.sizes]
     if change == 0:
         # 0 on every table: no error depends on the neighbour, and no noise is needed
-        return LaplaceMechanism(sensitivity=0.0, alpha=query.spending.level, dimension=aggregation.dimension)
+        return LaplaceMechanism(sensitivity=0.0, alpha=query.price.level, dimension=aggregation.dimension)
     return chosen.kind(
-        alpha=query.spending.level,
-        delta=query.spending.delta if chosen.kind is GaussianMechanism else 0.0,
+        alpha=query.price.level,
+        delta=query.price.delta if chosen.kind is GaussianMechanism else 0.0,
         sensitivity=change,
         dimension=aggregation.dimension,
         statistic_error=float_at_least(max(map(mul, scales, errors))),

@@ -5,10 +5,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from emdp.base.errors import NotLipschitzError, UsageError
+from emdp.estimators.contract import AnyPlan
 from emdp.estimators.mean.linear import plan_linear
-from emdp.estimators.mean.local import LocalMeans, plan_local_means
-from emdp.estimators.messages import MessagePlan
-from emdp.estimators.plan import Plan
+from emdp.estimators.mean.local import plan_local_means
 from emdp.mechanisms.user_mean.plan import UserMeanMechanism
 from emdp.mechanisms.user_vector.plan import UserVectorMechanism
 from emdp.questions.comparison import ROOT_MEAN_SQUARE, ComparedMethod
@@ -113,25 +112,21 @@ def _facts(one: Candidate) -> tuple[str, ...]:
 def _linear(query: UserMean, space: Space, users: int) -> ComparedMethod:
     """Return what a linear query under d_EM-DP would have in place of this: there the metric bounds the change."""
     model: MeanModel = "local" if query.model == "local" else "central"
-    delta = 0.0 if model == "local" else query.delta
-    linear = vector_mean(query.expressions, alpha=query.epsilon, delta=delta, model=model)
-    planner: Callable[..., Plan | MessagePlan] = plan_local_means if model == "local" else plan_linear
+    delta = 0.0 if model == "local" else query.price.delta
+    linear = vector_mean(query.expressions, alpha=query.price.level, delta=delta, model=model)
+    planner: Callable[..., AnyPlan] = plan_local_means if model == "local" else plan_linear
     try:
         plan = planner(linear, space=space, users=users)
     except (NotLipschitzError, UsageError) as error:
         return ComparedMethod(LINEAR, None, False, error.sentence, ROOT_MEAN_SQUARE)
     is_vector = len(query.expressions) > 1
-    call = f"session.{'vector_mean' if is_vector else 'mean'}(..., alpha={query.epsilon:g}"
+    call = f"session.{'vector_mean' if is_vector else 'mean'}(..., alpha={query.price.level:g}"
     call += f"{f', delta={delta:g}' if delta else ''}{', model=' + repr(model) if model != 'central' else ''})"
     trusted = ", a curator" if query.model == "shuffle" else ""
     remark = f"needs no range, since the metric bounds the change; another guarantee{trusted}: {call}"
     return ComparedMethod(LINEAR, _deviation(plan), False, remark, ROOT_MEAN_SQUARE)
 
 
-def _deviation(plan: Plan | MessagePlan) -> float:
+def _deviation(plan: AnyPlan) -> float:
     """Return the standard deviation of one column of a linear query."""
-    if isinstance(plan, Plan):
-        return float(plan.mechanisms[0].standard_deviation)
-    if isinstance(plan.releaser, LocalMeans):
-        return math.sqrt(plan.releaser.mechanism.variance)
-    return plan.columns[0].noise_scale
+    return float(getattr(plan.mechanisms[0], "standard_deviation", plan.columns[0].noise_scale))

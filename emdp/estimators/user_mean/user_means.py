@@ -234,14 +234,14 @@ def candidates_of(query: UserMean, *, space: Space, users: int, records: int | N
     if len(entries) == 1:
         return user_mean_candidates(
             UserMeanSetting(
-                users, entries[0].low, entries[0].high, query.epsilon, query.delta, query.model,
+                users, entries[0].low, entries[0].high, query.price.level, query.price.delta, query.model,
                 None if query.spread is None else query.spread[0], query.between[0], assumed, query.failure, error,
             )
         )  # fmt: skip
     return user_vector_candidates(
         UserVectorSetting(
-            users, tuple(entry.low for entry in entries), tuple(entry.high for entry in entries), query.epsilon,
-            query.delta, query.model, query.spread, query.radius,
+            users, tuple(entry.low for entry in entries), tuple(entry.high for entry in entries), query.price.level,
+            query.price.delta, query.model, query.spread, query.radius,
             query.between if len(query.between) > 1 else query.between[0], assumed, query.failure, error,
         )
     )  # fmt: skip

@@ -12,7 +12,8 @@ from sqlglot import exp
 from emdp.base.errors import SqlError
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.questions.item_frequencies import ItemFrequencies
-from emdp.questions.select import FrequencyQuery, Grid, Order, People, Spending
+from emdp.questions.means import VectorNoise
+from emdp.questions.select import FrequencyQuery, Grid, Order, People
 from emdp.spaces import count_items
 from emdp.sql.clauses.distributions import Histogram
 from emdp.sql.context import Context, identifier
@@ -30,7 +31,7 @@ def frequency_query(
     node: exp.Expr,
     histogram: Histogram,
     *,
-    spending: Spending,
+    noise: VectorNoise,
     people: People | None,
     name: str,
     order: Sequence[Order],
@@ -48,7 +49,7 @@ def frequency_query(
         The call of ``FREQUENCY``.
     histogram : Histogram
         What its argument says.
-    spending, people, name, order, limit, offset, written
+    noise, people, name, order, limit, offset, written
         As of the queries.
 
     Raises
@@ -58,11 +59,12 @@ def frequency_query(
     """
     text = context.statement.text
     if histogram.cells is None:
-        _check_all_items(context, node, spending, people)
-        return _of_items(context, spending, name, None, tuple(order), limit, offset, written)
+        _check_all_items(context, node, noise, people)
+        return _of_items(context, name, None, tuple(order), limit, offset, written)
     listed = FrequencyQuery(
         cells=histogram.cells,
-        spending=spending,
+        price=context.price,
+        noise=noise,
         people=people,
         name=name,
         order=tuple(order),
@@ -71,10 +73,10 @@ def frequency_query(
         text=text,
         written=written,
     )
-    refusal = _why_alone(context, histogram.cells, spending, people)
+    refusal = _why_alone(context, histogram.cells, noise, people)
     method, model = _word(context, "method", "auto"), _word(context, "model", "central")
     if refusal is None and method != "smoothed":
-        return _of_items(context, spending, name, listed, tuple(order), limit, offset, written)
+        return _of_items(context, name, listed, tuple(order), limit, offset, written)
     for option, value, fits in (("method", method, SMOOTHED), ("model", model, ("central",))):
         if value not in fits:
             problem, remedy = refusal or ("a smoothed histogram has the central model alone", "write model = 'central'")
@@ -85,7 +87,6 @@ def frequency_query(
 
 def _of_items(
     context: Context,
-    spending: Spending,
     name: str,
     listed: FrequencyQuery | None,
     order: tuple[Order, ...],
@@ -96,9 +97,7 @@ def _of_items(
     return ItemFrequencies(
         method=_word(context, "method", "auto"),  # type: ignore[arg-type]  # checked with the header
         model=_word(context, "model", "central"),  # type: ignore[arg-type]
-        alpha=spending.alpha,
-        epsilon=spending.epsilon,
-        delta=spending.delta,
+        price=context.price,
         name=name,
         text=context.statement.text,
         listed=listed,
@@ -115,7 +114,7 @@ def _word(context: Context, option: str, default: str) -> str:
 
 
 def _why_alone(
-    context: Context, cells: Grid | LabelAxis, spending: Spending, people: People | None
+    context: Context, cells: Grid | LabelAxis, noise: VectorNoise, people: People | None
 ) -> tuple[str, str] | None:
     """Return why a histogram is the only method, and what to write instead; None where it is not."""
     space = context.names.space
@@ -137,13 +136,13 @@ def _why_alone(
             "the central model alone",
             "leave the option out",
         )
-    if spending.noise != "auto":
+    if noise != "auto":
         return "the option noise chooses the law of a histogram's noise", "leave one of the two options out"
     # One item has the share 1, which the histogram says without noise.
     return None if len(cells.cells) > 1 else ("there is one item alone, whose share is 1", "leave the option out")
 
 
-def _check_all_items(context: Context, node: exp.Expr, spending: Spending, people: People | None) -> None:
+def _check_all_items(context: Context, node: exp.Expr, noise: VectorNoise, people: People | None) -> None:
     space, statement = context.names.space, context.statement
     if count_items(space) is None:
         raise _continuum(context, node)
@@ -152,10 +151,10 @@ def _check_all_items(context: Context, node: exp.Expr, spending: Spending, peopl
         instead = f"write FREQUENCY({columns[0]})" if len(columns) == 1 else "leave WHERE and GROUP BY out"
         problem = "FREQUENCY(*) is of all public users together"
         raise context.refusal(node, problem, remedy=instead, code="frequency-users")
-    if spending.noise != "auto":
-        noise, problem = statement.options["noise"], "FREQUENCY(*) takes the noise of its method"
+    if noise != "auto":
+        given, problem = statement.options["noise"], "FREQUENCY(*) takes the noise of its method"
         remedy = "leave noise out, or name a method such as method = 'histogram'"
-        raise option_refusal(statement, noise, problem, remedy, "frequency-option")
+        raise option_refusal(statement, given, problem, remedy, "frequency-option")
     method = statement.options.get("method")
     if method is not None and method.value == "smoothed":
         problem, remedy = "all items of a finite space are counted as they are", "write method = 'histogram'"

@@ -1,5 +1,7 @@
 """``USER_MEAN``: which query it comes down to, and which options of the header it takes."""
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
@@ -65,8 +67,7 @@ def user_mean_query(
     spread, between = values.get("spread"), values.get("between_users", 0.0)
     return UserMean(
         expressions=expressions,
-        epsilon=float(values["epsilon"]),
-        delta=0.0 if model == "local" else float(values.get("delta", 0.0)),
+        price=replace(context.price, delta=0.0) if model == "local" else context.price,
         model=model,
         spread=None if spread is None else (float(spread),),
         between=(float(between),),

@@ -13,7 +13,8 @@ from emdp.estimators.columns.sizes import LARGEST, SMALLEST, check_change, check
 from emdp.expressions import Expression
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.questions.names import Names
-from emdp.questions.select import Item, Select, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import Item, Select
 from emdp.sessions.planning import plan_request
 
 SIZES = (1e-320, 1e-300, 1e-150, 1e-40, 1e-3, 1.0, 3.3, 1e3, 1e40, 1e60, 1e149)
@@ -61,10 +62,10 @@ def random_query(rng: np.random.Generator, low: float, width: float) -> Any:
         return emdp.quantiles(first, [0.1, 0.9], where=where, **spent)
     own = Item(str(rng.choice(["avg", "variance", "stddev"])), "own", second, float(rng.choice([1e-9, 1.0, 1e9])))  # type: ignore[arg-type]
     if kind == "select":
-        return Select((Item("share", "n"), Item("part", "s", first), own), Spending(**spent), where=ramp)
-    spending = Spending(epsilon=float(rng.choice(LEVELS)), delta=spent["delta"])
+        return Select((Item("share", "n"), Item("part", "s", first), own), Price.asked(**spent), where=ramp)
+    price = Price("epsilon", float(rng.choice(LEVELS)), spent["delta"])
     cap = int(rng.choice([1, 7, 10**6, 10**18]))
-    return Select((Item("count", "n"), Item("sum", "s", first), own), spending, where=where, cap=cap)
+    return Select((Item("count", "n"), Item("sum", "s", first), own), price, where=where, cap=cap)
 
 
 def answer_all(plan: Any) -> None:
@@ -101,8 +102,8 @@ def test_whatever_the_sizes_a_query_is_refused_or_answered(seed: int) -> None:
 
 def test_a_statement_that_could_not_be_shown_is_refused_and_an_ordinary_one_is_not() -> None:
     space = emdp.Interval("x", 0, 1)
-    query = Select((Item("avg", "a", emdp.ramp(X, 0, 1e-200)), Item("avg", "b", X)), Spending(alpha=1.0))
+    query = Select((Item("avg", "a", emdp.ramp(X, 0, 1e-200)), Item("avg", "b", X)), Price("alpha", 1.0))
     with pytest.raises(UsageError, match="widen its ramps"):
         plan_query(query, space=space, users=10)
-    narrow = Select((Item("avg", "a", emdp.ramp(X, 0, 1e-20)), Item("avg", "b", X)), Spending(alpha=1.0))
+    narrow = Select((Item("avg", "a", emdp.ramp(X, 0, 1e-20)), Item("avg", "b", X)), Price("alpha", 1.0))
     answer_all(plan_query(narrow, space=space, users=10))

@@ -14,6 +14,7 @@ from emdp.mechanisms import LaplaceMechanism
 from emdp.mechanisms.oracles.krr import KRROracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
 from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.price import Price
 from emdp.spaces import Categories, Clusters, Distances, Grid, Interval, Space, finite_items
 from emdp.testing import seeded
 from emdp.transport.kr_norm import kr_norm
@@ -174,7 +175,7 @@ SPACES: list[Space] = [
 def test_alpha_pays_for_every_neighbour_on_small_spaces(space: Space) -> None:
     # Over all pairs of bags of up to three records: the noise of scale s = l/alpha pays |change|_1/s <= alpha d_em.
     alpha, users = 1.5, 5
-    plan = plan_item_frequencies(ItemFrequencies(alpha=alpha), space=space, users=users)
+    plan = plan_item_frequencies(ItemFrequencies(Price("alpha", alpha)), space=space, users=users)
     mechanism = plan.releaser.mechanism  # type: ignore[attr-defined]
     items = finite_items(space)
     assert items is not None
@@ -195,7 +196,7 @@ def test_alpha_pays_for_every_neighbour_on_small_spaces(space: Space) -> None:
 def test_alpha_of_messages_pays_for_every_neighbour_on_small_spaces(space: Space, method: str) -> None:
     # The law of one message for each of three items, from the exact chances of symbols; mixtures of it for bags.
     alpha = 1.5
-    query = ItemFrequencies(method=method, model="local", alpha=alpha)  # type: ignore[arg-type]
+    query = ItemFrequencies(Price("alpha", alpha), method=method, model="local")  # type: ignore[arg-type]
     plan = plan_item_frequencies(query, space=space, users=5)
     assert plan.guarantee.level <= alpha
     oracle = plan.releaser.oracle  # type: ignore[attr-defined]

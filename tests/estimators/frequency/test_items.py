@@ -14,12 +14,13 @@ from emdp.estimators.itemwise import itemwise
 from emdp.estimators.itemwise.itemwise import plan_itemwise
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.itemwise import Itemwise
+from emdp.questions.price import Price
 from emdp.randomizers import Exponential
 from emdp.spaces import Categories, Grid, Interval, Space
 
 
 def chosen(space: Space, users: int, epsilon: float) -> str:
-    plan = plan_item_frequencies(ItemFrequencies(model="local", epsilon=epsilon), space=space, users=users)
+    plan = plan_item_frequencies(ItemFrequencies(Price("epsilon", epsilon), model="local"), space=space, users=users)
     return plan.comparison[0].method
 
 
@@ -33,7 +34,7 @@ def kinds(items: int) -> Categories:
 
 def test_ties_deep_in_noise_go_to_the_least_variance() -> None:
     """At epsilon = 0.1, 100 users and 1000 items all plan to 0.998; k-RR, the fastest, has 15 times the deviation."""
-    space, query = kinds(1000), ItemFrequencies(model="local", epsilon=0.1)
+    space, query = kinds(1000), ItemFrequencies(Price("epsilon", 0.1), model="local")
     plan = plan_item_frequencies(query, space=space, users=100)
     errors = {one.method: one.expected_error for one in plan.comparison if one.expected_error is not None}
     found, _ = candidates(query, space, 100, 1000)
@@ -64,7 +65,7 @@ def test_speed_costs_little_error(items: int, users: int, epsilon: float, method
 def test_no_method_has_much_less_error(space: Space, epsilon: float, users: int) -> None:
     """The choice plans to within 1 % of the least; of those that do its error as released is the least, to 0.2 %."""
     geometry = geometry_of_items(space)
-    found, _ = candidates(ItemFrequencies(model="local", epsilon=epsilon), space, users, geometry.size)
+    found, _ = candidates(ItemFrequencies(Price("epsilon", epsilon), model="local"), space, users, geometry.size)
     planned = {one.method: planned_error(one, geometry, "simplex") for one in found}
     raw = {one.method: planned_error(one, geometry, "raw") for one in found}
     method = chosen(space, users, epsilon)
@@ -75,7 +76,7 @@ def test_no_method_has_much_less_error(space: Space, epsilon: float, users: int)
 
 
 def test_the_plan_says_how_far_off_it_may_be() -> None:
-    plan = plan_item_frequencies(ItemFrequencies(epsilon=1.0), space=kinds(5), users=1000)
+    plan = plan_item_frequencies(ItemFrequencies(Price("epsilon", 1.0)), space=kinds(5), users=1000)
     assert "planned at two public priors (sparse data may be up to 3 times off)" in plan.choice
 
 
@@ -83,8 +84,10 @@ def test_long_calibrations_are_refused_before_the_charge(monkeypatch: pytest.Mon
     """With 44 x 44 cells each strength that is tried takes minutes."""
     grid = Grid(Interval("x", 0, 1), 401)
     with pytest.raises(RefusedError, match="at most 400 items"):
-        plan_itemwise(Itemwise(Exponential, alpha=2.0, delta=1e-6, model="local"), space=grid, users=1083, records=5)
-    query = ItemFrequencies(method="itemwise", model="local", alpha=2.0, delta=1e-6)
+        plan_itemwise(
+            Itemwise(Exponential, Price("alpha", 2.0, 1e-6), model="local"), space=grid, users=1083, records=5
+        )
+    query = ItemFrequencies(Price("alpha", 2.0, 1e-6), method="itemwise", model="local")
     with pytest.raises(RefusedError, match="at most 400 items"):
         plan_item_frequencies(query, space=grid, users=1083, records=5)
     automatic = plan_item_frequencies(replace(query, method="auto"), space=grid, users=1083, records=5)

@@ -26,6 +26,7 @@ from emdp.mechanisms.items.gkrr import GKRR
 from emdp.mechanisms.items.krr import KRR
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.price import Price
 from emdp.transport.kr_norm import kr_norm
 
 LEVEL = 0.9
@@ -148,7 +149,7 @@ def test_the_block_bound_helps_on_large_grids() -> None:
 def test_releases_of_messages_are_covered(method: str) -> None:
     # 120 releases at 90 %: inequalities that hold for any data, so none may fall below; none is eight times too wide.
     space = emdp.Categories("kind", list(range(9)))
-    query = ItemFrequencies(method=method, model="local", epsilon=1.5)  # type: ignore[arg-type]
+    query = ItemFrequencies(Price("epsilon", 1.5), method=method, model="local")  # type: ignore[arg-type]
     oracle = plan_item_frequencies(query, space=space, users=800).releaser.oracle  # type: ignore[union-attr]
     codes = np.repeat(np.arange(9), [400, 200, 100, 50, 25, 15, 10, 0, 0])
     truth = np.bincount(codes, minlength=9) / 800

@@ -13,11 +13,12 @@ from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP, UserDP
-from emdp.questions.select import FrequencyQuery, Grid, Order, People, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import FrequencyQuery, Grid, Order, People
 from emdp.spaces import Categories, Cycle, Embedding, Geo, Interval, Product, Space, Vector
 from emdp.testing import seeded
 
-ALPHA = Spending(alpha=2.0)
+ALPHA = Price("alpha", 2.0)
 NEW_YORK = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
 KINDS = LabelAxis("kind", (("a",), ("b",), ("c",)))
 CATEGORIES = Categories("kind", ["a", "b", "c"])
@@ -29,10 +30,8 @@ PEOPLE = People(
 )
 
 
-def plan_of(
-    space: Space, cells: Grid | LabelAxis, spending: Spending = ALPHA, users: int = 100, **more: object
-) -> Plan:
-    return plan_frequencies(FrequencyQuery(cells, spending, **more), space=space, users=users)
+def plan_of(space: Space, cells: Grid | LabelAxis, price: Price = ALPHA, users: int = 100, **more: object) -> Plan:
+    return plan_frequencies(FrequencyQuery(cells, price, **more), space=space, users=users)
 
 
 def random_items(space: Space, count: int) -> np.ndarray:
@@ -98,12 +97,12 @@ def test_no_pair_of_items_exceeds_the_sensitivity(case: str) -> None:
     assert np.all(changes <= constant * distances + 1e-9)
     apart = distances > 1e-9
     assert (changes[apart] / distances[apart]).max() >= 0.6 * constant
-    spread = plan_of(space, cells, Spending(epsilon=1.0), users=1).mechanisms[0].sensitivity
+    spread = plan_of(space, cells, Price("epsilon", 1.0), users=1).mechanisms[0].sensitivity
     assert changes.max() <= spread + 1e-9
 
 
 def test_user_level_replacement_moves_the_histogram_by_two_over_n() -> None:
-    plan = plan_of(CATEGORIES, KINDS, Spending(epsilon=0.5, noise="laplace"), users=1000)
+    plan = plan_of(CATEGORIES, KINDS, Price("epsilon", 0.5), noise="laplace", users=1000)
     assert plan.mechanisms[0].sensitivity == pytest.approx(0.002, rel=1e-12)
     assert plan.guarantee == UserDP(0.5)
     assert plan.columns[0].lipschitz == 2.0
@@ -114,27 +113,27 @@ def test_a_constant_that_is_infinite_is_refused_under_alpha_alone() -> None:
     cells = LabelAxis("w", (("a",), ("b",), ("c",)))
     with pytest.raises(NotLipschitzError, match="distance 0"):
         plan_of(twins, cells)
-    plan = plan_of(twins, cells, Spending(epsilon=1.0, noise="laplace"))
+    plan = plan_of(twins, cells, Price("epsilon", 1.0), noise="laplace")
     assert (plan.columns[0].lipschitz, plan.mechanisms[0].sensitivity) == (np.inf, pytest.approx(0.02))
 
 
 def test_noise_is_the_one_asked_for_or_the_least() -> None:
     assert isinstance(plan_of(NEW_YORK, Grid(5.0)).mechanisms[0], LaplaceMechanism)
-    spending = Spending(alpha=2.0, delta=1e-9)
-    chosen = plan_of(CATEGORIES, KINDS, spending)
+    price = Price("alpha", 2.0, 1e-9)
+    chosen = plan_of(CATEGORIES, KINDS, price)
     errors = [
-        plan_of(CATEGORIES, KINDS, Spending(alpha=2.0, delta=1e-9, noise=noise)).columns[0].expected_error
+        plan_of(CATEGORIES, KINDS, Price("alpha", 2.0, 1e-9), noise=noise).columns[0].expected_error
         for noise in ("laplace", "gaussian", "k_norm")
     ]
     assert chosen.columns[0].expected_error == min(errors)
-    asked = plan_of(NEW_YORK, Grid(5.0), Spending(alpha=2.0, delta=1e-9, noise="gaussian"))
+    asked = plan_of(NEW_YORK, Grid(5.0), Price("alpha", 2.0, 1e-9), noise="gaussian")
     assert isinstance(asked.mechanisms[0], GaussianMechanism)
     assert asked.guarantee == EmdDP(2.0, 1e-9)
-    assert isinstance(plan_of(CATEGORIES, KINDS, Spending(alpha=2.0, noise="k_norm")).mechanisms[0], KNormMechanism)
+    assert isinstance(plan_of(CATEGORIES, KINDS, Price("alpha", 2.0), noise="k_norm").mechanisms[0], KNormMechanism)
     with pytest.raises(UsageError, match="24"):
-        plan_of(NEW_YORK, Grid(5.0), Spending(alpha=2.0, noise="k_norm"))
+        plan_of(NEW_YORK, Grid(5.0), Price("alpha", 2.0), noise="k_norm")
     with pytest.raises(UsageError, match="delta"):
-        plan_of(CATEGORIES, KINDS, Spending(alpha=2.0, noise="gaussian"))
+        plan_of(CATEGORIES, KINDS, Price("alpha", 2.0), noise="gaussian")
 
 
 def test_rows_hold_the_released_numbers_with_the_law_of_their_noise() -> None:
@@ -158,7 +157,7 @@ def test_rows_hold_the_released_numbers_with_the_law_of_their_noise() -> None:
 
 
 def test_groups_of_users_have_their_own_noise_and_one_price() -> None:
-    plan = plan_of(CATEGORIES, KINDS, Spending(alpha=2.0, noise="laplace"), users=3, people=PEOPLE)
+    plan = plan_of(CATEGORIES, KINDS, Price("alpha", 2.0), noise="laplace", users=3, people=PEOPLE)
     assert [mechanism.scale for mechanism in plan.mechanisms] == [1.0, 0.5]
     assert plan.guarantee == EmdDP(2.0)
     assert plan.columns[0].noise_scale == 1.0
@@ -203,7 +202,7 @@ def test_a_hundred_thousand_cells_are_framed_in_order() -> None:
 
 
 def test_released_frequencies_are_unbiased() -> None:
-    plan = plan_of(CATEGORIES, KINDS, Spending(alpha=2.0, noise="laplace"), users=10)
+    plan = plan_of(CATEGORIES, KINDS, Price("alpha", 2.0), noise="laplace", users=10)
     exact = (Fraction(1, 2), Fraction(1, 2), Fraction(0))
     with seeded(3):
         draws = [plan.restored(plan.mechanisms[0].release(plan.prepared(exact))) for _ in range(2000)]

@@ -21,14 +21,15 @@ from emdp.expressions.cells.reference import user_statistic
 from emdp.expressions.nodes.base import Expression
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP, UserDP
-from emdp.questions.select import GroupColumn, Item, Select, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import GroupColumn, Item, Select
 from emdp.spaces import Categories, Interval, Product, Space
 from emdp.transport import d_em_pairs
 
 KINDS = ("cafe", "bar", "park")
 PLANE = Product(Interval("x", 0, 3), Interval("y", 0, 2))
 BY_KIND = GroupColumn("kind", KINDS, LabelAxis("kind", tuple((kind,) for kind in KINDS)))
-ALPHA = Spending(alpha=2.0)
+ALPHA = Price("alpha", 2.0)
 N = 1000
 
 
@@ -36,8 +37,8 @@ def avg(expression: Expression, name: str = "a", **more: Any) -> Item:
     return Item("avg", name, expression, **more)
 
 
-def planned(*items: Item, space: Space, users: int = N, spending: Spending = ALPHA, **more: Any) -> Plan:
-    return plan_select(Select(items, spending, **more), space=space, users=users)
+def planned(*items: Item, space: Space, users: int = N, price: Price = ALPHA, **more: Any) -> Plan:
+    return plan_select(Select(items, price, **more), space=space, users=users)
 
 
 # One draw against separate draws -------------------------------------------------------------------------------------
@@ -62,8 +63,8 @@ def statements(draw: st.DrawFn) -> tuple[Select, Space]:
         for number, kind in enumerate(kinds)
     )
     groups = (BY_KIND,) if draw(st.booleans()) else ()
-    spending = draw(st.sampled_from([ALPHA, Spending(epsilon=1.0), Spending(alpha=3.0, delta=1e-6)]))
-    return Select(items, spending, groups, where=draw(st.sampled_from(WHERES))), space
+    price = draw(st.sampled_from([ALPHA, Price("epsilon", 1.0), Price("alpha", 3.0, 1e-6)]))
+    return Select(items, price, groups, where=draw(st.sampled_from(WHERES))), space
 
 
 def separate_errors(query: Select, space: Space, plan: Plan) -> Iterator[tuple[float, float]]:
@@ -77,12 +78,12 @@ def separate_errors(query: Select, space: Space, plan: Plan) -> Iterator[tuple[f
         terms = []
         for value, weight in need.weights:
             single = replace(plan.aggregation, values=(expressions[value],))
-            bound = select.aggregation_spread if query.spending.alpha is None else select.aggregation_lipschitz
+            bound = select.aggregation_spread if query.price.is_user_level else select.aggregation_lipschitz
             own = bound(single, (1.0,), space)[0]
             if own > 0:
                 terms.append((weight, own, plan.scales[places[expressions[value]]]))
         if terms:
-            budget = query.spending.level * N * need.item.weight / total
+            budget = query.price.level * N * need.item.weight / total
             separate = sum(math.sqrt(weight * own) for weight, own, _ in terms) ** 2 / budget
             yield unit * sum(weight / scale for weight, _, scale in terms), separate
 
@@ -153,17 +154,20 @@ def neighbours() -> tuple[list[Any], list[tuple[int, int]], Any]:
 
 @pytest.mark.parametrize("condition", range(len(CONDITIONS)))
 @pytest.mark.parametrize("items", range(len(VALUES)))
-@pytest.mark.parametrize("spending", [ALPHA, Spending(alpha=1.0, delta=1e-6, noise="gaussian"), Spending(epsilon=1.0)])
+@pytest.mark.parametrize(
+    ("price", "noise"),
+    [(ALPHA, "auto"), (Price("alpha", 1.0, 1e-6), "gaussian"), (Price("epsilon", 1.0), "auto")],
+)
 def test_no_pair_of_bags_exceeds_the_sensitivity(
-    spending: Spending, items: int, condition: int, neighbours: tuple[list[Any], list[tuple[int, int]], Any]
+    price: Price, noise: str, items: int, condition: int, neighbours: tuple[list[Any], list[tuple[int, int]], Any]
 ) -> None:
     bags, pairs, distances = neighbours
-    plan = planned(*VALUES[items], space=SMALL, spending=spending, users=5, **CONDITIONS[condition])
+    plan = planned(*VALUES[items], space=SMALL, price=price, noise=noise, users=5, **CONDITIONS[condition])
     mechanism = plan.mechanisms[0]
     scales = np.repeat(plan.scales, plan.aggregation.cells)
     prepared = np.array([user_statistic(plan.aggregation, SMALL, [bag]) * scales / 5 for bag in bags])
     changes = np.array([np.linalg.norm(prepared[one] - prepared[other], mechanism.norm) for one, other in pairs])
-    limits = mechanism.sensitivity * (distances if spending.alpha is not None else np.ones(len(pairs)))
+    limits = mechanism.sensitivity * (np.ones(len(pairs)) if price.is_user_level else distances)
     assert np.all(changes <= limits + 1e-9)
     assert np.max(changes - 0.45 * limits) > 0  # in most statements some pair reaches the bound, in all nearly half
 
@@ -172,15 +176,15 @@ def test_no_pair_of_bags_exceeds_the_sensitivity(
 
 
 def test_under_epsilon_a_user_moves_a_mean_by_its_range() -> None:
-    plan = planned(avg(ramp(col("x"), 1, 1.001)), space=PLANE, spending=Spending(epsilon=0.5))
+    plan = planned(avg(ramp(col("x"), 1, 1.001)), space=PLANE, price=Price("epsilon", 0.5))
     assert plan.mechanisms[0].sensitivity == 1.0 / N
     assert plan.guarantee == UserDP(0.5)
     assert plan.columns[0].lipschitz > 1000
 
 
 def test_under_epsilon_a_filtered_mean_has_its_share_for_nothing() -> None:
-    spending = Spending(epsilon=1.0)
-    plan = planned(avg(col("x")), space=PLANE, spending=spending, where=ramp(col("y"), 0, 1))
+    price = Price("epsilon", 1.0)
+    plan = planned(avg(col("x")), space=PLANE, price=price, where=ramp(col("y"), 0, 1))
     numerator, denominator = plan.scales
     # c (x - 3/2) moves by 3, c by 1; together by 3 as long as the share's scale is at most 3/2 of the numerator's.
     assert plan.mechanisms[0].sensitivity == pytest.approx(3.0 * numerator / N, rel=0.03)
@@ -189,21 +193,21 @@ def test_under_epsilon_a_filtered_mean_has_its_share_for_nothing() -> None:
 
 def test_laws_asked_for_are_used_or_refused() -> None:
     items = avg(col("x"), "x"), avg(col("y"), "y")
-    k_norm = planned(*items, space=PLANE, spending=Spending(alpha=1.0, noise="k_norm"))
+    k_norm = planned(*items, space=PLANE, price=Price("alpha", 1.0), noise="k_norm")
     assert isinstance(k_norm.mechanisms[0], KNormMechanism)
-    gaussian = planned(*items, space=PLANE, spending=Spending(alpha=1.0, delta=1e-6, noise="gaussian"))
+    gaussian = planned(*items, space=PLANE, price=Price("alpha", 1.0, 1e-6), noise="gaussian")
     assert isinstance(gaussian.mechanisms[0], GaussianMechanism)
     assert gaussian.guarantee == EmdDP(1.0, 1e-6)
     assert "as asked for" in gaussian.choice
     with pytest.raises(UsageError, match="k_norm"):
-        planned(avg(col("x")), space=SMALL, groups=(BY_KIND,), spending=Spending(alpha=1.0, noise="k_norm"))
+        planned(avg(col("x")), space=SMALL, groups=(BY_KIND,), price=Price("alpha", 1.0), noise="k_norm")
     with pytest.raises(UsageError, match="delta"):
-        planned(*items, space=PLANE, spending=Spending(alpha=1.0, noise="gaussian"))
+        planned(*items, space=PLANE, price=Price("alpha", 1.0), noise="gaussian")
 
 
 def test_many_columns_of_one_part_take_gaussian_noise() -> None:
     items = tuple(avg(ramp(col("x"), at / 40, at / 40 + 1), f"c{at}") for at in range(40))
-    plan = planned(*items, space=PLANE, spending=Spending(alpha=1.0, delta=1e-6))
+    plan = planned(*items, space=PLANE, price=Price("alpha", 1.0, 1e-6))
     assert isinstance(plan.mechanisms[0], GaussianMechanism)
     assert "% of those of separate Laplace draws" in plan.choice
     assert "with Laplace" in plan.choice

@@ -16,11 +16,12 @@ from emdp.expressions.cells.reference import user_statistic
 from emdp.expressions.nodes.base import Expression
 from emdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP, UserDP
-from emdp.questions.select import Order, People, QuantileQuery, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import Order, People, QuantileQuery
 from emdp.spaces import Categories, Geo, Interval, Product, Space
 from emdp.testing import seeded
 
-ALPHA = Spending(alpha=2.0)
+ALPHA = Price("alpha", 2.0)
 X = col("x")
 LINE = Interval("x", 0, 10)
 NEW_YORK = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
@@ -36,13 +37,13 @@ PEOPLE = People(
 def plan_of(
     expression: Expression = X,
     levels: tuple[float, ...] = (0.5,),
-    spending: Spending = ALPHA,
+    price: Price = ALPHA,
     *,
     space: Space = LINE,
     users: int = 100,
     **more: object,
 ) -> Plan:
-    return plan_quantiles(QuantileQuery(expression, levels, spending, **more), space=space, users=users)
+    return plan_quantiles(QuantileQuery(expression, levels, price, **more), space=space, users=users)
 
 
 def curve_of(plan: Plan, space: Space, items: np.ndarray, expression: Expression, factor: np.ndarray) -> np.ndarray:
@@ -75,8 +76,8 @@ BRUTE: dict[str, tuple[Space, Expression, Expression | None, float]] = {
 def test_no_pair_of_items_exceeds_the_sensitivity(case: str) -> None:
     space, expression, where, step = BRUTE[case]
     plan = plan_of(expression, space=space, users=1, where=where, step=step)
-    gaussian = Spending(alpha=2.0, delta=1e-6, noise="gaussian")
-    both = plan_of(expression, spending=gaussian, space=space, users=1, where=where, step=step)
+    gaussian = Price("alpha", 2.0, 1e-6)
+    both = plan_of(expression, price=gaussian, noise="gaussian", space=space, users=1, where=where, step=step)
     generator = np.random.default_rng(5)
     lows, highs = (NEW_YORK.box[:2], NEW_YORK.box[2:]) if space is NEW_YORK else (0.0, 10.0)
     items = generator.uniform(lows, highs, (150, 2 if space is NEW_YORK else 1))
@@ -92,7 +93,7 @@ def test_no_pair_of_items_exceeds_the_sensitivity(case: str) -> None:
         assert np.all(changes <= own.mechanisms[0].sensitivity * distances + 1e-9)
         if where is None:
             assert (changes[apart] / distances[apart]).max() >= 0.99 * own.mechanisms[0].sensitivity
-    spread = plan_of(expression, spending=Spending(epsilon=1.0), space=space, users=1, where=where, step=step)
+    spread = plan_of(expression, price=Price("epsilon", 1.0), space=space, users=1, where=where, step=step)
     changes = np.abs(vectors[:, None, :] - vectors[None, :, :]).sum(axis=2)
     assert changes.max() <= spread.mechanisms[0].sensitivity + 1e-9
 
@@ -114,10 +115,10 @@ def test_known_constants() -> None:
     assert distance.columns[0].lipschitz == pytest.approx(NEW_YORK.diameter / 2)
     assert distance.mechanisms[0].scale == pytest.approx(NEW_YORK.diameter / 2 / (100 * 2.0))
     # All 20 ramps may go from 0 to 1.
-    user = plan_of(step=0.5, spending=Spending(epsilon=2.0))
+    user = plan_of(step=0.5, price=Price("epsilon", 2.0))
     assert user.mechanisms[0].sensitivity == pytest.approx(20 / 100)
     assert user.guarantee == UserDP(2.0)
-    gauss = plan_of(step=0.5, spending=Spending(epsilon=2.0, delta=1e-6, noise="gaussian"))
+    gauss = plan_of(step=0.5, price=Price("epsilon", 2.0, 1e-6), noise="gaussian")
     assert gauss.mechanisms[0].sensitivity == pytest.approx(np.sqrt(20) / 100)
 
 
@@ -135,12 +136,12 @@ def test_the_pitch_balances_smoothing_and_noise(users: int) -> None:
 
 
 def test_the_pitch_under_epsilon_and_for_few_or_many_users() -> None:
-    gaussian = Spending(epsilon=1.0, delta=1e-8)
-    plan = plan_of(users=20_000, spending=gaussian)
+    gaussian = Price("epsilon", 1.0, 1e-8)
+    plan = plan_of(users=20_000, price=gaussian)
     assert isinstance(plan.mechanisms[0], GaussianMechanism)
     best = plan.columns[0].interval_95
     steps = (10 / count for count in range(10, 500, 20))
-    others = [plan_of(users=20_000, spending=gaussian, step=step).columns[0].interval_95 for step in steps]
+    others = [plan_of(users=20_000, price=gaussian, step=step).columns[0].interval_95 for step in steps]
     assert min(others) >= best * 0.999
     assert plan_of(users=1).aggregation.axes[0].size == 3
     assert plan_of(users=10**9).aggregation.axes[0].size == 513
@@ -156,7 +157,7 @@ def test_with_much_alpha_quantiles_are_the_true_ones_within_a_pitch_and_a_half()
     generator = np.random.default_rng(8)
     levels = (0.05, 0.25, 0.5, 0.9, 0.99)
     for values in (generator.uniform(0, 10, 500), generator.exponential(1.5, 500).clip(0, 10), np.full(500, 7.0)):
-        plan = plan_of(X, levels, Spending(alpha=1e7), users=500, step=0.1)
+        plan = plan_of(X, levels, Price("alpha", 1e7), users=500, step=0.1)
         frame = plan.finisher.frame(released(plan, LINE, values[:, None]), 0.95)
         assert frame.columns == ["q", "quantile", "quantile_low", "quantile_high"]
         assert frame["q"].to_list() == list(levels)
@@ -176,7 +177,7 @@ def test_a_filter_asks_for_quantiles_of_the_chosen_records() -> None:
     generator = np.random.default_rng(9)
     items = np.column_stack([generator.uniform(0, 5, 400), np.zeros(400)])
     items[::4, 0], items[::4, 1] = generator.uniform(6, 10, 100), 1
-    plan = plan_of(X, (0.25, 0.5), Spending(alpha=1e7), space=SHOPS, users=400, where=category_is("b"), step=0.1)
+    plan = plan_of(X, (0.25, 0.5), Price("alpha", 1e7), space=SHOPS, users=400, where=category_is("b"), step=0.1)
     frame = plan.finisher.frame(released(plan, SHOPS, items), 0.95)
     true = np.quantile(items[::4, 0], [0.25, 0.5])
     assert np.abs(frame["quantile"].to_numpy() - true).max() <= 0.25
@@ -246,10 +247,10 @@ def test_order_and_limit_are_post_processing() -> None:
 
 def test_the_noise_is_independent() -> None:
     assert isinstance(plan_of().mechanisms[0], LaplaceMechanism)
-    filtered = plan_of(spending=Spending(epsilon=1.0, delta=1e-9), where=ramp(X, 3, 5), step=1.0)
+    filtered = plan_of(price=Price("epsilon", 1.0, 1e-9), where=ramp(X, 3, 5), step=1.0)
     assert isinstance(filtered.mechanisms[0], LaplaceMechanism | GaussianMechanism)
     with pytest.raises(UsageError, match=r"laplace or gaussian.*k_norm"):
-        plan_of(spending=Spending(alpha=2.0, noise="k_norm"), step=2.5)
+        plan_of(price=Price("alpha", 2.0), noise="k_norm", step=2.5)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from emdp.estimators.strings.search import PrefixRelease, StringCounts, plan_hea
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.strings.prefix_search import HeavyHitterSearch
 from emdp.mechanisms.strings.stable_histogram import StableHistogram
-from emdp.questions.heavy_hitters import HeavyHitters
+from emdp.questions.heavy_hitters import heavy_hitters
 from emdp.questions.reading import EncodedReleaser, RepeatedBlocks, SettlingBlocks
 from emdp.tables.statements.texts import TEXT
 from emdp.testing import seeded
@@ -39,7 +39,7 @@ def text_rows(users: int) -> pl.DataFrame:
 
 def planned(**changed: Any) -> Any:
     given: dict[str, Any] = {"epsilon": 4.0, "model": "local", "alphabet": "abcdefghst", "length": 6, "threshold": 0.25}
-    return plan_heavy_hitters(HeavyHitters("text", **(given | changed)), users=USERS)
+    return plan_heavy_hitters(heavy_hitters("text", **(given | changed)), users=USERS)
 
 
 def central() -> Any:

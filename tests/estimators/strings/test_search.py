@@ -15,7 +15,7 @@ from emdp.estimators.strings.search import PrefixRelease, StringCounts, plan_hea
 from emdp.mechanisms.strings.prefix_search import HeavyHitterSearch
 from emdp.mechanisms.strings.stable_histogram import StableHistogram
 from emdp.privacy import UserDP, shuffle_alpha
-from emdp.questions.heavy_hitters import HeavyHitters
+from emdp.questions.heavy_hitters import HeavyHitters, heavy_hitters
 from emdp.spaces import Interval
 from emdp.testing import seeded
 
@@ -32,7 +32,7 @@ class Block(NamedTuple):
 def query(**changed: object) -> HeavyHitters:
     arguments = {"column": "note", "threshold": 0.3, "epsilon": 4.0, "length": 6, "alphabet": "abcdefgh"}
     arguments["model"] = "local"
-    return HeavyHitters(**{**arguments, **changed})  # type: ignore[arg-type]
+    return heavy_hitters(**{**arguments, **changed})  # type: ignore[arg-type]
 
 
 def blocks(bags: dict[int, dict[str | None, int]], size: int = 1000) -> Iterator[Block]:

@@ -24,7 +24,8 @@ from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes.base import Constant
 from emdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from emdp.privacy import UserDP
-from emdp.questions.select import GroupColumn, Item, ItemKind, Order, People, Select, Spending
+from emdp.questions.price import Price
+from emdp.questions.select import GroupColumn, Item, ItemKind, Order, People, Select
 from emdp.spaces import Categories, Interval, Product, Space
 from emdp.testing import seeded
 
@@ -36,7 +37,7 @@ KINDS = GroupColumn("kind", ("a", "b"), LabelAxis("kind", (("a",), ("b",))))
 
 def statement(*items: Item, cap: int = 10, epsilon: float = 1.0, delta: float = 0.0, **rest: Any) -> Select:
     noise = rest.pop("noise", "auto")
-    return Select(items, Spending(epsilon=epsilon, delta=delta, noise=noise), cap=cap, **rest)
+    return Select(items, Price("epsilon", epsilon, delta), noise=noise, cap=cap, **rest)
 
 
 def with_kinds(low: float, high: float) -> Space:
@@ -397,7 +398,7 @@ class TestRefusals:
             (statement(COUNT, cap=0), "cap"),
             (statement(COUNT, noise="k_norm"), "noise must be 'laplace' or 'gaussian'"),
             (statement(COUNT, noise="gaussian"), "delta above 0"),
-            (replace(statement(COUNT), spending=Spending(alpha=1.0)), "cap and epsilon"),
+            (replace(statement(COUNT), price=Price("alpha", 1.0)), "cap and epsilon"),
             (replace(statement(COUNT), cap=None), "cap and epsilon"),
             (statement(Item("users", "u")), "no use"),
             (statement(COUNT, Item("users", "u"), where=ramp(X, 0, 1)), "number of users is public"),

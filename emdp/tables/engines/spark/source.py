@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from emdp.base.errors import EmdpError, InternalError, UsageError
 from emdp.base.frames import DAY_MICROSECONDS, EARLIEST, LATEST
-from emdp.tables.base import SPARK, Source, is_spark_frame, spark_table, type_name
+from emdp.tables.base import Source, type_name
 from emdp.tables.column_types import parsed_type
 from emdp.tables.engines.spark.errors import SESSION_STOPPED, hidden_errors, is_spark_error, quiet_spark, uninterrupted
 from emdp.tables.engines.spark.logs import check_no_spark_log
@@ -32,12 +32,13 @@ __all__ = [
     "SPARK",
     "SparkSource",
     "is_same_rows",
-    "is_spark_frame",
     "is_supported",
     "open_frame",
     "shown_plan",
-    "spark_table",
 ]
+
+SPARK = "spark"
+"""Name of the engine, and what stands before ``::`` in the text form of its tables."""
 
 DUCKDB_TYPES = {
     "tinyint": "TINYINT",

@@ -14,8 +14,10 @@ from emdp.base.errors import DataRuleError, UsageError
 from emdp.expressions import col
 from emdp.tables import mean_of_user_means
 from emdp.tables.engine import check_statement
-from emdp.tables.engines.spark.source import SparkSource, is_spark_frame, spark_table
+from emdp.tables.engines.spark.kind import KIND, SparkOpener
+from emdp.tables.engines.spark.source import SparkSource
 from emdp.tables.public import is_same_source
+from emdp.tables.registry import named_table
 from emdp.tables.source import open_source
 
 SPACE = emdp.Interval("x", 0, 1, on_invalid="clamp")
@@ -30,12 +32,12 @@ def visits(spark: Any) -> Iterator[Any]:
 
 
 def test_a_table_is_named_with_two_colons(tmp_path: Any) -> None:
-    assert spark_table("spark::visits") == "visits"
-    assert spark_table("spark::city.visits") == "city.visits"
-    assert spark_table(f"{tmp_path}/spark::visits") is None
-    assert spark_table("./spark::visits") is None
-    assert spark_table("city.duckdb::visits") is None
-    assert spark_table("spark::") is None
+    assert named_table("spark::visits") == (KIND.opener, "visits")
+    assert named_table("spark::city.visits") == (KIND.opener, "city.visits")
+    assert named_table(f"{tmp_path}/spark::visits") is None
+    assert named_table("./spark::visits") is None
+    assert named_table("city.duckdb::visits") is None
+    assert named_table("spark::") is None
     source = open_source("spark::city.visits")
     assert isinstance(source, SparkSource)
     assert (source.default_name, source.engine) == ("visits", "spark")
@@ -252,7 +254,7 @@ def test_a_type_that_fits_nothing_is_refused(spark: Any) -> None:
 
 
 def test_the_private_table_is_no_public_one(spark: Any, visits: Any) -> None:
-    assert is_spark_frame(visits)
+    assert SparkOpener().is_frame(visits)
     private = open_source(visits)
     assert is_same_source(private, visits)
     assert is_same_source(private, "spark::visits")

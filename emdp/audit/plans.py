@@ -1,0 +1,201 @@
+"""What an audit asks of a plan, by the kind of plan: one class a kind, and one table of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from emdp.audit.bulk import bulk_of, read_blocks
+from emdp.audit.changes import Change, Floats, message_change, noise_change, total_of
+from emdp.audit.mixed import MixedMessages, RangeMessages
+from emdp.audit.neighbours import Neighbours
+from emdp.audit.noisy import DescentRounds
+from emdp.audit.releases import (
+    DESCENT_SHARE,
+    MESSAGE_SHARE,
+    NoiseDraws,
+    additive_releases,
+    additive_scores,
+    first_number,
+    message_name,
+    message_scores,
+    noise_name,
+    one_user_scores,
+    run_release,
+)
+from emdp.audit.tester import LEAST_TRIALS, Scores
+from emdp.base.errors import UsageError
+from emdp.estimators import AnyPlan, MessagePlan, Plan
+from emdp.estimators.strings.search import StringCounts
+from emdp.questions.reading import TextColumn
+from emdp.spaces import Space
+
+__all__ = ["AUDITED", "AuditedMessages", "AuditedNoise", "AuditedPlan", "audited"]
+
+
+class AuditedPlan(Protocol):
+    """A plan as an audit sees it."""
+
+    @property
+    def name(self) -> str:
+        """What its mechanism is called, with its number of coordinates."""
+
+    @property
+    def is_drawn_by_user(self) -> bool:
+        """Whether messages of every user are drawn, so that a table of few users is quicker."""
+
+    @property
+    def cap(self) -> int | None:
+        """Most records of a user that count, where there is such a cap."""
+
+    @property
+    def column(self) -> TextColumn | None:
+        """A column of text that is read, which the space may not have."""
+
+    @property
+    def shares_strings(self) -> bool:
+        """Whether other users must have the strings too, for a string to be released at all."""
+
+    @property
+    def changed_user(self) -> str | None:
+        """A user who counts, where some users are chosen."""
+
+    def change(self, space: Space, users: int) -> Change:
+        """Return how much the statistic changes between items of one of so many users."""
+
+    def largest_total(self, space: Space, items: Floats) -> Floats:
+        """Return how much each item alone gives to a statistic of totals, next to no records at all, shape (n,)."""
+
+    def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
+        """Return the scores of draws on both tables.
+
+        Parameters
+        ----------
+        tables : Neighbours
+            The tables.
+        draws : NoiseDraws
+            Noise, kept from one distance to the next.
+        place : int
+            Number of the statement in its batch.
+        """
+
+    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | None:
+        """Return what the user who changes sends, unmixed, of a release of mixed messages; None of other releases."""
+
+    def values(self, tables: Neighbours, most: int) -> list[float]:
+        """Return a number of each of the answers that draws on the first table stand for, at most so many.
+
+        What a session answers has the same law: the two are compared in every audit.
+        """
+
+
+class AuditedNoise:
+    """A plan that adds noise to an aggregation."""
+
+    is_drawn_by_user = False
+    column: TextColumn | None = None
+    shares_strings = False
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    @property
+    def name(self) -> str:
+        return noise_name(self.plan)
+
+    @property
+    def cap(self) -> int | None:
+        return self.plan.aggregation.cap
+
+    @property
+    def changed_user(self) -> str | None:
+        users = self.plan.aggregation.users
+        return None if users is None else str(users.keys[0])
+
+    def change(self, space: Space, users: int) -> Change:
+        return noise_change(self.plan, space, users)
+
+    def largest_total(self, space: Space, items: Floats) -> Floats:
+        return total_of(self.plan, space, items)
+
+    def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
+        return additive_scores(self.plan, tables, draws, place)
+
+    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | None:
+        del tables
+        return None
+
+    def values(self, tables: Neighbours, most: int) -> list[float]:
+        return _first_numbers(self.plan, additive_releases(self.plan, tables, most))
+
+
+class AuditedMessages:
+    """A plan that draws messages."""
+
+    is_drawn_by_user = True
+    cap: int | None = None
+    changed_user: str | None = None
+
+    def __init__(self, plan: MessagePlan) -> None:
+        self.plan = plan
+
+    @property
+    def name(self) -> str:
+        return message_name(self.plan)
+
+    @property
+    def column(self) -> TextColumn | None:
+        return self.plan.reading.column
+
+    @property
+    def shares_strings(self) -> bool:
+        return isinstance(self.plan.releaser, StringCounts)
+
+    def change(self, space: Space, users: int) -> Change:
+        del users
+        return message_change(self.plan, space)
+
+    def largest_total(self, space: Space, items: Floats) -> Floats:
+        del space
+        return np.zeros(len(items))
+
+    def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
+        del place
+        bulk = bulk_of(self.plan, tables)
+        if bulk is not None:
+            is_whole = isinstance(bulk, DescentRounds)
+            return bulk.scores(max(draws.trials // DESCENT_SHARE, LEAST_TRIALS) if is_whole else draws.trials)
+        alone = one_user_scores(self.plan, tables, draws.trials)
+        return alone or message_scores(self.plan, tables, max(draws.trials // MESSAGE_SHARE, LEAST_TRIALS))
+
+    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | None:
+        bulk = bulk_of(self.plan, tables)
+        return bulk.alone() if isinstance(bulk, MixedMessages | RangeMessages) else None
+
+    def values(self, tables: Neighbours, most: int) -> list[float]:
+        bulk = bulk_of(self.plan, tables)
+        made: Iterable[Any] = () if bulk is None else list(bulk.releases(most))
+        blocks = read_blocks(self.plan, tables.first)
+        return _first_numbers(self.plan, made or (run_release(self.plan, tables.first, blocks) for _ in range(most)))
+
+
+AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {Plan: AuditedNoise, MessagePlan: AuditedMessages}
+"""How each kind of plan is audited."""
+
+
+def audited(plan: AnyPlan) -> AuditedPlan:
+    """Return a plan as an audit sees it.
+
+    Raises
+    ------
+    UsageError
+        If plans of its kind are not known to the audit.
+    """
+    kind = AUDITED.get(type(plan))
+    if kind is None:
+        raise UsageError(f"an audit does not know how to draw a {type(plan).__name__}; audit another query.")
+    return kind(plan)
+
+
+def _first_numbers(plan: AnyPlan, made: Iterable[Any]) -> list[float]:
+    return [first_number(plan.finisher.frame(released, 0.95)) for released in made]

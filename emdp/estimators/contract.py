@@ -1,0 +1,149 @@
+"""The contract of a plan: what every plan says, and in which order a session asks it to check, compute and release.
+
+A plan knows no table and no engine. What its statement is run on is handed to it as :class:`Records`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.mechanisms.release import Mechanism
+from emdp.privacy import Event, Guarantee
+from emdp.questions.columns import Finisher, PlannedColumn, Released
+from emdp.questions.comparison import ComparedMethod
+from emdp.questions.reading import BlockEncoder, Reading
+from emdp.spaces import Space
+
+__all__ = ["AnyPlan", "Exact", "Records"]
+
+Exact = Statistic | Hidden[Any] | HiddenBlocks[Any]
+"""An exact value, hidden until a session opens it after the charge."""
+
+
+class Records(Protocol):
+    """The records of a private table, by whatever engine reads them."""
+
+    @property
+    def users(self) -> int:
+        """The public number of users."""
+
+    @property
+    def space(self) -> Space:
+        """The item space."""
+
+    def check_aggregation(self, aggregation: Aggregation) -> None:
+        """Run the statement of an aggregation on no rows."""
+
+    def aggregate(self, aggregation: Aggregation) -> tuple[Statistic, ...]:
+        """Return an aggregation, one statistic for each group of users."""
+
+    def explain_cost(self, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the work of an aggregation."""
+
+    def check_items(self, reading: Reading) -> None:
+        """Run the statement of a reading on no rows."""
+
+    def read_items(self, reading: Reading, encoder: BlockEncoder | None) -> Hidden[Any] | HiddenBlocks[Any]:
+        """Return what a reading asks for, encoded block by block where there is an encoder."""
+
+    def explain_reading(self, reading: Reading) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the work of a reading."""
+
+
+class AnyPlan(Protocol):
+    """A priced release: everything about it that is settled before the data is touched.
+
+    A session calls :meth:`check`, charges :attr:`event`, and only then :meth:`statistic` and :meth:`release`.
+    """
+
+    @property
+    def event(self) -> Event:
+        """What the ledger is charged."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds for the release."""
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What draws: one mechanism for each group of users, or the releaser of messages."""
+
+    @property
+    def columns(self) -> tuple[PlannedColumn, ...]:
+        """The answer's columns."""
+
+    @property
+    def choice(self) -> str:
+        """Why this mechanism."""
+
+    @property
+    def finisher(self) -> Finisher:
+        """What makes rows of what was released."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Further facts for the reader."""
+
+    @property
+    def comparison(self) -> tuple[ComparedMethod, ...]:
+        """The methods that were compared, if any were."""
+
+    @property
+    def weighing(self) -> str:
+        """How much a user and a record count, in words."""
+
+    @property
+    def without_records(self) -> str:
+        """What a public user without records counts with; empty: the neutral item."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is the data owner's to know, besides the users and the space."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no table could change the answer."""
+
+    def group_sizes(self, users: int) -> tuple[int, ...]:
+        """Return the public number of users of each group."""
+
+    def check(self, records: Records) -> None:
+        """See, before the charge, that the engine computes what the plan needs."""
+
+    def work(self, records: Records) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the engine's work: names and texts, for people to read."""
+
+    def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Exact, ...]:
+        """Return what is computed of the records, exact and hidden; after the charge.
+
+        Parameters
+        ----------
+        records : Records
+            The private records.
+        keep_exact : bool
+            Whether the test switch is on, so that the exact statistic is kept beside what is released.
+        """
+
+    def release(self, opened: Sequence[Any], records: Records, *, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Draw once: this spends.
+
+        Parameters
+        ----------
+        opened : sequence
+            What :meth:`statistic` returned, opened.
+        records, keep_exact
+            As for :meth:`statistic`.
+
+        Returns
+        -------
+        released : object
+            What the finisher makes rows of.
+        exact : tuple or None
+            The same without randomness, where it is kept and there is such a thing.
+
+        Raises
+        ------
+        EmdpError
+            If a statistic lies outside of its public range; no number is shown.
+        """

@@ -1,0 +1,179 @@
+"""The price of a question: what it may spend, made where the question is asked and carried whole from there."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from emdp.base.checks import check_choice, check_positive, check_range, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.privacy.guarantees.kinds import EmdDP, Guarantee, Model, UserDP
+
+__all__ = ["PRICE_KINDS", "Price", "PriceKind", "check_price"]
+
+PriceKind = Literal["alpha", "epsilon"]
+PRICE_KINDS: tuple[PriceKind, ...] = ("alpha", "epsilon")
+"""Named as the level is: ``alpha`` per unit of ``d_em`` (d_EM-DP), ``epsilon`` at the user level."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a question may spend.
+
+    Parameters
+    ----------
+    kind : {"alpha", "epsilon"}
+        What the level is called, and so which guarantee it is of.
+    level : float
+        Alpha per unit of ``d_em``, or the user-level epsilon; positive. Infinite where nothing limits it: see
+        :meth:`at_most`.
+    delta : float
+        In [0, 1).
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    >>> Price("alpha", 2.0), Price("epsilon", 1.0).is_user_level
+    (Price(kind='alpha', level=2.0, delta=0.0), True)
+    """
+
+    kind: PriceKind
+    level: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, PRICE_KINDS)
+        if self.level != math.inf:
+            object.__setattr__(self, "level", check_positive(self.kind, self.level))
+        object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
+
+    @classmethod
+    def asked(cls, *, alpha: float | None = None, epsilon: float | None = None, delta: float = 0.0) -> Self:
+        """Return the price of a question that takes either level.
+
+        Raises
+        ------
+        UsageError
+            If a parameter is out of its range, or both or none of ``alpha`` and ``epsilon`` are given.
+
+        >>> Price.asked(epsilon=1.0, delta=1e-9)
+        Price(kind='epsilon', level=1.0, delta=1e-09)
+        """
+        given = _given(alpha, epsilon)
+        if len(given) != 1:
+            raise UsageError(
+                f"exactly one of alpha and epsilon must be given, got {'both' if given else 'none'}; alpha is for a "
+                "d_EM-DP budget, epsilon for a user-level one."
+            )
+        ((kind, level),) = given.items()
+        return cls(kind, check_positive(kind, level), delta)
+
+    @classmethod
+    def at_most(cls, kind: PriceKind, *, alpha: float | None, epsilon: float | None, delta: float) -> Self:
+        """Return the price of a release that may have its own strength: its level is then infinite.
+
+        Parameters
+        ----------
+        kind : {"alpha", "epsilon"}
+            What the release is priced in. If the other level is given, the price is of that kind, for the question to
+            refuse.
+        alpha, epsilon, delta
+            What was asked for.
+
+        >>> Price.at_most("alpha", alpha=None, epsilon=None, delta=1e-9).level
+        inf
+        """
+        given = {name: check_positive(name, level) for name, level in _given(alpha, epsilon).items()}
+        own: PriceKind = next((name for name in given if name != kind), kind)
+        return cls(own, given.get(own, math.inf), delta)
+
+    @classmethod
+    def user_level(
+        cls,
+        epsilon: float | None,
+        delta: float,
+        *,
+        missing: str,
+        ends: tuple[float, float] | None = None,
+        alpha: float | None = None,
+        refused: str = "",
+    ) -> Self:
+        """Return the price of a question whose guarantee is at the user level alone.
+
+        Parameters
+        ----------
+        epsilon, delta
+            What was asked for.
+        missing : str
+            What is said where no epsilon was given.
+        ends : (float, float), optional
+            Least and largest epsilon; any positive one by default.
+        alpha, refused
+            An alpha that was given all the same, and what is said of it.
+
+        Raises
+        ------
+        UsageError
+            If the price is missing, of the other kind, or out of its range.
+
+        >>> Price.user_level(1.0, 0.0, missing="epsilon must be given; pass one.").kind
+        'epsilon'
+        """
+        given = _given(alpha, epsilon)
+        if "alpha" in given:
+            raise UsageError(refused)
+        if not given:
+            raise UsageError(missing)
+        level = check_positive("epsilon", given["epsilon"]) if ends is None else check_range("epsilon", epsilon, *ends)
+        return cls("epsilon", level, delta)
+
+    @property
+    def is_user_level(self) -> bool:
+        """Whether the level is an epsilon, which holds however far the changed user's records move."""
+        return self.kind == "epsilon"
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a level that the question must not exceed."""
+        return self.level != math.inf
+
+    def promise(self, model: Model = "central") -> Guarantee:
+        """Return the kind of guarantee that is asked for: level and delta are 0.
+
+        >>> Price("epsilon", 1.0).promise()
+        UserDP(epsilon=0.0, delta=0.0, model='central')
+        """
+        return UserDP(0.0, model=model) if self.is_user_level else EmdDP(0.0, model=model)
+
+
+def check_price(price: object, kind: PriceKind | None = None, *, is_limited: bool = True) -> None:
+    """Check the price of a question while it is built.
+
+    Parameters
+    ----------
+    price : object
+        Must be a :class:`Price`.
+    kind : {"alpha", "epsilon"}, optional
+        The only kind that the question has.
+    is_limited : bool
+        Whether its level must be finite.
+
+    Raises
+    ------
+    UsageError
+        If it is not.
+    """
+    if not isinstance(price, Price):
+        raise UsageError(
+            f"price must be an emdp.questions.Price, not {type(price).__name__}; ask by emdp.mean and its like."
+        )
+    if kind is not None and price.kind != kind:
+        raise UsageError(f"price must be of kind {kind!r} here, got {price.kind!r}; pass {kind}.")
+    if is_limited:
+        check_positive(price.kind, price.level)
+
+
+def _given(alpha: float | None, epsilon: float | None) -> dict[PriceKind, float]:
+    levels: tuple[tuple[PriceKind, float | None], ...] = (("alpha", alpha), ("epsilon", epsilon))
+    return {kind: level for kind, level in levels if level is not None}

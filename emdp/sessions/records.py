@@ -1,0 +1,53 @@
+"""The records of a table as plans have them read, by the engine of its source."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.reading import BlockEncoder, Reading
+from emdp.spaces import Space
+from emdp.tables import Table, aggregate, check_aggregation
+from emdp.tables.engine import explain_cost
+from emdp.tables.readings import check_items, explain_reading, read_items
+
+__all__ = ["TableRecords"]
+
+
+@dataclass(frozen=True, eq=False)
+class TableRecords:
+    """The records of a table; see :class:`emdp.estimators.contract.Records`.
+
+    Parameters
+    ----------
+    table : Table
+        The private table.
+    """
+
+    table: Table
+
+    @property
+    def users(self) -> int:
+        return self.table.n
+
+    @property
+    def space(self) -> Space:
+        return self.table.space
+
+    def check_aggregation(self, aggregation: Aggregation) -> None:
+        check_aggregation(self.table, aggregation)
+
+    def aggregate(self, aggregation: Aggregation) -> tuple[Statistic, ...]:
+        return aggregate(self.table, aggregation)
+
+    def explain_cost(self, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+        return explain_cost(self.table, aggregation)
+
+    def check_items(self, reading: Reading) -> None:
+        check_items(self.table, reading)
+
+    def read_items(self, reading: Reading, encoder: BlockEncoder | None) -> Hidden[Any] | HiddenBlocks[Any]:
+        return read_items(self.table, reading, encoder)
+
+    def explain_reading(self, reading: Reading) -> tuple[tuple[str, str], ...]:
+        return explain_reading(self.table, reading)
