@@ -363,7 +363,7 @@ except emdp.BudgetExceededError:
 """
 
 VICTIM = """
-import os, signal, sys, polars as pl, emdp, emdp.sessions.releasing
+import os, signal, sys, polars as pl, emdp, emdp.sessions.records
 frame = pl.DataFrame({"user": [1, 1, 2], "x": [1.0, 3.0, 5.0]})
 table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 10), users=4)
 session = emdp.Session(table, budget=emdp.EmdDP(2.0), ledger=sys.argv[1])
