@@ -107,7 +107,7 @@ def check_exact(table: emdp.Table, queries: Sequence[emdp.Mean | emdp.VectorMean
     # Only answers made under the test switch carry their exact value. They are not private, so they need a ledger of
     # their own, and charge nothing to the real one.
     with tempfile.TemporaryDirectory() as folder, emdp.testing.seeded(0):
-        budget = emdp.EmdDP(alpha=math.fsum(query.alpha or 0 for query in queries))
+        budget = emdp.EmdDP(alpha=math.fsum(query.price.level for query in queries))
         with emdp.Session(table, budget=budget, ledger=f"{folder}/test.ledger") as session:
             computed = {name: value for query in queries for name, value in session.answer(query).exact.items()}
     worst = max(abs(computed[name] - exact[name]) for name in computed)

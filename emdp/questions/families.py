@@ -20,6 +20,8 @@ from emdp.questions.user_mean import UserMean
 
 __all__ = ["ALONE", "FAMILIES", "FUNCTIONS", "Family", "family_of"]
 
+SEVERAL_ROWS = "gives several rows"
+
 
 @dataclass(frozen=True)
 class Family:
@@ -35,23 +37,26 @@ class Family:
         Functions of :mod:`emdp` that ask it, and methods of a session by the same names.
     aggregates : tuple of str
         Aggregates of SQL that ask it and stand alone in a select list.
+    alone : str
+        Why they stand alone.
     """
 
     name: str
     questions: tuple[type[Any], ...]
     functions: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
+    alone: str = ""
 
 
 FAMILIES: tuple[Family, ...] = (
     Family("select", (Select,)),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
-    Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",)),
+    Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
     Family("items", (ItemFrequencies,)),
-    Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN")),
+    Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
     Family("itemwise", (Itemwise,), ("itemwise",)),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
-    Family("user_mean", (UserMean,), ("user_mean",), ("USER_MEAN",)),
+    Family("user_mean", (UserMean,), ("user_mean",), ("USER_MEAN",), "has rounds of its own"),
     Family("fit", (LinearFit,)),
 )
 """All families. Means with ``by`` or ``where`` are of ``select``, as most aggregates are; frequencies of all items of a

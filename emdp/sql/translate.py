@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
-from emdp.questions.families import ALONE as FAMILY_ALONE
+from emdp.questions.families import ALONE
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
 from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
-from emdp.sql.clauses.aggregates import ALONE, Aggregate, Entry, read_entry, refused_kind
+from emdp.sql.clauses.aggregates import Aggregate, Entry, read_entry, refused_kind
 from emdp.sql.clauses.conditions import Chosen, chosen, where_conditions
 from emdp.sql.clauses.distributions import read_frequency, read_quantiles
 from emdp.sql.clauses.frequency import frequency_query
@@ -97,7 +97,7 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
     reader = _Reader(context, scalars, tree, entries, grouping, left)
     reader.check_share()
     for entry in entries:
-        family = FAMILY_ALONE.get(entry.aggregate.function) if entry.aggregate is not None else None
+        family = ALONE.get(entry.aggregate.function) if entry.aggregate is not None else None
         if entry.aggregate is not None and family is not None:
             return Translated(statement, READERS[family.name](reader, entry, entry.aggregate))
     return Translated(statement, reader.select(aggregates))
@@ -266,7 +266,7 @@ class _Reader:
             but = "" if function == "USER_MEAN" else " but for groups of users"
             raise context.refusal(
                 others[0].node,
-                f"{function} {ALONE[function]}, and stands alone in a select list{but}",
+                f"{function} {ALONE[function].alone}, and stands alone in a select list{but}",
                 remedy="write two statements, separated by a semicolon",
                 code="alone",
             )

@@ -93,6 +93,22 @@ def test_the_charge_comes_before_the_statistic_and_stays(tmp_path: Path, monkeyp
     assert opened.remaining() == emdp.EmdDP(6.0)
 
 
+@pytest.mark.parametrize("model", ["central", "local"])
+def test_a_plan_is_checked_on_no_rows_before_the_charge(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = session(tmp_path)
+    checks = {"central": "check_aggregation", "local": "check_items"}
+
+    def refuse(*_: object) -> object:
+        raise UsageError("the engine cannot compute this; ask for something else.")
+
+    monkeypatch.setattr(f"emdp.sessions.records.{checks[model]}", refuse)
+    with pytest.raises(UsageError, match="cannot compute this"):
+        opened.mean(emdp.col("x"), alpha=4, model=model)
+    assert charges(tmp_path) == 0
+
+
 def test_data_that_change_while_they_are_read_show_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"who": [1, 2], "x": [0.25, 0.5]}).write_parquet(path)
@@ -347,7 +363,7 @@ except emdp.BudgetExceededError:
 """
 
 VICTIM = """
-import os, signal, sys, polars as pl, emdp, emdp.sessions.releasing
+import os, signal, sys, polars as pl, emdp, emdp.sessions.records
 frame = pl.DataFrame({"user": [1, 1, 2], "x": [1.0, 3.0, 5.0]})
 table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 10), users=4)
 session = emdp.Session(table, budget=emdp.EmdDP(2.0), ledger=sys.argv[1])

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from emdp.base.errors import SqlError
 from emdp.expressions.nodes.base import Expression
+from emdp.questions.families import ALONE
 from emdp.questions.select import ItemKind
 from emdp.sql.context import Context, near, unwrapped
 from emdp.sql.names.checking import checked
@@ -15,7 +16,7 @@ from emdp.sql.refusals.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
 from emdp.sql.values.functions import FUNCTIONS, first_argument
 from emdp.sql.values.scalar import Scalars
 
-__all__ = ["ALONE", "Aggregate", "Entry", "expression_of", "is_aggregate", "read_entry", "refused_kind"]
+__all__ = ["Aggregate", "Entry", "expression_of", "is_aggregate", "read_entry", "refused_kind"]
 
 KINDS: Mapping[str, ItemKind] = {
     "AVG": "avg",
@@ -27,12 +28,6 @@ KINDS: Mapping[str, ItemKind] = {
     "STDDEV_POP": "stddev",
 }
 """Aggregates of an expression."""
-
-ALONE: Mapping[str, str] = {
-    **dict.fromkeys(("FREQUENCY", "QUANTILE", "MEDIAN"), "gives several rows"),
-    "USER_MEAN": "has rounds of its own",
-}
-"""Aggregates that stand alone in a select list, each with why."""
 
 FORMS: Mapping[str, str] = {"SHARE": "SHARE()", "MEDIAN": "MEDIAN(e)", "WEIGHT": "WEIGHT(AVG(e), 2)"}
 """How aggregates are written that are not ``NAME(e)``."""
