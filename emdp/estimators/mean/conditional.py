@@ -18,9 +18,9 @@ from fractions import Fraction
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.sizes import check_values
 from emdp.expressions.analysis.checker import analyse, final_lipschitz
+from emdp.expressions.functions.smooth import Power
 from emdp.expressions.nodes.arithmetic import Multiply, Subtract
 from emdp.expressions.nodes.base import Constant, Expression
-from emdp.expressions.nodes.smooth import Power
 from emdp.expressions.numbers.outward import add_up, mul_up
 from emdp.questions.select import Item, Select
 from emdp.spaces import Space

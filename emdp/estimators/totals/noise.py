@@ -36,9 +36,9 @@ from dataclasses import dataclass, replace
 
 from emdp.estimators.columns.sizes import check_values
 from emdp.expressions.analysis.checker import analyse
+from emdp.expressions.functions.smooth import Power
 from emdp.expressions.nodes.arithmetic import Subtract
 from emdp.expressions.nodes.base import Constant, Expression
-from emdp.expressions.nodes.smooth import Power
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.expressions.numbers.outward import add_up, mul_up
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism

@@ -12,7 +12,7 @@ from emdp.sql.context import Context, near, unwrapped
 from emdp.sql.names.checking import checked
 from emdp.sql.names.columns import UserKey
 from emdp.sql.refusals.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
-from emdp.sql.values.functions import FUNCTIONS, first_argument
+from emdp.sql.values.functions import first_argument, functions
 from emdp.sql.values.scalar import Scalars
 
 __all__ = ["ALONE", "Aggregate", "Entry", "expression_of", "is_aggregate", "read_entry", "refused_kind"]
@@ -215,7 +215,7 @@ def _count(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregate:
 
 def _no_entry(scalars: Scalars, body: exp.Expr) -> SqlError:
     context, text = scalars.context, scalars.context.text(body)
-    if isinstance(body, exp.Anonymous) and body.name.upper() not in {*FUNCTIONS, *SHAPES, *UNSUPPORTED}:
+    if isinstance(body, exp.Anonymous) and body.name.upper() not in {*functions(), *SHAPES, *UNSUPPORTED}:
         alike = near(body.name, AGGREGATES)
         return context.refusal(
             body,
