@@ -1,4 +1,4 @@
-"""Functions of angles, and the hyperbolic tangent: smooth functions of bounded slope on every range (EMD 2).
+"""Functions of angles, arctangent and hyperbolic tangent: smooth functions of bounded slope on every range (EMD 2).
 
 The rule and its proof are those of :class:`emdp.expressions.functions.smooth.Smooth`.
 """
@@ -13,16 +13,20 @@ import numpy as np
 from emdp.expressions.functions.record import ScalarFunction
 from emdp.expressions.functions.smooth import Smooth, zero_kept
 from emdp.expressions.nodes.base import Expression, lift
-from emdp.expressions.numbers.outward import call_down, call_up, div_up
+from emdp.expressions.numbers.outward import add_down, call_down, call_up, div_up, mul_down
 from emdp.spaces.base import Floats, Space
 
-__all__ = ["cos", "sin", "tanh"]
+__all__ = ["atan", "cos", "sin", "tanh"]
 
 FAR_ANGLE = 1e8
 """Angles (radians) beyond this are not reduced to locate extrema: sin and cos get their trivial bounds."""
 
 ANGLE_SLACK = 1e-7
 """Widening (radians) of an interval when looking for extrema: above the error of k pi below FAR_ANGLE."""
+
+
+QUARTER_TURN = math.nextafter(math.pi / 2, math.inf)
+"""``pi/2`` in radians, rounded up: ``math.pi`` is below ``pi``, and halving is exact."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +75,22 @@ class Cos(Smooth):
 
     def values_on(self, space: Space, items: Floats, operands: tuple[Floats, ...]) -> Floats:
         return np.cos(operands[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Atan(Smooth):
+    """Arctangent, in ``(-pi/2, pi/2)``: slope ``1/(1 + t^2)`` at the ``t`` of the range nearest to 0, so at most 1."""
+
+    def _image(self, low: float, high: float) -> tuple[float, float]:
+        ends = zero_kept(call_down, math.atan, low), zero_kept(call_up, math.atan, high)
+        return max(-QUARTER_TURN, ends[0]), min(QUARTER_TURN, ends[1])
+
+    def _slope(self, low: float, high: float) -> float:
+        nearest = max(0.0, low, -high)
+        return min(1.0, div_up(1.0, add_down(1.0, mul_down(nearest, nearest))))
+
+    def values_on(self, space: Space, items: Floats, operands: tuple[Floats, ...]) -> Floats:
+        return np.arctan(operands[0])
 
 
 def _wave_image(wave: Callable[[float], float], crest: float, low: float, high: float) -> tuple[float, float]:
@@ -122,9 +142,21 @@ def tanh(expression: Any) -> Expression:
     return Tanh(lift(expression))
 
 
+def atan(expression: Any) -> Expression:
+    """Return the arctangent of an expression, in radians: between -pi/2 and pi/2.
+
+    >>> from emdp.expressions import col
+    >>> from emdp.spaces import Interval
+    >>> atan(col("x")), atan(col("x")).on(Interval("x", 0, 1)).lipschitz
+    (atan(x), 1.0)
+    """
+    return Atan(lift(expression))
+
+
 RECORDS = (
     ScalarFunction(Sin, sin, ("SIN",), duckdb="SIN"),
     ScalarFunction(Cos, cos, ("COS",), duckdb="COS"),
     ScalarFunction(Tanh, tanh, ("TANH",), duckdb="TANH"),
+    ScalarFunction(Atan, atan, ("ATAN",), duckdb="ATAN"),
 )
 """The functions of this file in all languages."""

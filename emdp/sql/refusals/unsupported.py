@@ -4,9 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from emdp.expressions.functions import FUNCTIONS
-from emdp.expressions.functions.smooth import Smooth
-
 __all__ = ["AGGREGATES", "SHAPES", "UNSUPPORTED", "Unsupported"]
 
 
@@ -137,14 +134,7 @@ _MOMENT = Unsupported(
     "moment", "is no aggregate of this language", "ask for AVG(e), AVG(e * e) and so on, and compute it from them"
 )
 
-_SMOOTH = " or ".join(
-    ", ".join(one.sql[0] for one in FUNCTIONS.values() if issubclass(one.node, Smooth) and not one.constants).rsplit(
-        ", ", 1
-    )
-)
-"""The smooth functions of one argument, listed."""
-
-_GONE = Unsupported("unknown-function", "is no function of this language", f"use {_SMOOTH}")
+_GONE = Unsupported("unknown-function", "is no function of this language", "use TANH, SIN, COS, EXP, LN or SQRT")
 
 _REFUSED: tuple[tuple[Unsupported, str], ...] = (
     (
@@ -243,13 +233,11 @@ _REFUSED: tuple[tuple[Unsupported, str], ...] = (
     (_MEAN, "MEAN AVERAGE FAVG"),
     (_LOGIC, "COUNT_IF COUNTIF COUNT_STAR BOOL_AND BOOL_OR BIT_AND BIT_OR BIT_XOR"),
     (_MOMENT, "KURTOSIS KURTOSIS_POP SKEWNESS PRODUCT GEOMEAN GEOMETRIC_MEAN"),
-    (_GONE, "ASIN ACOS ATAN ATAN2 ASINH ACOSH ATANH COT"),
+    (_GONE, "ASIN ACOS ATAN2 ASINH ACOSH ATANH COT"),
 )
 
-_OFFERED = {name for one in FUNCTIONS.values() for name in one.sql}
-
 UNSUPPORTED: Mapping[str, Unsupported] = {
-    **{name: refused for refused, names in _REFUSED for name in names.split() if name not in _OFFERED},
+    **{name: refused for refused, names in _REFUSED for name in names.split()},
     "LOG": Unsupported(
         "log", "is the logarithm to base 10 in DuckDB and the natural one elsewhere", "write LN(e), or LN(e) / LN(10)"
     ),

@@ -15,8 +15,8 @@ conversion rounds too, so the relative error is at most ``2**-52`` (then ``3 * 2
 ``fixed_point.py`` and ``cells.py`` allow with their margin.
 
 Elementary functions. Java's ``StrictMath`` and the intrinsics for it promise 1 unit in the last place for sin, cos,
-asin, exp, log and pow, and 2.5 for tanh; ``spaces/continuous/sphere.py`` and ``emdp/expressions`` allow 4. Roots are
-exact.
+asin, atan, exp, log and pow, and 2.5 for tanh; ``spaces/continuous/sphere.py`` and ``emdp/expressions`` allow 4. Roots
+are exact.
 
 Text is written in hexadecimal where it holds more than letters, digits and spaces, since what a backslash means in it
 is a setting; doubles carry a ``D``, since what a plain ``1e0`` is was one, too.
