@@ -15,7 +15,7 @@ from emdp.expressions.functions.record import ScalarFunction
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.sql.context import Context, listed, near
 from emdp.sql.names.scope import Numbers
-from emdp.sql.refusals.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
+from emdp.sql.refusals.unsupported import SHAPES, UNSUPPORTED, aggregates
 from emdp.sql.values.forms import call_form
 from emdp.sql.values.points import distance, dot, similarity
 
@@ -111,7 +111,7 @@ def _count(function: Function) -> str:
 
 
 def _unknown(context: Context, node: exp.Anonymous, name: str) -> Exception:
-    if name in AGGREGATES:
+    if name in aggregates():
         return context.refusal(
             node,
             f"{name} is an aggregate, inside an expression of one record",

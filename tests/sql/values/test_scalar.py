@@ -16,7 +16,7 @@ from emdp.questions.names import Names
 from emdp.questions.select import Select
 from emdp.spaces import Categories, Cycle, Geo, Interval, Product, Space, Vector
 from emdp.sql import translate
-from emdp.sql.refusals.unsupported import AGGREGATES, UNSUPPORTED
+from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
 from emdp.sql.values.functions import functions
 
 HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)"
@@ -331,7 +331,7 @@ def test_a_function_that_is_not_part_of_the_language_is_refused_by_name(name: st
 
 
 def test_no_name_is_both_of_the_language_and_not() -> None:
-    assert not set(UNSUPPORTED) & (set(functions()) | set(AGGREGATES))
+    assert not set(UNSUPPORTED) & (set(functions()) | set(aggregates()))
 
 
 @pytest.mark.parametrize("name", sorted(functions()))
