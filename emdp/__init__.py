@@ -19,76 +19,66 @@ if sys.platform in {"win32", "emscripten", "wasi"}:
 from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from emdp import privacy, randomizers, testing
-    from emdp.answers import Answer, Preview
-    from emdp.base.errors import (
-        BudgetExceededError,
-        DataRuleError,
-        EmdpError,
-        InternalError,
-        InvalidItemError,
-        LedgerError,
-        NotLipschitzError,
-        RefusedError,
-        SolverError,
-        SqlError,
-        UsageError,
-    )
-    from emdp.catalog.catalog import Catalog, load_catalog
-    from emdp.expressions import (
-        Expression,
-        case,
-        category_is,
-        clamp,
-        col,
-        cos,
-        distance_to,
-        dot,
-        exp,
-        log,
-        maximum,
-        minimum,
-        power,
-        ramp,
-        similarity,
-        sin,
-        sqrt,
-        tanh,
-    )
-    from emdp.privacy import BoundedReduction, Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
-    from emdp.questions import (
-        Frequencies,
-        HeavyHitters,
-        Itemwise,
-        Mean,
-        Quantiles,
-        UserMean,
-        VectorMean,
-        frequencies,
-        heavy_hitters,
-        itemwise,
-        mean,
-        quantiles,
-        user_mean,
-        vector_mean,
-    )
-    from emdp.sessions.session import Session, read
-    from emdp.spaces import (
-        Categories,
-        Clusters,
-        Cycle,
-        Distances,
-        Embedding,
-        Geo,
-        Grid,
-        Interval,
-        Product,
-        Space,
-        Vector,
-        Words,
-    )
-    from emdp.tables import Table
-    from emdp.transport import d_em, d_em_bounds, d_em_pairs, plan
+    from emdp import privacy as privacy
+    from emdp import randomizers as randomizers
+    from emdp import testing as testing
+    from emdp.answers import Answer as Answer
+    from emdp.answers import Preview as Preview
+    from emdp.base.errors import BudgetExceededError as BudgetExceededError
+    from emdp.base.errors import DataRuleError as DataRuleError
+    from emdp.base.errors import EmdpError as EmdpError
+    from emdp.base.errors import InternalError as InternalError
+    from emdp.base.errors import InvalidItemError as InvalidItemError
+    from emdp.base.errors import LedgerError as LedgerError
+    from emdp.base.errors import NotLipschitzError as NotLipschitzError
+    from emdp.base.errors import RefusedError as RefusedError
+    from emdp.base.errors import SolverError as SolverError
+    from emdp.base.errors import SqlError as SqlError
+    from emdp.base.errors import UsageError as UsageError
+    from emdp.catalog.catalog import Catalog as Catalog
+    from emdp.catalog.catalog import load_catalog as load_catalog
+    from emdp.expressions import Expression as Expression
+    from emdp.expressions.functions import *  # noqa: F403
+    from emdp.privacy import BoundedReduction as BoundedReduction
+    from emdp.privacy import Change as Change
+    from emdp.privacy import DiscreteEmdDP as DiscreteEmdDP
+    from emdp.privacy import EmdDP as EmdDP
+    from emdp.privacy import Guarantee as Guarantee
+    from emdp.privacy import UserDP as UserDP
+    from emdp.privacy import protect as protect
+    from emdp.questions import Frequencies as Frequencies
+    from emdp.questions import HeavyHitters as HeavyHitters
+    from emdp.questions import Itemwise as Itemwise
+    from emdp.questions import Mean as Mean
+    from emdp.questions import Quantiles as Quantiles
+    from emdp.questions import UserMean as UserMean
+    from emdp.questions import VectorMean as VectorMean
+    from emdp.questions import frequencies as frequencies
+    from emdp.questions import heavy_hitters as heavy_hitters
+    from emdp.questions import itemwise as itemwise
+    from emdp.questions import mean as mean
+    from emdp.questions import quantiles as quantiles
+    from emdp.questions import user_mean as user_mean
+    from emdp.questions import vector_mean as vector_mean
+    from emdp.sessions.session import Session as Session
+    from emdp.sessions.session import read as read
+    from emdp.spaces import Categories as Categories
+    from emdp.spaces import Clusters as Clusters
+    from emdp.spaces import Cycle as Cycle
+    from emdp.spaces import Distances as Distances
+    from emdp.spaces import Embedding as Embedding
+    from emdp.spaces import Geo as Geo
+    from emdp.spaces import Grid as Grid
+    from emdp.spaces import Interval as Interval
+    from emdp.spaces import Product as Product
+    from emdp.spaces import Space as Space
+    from emdp.spaces import Vector as Vector
+    from emdp.spaces import Words as Words
+    from emdp.tables import Table as Table
+    from emdp.transport import d_em as d_em
+    from emdp.transport import d_em_bounds as d_em_bounds
+    from emdp.transport import d_em_pairs as d_em_pairs
+    from emdp.transport import plan as plan
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -100,10 +90,8 @@ else:
                 "BudgetExceededError DataRuleError EmdpError InternalError InvalidItemError LedgerError "
                 "NotLipschitzError RefusedError SolverError SqlError UsageError"
             ),
-            "emdp.expressions": (
-                "Expression case category_is clamp col cos distance_to dot exp log maximum minimum power ramp "
-                "similarity sin sqrt tanh"
-            ),
+            "emdp.expressions": "Expression",
+            "emdp.expressions.functions": "*",
             "emdp.questions": (
                 "Frequencies HeavyHitters Itemwise Mean Quantiles UserMean VectorMean frequencies heavy_hitters "
                 "itemwise mean quantiles user_mean vector_mean"
@@ -117,82 +105,3 @@ else:
     )
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "Answer",
-    "BoundedReduction",
-    "BudgetExceededError",
-    "Catalog",
-    "Categories",
-    "Change",
-    "Clusters",
-    "Cycle",
-    "DataRuleError",
-    "DiscreteEmdDP",
-    "Distances",
-    "Embedding",
-    "EmdDP",
-    "EmdpError",
-    "Expression",
-    "Frequencies",
-    "Geo",
-    "Grid",
-    "Guarantee",
-    "HeavyHitters",
-    "InternalError",
-    "Interval",
-    "InvalidItemError",
-    "Itemwise",
-    "LedgerError",
-    "Mean",
-    "NotLipschitzError",
-    "Preview",
-    "Product",
-    "Quantiles",
-    "RefusedError",
-    "Session",
-    "SolverError",
-    "Space",
-    "SqlError",
-    "Table",
-    "UsageError",
-    "UserDP",
-    "UserMean",
-    "Vector",
-    "VectorMean",
-    "Words",
-    "case",
-    "category_is",
-    "clamp",
-    "col",
-    "cos",
-    "d_em",
-    "d_em_bounds",
-    "d_em_pairs",
-    "distance_to",
-    "dot",
-    "exp",
-    "frequencies",
-    "heavy_hitters",
-    "itemwise",
-    "load_catalog",
-    "log",
-    "maximum",
-    "mean",
-    "minimum",
-    "plan",
-    "power",
-    "privacy",
-    "protect",
-    "quantiles",
-    "ramp",
-    "randomizers",
-    "read",
-    "similarity",
-    "sin",
-    "sqrt",
-    "tanh",
-    "testing",
-    "user_mean",
-    "vector_mean",
-]

@@ -18,12 +18,11 @@ from itertools import product
 from typing import Any
 
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
-from emdp.estimators.columns.moments import Variance
 from emdp.estimators.columns.ordering import is_ordered_by_noise, ordered
 from emdp.estimators.columns.sizes import check_change, check_level, check_weight
 from emdp.estimators.columns.unlisted import unlisted_notes
 from emdp.estimators.columns.values import Coordinate, Known, Mean, OutputColumn, Rows
-from emdp.estimators.mean.conditional import Needed, ValueList, needed_values
+from emdp.estimators.mean.conditional import Needed, ValueList, needed_values, rule_of
 from emdp.estimators.mean.expectations import Outlook
 from emdp.estimators.mean.joint_noise import JointNoise, Sensitivity, joint_noise
 from emdp.estimators.mean.scales import Want
@@ -270,9 +269,7 @@ def _column(
         Mean(name, centre, coordinate(number), below, *ends)
         for number, centre, ends in zip(need.values, need.centres, need.ranges, strict=True)
     ]
-    if len(means) == 1:
-        return means[0]
-    return Variance(name, means[0], means[1], need.ranges[1][1], is_root=need.item.kind == "stddev")
+    return rule_of(need.item).column(need, means)
 
 
 def _planned(

@@ -1,12 +1,12 @@
 """The table of nodes and readers that expressions are built with, filled once as the package is loaded."""
 
 from emdp.expressions.analysis.checker import analyse, final_lipschitz
+from emdp.expressions.functions.shaping import Absolute
+from emdp.expressions.functions.smooth import Power
 from emdp.expressions.nodes.arithmetic import Add, Divide, Multiply, Negate, Subtract
 from emdp.expressions.nodes.base import Expression, Grammar
 from emdp.expressions.nodes.jumps import Jump
-from emdp.expressions.nodes.shaping import Absolute
-from emdp.expressions.nodes.smooth import Power
-from emdp.expressions.nodes.text import to_text
+from emdp.expressions.text import to_text
 from emdp.spaces.base import Space
 
 __all__ = ["GRAMMAR"]

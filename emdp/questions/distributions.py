@@ -8,19 +8,29 @@ from typing import Any, Literal
 from emdp.base.checks import check_choice, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
+from emdp.mechanisms.item_methods import ItemMethod, item_methods
 from emdp.privacy.reduction import BoundedReduction
-from emdp.questions.item_frequencies import ADJUSTMENTS, ITEM_METHODS, Adjustment, ItemMethod
+from emdp.questions.item_frequencies import ADJUSTMENTS, Adjustment
 from emdp.questions.itemwise import Model
 from emdp.questions.means import VECTOR_NOISE, VectorNoise, check_share
 from emdp.questions.narrowing import Where, check_by, check_where
 from emdp.questions.price import Price, check_price
 
-__all__ = ["Frequencies", "Quantiles", "frequencies", "quantiles"]
+__all__ = ["Frequencies", "Quantiles", "frequencies", "frequency_methods", "quantiles"]
 
 FrequencyMethod = ItemMethod | Literal["smoothed"]
-METHODS: tuple[FrequencyMethod, ...] = ("smoothed", *ITEM_METHODS)
-"""``smoothed``: a partition of unity on a continuous part, the listed values of a finite one (EMD 6); the others are
-for all items of a finite space."""
+
+
+def frequency_methods() -> tuple[str, ...]:
+    """Return the methods of frequencies by name.
+
+    ``smoothed`` is a partition of unity on a continuous part, the listed values of a finite one (EMD 6); the others are
+    for all items of a finite space.
+
+    >>> frequency_methods()[:2]
+    ('smoothed', 'auto')
+    """
+    return ("smoothed", *item_methods())
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,7 @@ class Frequencies:
         With a pitch: a column of the part, where several are continuous.
     method : str
         How the frequencies are estimated: ``"auto"`` is the best, ``"smoothed"`` what fits cells; of all items of a
-        finite space one of :data:`emdp.questions.item_frequencies.ITEM_METHODS`.
+        finite space one of :func:`emdp.mechanisms.item_methods.item_methods`.
     model : {"central", "shuffle", "local"}
         Who sees what; of all items of a finite space.
     sizes : BoundedReduction, optional
@@ -79,7 +89,7 @@ class Frequencies:
                 raise UsageError("cells names a column of listed values, so leave column out; pass one of the two.")
         elif self.cells is not None:
             object.__setattr__(self, "cells", check_positive("cells", self.cells))
-        check_choice("method", self.method, METHODS)
+        check_choice("method", self.method, frequency_methods())
         check_choice("adjust", self.adjust, ADJUSTMENTS)
         _check_common(self)
         if self.cells is not None:

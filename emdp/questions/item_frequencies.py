@@ -5,21 +5,14 @@ from typing import Literal
 
 from emdp.base.checks import check_choice
 from emdp.base.errors import UsageError
+from emdp.mechanisms.item_methods import ItemMethod, item_methods
 from emdp.privacy import Guarantee
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.itemwise import MODELS, Model
 from emdp.questions.price import Price, check_price
 from emdp.questions.select import FrequencyQuery, Order
 
-__all__ = ["ADJUSTMENTS", "ITEM_METHODS", "Adjustment", "ItemFrequencies", "ItemMethod"]
-
-ItemMethod = Literal[
-    "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response"
-]
-ITEM_METHODS: tuple[ItemMethod, ...] = (
-    "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response",
-)  # fmt: skip
-"""The best for space, price and model; noise on the averaged histogram; item-wise release; or an oracle of users."""
+__all__ = ["ADJUSTMENTS", "Adjustment", "ItemFrequencies"]
 
 Adjustment = Literal["none", "simplex", "d_em"]
 ADJUSTMENTS: tuple[Adjustment, ...] = ("none", "simplex", "d_em")
@@ -35,7 +28,7 @@ class ItemFrequencies:
     price : Price
         See :class:`emdp.Mean`.
     method : str
-        One of ``ITEM_METHODS``.
+        One of :func:`emdp.mechanisms.item_methods.item_methods`.
     model : {"central", "shuffle", "local"}
         Who sees what.
     sizes : BoundedReduction, optional
@@ -76,7 +69,7 @@ class ItemFrequencies:
     promises: tuple[Guarantee, ...] = ()
 
     def __post_init__(self) -> None:
-        check_choice("method", self.method, ITEM_METHODS)
+        check_choice("method", self.method, item_methods())
         check_choice("model", self.model, MODELS)
         check_choice("adjust", self.adjust, ADJUSTMENTS)
         check_price(self.price)

@@ -5,31 +5,25 @@ factor in [0, 1]. What is computed and how sensitive it is follows in the estima
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes.base import Expression
+from emdp.questions.item_kinds import KINDS
 from emdp.questions.means import VectorNoise
 from emdp.questions.price import Price
 
 __all__ = [
-    "ITEM_KINDS",
     "FrequencyQuery",
     "Grid",
     "GroupColumn",
     "Item",
-    "ItemKind",
     "Order",
     "People",
     "QuantileQuery",
     "Select",
 ]
-
-ItemKind = Literal["avg", "part", "share", "variance", "stddev", "users", "count", "sum"]
-ITEM_KINDS: tuple[ItemKind, ...] = ("avg", "part", "share", "variance", "stddev", "users", "count", "sum")
-"""``avg`` mean (within the chosen records); ``part`` E[e c]; ``share`` E[c]; ``variance``, ``stddev`` of an expression
-(within the chosen records); ``users`` the public number of users; ``count``, ``sum`` totals under a cap."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Item:
     Parameters
     ----------
     kind : str
-        One of ``ITEM_KINDS``.
+        One of :data:`emdp.questions.item_kinds.KINDS`.
     name : str
         Column of the answer.
     expression : Expression or None
@@ -50,16 +44,16 @@ class Item:
         The aggregate as the analyst wrote it, for previews.
     """
 
-    kind: ItemKind
+    kind: str
     name: str
     expression: Expression | None = None
     weight: float = 1.0
     text: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in ITEM_KINDS or not self.weight > 0:
-            raise UsageError(f"kind must be one of {', '.join(ITEM_KINDS)}, with a weight above 0; pass such an item.")
-        if (self.expression is None) != (self.kind in ("share", "users", "count")):
+        if self.kind not in KINDS or not self.weight > 0:
+            raise UsageError(f"kind must be one of {', '.join(KINDS)}, with a weight above 0; pass such an item.")
+        if (self.expression is not None) != KINDS[self.kind].has_expression:
             raise UsageError(f"expression does not fit an item of kind {self.kind!r}; pass one for avg, part, sum.")
 
 

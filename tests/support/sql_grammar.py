@@ -21,13 +21,14 @@ from sqlglot.parsers.duckdb import DuckDBParser
 OWN = "zq"
 """How names and texts of the fuzzer's own begin."""
 
-FUNCTIONS = {"ABS": 1, "EXP": 1, "LN": 1, "SQRT": 1, "SIN": 1, "COS": 1, "TANH": 1, "LEAST": 2, "GREATEST": 3}
+FUNCTIONS = dict.fromkeys(("ABS", "EXP", "LN", "SQRT", "SIN", "COS", "TANH", "ATAN"), 1) | {"LEAST": 2, "GREATEST": 3}
 """Functions of expressions alone, with how many the grammar gives them."""
 
 SAFE = (
     "LN(1 + ABS({e}))", "SQRT(ABS({e}) + 0.5)", "EXP(-ABS({e}) / 100)", "CLAMP({e}, -3, {k})", "RAMP({e}, 2, {k})",
     "POWER({e}, 2)", "({e}) ** 3", "POW(ABS({e}) + 1, -0.5)", "({e}) / {k}", "({e}) / (1 + ABS({e}))", "-({e})",
-    "({e})", "{k} - ({e})", "({e}) * {k}", "TANH({e})", "PI() * ({e})", "LEAST({e}, {k})", "CAST({e} AS DOUBLE)",
+    "({e})", "{k} - ({e})", "({e}) * {k}", "TANH({e})", "ATAN({e})", "PI() * ({e})",
+    "LEAST({e}, {k})", "CAST({e} AS DOUBLE)",
 )  # fmt: skip
 """Expressions with a finite constant wherever ``e`` has one; ``k`` is a number above 0."""
 

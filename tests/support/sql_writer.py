@@ -242,7 +242,8 @@ class Writer:
         form = self.pick(
             "{} + {}", "{} - {}", "{} * {}", "{} / 4", "{} / - 3", "({})", "- {}", "-({})", "{} ** 2", "({}) ^ 2",
             "ABS({})", "LEAST({}, {})", "greatest({}, {}, 1)", "CLAMP({}, -1, 2)", "RAMP({}, 2, 1)",
-            "RAMP({}, -1, 3 * 2)", "SIN({})", "COS({})", "TANH({})", "SQRT(ABS({}) + 1)", "LN(ABS({}) + 0.5)",
+            "RAMP({}, -1, 3 * 2)", "SIN({})", "COS({})", "TANH({})", "ATAN({})", "SQRT(ABS({}) + 1)",
+            "LN(ABS({}) + 0.5)",
             "EXP(TANH({}))", "{} / (ABS({}) + 1)", "(ABS({}) + 1) ** -1", "POWER({}, 3)", "({} + {}) * {} - {}",
         )  # fmt: skip
         inner = [self.expression(depth - 1) for _ in range(form.count("{}"))]

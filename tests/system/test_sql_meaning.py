@@ -45,7 +45,7 @@ FORMS = (
     "{e} + {e}", "{e} - {e}", "{e} * {e}", "{e} - {e} - {e}", "{e} - {e} * {e}", "{e} / 7", "{e} / 2 * 3",
     "12 / 4 / 3 * {e}", "-{e}", "- -{e}", "({e})", "{e} ** 2", "-{e} ** 2", "2 ** 2 ** 3 * {e}", "{e} * 2 ** -1",
     "{e} ^ 2", "POWER({e}, 3)", "ABS({e})", "LEAST({e}, {e})", "GREATEST({e}, {e}, 1)", "RAMP({e}, 2, 9)",
-    "RAMP({e}, 5, -1)", "CLAMP({e}, -3, 5)", "SIN({e})", "EXP(-ABS({e}) / 50)", "TANH({e})", "COS({e})",
+    "RAMP({e}, 5, -1)", "CLAMP({e}, -3, 5)", "SIN({e})", "EXP(-ABS({e}) / 50)", "TANH({e})", "ATAN({e})", "COS({e})",
     "LN(1 + ABS({e}))", "SQRT(ABS({e}) + 1)", "CAST({e} AS DOUBLE)", "{e}::DOUBLE",
     "CASE category WHEN 'cafe' THEN {e} WHEN 'bar' THEN {e} ELSE {e} END", "CASE WHEN {c} THEN {e} ELSE {e} END",
     "CASE WHEN {c} THEN {e} WHEN {c} THEN {e} ELSE 0 END", "+{e}", "{e} + -{e}", "{e} - (2 - {e})",

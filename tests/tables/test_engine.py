@@ -65,6 +65,7 @@ CONTINUOUS = {
         [
             emdp.distance_to(MIDTOWN),
             emdp.ramp(emdp.distance_to(MIDTOWN), 2, 1),
+            emdp.atan(emdp.col("lat")) * emdp.col("lon"),
             emdp.minimum(emdp.distance_to(MIDTOWN), 10 * emdp.col("lat")) - emdp.tanh(emdp.col("lon")),
         ],
     ),

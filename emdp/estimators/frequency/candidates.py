@@ -9,7 +9,7 @@ holds between those within ``r``; of the two each takes what allows less noise. 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from emdp.base.errors import EmdpError, InternalError, RefusedError, UsageError
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease, share_bits
@@ -22,14 +22,9 @@ from emdp.estimators.messages import MessagePlan
 from emdp.estimators.plan import Plan
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
-from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
-from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle
-from emdp.mechanisms.oracles.krr import KRROracle
+from emdp.mechanisms.item_methods import METHODS
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
-from emdp.mechanisms.oracles.projective import ProjectiveOracle
-from emdp.mechanisms.oracles.rappor import RapporOracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
-from emdp.mechanisms.oracles.unary import UnaryOracle
 from emdp.privacy import EmdDP, Event, Guarantee, GuaranteeEvent, UserDP, shuffle_alpha, shuffle_alpha0
 from emdp.privacy.guarantees.conversions import convert, paying
 from emdp.privacy.guarantees.kinds import DiscreteEmdDP
@@ -38,18 +33,7 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.spaces import Space, neutral_code
 from emdp.spaces.base import Floats
 
-__all__ = ["ORACLES", "Candidate", "candidates"]
-
-ORACLES: dict[str, type[FrequencyOracle]] = {
-    "hadamard": OneBitHadamardOracle,
-    "krr": KRROracle,
-    "rappor": RapporOracle,
-    "unary": UnaryOracle,
-    "subset": SubsetOracle,
-    "projective": ProjectiveOracle,
-    "response": HadamardResponseOracle,
-}
-"""Oracles of users by the name of their method."""
+__all__ = ["Candidate", "candidates"]
 
 MOST_SET_WORK = 2**33
 """Most of ``users (items + 16 size)`` for subset selection, as :class:`SubsetOracle` has it for one draw."""
@@ -113,10 +97,9 @@ def candidates(
     if query.model == "central":
         builders["histogram"] = lambda: (_listed if query.listed else _histogram)(query, space, users, items)
     else:
-        for method, kind in ORACLES.items():
-            builders[method] = lambda kind=kind, method=method: _oracle(  # type: ignore[misc]
-                query, space, users, items, kind, method
-            )
+        for method, known in METHODS.items():
+            if known.oracle is not None:
+                builders[method] = partial(_oracle, query, space, users, items, known.oracle(), method)
     builders["itemwise"] = lambda: _itemwise(query, space, users, records)
     if query.method != "auto" and query.method not in builders:
         fits = "central" if query.method == "histogram" else "local or shuffle"

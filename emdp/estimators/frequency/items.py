@@ -26,6 +26,7 @@ from emdp.estimators.frequency.rows import ShareRows, check_adjustable, check_co
 from emdp.estimators.frequency.spread import share_spread
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan
 from emdp.estimators.plan import Plan
+from emdp.mechanisms.item_methods import METHODS
 from emdp.mechanisms.oracles.oracle import LARGEST_DOMAIN
 from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.comparison import ComparedMethod
@@ -34,9 +35,6 @@ from emdp.questions.reading import Reading
 from emdp.spaces import Space, count_items
 
 __all__ = ["plan_item_frequencies"]
-
-FASTEST = ("histogram", "krr", "unary", "rappor", "hadamard", "response", "projective", "subset", "itemwise")
-"""Methods by the time that they take, about: of those with nearly the least error the first is taken."""
 
 TIED = 1.01
 """How much more planned error than the least, after projection, is no reason against a method."""
@@ -104,7 +102,11 @@ def _best(found: Sequence[Candidate], errors: Mapping[str, float], geometry: Geo
     if len(tied) == 1:
         return tied[0]
     raw = {one.method: _expected(one, geometry, "raw") for one in tied}
-    return next(one for one in sorted(tied, key=_by_speed) if raw[one.method] <= NEAR * min(raw.values()))
+    return next(
+        one
+        for one in sorted(tied, key=lambda one: METHODS[one.method].slowness)
+        if raw[one.method] <= NEAR * min(raw.values())
+    )
 
 
 def _plan_of(best: Candidate, query: ItemFrequencies, space: Space, items: int) -> MessagePlan:
@@ -197,11 +199,6 @@ def _checked_items(space: Space) -> int:
             "space, or leave out a part."
         )
     return items
-
-
-def _by_speed(one: Candidate) -> int:
-    # A method whose time nobody has measured is taken for the slowest.
-    return FASTEST.index(one.method) if one.method in FASTEST else len(FASTEST)
 
 
 def _expected(one: Candidate, geometry: Geometry, post: Literal["raw", "simplex"] = "simplex") -> float:

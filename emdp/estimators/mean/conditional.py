@@ -12,20 +12,24 @@ public ranges: a quotient ``R = N/D`` by ``(Z_N - R Z_D)/D``, with ``|R|`` a hal
 weight of ``h^2/4``. The common factor ``1/D`` plays no part in how noise is divided.
 """
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from emdp.base.errors import InternalError, UsageError
+from emdp.estimators.columns.moments import Variance
 from emdp.estimators.columns.sizes import check_values
+from emdp.estimators.columns.values import Mean, OutputColumn
 from emdp.expressions.analysis.checker import analyse, final_lipschitz
+from emdp.expressions.functions.smooth import Power
 from emdp.expressions.nodes.arithmetic import Multiply, Subtract
 from emdp.expressions.nodes.base import Constant, Expression
-from emdp.expressions.nodes.smooth import Power
 from emdp.expressions.numbers.outward import add_up, mul_up
 from emdp.questions.select import Item, Select
 from emdp.spaces import Space
 
-__all__ = ["ONE", "Needed", "ValueList", "needed_values"]
+__all__ = ["ONE", "RULES", "KindRule", "Needed", "ValueList", "first_mean", "needed_values", "rule_of"]
 
 ONE = Constant(1.0)
 """The value whose mean among chosen records is their share."""
@@ -126,30 +130,44 @@ def needed_values(query: Select, space: Space) -> tuple[ValueList, tuple[Needed,
                 f"{factor.high:.6g}]; pass a category, or a ramp of the expression."
             )
     values = ValueList(query.where)
-    needs = tuple(_needed(item, query, space, values) for item in query.items)
+    needs = tuple(rule_of(item).needed(item, query, space, values) for item in query.items)
     return values, needs
 
 
-def _needed(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
-    is_conditional = query.where is not None or bool(query.groups)
-    if item.kind == "users":
-        if is_conditional:
-            raise UsageError(
-                "the number of users is public for groups of users alone, and a filter or group on records has none; "
-                "ask for SHARE(), the part of the records' weight that it chooses."
-            )
-        return Needed(item)
-    if item.kind in ("count", "sum"):
+def rule_of(item: Item) -> "KindRule":
+    """Return the rule of an item's kind.
+
+    Raises
+    ------
+    InternalError
+        If the kind has none: nothing is planned as if it were another one.
+    """
+    if item.kind not in RULES:
+        raise InternalError(f"an aggregate of kind {item.kind!r} has no rule for what it needs; please report this.")
+    return RULES[item.kind]
+
+
+def _is_conditional(query: Select) -> bool:
+    return query.where is not None or bool(query.groups)
+
+
+def _users(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
+    if _is_conditional(query):
         raise UsageError(
-            f"{item.kind} depends on how many records a user has, so it needs a cap; set max_records_per_user."
+            "the number of users is public for groups of users alone, and a filter or group on records has none; "
+            "ask for SHARE(), the part of the records' weight that it chooses."
         )
-    if item.kind in ("part", "share") or (item.kind == "avg" and not is_conditional):
-        return _plain(item, query, space, values)
-    if item.kind == "avg":
-        return _mean(item, space, values)
-    if item.kind in ("variance", "stddev"):
-        return _moments(item, is_conditional, space, values)
-    raise InternalError(f"an aggregate of kind {item.kind!r} has no rule for what it needs; please report this.")
+    return Needed(item)
+
+
+def _total(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
+    raise UsageError(
+        f"{item.kind} depends on how many records a user has, so it needs a cap; set max_records_per_user."
+    )
+
+
+def _average(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
+    return _mean(item, space, values) if _is_conditional(query) else _plain(item, query, space, values)
 
 
 def _mean(item: Item, space: Space, values: ValueList) -> Needed:
@@ -160,12 +178,12 @@ def _mean(item: Item, space: Space, values: ValueList) -> Needed:
     return Needed(item, (place,), centres, below, spread.half, (spread.ends,), weights, spread.lipschitz)
 
 
-def _moments(item: Item, is_conditional: bool, space: Space, values: ValueList) -> Needed:
+def _moments(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
     spread = _Spread.of(item, space)
     half, highest = spread.half, mul_up(spread.half, spread.half)
     square = Power(spread.centred, 2.0)
     ranges = ((-half, half), (0.0, highest))
-    if not is_conditional:
+    if not _is_conditional(query):
         places = values.place(spread.expression), values.place(square)
         weights: tuple[tuple[int, float], ...] = ((places[1], 1.0), (places[0], half or 1.0))
         centres = (Fraction(-spread.middle), Fraction(0))
@@ -201,7 +219,7 @@ class _Spread:
 
 
 def _plain(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
-    place = values.place(ONE if item.kind == "share" else _expression(item))
+    place = values.place(ONE if item.expression is None else item.expression)
     known = analyse(values.expressions[place], space)
     check_values(known, str(values.expressions[place]))
     ends = (known.low, known.high)
@@ -214,3 +232,76 @@ def _expression(item: Item) -> Expression:
     if item.expression is None:
         raise UsageError(f"an item of kind {item.kind!r} needs an expression; pass one.")
     return item.expression
+
+
+def first_mean(need: Needed, means: Sequence[Mean]) -> OutputColumn:
+    """Return the column that is the one mean."""
+    (mean,) = means
+    return mean
+
+
+def _variance(need: Needed, means: Sequence[Mean]) -> OutputColumn:
+    first, second = means
+    return Variance(need.item.name, first, second, need.ranges[1][1])
+
+
+def _deviation(need: Needed, means: Sequence[Mean]) -> OutputColumn:
+    first, second = means
+    return Variance(need.item.name, first, second, need.ranges[1][1], is_root=True)
+
+
+def _typical_mean(need: Needed) -> tuple[float, ...]:
+    return (float(sum(need.centres)) + 0.5 * need.half,)
+
+
+def _typical_moments(need: Needed) -> tuple[float, ...]:
+    return 0.5 * need.half, 0.75 * need.half**2
+
+
+@dataclass(frozen=True)
+class KindRule:
+    """What a kind of item is made of, and what a preview takes it to be.
+
+    Parameters
+    ----------
+    needed : callable
+        Puts the item's values on the list, and returns what it is made of.
+    column : callable
+        The column of the item's means, whose docstring has the proof of its coverage. Not asked where none is needed.
+    typical : callable
+        The means that a preview assumes, in order; those that it does not name are 0.
+    ends : callable
+        The public range of the answer.
+    steepness : callable
+        What the error is divided by besides: one over the slope of the answer in what is linear in the noise.
+    note : str
+        What else a preview assumes.
+    """
+
+    needed: Callable[[Item, Select, Space, ValueList], Needed]
+    column: Callable[[Needed, Sequence[Mean]], OutputColumn] = first_mean
+    typical: Callable[[Needed], tuple[float, ...]] = lambda need: ()
+    ends: Callable[[Needed], tuple[float, float]] = lambda need: need.ranges[-1]
+    steepness: Callable[[Needed], float] = lambda need: 1.0
+    note: str = ""
+
+
+RULES: dict[str, KindRule] = {
+    "avg": KindRule(_average, typical=_typical_mean),
+    "part": KindRule(_plain),
+    "share": KindRule(_plain),
+    "variance": KindRule(_moments, _variance, _typical_moments, note="and half of the largest variance"),
+    "stddev": KindRule(
+        _moments,
+        _deviation,
+        _typical_moments,
+        ends=lambda need: (0.0, need.half),
+        # The root's slope at half of the largest variance.
+        steepness=lambda need: 2.0 * math.sqrt(0.5) * need.half if need.half > 0 else 1.0,
+        note="and half of the largest variance",
+    ),
+    "users": KindRule(_users),
+    "count": KindRule(_total),
+    "sum": KindRule(_total),
+}
+"""By kind, as :data:`emdp.questions.item_kinds.KINDS`; what holds under a cap is in :mod:`emdp.estimators.totals`."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from emdp.estimators.columns.values import Draw, OutputColumn
-from emdp.estimators.mean.conditional import Needed
+from emdp.estimators.mean.conditional import Needed, rule_of
 from emdp.estimators.mean.joint_noise import JointNoise
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
 from emdp.questions.assumed import Assumed
@@ -79,9 +79,7 @@ class Outlook:
             return PlannedColumn(name, text, lipschitz, low, high, 0.0, 0.0, 0.0, share=0.0, written=written)
         widest, share = self.noise.widest, self._share(need)
         expected = column.estimates(Draw(self._typical(need, share), 1, widest), 0, PREVIEW_LEVEL)[0]
-        divisor = share
-        if need.item.kind == "stddev" and need.half > 0:
-            divisor *= 2.0 * math.sqrt(0.5) * need.half
+        divisor = share * rule_of(need.item).steepness(need)
         scales = self.noise.scales
         moved = [(self.places[value], weight) for value, weight in need.weights if value in self.places]
         error = expected_absolute(widest, [weight / scales[place] for place, weight in moved]) / divisor
@@ -108,11 +106,7 @@ class Outlook:
     def _typical(self, need: Needed, share: float) -> tuple[Fraction, ...]:
         """Return the coordinates of one cell in which this item's means stand where the module says."""
         typical = [Fraction(0)] * len(self.places)
-        wanted: tuple[float, ...] = ()
-        if need.item.kind == "avg":
-            wanted = (float(sum(need.centres)) + 0.5 * need.half,)
-        elif len(need.values) == 2:
-            wanted = (0.5 * need.half, 0.75 * need.half**2)
+        wanted = rule_of(need.item).typical(need)
         for value, centre, mean in zip(need.values, need.centres, wanted, strict=False):
             if value in self.places:
                 typical[self.places[value]] = (Fraction(mean) - centre) * Fraction(share)
@@ -121,10 +115,9 @@ class Outlook:
         return tuple(typical)
 
     def _range(self, need: Needed, sizes: Sequence[int]) -> tuple[float, float]:
-        if need.item.kind == "users":
+        if not need.values:
             return float(min(sizes)), float(max(sizes))
-        low, high = need.ranges[-1]
-        return (low, high) if need.item.kind != "stddev" else (0.0, need.half)
+        return rule_of(need.item).ends(need)
 
     def _note(self, need: Needed, column: OutputColumn, is_null: bool, sizes: Sequence[int]) -> str:
         notes = []
@@ -135,8 +128,8 @@ class Outlook:
             notes.append(f"assuming {self.assumed.text}{null}")
         if not column.is_linear:
             notes.append("with a mean a quarter of the range from its middle")
-        if need.item.kind in ("variance", "stddev"):
-            notes.append("and half of the largest variance")
+        if rule_of(need.item).note:
+            notes.append(rule_of(need.item).note)
         return f"errors {', '.join(notes)}" if notes else ""
 
 

@@ -34,11 +34,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from emdp.base.errors import InternalError
 from emdp.estimators.columns.sizes import check_values
 from emdp.expressions.analysis.checker import analyse
+from emdp.expressions.functions.smooth import Power
 from emdp.expressions.nodes.arithmetic import Subtract
 from emdp.expressions.nodes.base import Constant, Expression
-from emdp.expressions.nodes.smooth import Power
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.expressions.numbers.outward import add_up, mul_up
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
@@ -268,6 +269,8 @@ def _layout(query: Select, space: Space, cells: int, *, is_direct: bool) -> Layo
             weights = [(place(centred, width), 1.0), (0, abs(middle))]
         elif item.kind == "avg":
             weights = [(place(centred, width), 1.0), (0, width / 4)]
+        elif item.kind not in ("variance", "stddev"):
+            raise InternalError(f"an aggregate of kind {item.kind!r} has no rule under a cap; please report this.")
         else:
             square = Subtract(Power(centred, 2.0), Constant(0.5 * mul_up(half, half)))
             weights = [(place(square, width**2 / 4), 1.0), (place(centred, width), width / 2), (0, width**2 / 16)]

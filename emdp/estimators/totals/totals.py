@@ -44,6 +44,7 @@ from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechani
 from emdp.privacy import UserDP
 from emdp.privacy.rounding import float_at_least
 from emdp.questions.assumed import Assumed
+from emdp.questions.item_kinds import KINDS
 from emdp.questions.select import Select
 from emdp.spaces import Space
 
@@ -126,7 +127,10 @@ def _check(query: Select) -> int:
         raise UsageError("noise 'gaussian' needs a delta above 0, got 0; pass a delta or leave noise out.")
     for item in query.items:
         check_weight(item.weight)
-        if item.kind in ("part", "share"):
+        kind = KINDS.get(item.kind)
+        if kind is None:
+            raise InternalError(f"an aggregate of kind {item.kind!r} has no rule under a cap; please report this.")
+        if not kind.is_capped:
             raise UsageError(
                 f"{item.kind.upper()} is a mean over users and has no cap; write SUM or COUNT(*), or leave "
                 "max_records_per_user out."

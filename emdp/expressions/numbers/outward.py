@@ -36,7 +36,7 @@ TINY = 2.0**-1074
 """Smallest positive double: bounds the absolute error of an operation that underflows."""
 
 LIBM_ULPS = 4
-"""Assumed error of exp, log, sin, cos, tanh and pow, in units in the last place.
+"""Assumed error of exp, log, sin, cos, tanh, atan and pow, in units in the last place.
 
 glibc documents at most 2 for these on x86-64 and aarch64, numpy's vectorised loops at most 4.
 """

@@ -1,36 +1,22 @@
 """The select list: which aggregates it holds, of what expressions, under what names."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from emdp.base.errors import SqlError
+from emdp.base.errors import InternalError, SqlError
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.families import ALONE
-from emdp.questions.select import ItemKind
+from emdp.questions.item_kinds import KINDS, Setting, kind_of_function
 from emdp.sql.context import Context, near, unwrapped
 from emdp.sql.names.checking import checked
 from emdp.sql.names.columns import UserKey
-from emdp.sql.refusals.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
-from emdp.sql.values.functions import FUNCTIONS, first_argument
+from emdp.sql.refusals.unsupported import SHAPES, UNSUPPORTED, aggregates
+from emdp.sql.values.functions import first_argument, functions
 from emdp.sql.values.scalar import Scalars
 
 __all__ = ["Aggregate", "Entry", "expression_of", "is_aggregate", "read_entry", "refused_kind"]
 
-KINDS: Mapping[str, ItemKind] = {
-    "AVG": "avg",
-    "PART": "part",
-    "SUM": "sum",
-    "VARIANCE": "variance",
-    "VAR_POP": "variance",
-    "STDDEV": "stddev",
-    "STDDEV_POP": "stddev",
-}
-"""Aggregates of an expression."""
-
-FORMS: Mapping[str, str] = {"SHARE": "SHARE()", "MEDIAN": "MEDIAN(e)", "WEIGHT": "WEIGHT(AVG(e), 2)"}
-"""How aggregates are written that are not ``NAME(e)``."""
 
 REFUSED_AGGREGATES = (
     "mean", "quantile-function", "extreme", "one-record", "all-records", "sample-variance", "two-columns",
@@ -58,7 +44,7 @@ class Aggregate:
     """
 
     function: str
-    kind: ItemKind | None
+    kind: str | None
     expression: Expression | None
     weight: float
     node: exp.Anonymous
@@ -93,7 +79,7 @@ def is_aggregate(name: str) -> bool:
     (True, True, False)
     """
     refused = UNSUPPORTED.get(name.upper())
-    return name.upper() in AGGREGATES or (refused is not None and refused.code in REFUSED_AGGREGATES)
+    return name.upper() in aggregates() or (refused is not None and refused.code in REFUSED_AGGREGATES)
 
 
 def read_entry(scalars: Scalars, node: exp.Expr) -> Entry:
@@ -119,10 +105,13 @@ def read_entry(scalars: Scalars, node: exp.Expr) -> Entry:
 
 def refused_kind(context: Context, aggregate: Aggregate, *, has_cap: bool, is_filtered: bool) -> SqlError | None:
     """Return the refusal of an aggregate that its statement's guarantee, cap or filter does not allow, if any."""
-    for applies, problem, remedy, code in _rules(context, aggregate, has_cap=has_cap, is_filtered=is_filtered):
-        if applies:
-            return context.refusal(aggregate.node, problem, remedy=remedy, code=code)
-    return None
+    if aggregate.kind is None:
+        return None
+    found = KINDS[aggregate.kind].refusal(Setting(context.is_user_level, has_cap, is_filtered))
+    if found is None:
+        return None
+    problem = found.problem.format(name=aggregate.function)
+    return context.refusal(aggregate.node, problem, remedy=found.remedy, code=found.code)
 
 
 def expression_of(scalars: Scalars, node: exp.Expr) -> Expression:
@@ -160,7 +149,7 @@ def _weight(scalars: Scalars, node: exp.Anonymous) -> tuple[exp.Anonymous, float
 def _aggregate(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregate:
     name = node.name.upper()
     context = scalars.context
-    if name not in AGGREGATES or name == "WEIGHT":
+    if name not in aggregates() or name == "WEIGHT":
         refused = UNSUPPORTED[name]
         remedy = refused.remedy_for(first_argument(context, node))
         raise context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)
@@ -168,20 +157,23 @@ def _aggregate(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregat
         return Aggregate(name, None, None, weight, node)
     if name == "COUNT":
         return _count(scalars, node, weight)
-    if name == "SHARE":
-        _check_count(context, node, 0)
-        return Aggregate(name, "share", None, weight, node)
-    _check_count(context, node, 1)
-    return Aggregate(name, KINDS[name], expression_of(scalars, node.expressions[0]), weight, node)
+    kind = kind_of_function(name)
+    if kind is None:
+        raise InternalError(f"{name} is an aggregate of no kind; please report this.")
+    if not KINDS[kind].has_expression:
+        _check_count(context, node, 0, name + KINDS[kind].form)
+        return Aggregate(name, kind, None, weight, node)
+    _check_count(context, node, 1, name + KINDS[kind].form)
+    return Aggregate(name, kind, expression_of(scalars, node.expressions[0]), weight, node)
 
 
-def _check_count(context: Context, node: exp.Anonymous, count: int) -> None:
+def _check_count(context: Context, node: exp.Anonymous, count: int, form: str) -> None:
     if len(node.expressions) != count:
         name = node.name.upper()
         raise context.refusal(
             node,
             f"{name} takes {count or 'no'} argument{'' if count == 1 else 's'}, not {len(node.expressions)}",
-            remedy=f"write {FORMS.get(name, f'{name}(e)')}",
+            remedy=f"write {form}",
             code="argument-count",
         )
 
@@ -210,12 +202,12 @@ def _count(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregate:
 
 def _no_entry(scalars: Scalars, body: exp.Expr) -> SqlError:
     context, text = scalars.context, scalars.context.text(body)
-    if isinstance(body, exp.Anonymous) and body.name.upper() not in {*FUNCTIONS, *SHAPES, *UNSUPPORTED}:
-        alike = near(body.name, AGGREGATES)
+    if isinstance(body, exp.Anonymous) and body.name.upper() not in {*functions(), *SHAPES, *UNSUPPORTED}:
+        alike = near(body.name, aggregates())
         return context.refusal(
             body,
             f"there is no aggregate {body.name}",
-            remedy=f"write {' or '.join(alike)}" if alike else f"the aggregates are {', '.join(AGGREGATES)}",
+            remedy=f"write {' or '.join(alike)}" if alike else f"the aggregates are {', '.join(aggregates())}",
             code="unknown-function",
         )
     inner = next((part for part in body.walk() if isinstance(part, exp.Anonymous) and is_aggregate(part.name)), None)
@@ -236,44 +228,4 @@ def _no_entry(scalars: Scalars, body: exp.Expr) -> SqlError:
         f"`{text}` has a value for each record, and an answer has one for each group",
         remedy=f"write AVG({text})",
         code="no-aggregate",
-    )
-
-
-def _rules(
-    context: Context, aggregate: Aggregate, *, has_cap: bool, is_filtered: bool
-) -> Sequence[tuple[bool, str, str, str]]:
-    kind, name = aggregate.kind, aggregate.function
-    is_total = kind in ("count", "sum")
-    instead = "SHARE() with the condition in WHERE" if kind == "count" else "AVG(e), which weighs every user equally"
-    return (
-        (
-            is_total and not context.is_user_level,
-            f"{name} depends on how many records a user has, which d_EM-DP does not bound",
-            f"write {instead}, or WITH USER_PRIVACY OPTIONS (epsilon = 1.0, max_records_per_user = 50)",
-            "total-under-emd",
-        ),
-        (
-            is_total and not has_cap,
-            f"{name} depends on how many records a user has, and nothing bounds that",
-            "add max_records_per_user = 50, or the number that fits, to OPTIONS",
-            "cap-missing",
-        ),
-        (
-            kind in ("part", "share") and has_cap,
-            f"{name} is a mean over users that weigh the same, and max_records_per_user weighs records",
-            "write SUM(e) or COUNT(*), or leave max_records_per_user out",
-            "cap-unused",
-        ),
-        (
-            kind == "share" and not is_filtered,
-            "SHARE() is the weight of the chosen records, and nothing chooses any",
-            "add WHERE or GROUP BY on a column of the records",
-            "share-of-all",
-        ),
-        (
-            kind == "users" and is_filtered,
-            "the number of users is public, but not how many of them have a record that a condition or group chooses",
-            "ask for SHARE(), or choose and group by public user columns alone",
-            "count-filtered",
-        ),
     )

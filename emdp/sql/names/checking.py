@@ -6,10 +6,10 @@ from sqlglot import exp
 
 from emdp.base.errors import EmdpError, NotLipschitzError, SqlError, UsageError
 from emdp.expressions.analysis.checker import Analysis, analyse, final_lipschitz, offender
+from emdp.expressions.functions.smooth import Power, Smooth
 from emdp.expressions.nodes.arithmetic import Divide
 from emdp.expressions.nodes.base import Column, Expression
 from emdp.expressions.nodes.categories import Labelled
-from emdp.expressions.nodes.smooth import Power, Smooth
 from emdp.sql.context import Context
 
 __all__ = ["checked", "known_range", "small_step"]

@@ -12,7 +12,7 @@ from emdp.expressions.nodes.base import Expression
 from emdp.questions.names import Names
 from emdp.sql.context import Context, identifier, listed, near, one_by_name, quoted, unwrapped
 from emdp.sql.names.columns import Condition, HiddenColumn, ItemColumn, Resolved, UserColumn, UserKey
-from emdp.sql.refusals.unsupported import AGGREGATES
+from emdp.sql.refusals.unsupported import aggregates
 
 __all__ = ["COMPONENTS", "Numbers", "Scope", "Source", "private_sources"]
 
@@ -147,7 +147,7 @@ class Scope:
                 remedy="write a constant",
                 code="clock",
             )
-        if node.name.upper() in AGGREGATES and not node.this.quoted and not node.table:
+        if node.name.upper() in aggregates() and not node.this.quoted and not node.table:
             word = node.name.upper()
             return self.context.refusal(
                 node,

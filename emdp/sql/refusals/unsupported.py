@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["AGGREGATES", "SHAPES", "UNSUPPORTED", "Unsupported"]
+from emdp.questions.item_kinds import KINDS
+
+__all__ = ["SHAPES", "UNSUPPORTED", "Unsupported", "aggregates"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,15 @@ class Unsupported:
         return re.sub(r"\be\b", lambda _: argument, self.remedy)
 
 
-AGGREGATES = (
-    "AVG", "PART", "SHARE", "VARIANCE", "VAR_POP", "STDDEV", "STDDEV_POP", "COUNT", "SUM", "FREQUENCY", "QUANTILE",
-    "MEDIAN", "USER_MEAN", "WEIGHT",
-)  # fmt: skip
-"""Aggregates of the language, and ``WEIGHT`` around one."""
+def aggregates() -> tuple[str, ...]:
+    """Return the aggregates of the language, and ``WEIGHT`` around one.
+
+    >>> aggregates()[0], aggregates()[-1]
+    ('AVG', 'WEIGHT')
+    """
+    together = (name for kind in KINDS.values() for name in kind.sql)
+    return (*together, "FREQUENCY", "QUANTILE", "MEDIAN", "USER_MEAN", "WEIGHT")
+
 
 SHAPES = ("POINT", "VECTOR", "GRID")
 """Words that are no function of a record by themselves."""
@@ -233,7 +239,7 @@ _REFUSED: tuple[tuple[Unsupported, str], ...] = (
     (_MEAN, "MEAN AVERAGE FAVG"),
     (_LOGIC, "COUNT_IF COUNTIF COUNT_STAR BOOL_AND BOOL_OR BIT_AND BIT_OR BIT_XOR"),
     (_MOMENT, "KURTOSIS KURTOSIS_POP SKEWNESS PRODUCT GEOMEAN GEOMETRIC_MEAN"),
-    (_GONE, "ASIN ACOS ATAN ATAN2 ASINH ACOSH ATANH COT"),
+    (_GONE, "ASIN ACOS ATAN2 ASINH ACOSH ATANH COT"),
 )
 
 UNSUPPORTED: Mapping[str, Unsupported] = {

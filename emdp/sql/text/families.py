@@ -1,9 +1,9 @@
 """Options of a header that belong to one family of aggregates: refused in statements with none of that family."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from emdp.base.errors import SqlError
-from emdp.questions.distributions import METHODS
+from emdp.questions.distributions import frequency_methods
 from emdp.questions.itemwise import MODELS
 from emdp.questions.user_mean import MEAN_METHODS
 from emdp.sql.text.statement import Option, Statement
@@ -19,11 +19,11 @@ __all__ = [
     "usual",
 ]
 
-CHOICES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "method": {"FREQUENCY": METHODS, "USER_MEAN": MEAN_METHODS},
-    "model": {"FREQUENCY": MODELS, "USER_MEAN": MODELS},
+CHOICES: Mapping[str, Mapping[str, Callable[[], tuple[str, ...]]]] = {
+    "method": {"FREQUENCY": frequency_methods, "USER_MEAN": lambda: MEAN_METHODS},
+    "model": {"FREQUENCY": lambda: MODELS, "USER_MEAN": lambda: MODELS},
 }
-"""Options that are words: for each aggregate that takes one what it may be."""
+"""Options that are words: for each aggregate that takes one what tells which they are."""
 
 USER_LEVEL = ("spread", "between_users", "records_per_user", "failure")
 """Options of USER_MEAN: where users' means are expected."""
@@ -64,7 +64,8 @@ def check_families(statement: Statement, functions: Iterable[str]) -> None:
             raise option_refusal(
                 statement, option, f"the option {name} is for {listed} alone", "leave it out", "option-family"
             )
-        for function, allowed in CHOICES.get(name, {}).items():
+        for function, choices in CHOICES.get(name, {}).items():
+            allowed = choices()
             if function in own and option.value not in allowed:
                 problem = f"{name} of {function} must be one of {', '.join(allowed)}"
                 raise option_refusal(statement, option, problem, f"write {name} = '{usual(allowed)}'", "option-value")

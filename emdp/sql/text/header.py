@@ -268,7 +268,7 @@ def _check_noise(reader: _Reader, option: Option, privacy: str) -> None:
 
 def _check_word(reader: _Reader, option: Option, privacy: str) -> None:
     # Which aggregate it is for stands behind the header: this only tells a word of one of them from any other.
-    choices = CHOICES[option.name]
+    choices = {name: found() for name, found in CHOICES[option.name].items()}
     if not isinstance(option.value, str) or not any(option.value in allowed for allowed in choices.values()):
         by_words: dict[tuple[str, ...], list[str]] = {}
         for function, allowed in choices.items():

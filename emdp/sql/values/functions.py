@@ -3,20 +3,23 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
-from emdp.expressions.nodes import shaping, smooth
+from emdp.expressions import functions as table
+from emdp.expressions.functions import smooth
+from emdp.expressions.functions.record import ScalarFunction
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.sql.context import Context, listed, near
 from emdp.sql.names.scope import Numbers
-from emdp.sql.refusals.unsupported import AGGREGATES, SHAPES, UNSUPPORTED
+from emdp.sql.refusals.unsupported import SHAPES, UNSUPPORTED, aggregates
 from emdp.sql.values.forms import call_form
 from emdp.sql.values.points import distance, dot, similarity
 
-__all__ = ["FUNCTIONS", "Call", "Function", "call", "first_argument", "misplaced"]
+__all__ = ["Call", "Function", "call", "first_argument", "functions", "misplaced", "power"]
 
 MANY = 1_000
 """Arguments that functions of any number of arguments take."""
@@ -49,6 +52,16 @@ class Function:
     build: Callable[[Call, exp.Anonymous], Expression]
 
 
+def functions() -> dict[str, Function]:
+    """Return the scalar functions by name, in capitals: those of the table of functions of numbers, and four more.
+
+    >>> functions()["TANH"].form, "POW" in functions()
+    ('TANH(e)', True)
+    """
+    numeric = ((name, one) for one in table.FUNCTIONS.values() for name in one.sql)
+    return {name: _function(name, one) for name, one in numeric} | {**_OTHERS}
+
+
 def call(numbers: Call, node: exp.Anonymous) -> Expression:
     """Return what a call of a scalar function means.
 
@@ -58,7 +71,7 @@ def call(numbers: Call, node: exp.Anonymous) -> Expression:
         If there is no such function, or its arguments do not fit.
     """
     name = node.name.upper()
-    function = FUNCTIONS.get(name)
+    function = functions().get(name)
     if function is None:
         raise _unknown(numbers.context, node, name)
     if not function.least <= len(node.expressions) <= function.most:
@@ -98,7 +111,7 @@ def _count(function: Function) -> str:
 
 
 def _unknown(context: Context, node: exp.Anonymous, name: str) -> Exception:
-    if name in AGGREGATES:
+    if name in aggregates():
         return context.refusal(
             node,
             f"{name} is an aggregate, inside an expression of one record",
@@ -113,21 +126,31 @@ def _unknown(context: Context, node: exp.Anonymous, name: str) -> Exception:
         if refused.code == "distance-function":
             remedy += f", as in {call_form('DISTANCE', context.names.space.parts)}"
         return context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)
-    alike = near(name, FUNCTIONS)
+    known = functions()
+    alike = near(name, known)
     return context.refusal(
         node,
         f"there is no function {node.name}",
-        remedy=f"write {' or '.join(alike)}" if alike else f"the functions are {listed(FUNCTIONS)}",
+        remedy=f"write {' or '.join(alike)}" if alike else f"the functions are {listed(known)}",
         code="unknown-function",
     )
 
 
-def _of_one(make: Callable[[Expression], Expression]) -> Callable[[Call, exp.Anonymous], Expression]:
-    return lambda numbers, node: make(numbers.number(node.expressions[0]))
+def _function(name: str, one: ScalarFunction) -> Function:
+    least = 1 + len(one.constants)
+    build = _BUILDERS.get(one.node, partial(_made, one))
+    return Function(f"{name}{one.form}", least, MANY if one.takes_many else least, build)
 
 
-def _of_many(make: Callable[[tuple[Expression, ...]], Expression]) -> Callable[[Call, exp.Anonymous], Expression]:
-    return lambda numbers, node: make(tuple(map(numbers.number, node.expressions)))
+def _made(one: ScalarFunction, numbers: Call, node: exp.Anonymous) -> Expression:
+    if one.takes_many:
+        return one.made(tuple(map(numbers.number, node.expressions)))
+    operand, *rest = node.expressions
+    constants = [numbers.constant(own, entry.noun) for own, entry in zip(rest, one.constants, strict=True)]
+    misfit = one.misfit(*constants) if one.misfit else None
+    if misfit is not None:
+        raise numbers.context.refusal(node, misfit.problem, remedy=misfit.remedy, code=misfit.code)
+    return one.made(numbers.number(operand), *constants)
 
 
 def _power(numbers: Call, node: exp.Anonymous) -> Expression:
@@ -157,53 +180,17 @@ def power(numbers: Call, base: exp.Expr, exponent: exp.Expr) -> Expression:
     return smooth.Power(made, value.value)
 
 
-def _clamp(numbers: Call, node: exp.Anonymous) -> Expression:
-    operand, low, high = node.expressions
-    ends = numbers.constant(low, "the lower end of CLAMP"), numbers.constant(high, "the upper end of CLAMP")
-    if ends[0] > ends[1]:
-        raise numbers.context.refusal(
-            node,
-            f"the lower end of CLAMP, {ends[0]:g}, is above the upper one, {ends[1]:g}",
-            remedy="swap them",
-            code="clamp-ends",
-        )
-    return shaping.Clamp(numbers.number(operand), *ends)
-
-
-def _ramp(numbers: Call, node: exp.Anonymous) -> Expression:
-    operand, start, end = node.expressions
-    a, b = numbers.constant(start, "the start of RAMP"), numbers.constant(end, "the end of RAMP")
-    if a == b or not math.isfinite(b - a):
-        raise numbers.context.refusal(
-            node,
-            f"RAMP from {a:g} to {b:g} would jump" if a == b else f"RAMP from {a:g} to {b:g} is too wide for a double",
-            remedy="give it two different ends, 0 at the first and 1 at the second",
-            code="ramp-ends",
-        )
-    return shaping.Ramp(numbers.number(operand), a, b)
-
-
 def _pi(numbers: Call, node: exp.Anonymous) -> Expression:
     return Constant(math.pi)
 
 
-FUNCTIONS: Mapping[str, Function] = {
-    "ABS": Function("ABS(e)", 1, 1, _of_one(shaping.Absolute)),
-    "LEAST": Function("LEAST(e, f, ...)", 1, MANY, _of_many(shaping.Minimum)),
-    "GREATEST": Function("GREATEST(e, f, ...)", 1, MANY, _of_many(shaping.Maximum)),
-    "CLAMP": Function("CLAMP(e, low, high)", 3, 3, _clamp),
-    "RAMP": Function("RAMP(e, a, b), which is 0 at a and 1 at b", 3, 3, _ramp),
-    "EXP": Function("EXP(e)", 1, 1, _of_one(smooth.Exp)),
-    "LN": Function("LN(e)", 1, 1, _of_one(smooth.Log)),
-    "SQRT": Function("SQRT(e)", 1, 1, _of_one(smooth.Sqrt)),
-    "POWER": Function("POWER(e, p)", 2, 2, _power),
-    "POW": Function("POW(e, p)", 2, 2, _power),
-    "SIN": Function("SIN(e)", 1, 1, _of_one(smooth.Sin)),
-    "COS": Function("COS(e)", 1, 1, _of_one(smooth.Cos)),
-    "TANH": Function("TANH(e)", 1, 1, _of_one(smooth.Tanh)),
+_BUILDERS: Mapping[type[Expression], Callable[[Call, exp.Anonymous], Expression]] = {smooth.Power: _power}
+"""What makes the node of a function of numbers whose refusals speak of the text of its arguments."""
+
+_OTHERS: Mapping[str, Function] = {
     "PI": Function("PI()", 0, 0, _pi),
     "DISTANCE": Function("DISTANCE(POINT(40.7, -74.0))", 1, MANY, distance),
     "DOT": Function("DOT(VECTOR[1, 2]) or DOT(column, VECTOR[1, 2])", 1, 2, dot),
     "SIMILARITY": Function("SIMILARITY('word') or SIMILARITY(column, 'word')", 1, 2, similarity),
 }
-"""By name, in capitals."""
+"""What is no function of numbers, by name."""

@@ -7,17 +7,19 @@ import numpy as np
 from sqlglot import exp
 
 from emdp.base.errors import InternalError
+from emdp.expressions import functions as table
+from emdp.expressions.functions.record import ScalarFunction
+from emdp.expressions.functions.shaping import Clamp, Ramp
+from emdp.expressions.functions.smooth import Power
 from emdp.expressions.nodes.arithmetic import Add, Divide, Multiply, Negate, Subtract
 from emdp.expressions.nodes.base import Column, Constant, Expression
 from emdp.expressions.nodes.leaves import DistanceTo, Dot
-from emdp.expressions.nodes.shaping import Absolute, Clamp, Maximum, Minimum, Ramp
-from emdp.expressions.nodes.smooth import Cos, Exp, Log, Power, Sin, Sqrt, Tanh
 from emdp.spaces import Cycle, Geo, Interval, Space, Vector
 from emdp.spaces.base import Floats
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["leaf_formula", "node_formula"]
+__all__ = ["called_function", "leaf_formula", "node_formula"]
 
 SHORT_ANGLE = 3.0
 """Radians: up to here the sine of half an angle is below 0.998, so that no rounding brings it above 1, where the arc
@@ -25,16 +27,6 @@ sine is an error. The columns are inside the box by then, and the bound is that 
 
 NEAR_LATITUDES = 60.0
 """Degrees: where no latitude of the box differs from the point's by more, a cosine may come from a half-sine."""
-
-FUNCTIONS: dict[type[Expression], str] = {
-    Absolute: "ABS",
-    Cos: "COS",
-    Exp: "EXP",
-    Log: "LN",
-    Sin: "SIN",
-    Sqrt: "SQRT",
-    Tanh: "TANH",
-}
 
 BINARY: dict[type[Expression], Callable[[Sql, Sql], Sql]] = {
     Add: sql.add,
@@ -51,13 +43,13 @@ def node_formula(node: Expression, operands: Sequence[Sql]) -> Sql:
         return sql.number(node.value)
     if kind in BINARY:
         return BINARY[kind](operands[0], operands[1])
-    if kind in FUNCTIONS:
-        return sql.call(FUNCTIONS[kind], operands[0])
+    function = table.function_of(node)
+    if function is not None and function.duckdb is not None:
+        if function.takes_many and len(operands) == 1:
+            return operands[0]
+        return sql.call(function.duckdb, *operands, *map(sql.number, function.constants_of(node)))
     if isinstance(node, Negate):
         return exp.Paren(this=exp.Neg(this=operands[0]))
-    if isinstance(node, Minimum | Maximum):
-        name = "LEAST" if isinstance(node, Minimum) else "GREATEST"
-        return sql.call(name, *operands) if len(operands) > 1 else operands[0]
     if isinstance(node, Clamp):
         return _clamp(operands[0], node.low, node.high)
     if isinstance(node, Ramp):
@@ -69,6 +61,18 @@ def node_formula(node: Expression, operands: Sequence[Sql]) -> Sql:
             base = sql.call("GREATEST", base, sql.number(0))
         return sql.call("POWER", base, sql.number(node.exponent))
     raise InternalError(f"the engine has no formula for a {kind.__name__} expression; please report it.")
+
+
+def called_function(node: Sql) -> ScalarFunction | None:
+    """Return the record of the function of numbers that a node of a statement calls, if it calls one.
+
+    >>> called_function(sql.call("LN", sql.number(2))).spark, called_function(sql.number(2))
+    ('LN', None)
+    """
+    if not isinstance(node, exp.Func):
+        return None
+    names = (node.name.upper(),) if isinstance(node, exp.Anonymous) else type(node).sql_names()
+    return next((one for one in table.FUNCTIONS.values() if one.duckdb in names), None)
 
 
 def leaf_formula(leaf: Expression, space: Space, columns: Mapping[str, Sql]) -> Sql:

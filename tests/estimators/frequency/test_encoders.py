@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from emdp.base.errors import InternalError
-from emdp.estimators.frequency.candidates import ORACLES
 from emdp.estimators.frequency.encoders import CHOSEN, DRAWN, TALLY, AverageEncoder, OracleEncoder, draw_tally
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease, share_bits
 from emdp.mechanisms import LaplaceMechanism
+from emdp.mechanisms.item_methods import METHODS
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.krr import KRROracle
 from emdp.questions.reading import EncodedReleaser, FinishingEncoder
@@ -67,10 +67,10 @@ def test_the_average_is_the_same_however_users_are_divided() -> None:
     assert AverageEncoder(6, 50).keys == ("code",)
 
 
-@pytest.mark.parametrize("method", list(ORACLES))
+@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if one.oracle is not None])
 def test_exact_shares_and_the_number_of_messages_survive_any_division(method: str) -> None:
     users = 210
-    release = OracleRelease(ORACLES[method](6, users, 2.0), 2)
+    release = OracleRelease(METHODS[method].oracle()(6, users, 2.0), 2)
     with seeded(3):
         _, wanted = release.release(iter(BLOCKS), users=users, keep_exact=True)
         for divided in DIVIDED:

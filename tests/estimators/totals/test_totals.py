@@ -25,7 +25,7 @@ from emdp.expressions.nodes.base import Constant
 from emdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from emdp.privacy import UserDP
 from emdp.questions.price import Price
-from emdp.questions.select import GroupColumn, Item, ItemKind, Order, People, Select
+from emdp.questions.select import GroupColumn, Item, Order, People, Select
 from emdp.spaces import Categories, Interval, Product, Space
 from emdp.testing import seeded
 
@@ -197,7 +197,7 @@ class TestOneDraw:
         low = data.draw(st.floats(-10, 10))
         space = Product(Interval("x", low, low + data.draw(st.floats(0.1, 20))), Interval("y", -1, 5))
         weights = st.floats(0.1, 10)
-        kinds: list[ItemKind] = data.draw(st.lists(st.sampled_from(["count", "sum", "avg"]), min_size=2, max_size=5))
+        kinds: list[str] = data.draw(st.lists(st.sampled_from(["count", "sum", "avg"]), min_size=2, max_size=5))
         items = [
             Item(
                 kind, f"c{place}", None if kind == "count" else data.draw(st.sampled_from([X, col("y"), X + col("y")]))

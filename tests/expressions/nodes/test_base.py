@@ -9,7 +9,8 @@ import pytest
 
 import emdp.expressions as ex
 from emdp.base.errors import UsageError
-from emdp.expressions.nodes import arithmetic, jumps, shaping, smooth
+from emdp.expressions.functions import shaping, smooth
+from emdp.expressions.nodes import arithmetic, jumps
 from emdp.expressions.nodes import base as nodes
 from emdp.expressions.nodes.base import Column, Constant, lift
 from emdp.spaces import Interval, Product

@@ -16,8 +16,8 @@ from emdp.questions.names import Names
 from emdp.questions.select import Select
 from emdp.spaces import Categories, Cycle, Geo, Interval, Product, Space, Vector
 from emdp.sql import translate
-from emdp.sql.refusals.unsupported import AGGREGATES, UNSUPPORTED
-from emdp.sql.values.functions import FUNCTIONS
+from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
+from emdp.sql.values.functions import functions
 
 HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)"
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -331,14 +331,14 @@ def test_a_function_that_is_not_part_of_the_language_is_refused_by_name(name: st
 
 
 def test_no_name_is_both_of_the_language_and_not() -> None:
-    assert not set(UNSUPPORTED) & (set(FUNCTIONS) | set(AGGREGATES))
+    assert not set(UNSUPPORTED) & (set(functions()) | set(aggregates()))
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize("name", sorted(functions()))
 def test_a_function_with_a_wrong_number_of_arguments_says_how_it_is_written(name: str, names: Names) -> None:
-    error = refusal_of(f"{name}()" if FUNCTIONS[name].least else f"{name}(1)", names)
+    error = refusal_of(f"{name}()" if functions()[name].least else f"{name}(1)", names)
     own = {"DISTANCE": "DISTANCE(POINT(lat, lon), POINT(40.7, -73.98))"}
-    assert (error.code, error.remedy) == ("argument-count", f"write {own.get(name, FUNCTIONS[name].form)}")
+    assert (error.code, error.remedy) == ("argument-count", f"write {own.get(name, functions()[name].form)}")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ conversion rounds too, so the relative error is at most ``2**-52`` (then ``3 * 2
 ``fixed_point.py`` and ``cells.py`` allow with their margin.
 
 Elementary functions. Java's ``StrictMath`` and the intrinsics for it promise 1 unit in the last place for sin, cos,
-asin, exp, log and pow, and 2.5 for tanh; ``spaces/continuous/sphere.py`` and ``emdp/expressions`` allow 4. Roots are
-exact.
+asin, atan, exp, log and pow, and 2.5 for tanh; ``spaces/continuous/sphere.py`` and ``emdp/expressions`` allow 4. Roots
+are exact.
 
 Text is written in hexadecimal where it holds more than letters, digits and spaces, since what a backslash means in it
 is a setting; doubles carry a ``D``, since what a plain ``1e0`` is was one, too.
@@ -31,6 +31,7 @@ from emdp.base.errors import InternalError
 from emdp.base.frames import DAY_MICROSECONDS
 from emdp.tables.engines.spark.text import operands_apart, operators_as_calls
 from emdp.tables.engines.spark.types import DECIMAL, DOUBLE, HUGE, NOTHING, TEXT, WHOLE, Kinds, kinds_of
+from emdp.tables.statements.formulas import called_function
 from emdp.tables.statements.fragments import Sql
 
 __all__ = ["DIALECT", "to_spark"]
@@ -98,7 +99,10 @@ def to_spark(query: Sql, tables: Mapping[str, Kinds], names: Mapping[str, str]) 
 def _rewritten(node: Sql, kinds: _Kinds, names: Mapping[str, str]) -> Sql:
     if isinstance(node, exp.Table):
         return exp.alias_(_view(names[node.name]), node.alias_or_name, table=True) if node.name in names else node
+    function = called_function(node)
     rule = RULES.get(type(node))
+    if function is not None:
+        rule = partial(_renamed, function.spark) if function.spark is not None else None
     if rule is None or id(node) not in kinds:
         return node
     parent, key, index = node.parent, node.arg_key, node.index
@@ -213,8 +217,8 @@ def _floor(node: Sql, kinds: _Kinds) -> Sql:
     return _cast(_call("FLOOR", node.this), "DOUBLE")
 
 
-def _logarithm(node: Sql, kinds: _Kinds) -> Sql:
-    return _call("LN", node.this)
+def _renamed(name: str, node: Sql, kinds: _Kinds) -> Sql:
+    return _call(name, *node.iter_expressions())
 
 
 def _function(node: Sql, kinds: _Kinds) -> Sql:
@@ -282,7 +286,6 @@ RULES: Mapping[type[Sql], Rule] = {
     exp.Avg: _avg,
     exp.Div: _divide,
     exp.Floor: _floor,
-    exp.Ln: _logarithm,
     exp.Anonymous: _function,
     exp.Add: partial(_arithmetic, "TRY_ADD"),
     exp.Sub: partial(_arithmetic, "TRY_SUBTRACT"),

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from emdp.base.errors import InternalError
 from emdp.tables.base import type_name
+from emdp.tables.statements.formulas import called_function
 from emdp.tables.statements.fragments import Sql
 
 __all__ = ["BOOLEAN", "DECIMAL", "DOUBLE", "HUGE", "NOTHING", "TEXT", "WHOLE", "column_kind", "kinds_of"]
@@ -47,15 +48,14 @@ BY_CAST = {
 }
 
 ALWAYS: Mapping[type[Sql], str] = {
-    **dict.fromkeys((exp.Div, exp.Avg, exp.Floor, exp.Sqrt, exp.Sin, exp.Cos, exp.Tanh, exp.Asin, exp.Exp), DOUBLE),
-    **dict.fromkeys((exp.Ln, exp.Pow, exp.Sign), DOUBLE),
+    **dict.fromkeys((exp.Div, exp.Avg, exp.Floor, exp.Asin, exp.Pow, exp.Sign), DOUBLE),
     **dict.fromkeys((exp.Count, exp.CountIf, exp.IntDiv, exp.RowNumber), WHOLE),
     **dict.fromkeys((exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ, exp.And, exp.Or, exp.Not, exp.Is), BOOLEAN),
     **dict.fromkeys((exp.In, exp.IsNan, exp.Boolean), BOOLEAN),
     **dict.fromkeys((exp.Translate, exp.Explode, exp.Array), TEXT),
     exp.Null: NOTHING,
 }
-"""Kinds of nodes whatever their operands are."""
+"""Kinds of nodes whatever their operands are; functions of numbers, which give doubles, are in their own table."""
 
 BY_NAME = {
     **dict.fromkeys(("hash", "bit_xor", "strlen", "epoch_us", "epoch_ns", "date_part"), WHOLE),
@@ -155,8 +155,6 @@ def _kind(node: Sql, below: list[str], scope: Mapping[tuple[str, str], str], fou
         return _known(BY_CAST, node.to.this)
     if isinstance(node, exp.Sum):
         return HUGE if below[0] == WHOLE else below[0]
-    if isinstance(node, exp.Anonymous):
-        return _known(BY_NAME, node.name.lower())
     if isinstance(node, exp.Case):
         chosen = [found[id(branch.args["true"])] for branch in node.args["ifs"]]
         return _widest([*chosen, found[id(node.args["default"])]])
@@ -168,6 +166,10 @@ def _kind(node: Sql, below: list[str], scope: Mapping[tuple[str, str], str], fou
         return _widest(below)
     if isinstance(node, exp.Star | exp.Tuple | exp.Order | exp.Ordered | exp.Window | exp.WindowSpec):
         return below[0] if below else NOTHING
+    if called_function(node) is not None:
+        return DOUBLE
+    if isinstance(node, exp.Anonymous):
+        return _known(BY_NAME, node.name.lower())
     raise InternalError(f"Spark was given a {kind.__name__} that it does not know; please report it.")
 
 

@@ -10,13 +10,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from emdp.base.checks import check_finite
 from emdp.base.errors import NotLipschitzError
-from emdp.expressions.nodes.base import Expression
+from emdp.expressions.functions.record import ConstantArgument, ScalarFunction
+from emdp.expressions.nodes.base import Expression, lift
 from emdp.expressions.numbers.bounds import Analysis, Domain, scale_parts
 from emdp.expressions.numbers.outward import (
     LIBM_ULPS,
@@ -30,13 +31,7 @@ from emdp.expressions.numbers.outward import (
 )
 from emdp.spaces.base import Floats, Space
 
-__all__ = ["Cos", "Exp", "Log", "Power", "Sin", "Smooth", "Sqrt", "Tanh"]
-
-FAR_ANGLE = 1e8
-"""Angles (radians) beyond this are not reduced to locate extrema: sin and cos get their trivial bounds."""
-
-ANGLE_SLACK = 1e-7
-"""Widening (radians) of an interval when looking for extrema: above the error of k pi below FAR_ANGLE."""
+__all__ = ["exp", "log", "power", "sqrt"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,7 +100,7 @@ class Log(Smooth):
         self._check_above_zero(inner)
 
     def _image(self, low: float, high: float) -> tuple[float, float]:
-        return _zero_kept(call_down, math.log, low), _zero_kept(call_up, math.log, high)
+        return zero_kept(call_down, math.log, low), zero_kept(call_up, math.log, high)
 
     def _slope(self, low: float, high: float) -> float:
         return div_up(1.0, low)
@@ -187,75 +182,58 @@ class Power(Smooth):
         return max(low, 0.0) if base > 0 else low, call_up(lambda value: math.pow(value, exponent), base)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Tanh(Smooth):
-    """Hyperbolic tangent: slope ``1/cosh(t)^2`` at the ``t`` of the range nearest to 0."""
-
-    def _image(self, low: float, high: float) -> tuple[float, float]:
-        ends = _zero_kept(call_down, math.tanh, low), _zero_kept(call_up, math.tanh, high)
-        return max(-1.0, ends[0]), min(1.0, ends[1])
-
-    def _slope(self, low: float, high: float) -> float:
-        nearest = max(0.0, low, -high)
-        # 1/cosh(t)^2 = 4 z/(1 + z)^2 with z = e^(-2t), which rises with z on [0, 1]
-        z = min(1.0, call_up(math.exp, -2 * nearest))
-        return min(1.0, div_up(4 * z, (1 + z) * (1 + z) * (1 - 1e-15)))
-
-    def values_on(self, space: Space, items: Floats, operands: tuple[Floats, ...]) -> Floats:
-        return np.tanh(operands[0])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Sin(Smooth):
-    """Sine of an angle in radians: slope ``max |cos|`` on the range."""
-
-    def _image(self, low: float, high: float) -> tuple[float, float]:
-        return _wave_image(math.sin, math.pi / 2, low, high)
-
-    def _slope(self, low: float, high: float) -> float:
-        low, high = _wave_image(math.cos, 0.0, low, high)
-        return max(abs(low), abs(high))
-
-    def values_on(self, space: Space, items: Floats, operands: tuple[Floats, ...]) -> Floats:
-        return np.sin(operands[0])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Cos(Smooth):
-    """Cosine of an angle in radians: slope ``max |sin|`` on the range."""
-
-    def _image(self, low: float, high: float) -> tuple[float, float]:
-        return _wave_image(math.cos, 0.0, low, high)
-
-    def _slope(self, low: float, high: float) -> float:
-        low, high = _wave_image(math.sin, math.pi / 2, low, high)
-        return max(abs(low), abs(high))
-
-    def values_on(self, space: Space, items: Floats, operands: tuple[Floats, ...]) -> Floats:
-        return np.cos(operands[0])
-
-
-def _wave_image(wave: Callable[[float], float], crest: float, low: float, high: float) -> tuple[float, float]:
-    # bounds of sin or cos on an interval: its ends, and 1 or -1 where a crest or a trough lies inside
-    if max(abs(low), abs(high)) > FAR_ANGLE or high - low >= 2 * math.pi:
-        return -1.0, 1.0
-    lowest = min(_zero_kept(call_down, wave, end) for end in (low, high))
-    highest = max(_zero_kept(call_up, wave, end) for end in (low, high))
-    if _has_multiple(low, high, crest + math.pi):
-        lowest = -1.0
-    if _has_multiple(low, high, crest):
-        highest = 1.0
-    return max(-1.0, lowest), min(1.0, highest)
-
-
-def _has_multiple(low: float, high: float, centre: float) -> bool:
-    # whether centre + 2 pi k lies in the widened interval for a whole k; widening only loosens the bounds
-    turns = math.ceil((low - ANGLE_SLACK - centre) / (2 * math.pi))
-    return centre + turns * 2 * math.pi <= high + ANGLE_SLACK
-
-
-def _zero_kept(
+def zero_kept(
     call: Callable[[Callable[[float], float], float], float], function: Callable[[float], float], value: float
 ) -> float:
-    # sin, tanh and log are 0 in doubles only where they are 0
+    """Return a bound of a function that is 0 in doubles only where it is 0, and there is exact."""
     return 0.0 if function(value) == 0 else call(function, value)
+
+
+def exp(expression: Any) -> Expression:
+    """Return ``e`` to the power of an expression.
+
+    >>> from emdp.expressions import col
+    >>> exp(-col("x"))
+    exp(-x)
+    """
+    return Exp(lift(expression))
+
+
+def log(expression: Any) -> Expression:
+    """Return the natural logarithm of an expression whose range stays above 0.
+
+    >>> from emdp.expressions import col
+    >>> log(1 + col("x"))
+    log(1 + x)
+    """
+    return Log(lift(expression))
+
+
+def sqrt(expression: Any) -> Expression:
+    """Return the square root of an expression whose range stays above 0.
+
+    >>> from emdp.expressions import col
+    >>> sqrt(1 + col("x"))
+    sqrt(1 + x)
+    """
+    return Sqrt(lift(expression))
+
+
+def power(expression: Any, exponent: float) -> Expression:
+    """Return an expression to a constant power, as ``expression ** exponent``.
+
+    >>> from emdp.expressions import col
+    >>> power(col("x"), 2)
+    x ** 2
+    """
+    return lift(expression) ** exponent
+
+
+RECORDS = (
+    ScalarFunction(Exp, exp, ("EXP",), duckdb="EXP"),
+    # sqlglot would write LOG of a base for some dialects.
+    ScalarFunction(Log, log, ("LN",), duckdb="LN", spark="LN"),
+    ScalarFunction(Sqrt, sqrt, ("SQRT",), duckdb="SQRT"),
+    ScalarFunction(Power, power, ("POWER", "POW"), "(e, p)", constants=(ConstantArgument("exponent", "the exponent"),)),
+)
+"""The functions of this file in all languages."""

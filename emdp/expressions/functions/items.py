@@ -1,35 +1,15 @@
-"""The functions that analysts write expressions with; each mirrors the SQL function of the same name."""
+"""What analysts build expressions from: columns, distances, similarities and categories of one item."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emdp.base.checks import check_finite
 from emdp.base.errors import UsageError
-from emdp.expressions.nodes import shaping, smooth
 from emdp.expressions.nodes.base import Column, Expression, lift
 from emdp.expressions.nodes.categories import Case, CategoryIs
 from emdp.expressions.nodes.leaves import DistanceTo, Dot, Similarity
 from emdp.expressions.nodes.parts import ColumnNames, check_columns
 
-__all__ = [
-    "case",
-    "category_is",
-    "clamp",
-    "col",
-    "cos",
-    "distance_to",
-    "dot",
-    "exp",
-    "log",
-    "maximum",
-    "minimum",
-    "power",
-    "ramp",
-    "similarity",
-    "sin",
-    "sqrt",
-    "tanh",
-]
+__all__ = ["case", "category_is", "col", "distance_to", "dot", "similarity"]
 
 
 def col(name: str) -> Expression:
@@ -109,102 +89,3 @@ def case(branches: Mapping[Any, Any], *, otherwise: Any, column: ColumnNames = N
         raise UsageError(f"branches must be a mapping of values to expressions, not {type(branches).__name__}.")
     groups = tuple(value if isinstance(value, tuple) else (value,) for value in branches)
     return Case(groups, tuple(map(lift, branches.values())), lift(otherwise), check_columns(column))
-
-
-def ramp(expression: Any, a: float, b: float) -> Expression:
-    """Return ``clamp((expression - a)/(b - a), 0, 1)``: 0 at ``a``, 1 at ``b``, a line between; ``a != b``.
-
-    >>> ramp(distance_to((40.7484, -73.9857)), 2, 1)
-    ramp(distance_to((40.7484, -73.9857)), 2, 1)
-    """
-    return shaping.Ramp(lift(expression), check_finite("a", a), check_finite("b", b))
-
-
-def clamp(expression: Any, low: float, high: float) -> Expression:
-    """Return the expression moved into ``[low, high]``, both constants.
-
-    >>> clamp(col("price"), 0, 100)
-    clamp(price, 0, 100)
-    """
-    return shaping.Clamp(lift(expression), check_finite("low", low), check_finite("high", high))
-
-
-def minimum(expression: Any, *more: Any) -> Expression:
-    """Return the least of several expressions.
-
-    >>> minimum(col("price"), 10)
-    minimum(price, 10)
-    """
-    return shaping.Minimum(tuple(map(lift, (expression, *more))))
-
-
-def maximum(expression: Any, *more: Any) -> Expression:
-    """Return the greatest of several expressions.
-
-    >>> maximum(col("price"), 0)
-    maximum(price, 0)
-    """
-    return shaping.Maximum(tuple(map(lift, (expression, *more))))
-
-
-def exp(expression: Any) -> Expression:
-    """Return ``e`` to the power of an expression.
-
-    >>> exp(-col("x"))
-    exp(-x)
-    """
-    return smooth.Exp(lift(expression))
-
-
-def log(expression: Any) -> Expression:
-    """Return the natural logarithm of an expression whose range stays above 0.
-
-    >>> log(1 + col("x"))
-    log(1 + x)
-    """
-    return smooth.Log(lift(expression))
-
-
-def sqrt(expression: Any) -> Expression:
-    """Return the square root of an expression whose range stays above 0.
-
-    >>> sqrt(1 + col("x"))
-    sqrt(1 + x)
-    """
-    return smooth.Sqrt(lift(expression))
-
-
-def sin(expression: Any) -> Expression:
-    """Return the sine of an expression in radians.
-
-    >>> sin(col("angle"))
-    sin(angle)
-    """
-    return smooth.Sin(lift(expression))
-
-
-def cos(expression: Any) -> Expression:
-    """Return the cosine of an expression in radians.
-
-    >>> cos(col("angle"))
-    cos(angle)
-    """
-    return smooth.Cos(lift(expression))
-
-
-def tanh(expression: Any) -> Expression:
-    """Return the hyperbolic tangent of an expression.
-
-    >>> tanh(col("x"))
-    tanh(x)
-    """
-    return smooth.Tanh(lift(expression))
-
-
-def power(expression: Any, exponent: float) -> Expression:
-    """Return an expression to a constant power, as ``expression ** exponent``.
-
-    >>> power(col("x"), 2)
-    x ** 2
-    """
-    return lift(expression) ** exponent

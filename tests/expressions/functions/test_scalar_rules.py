@@ -34,6 +34,7 @@ FUNCTIONS: dict[str, tuple[Function, list[tuple[float, float]], Callable[[mpmath
     "sin": (ex.sin, [(-0.3, 0.3), (0.5, 1.2), (1, 4), (4, 5), (-10, 20), (100, 101)], mpmath.sin),
     "cos": (ex.cos, [(-0.3, 0.3), (0.5, 1.2), (1, 4), (4, 5), (-10, 20), (100, 101)], mpmath.cos),
     "tanh": (ex.tanh, [(-1, 2), (1, 3), (-4, -2), (5, 30)], mpmath.tanh),
+    "atan": (ex.atan, [(-1, 2), (1, 3), (-4, -2), (5, 30), (-50, 80)], mpmath.atan),
     "square": (lambda x: x**2, [(-2, 5), (-5, -1), (1, 2), (0, 2)], lambda x: x**2),
     "cube": (lambda x: x**3, [(-2, 5), (-5, -1), (0, 2)], lambda x: x**3),
     "power 1.5": (lambda x: x**1.5, [(0, 5), (1, 2)], lambda x: x ** mpmath.mpf(1.5)),

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from emdp.expressions.nodes import arithmetic, shaping, smooth
+from emdp.base.errors import InternalError
+from emdp.expressions.functions import function_of
+from emdp.expressions.functions.smooth import Power
+from emdp.expressions.nodes import arithmetic
 from emdp.expressions.nodes.base import Column, Constant, Expression
 from emdp.expressions.nodes.categories import Case, CategoryIs
 from emdp.expressions.nodes.jumps import INFIX, Jump
@@ -20,16 +23,6 @@ _INFIX: dict[type[Expression], tuple[str, int]] = {
     arithmetic.Subtract: ("-", _SUM),
     arithmetic.Multiply: ("*", _PRODUCT),
     arithmetic.Divide: ("/", _PRODUCT),
-}
-
-_FUNCTIONS: dict[type[Expression], str] = {
-    shaping.Absolute: "abs",
-    smooth.Exp: "exp",
-    smooth.Log: "log",
-    smooth.Sqrt: "sqrt",
-    smooth.Sin: "sin",
-    smooth.Cos: "cos",
-    smooth.Tanh: "tanh",
 }
 
 
@@ -55,7 +48,7 @@ def _text(node: Expression) -> tuple[str, int]:
         return f"{_bound(node.left, level)} {symbol} {_bound(node.right, level + 1)}", level
     if isinstance(node, arithmetic.Negate):
         return f"-{_bound(node.operand, _SIGN)}", _SIGN
-    if isinstance(node, smooth.Power):
+    if isinstance(node, Power):
         return f"{_bound(node.operand, _ATOM)} ** {_number(node.exponent)}", _POWER
     if isinstance(node, Jump) and node.symbol in INFIX:
         level = _PRODUCT if node.symbol in ("//", "%") else _COMPARE
@@ -68,12 +61,6 @@ def _text(node: Expression) -> tuple[str, int]:
 def _call(node: Expression) -> tuple[str, list[str]]:
     if isinstance(node, Jump):
         return node.symbol, [_argument(entry, _COMPARE) for entry in node.arguments]
-    if isinstance(node, shaping.Extremum):
-        return type(node).__name__.lower(), [to_text(choice) for choice in node.choices]
-    if isinstance(node, shaping.Clamp):
-        return "clamp", [to_text(node.operand), _number(node.low), _number(node.high)]
-    if isinstance(node, shaping.Ramp):
-        return "ramp", [to_text(node.operand), _number(node.a), _number(node.b)]
     if isinstance(node, DistanceTo):
         meant = ["far_point=True"] if node.far_point else []
         return "distance_to", [*map(_value, node.points), *_column(node.column), *meant]
@@ -87,7 +74,10 @@ def _call(node: Expression) -> tuple[str, list[str]]:
         branches = zip(node.groups, node.branches, strict=True)
         listed = ", ".join(f"{_value(group[0] if len(group) == 1 else group)}: {branch}" for group, branch in branches)
         return "case", [f"{{{listed}}}", f"otherwise={node.otherwise}", *_column(node.column)]
-    return _FUNCTIONS[type(node)], [to_text(operand) for operand in node.operands]
+    function = function_of(node)
+    if function is None:
+        raise InternalError(f"an expression holds a {type(node).__name__}, which has no text; please report it.")
+    return function.name, [*map(to_text, node.operands), *map(_number, function.constants_of(node))]
 
 
 def _bound(node: Expression, level: int) -> str:

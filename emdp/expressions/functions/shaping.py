@@ -1,19 +1,22 @@
 """Piecewise linear functions that are 1-Lipschitz in their operands, and the ramp built from them (EMD 2)."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from emdp.base.checks import check_finite
 from emdp.base.errors import UsageError
-from emdp.expressions.nodes.base import Expression
+from emdp.expressions.functions.record import ConstantArgument, Misfit, ScalarFunction
+from emdp.expressions.nodes.base import Expression, lift
 from emdp.expressions.numbers.bounds import Analysis, Domain, largest_parts
 from emdp.expressions.numbers.outward import UNIT, add_down, add_up, div_down, div_up
 from emdp.spaces.base import Floats, Space
 
-__all__ = ["Absolute", "Clamp", "Extremum", "Maximum", "Minimum", "Ramp"]
+__all__ = ["clamp", "maximum", "minimum", "ramp"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,3 +192,86 @@ class Ramp(Expression):
 
 def _moving(parts: Sequence[float], low: float, high: float) -> tuple[float, ...]:
     return tuple(parts) if low < high else (0.0,) * len(parts)
+
+
+def minimum(expression: Any, *more: Any) -> Expression:
+    """Return the least of several expressions.
+
+    >>> from emdp.expressions import col
+    >>> minimum(col("price"), 10)
+    minimum(price, 10)
+    """
+    return Minimum(tuple(map(lift, (expression, *more))))
+
+
+def maximum(expression: Any, *more: Any) -> Expression:
+    """Return the greatest of several expressions.
+
+    >>> from emdp.expressions import col
+    >>> maximum(col("price"), 0)
+    maximum(price, 0)
+    """
+    return Maximum(tuple(map(lift, (expression, *more))))
+
+
+def clamp(expression: Any, low: float, high: float) -> Expression:
+    """Return the expression moved into ``[low, high]``, both constants.
+
+    >>> from emdp.expressions import col
+    >>> clamp(col("price"), 0, 100)
+    clamp(price, 0, 100)
+    """
+    return Clamp(lift(expression), check_finite("low", low), check_finite("high", high))
+
+
+def ramp(expression: Any, a: float, b: float) -> Expression:
+    """Return ``clamp((expression - a)/(b - a), 0, 1)``: 0 at ``a``, 1 at ``b``, a line between; ``a != b``.
+
+    >>> from emdp.expressions import col, distance_to
+    >>> ramp(distance_to((40.7484, -73.9857)), 2, 1)
+    ramp(distance_to((40.7484, -73.9857)), 2, 1)
+    """
+    return Ramp(lift(expression), check_finite("a", a), check_finite("b", b))
+
+
+def _clamp_misfit(low: float, high: float) -> Misfit | None:
+    if low <= high:
+        return None
+    return Misfit(f"the lower end of CLAMP, {low:g}, is above the upper one, {high:g}", "swap them", "clamp-ends")
+
+
+def _ramp_misfit(a: float, b: float) -> Misfit | None:
+    if a != b and math.isfinite(b - a):
+        return None
+    return Misfit(
+        f"RAMP from {a:g} to {b:g} would jump" if a == b else f"RAMP from {a:g} to {b:g} is too wide for a double",
+        "give it two different ends, 0 at the first and 1 at the second",
+        "ramp-ends",
+    )
+
+
+RECORDS = (
+    ScalarFunction(Absolute, abs, ("ABS",), duckdb="ABS"),
+    ScalarFunction(Minimum, minimum, ("LEAST",), "(e, f, ...)", duckdb="LEAST", takes_many=True),
+    ScalarFunction(Maximum, maximum, ("GREATEST",), "(e, f, ...)", duckdb="GREATEST", takes_many=True),
+    ScalarFunction(
+        Clamp,
+        clamp,
+        ("CLAMP",),
+        "(e, low, high)",
+        constants=(
+            ConstantArgument("low", "the lower end of CLAMP"),
+            ConstantArgument("high", "the upper end of CLAMP"),
+        ),
+        misfit=_clamp_misfit,
+    ),
+    ScalarFunction(
+        Ramp,
+        ramp,
+        ("RAMP",),
+        "(e, a, b), which is 0 at a and 1 at b",
+        constants=(ConstantArgument("a", "the start of RAMP"), ConstantArgument("b", "the end of RAMP")),
+        misfit=_ramp_misfit,
+    ),
+)
+"""The functions of this file in all languages."""

@@ -52,7 +52,7 @@ NAMES: dict[str, Any] = {name: getattr(ex, name) for name in ex.__all__} | {
         "category_is('a', 'b', column='kind')",
         "category_is(3) * x",
         "case({'a': x, ('b', 'c'): 2}, otherwise=x + 1, column='kind')",
-        "exp(x) + log(x) + sqrt(x) + sin(x) + cos(x) + tanh(x)",
+        "exp(x) + log(x) + sqrt(x) + sin(x) + cos(x) + tanh(x) + atan(x)",
         "x > 3",
         "(x > 3) * y",
         "x + 1 <= y * 2",
