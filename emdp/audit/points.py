@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.base.errors import UsageError
-from emdp.spaces import Cycle, Geo, Grid, Interval, Product, Space, Vector, Words
+from emdp.spaces import Grid, Product, Space, Words
 from emdp.tables import Table
 
 __all__ = ["PublicRecords", "even_points"]
@@ -28,7 +28,7 @@ the calendar falls on every day of the week in 28 years."""
 MICROSECONDS = 1_000_000
 
 INSIDE = 1.0 - 1e-9
-"""Factor that brings a vector from just outside of a ball into it."""
+"""Factor that brings the end of a range that goes round into it."""
 
 MOST_CORNERS = 6
 """Coordinates up to which all corners of the cube are among the first points."""
@@ -72,6 +72,7 @@ class PublicRecords:
     UsageError
         If the space has a column of which no value can be made.
 
+    >>> from emdp.spaces import Interval
     >>> from emdp.tables import read
     >>> table = read({"u": [1], "x": [0.5]}, user="u", space=Interval("x", 0, 4), users=1)
     >>> records = PublicRecords(table)
@@ -82,7 +83,7 @@ class PublicRecords:
     def __init__(self, table: Table) -> None:
         self.space = table.space
         self._columns = tuple(_columns(table))
-        self._balls = tuple(part for part in self.space.parts if isinstance(part, Vector) and part.radius is not None)
+        self._smaller = tuple(part for part in self.space.parts if part.spans and not part.is_box)
 
     @property
     def dimension(self) -> int:
@@ -98,8 +99,8 @@ class PublicRecords:
             Points of the cube, shape (n, dimension).
         """
         frame = pl.DataFrame([column.series(units[:, place]) for place, column in enumerate(self._columns)])
-        for ball in self._balls:
-            frame = _into_ball(frame, ball)
+        for part in self._smaller:
+            frame = _brought_inside(frame, part)
         inside = self.space.valid_mask(frame)
         frame = frame.filter(pl.Series(inside))
         return units[inside], frame, self.space.encode(frame)
@@ -150,19 +151,8 @@ def _columns(table: Table) -> list[_Column]:
 
 
 def _ranges(part: Space) -> list[tuple[str, float, float]]:
-    """Return the columns of a continuous part with their ranges."""
-    inner = part.inner if isinstance(part, Grid) else part
-    if isinstance(inner, Geo):
-        south, west, north, east = inner.box
-        return [(inner.columns[0], south, north), (inner.columns[1], west, east)]
-    if isinstance(inner, Interval):
-        return [(inner.columns[0], inner.low, inner.high)]
-    if isinstance(inner, Cycle):
-        return [(inner.columns[0], 0.0, inner.period * INSIDE)]
-    if isinstance(inner, Vector):
-        lows, highs = inner.coordinate_bounds
-        return [(name, float(low), float(high)) for name, low, high in zip(inner.columns, lows, highs, strict=True)]
-    return []
+    """Return the columns of a continuous part with their ranges; short of the end where they go round."""
+    return [(span.column, span.low, span.high * INSIDE if span.goes_round else span.high) for span in part.spans]
 
 
 def _times(space: Space, column: str) -> tuple[float, float]:
@@ -179,9 +169,6 @@ def _times(space: Space, column: str) -> tuple[float, float]:
     return first, last
 
 
-def _into_ball(frame: pl.DataFrame, ball: Vector) -> pl.DataFrame:
-    places = frame.select(ball.columns).to_numpy()
-    norms = np.sqrt(np.square(places).sum(axis=1, keepdims=True))
-    radius = float(ball.radius or 0.0) * INSIDE
-    inside = places * np.minimum(1.0, radius / np.maximum(norms, radius))
-    return frame.with_columns(pl.Series(name, inside[:, place]) for place, name in enumerate(ball.columns))
+def _brought_inside(frame: pl.DataFrame, part: Space) -> pl.DataFrame:
+    inside = part.brought_inside(frame.select(part.columns).to_numpy())
+    return frame.with_columns(pl.Series(name, inside[:, place]) for place, name in enumerate(part.columns))

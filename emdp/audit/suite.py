@@ -9,6 +9,7 @@ import polars as pl
 from emdp.base.errors import EmdpError
 from emdp.expressions import Expression, category_is, col, distance_to, similarity
 from emdp.expressions.analysis.checker import analyse
+from emdp.mechanisms.items.planar_charts import CHARTS
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy import BoundedReduction
 from emdp.questions import frequencies, heavy_hitters, itemwise, mean, quantiles, user_mean, vector_mean
@@ -16,7 +17,8 @@ from emdp.questions.itemwise import Model
 from emdp.questions.linear_fit import linear_fit_query
 from emdp.questions.resolution import Query
 from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
-from emdp.spaces import Categories, Clusters, Embedding, Geo, Grid, Interval, Product, Space, Vector, count_items
+from emdp.spaces import Categories, Clusters, Embedding, Grid, Interval, Product, Space, count_items
+from emdp.spaces.combined.grid import cut_axes
 from emdp.tables import Table, read
 
 __all__ = ["Case", "suite"]
@@ -197,7 +199,7 @@ def _randomizers(space: Space) -> Iterator[Case]:
             ("HadamardResponse", lambda: HadamardResponse(finite, ALPHA)),
         )
         yield from (Case(f"item randomizer {name}", randomizer=make) for name, make in made)
-    flat = next((part for part in space.parts if isinstance(part, Interval | Vector | Geo)), None)
+    flat = next((part for part in space.parts if part.kind in CHARTS), None)
     if flat is None:
         yield Case("item randomizer PlanarLaplace", reason="the space has no continuous part that it works on")
     else:
@@ -209,18 +211,14 @@ def _functions(space: Space) -> list[Expression]:
     found: list[Expression] = []
     for part in space.parts:
         name = part.columns[0]
-        if isinstance(part, Geo):
-            south, west, north, east = part.box
-            centre = ((south + north) / 2, (west + east) / 2)
-            found += [distance_to(centre, column=name), distance_to((south, west), column=name)]
-        elif isinstance(part, Interval | Vector):
-            found += [col(column) for column in part.columns[:MOST_VALUES]]
-        elif isinstance(part, Embedding):
+        if isinstance(part, Embedding):
             found += [similarity(label, column=name) for label in part.values[:2]]
         elif part.labels is not None and not isinstance(part, Grid):
             found += [category_is(label, column=name) for label in part.labels[:2]]
+        elif part.tried_points:
+            found += [distance_to(point, column=name) for point in part.tried_points]
         else:
-            found.append(distance_to(part.decode(part.neutral_item)[name][0], column=name))
+            found += [col(column) for column in part.columns[:MOST_VALUES]]
     return [one for one in found if _has_constant(one, space)]
 
 
@@ -244,10 +242,8 @@ def _grid(space: Space) -> Grid | None:
     for part in space.parts:
         if isinstance(part, Grid) and part.size <= MOST_LABELS:
             return part
-        if isinstance(part, Geo) or (isinstance(part, Vector) and len(part.columns) == 2 and part.box is not None):
-            return Grid(part, (CELLS, CELLS))
-        if isinstance(part, Interval):
-            return Grid(part, 2 * CELLS)
+        if (axes := cut_axes(part)) in (1, 2):
+            return Grid(part, (CELLS, CELLS) if axes == 2 else 2 * CELLS)
     return None
 
 

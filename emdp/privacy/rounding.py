@@ -14,10 +14,10 @@ rest.
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from numbers import Rational
 
 from emdp.base.checks import check_finite, check_positive
+from emdp.base.decimals import as_decimal
 from emdp.base.errors import UsageError
 
 __all__ = [
@@ -33,22 +33,6 @@ __all__ = [
 ]
 
 _BEYOND_FLOATS = "a parameter is not finite, or beyond 1.8e308; pass a smaller number."
-
-
-def as_decimal(number: float) -> Fraction:
-    """Return the decimal number that a float prints as, as an exact fraction.
-
-    Raises
-    ------
-    UsageError
-        If the float is not finite.
-
-    >>> as_decimal(0.1) + as_decimal(0.2) == as_decimal(0.3), 0.1 + 0.2 == 0.3
-    (True, False)
-    >>> as_decimal(1e-12)
-    Fraction(1, 1000000000000)
-    """
-    return _parse(float(number))
 
 
 def float_up(number: Fraction) -> float:
@@ -172,11 +156,6 @@ def split(total: float, weights: tuple[float, ...]) -> tuple[float, ...]:
     if check_finite("total", total) < 0:
         raise UsageError(f"total must be at least 0, got {total}; pass a number that is not negative.")
     return tuple(float_down(as_decimal(total) * share / whole) for share in shares)
-
-
-@lru_cache(maxsize=65536)
-def _parse(number: float) -> Fraction:
-    return Fraction(repr(_finite(number)))
 
 
 def _finite(number: float) -> float:

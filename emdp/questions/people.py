@@ -14,7 +14,7 @@ from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.questions.names import Names
 from emdp.questions.select import GroupColumn, People
-from emdp.spaces import Embedding, Space
+from emdp.spaces import Space
 
 __all__ = ["MOST_GROUPS", "choose_people", "group_labels"]
 
@@ -116,7 +116,7 @@ def group_labels(
         values, cells = labels, tuple((label,) for label in labels)
     else:
         values, cells = _mapped(column, labels, mapping)
-    if isinstance(part, Embedding) and len(cells) > MOST_GROUPS:
+    if part.has_label_vectors and len(cells) > MOST_GROUPS:
         raise UsageError(
             f"column {column!r} would make {len(cells):,} {made}, above {MOST_GROUPS:,}; join a public table that "
             "puts its values into fewer groups, or ask for SIMILARITY or DOT."

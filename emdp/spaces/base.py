@@ -3,24 +3,31 @@
 A space turns rows of a frame into *encoded items*, a float64 array with one row an item and ``width`` columns, and
 everything below works on those. Encodings: numbers for ``Interval``, ``Cycle`` and ``Vector``, degrees (lat, lon)
 for ``Geo``, the position in ``labels`` for finite spaces, and the parts side by side for ``Product``.
+
+Everything that differs between spaces is asked of the space here. What a space does not offer has a default that
+refuses it (``UsageError``) or says that there is none; nothing is guessed. The SQL of the few kinds that are no box of
+ranges with a stated formula stands in ``emdp/tables/statements/kinds.py``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice
 from emdp.base.errors import UsageError
+from emdp.spaces.formulas import Arithmetic
+from emdp.spaces.ranges import GridLine, PointKind, Span
 
 __all__ = ["ON_INVALID", "Floats", "FunctionBounds", "Mask", "OnInvalid", "Space", "noun_of"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+V = TypeVar("V")
 OnInvalid = Literal["error", "clamp", "neutral"]
 ON_INVALID: tuple[OnInvalid, ...] = ("error", "clamp", "neutral")
 
@@ -75,6 +82,10 @@ class Space(ABC):
     """
 
     kind: ClassVar[str]
+    has_grid: ClassVar[bool] = False
+    # Whether spaces of this kind have cells of a pitch; ``grid_refusal`` says why one of them has none after all.
+    is_map: ClassVar[bool] = False
+    # Whether its two columns are a latitude and a longitude.
     columns: tuple[str, ...]
     unit: str | None
     diameter: float
@@ -115,6 +126,36 @@ class Space(ABC):
     def structure(self) -> Literal["line", "discrete", "clusters", "general"]:
         """Which exact transport applies: points of a line, 0/1 distance, two-level clusters, or none."""
         return "general"
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The range of each column, in their order; empty for listed values and for what states none."""
+        return ()
+
+    @property
+    def is_box(self) -> bool:
+        """Whether the domain is every point of the ``spans``: numpy and engines then take validity from them."""
+        return False
+
+    @property
+    def point_kind(self) -> PointKind:
+        """How a point is written in SQL (:data:`emdp.spaces.ranges.PointKind`)."""
+        return ""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers of the vectors whose inner product the space has; 0 where it has none."""
+        return 0
+
+    @property
+    def has_label_vectors(self) -> bool:
+        """Whether each listed value has a vector, so that there is a similarity to it."""
+        return False
+
+    @property
+    def tried_points(self) -> tuple[Any, ...]:
+        """Public points to which an audit measures distances; where there are none it takes the columns' values."""
+        return ()
 
     @property
     def is_truncated(self) -> bool:
@@ -195,6 +236,69 @@ class Space(ABC):
             Shape (n, m), values in [0, 1].
         """
         return self.distances(self.encode(P), self.encode(Q))
+
+    def span_of(self, column: str) -> Span | None:
+        """Return the range of a column; None where the space states none."""
+        return next((span for span in self.spans if span.column == column), None)
+
+    def brought_inside(self, items: Floats) -> Floats:
+        """Return points of the ``spans`` moved into a domain that is smaller; a box leaves them as they are."""
+        return items
+
+    def distance_formula(self, arithmetic: Arithmetic[V], left: Sequence[V], right: Sequence[V]) -> V:
+        """Return the natural distance of two items as a formula, given the columns of each.
+
+        One formula serves numpy and the engines. Its rounding error is part of ``distance_bounds``.
+        """
+        raise UsageError(
+            f"{self.noun} states no formula of its distance, so no engine computes it; use another function."
+        )
+
+    def arc_constant(self, column: str) -> float:
+        """Return the constant of a column as a map to a circle of its period, per unit of ``d_X`` before truncation.
+
+        For columns that go round alone: a record whose item moves by ``t`` moves by at most this times ``t`` along
+        the circle.
+        """
+        raise UsageError(f"column {column!r} of {self.noun} is not periodic; name a Cycle's.")
+
+    def joint_rates(self, alone: Mapping[str, float], steps: Mapping[str, float]) -> tuple[float, ...] | None:
+        """Return rates ``r_a`` with ``sum (du_a/r_a)^2 <= t^2`` for the places on grid lines along columns.
+
+        Parameters
+        ----------
+        alone : mapping of str to float
+            Rate of each column's place by itself, in steps per unit of ``d_X`` before truncation.
+        steps : mapping of str to float
+            Step of each column's line.
+
+        Returns
+        -------
+        tuple of float or None
+            One rate a column; None where nothing better is known than each alone.
+        """
+        return None
+
+    def grid_refusal(self) -> str | None:
+        """Return why the space has no cells of a pitch and what to ask for instead; None where it has them."""
+        named = " or ".join(map(repr, self.columns))
+        return f"{self.noun} ({named}) has no grid; ask for ramps of distances instead"
+
+    def grid_lines(self, step: float) -> tuple[GridLine, ...]:
+        """Return the lines of a grid of a pitch in natural units, one a column; where ``grid_refusal`` is None.
+
+        Two items whose columns differ by at most one step each must be at most ``step sqrt(columns)`` apart, and by a
+        fraction ``f_a`` of a step each at most ``step`` times the 2-norm of the ``f_a`` (EMD 6: what smoothing moves).
+        """
+        raise UsageError(f"{self.grid_refusal()}.")
+
+    def cell_pitches(self, steps: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the natural distance of neighbouring nodes along each line of a grid, at most; as columns count it."""
+        return steps
+
+    def grid_notes(self, lines: Sequence[GridLine], step: float) -> tuple[str, ...]:
+        """Return what else an answer says of cells of a pitch."""
+        return ()
 
     def line(self, items: Floats) -> Floats:
         """Return positions whose absolute differences are ``d_X``; only where ``structure`` is ``"line"``."""

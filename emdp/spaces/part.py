@@ -86,8 +86,9 @@ class Part(Space):
 
     def items_at(self, units: Floats) -> Floats:
         """Return the encoded items at points of the unit cube, stretched to the range of each column."""
-        bounds = [self.column_bounds(column) for column in self.columns]
-        lows, highs = np.array([bound.low for bound in bounds]), np.array([bound.high for bound in bounds])
+        if not self.spans:
+            return super().items_at(units)
+        lows, highs = np.array([span.low for span in self.spans]), np.array([span.high for span in self.spans])
         items: Floats = lows + units * (highs - lows)
         outside: Mask = np.logical_not(self._inside(items))
         if outside.any():

@@ -13,7 +13,7 @@ degrees of longitude are longest, give cells at most ``step`` wide everywhere, a
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,25 +21,23 @@ import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_positive
-from emdp.base.errors import InternalError, UsageError
+from emdp.base.decimals import as_decimal
+from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import Axis, HatAxis, LabelAxis
 from emdp.expressions.nodes.base import Column
 from emdp.expressions.nodes.parts import part_of_columns
-from emdp.privacy.rounding import as_decimal
 from emdp.questions.select import Grid
 from emdp.questions.shape import Shape
-from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+from emdp.spaces import Space
+from emdp.spaces.ranges import GridLine
 
-__all__ = ["MOST_CELLS", "MOST_DIMENSIONS", "Cells", "cells_of"]
+__all__ = ["MOST_CELLS", "Cells", "cells_of"]
 
 MOST_CELLS = 200_000
 """Most released frequencies, over all groups of users: some seconds of exact noise."""
 
 WRITTEN_OUT = 10**15
 """A number of cells that a message writes with its size alone."""
-
-MOST_DIMENSIONS = 3
-"""Most columns of a vector that a grid may have: cells multiply with each."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +110,7 @@ def cells_of(cells: Grid | LabelAxis, space: Space, *, groups: int = 1) -> Cells
     UsageError
         If the part has no such cells, it is not clear which part is meant, or there are more than 200,000 frequencies.
 
+    >>> from emdp.spaces import Cycle, Interval
     >>> cells_of(Grid(2.5), Interval("x", 0, 10)).frame().get_column("x").to_list()
     [0.0, 2.5, 5.0, 7.5, 10.0]
     >>> cells_of(Grid(5), Cycle("hour", 24)).axes[0].step
@@ -126,10 +125,11 @@ def cells_of(cells: Grid | LabelAxis, space: Space, *, groups: int = 1) -> Cells
             f"step must be at most {part.domain_diameter:.6g}{_unit(part)}, the largest distance in "
             f"{_listed(part.columns)}, got {step:.6g}; pass a smaller pitch."
         )
-    axes = _axes(part, step)
-    _check_count(part, step, groups, axes)
+    lines = part.grid_lines(step)
+    _check_count(part, step, groups, lines)
+    axes = _axes(lines)
     text = f"cells of GRID({step:g}) on {', '.join(part.columns)}"
-    return Cells(axes, part.columns, text, _notes(part, step, axes), is_map=isinstance(part, Geo))
+    return Cells(axes, part.columns, text, _notes(part, step, lines), is_map=part.is_map)
 
 
 def _label_cells(axis: LabelAxis, space: Space, groups: int) -> Cells:
@@ -169,68 +169,24 @@ def _gridable_part(grid: Grid, space: Space) -> Space:
 
 def _refusal(part: Space) -> str | None:
     """Return why a part has no grid, and what to ask for instead; None where it has one."""
-    named = _listed(part.columns)
     if part.labels is not None:
-        return f"{named} has listed values, not a grid; ask for FREQUENCY({part.columns[0]}) instead"
-    if isinstance(part, Geo) and math.isinf(part.column_bounds(part.lon).lipschitz):
-        return (
-            f"the box of {named} reaches a pole or goes all the way round, where longitudes have no finite constant; "
-            "ask for ramps of distances to places, or narrow the box"
-        )
-    if isinstance(part, Vector) and part.radius is not None:
-        return f"{named} lies in a ball, which has no grid; declare the vector with box=, or ask for means"
-    if isinstance(part, Vector) and len(part.columns) > MOST_DIMENSIONS:
-        return (
-            f"a grid has at most {MOST_DIMENSIONS} columns and {named} has {len(part.columns)}; ask for means instead"
-        )
-    if not isinstance(part, Interval | Cycle | Geo | Vector):
-        return f"{part.noun} ({named}) has no grid; ask for ramps of distances instead"
-    return None
+        return f"{_listed(part.columns)} has listed values, not a grid; ask for FREQUENCY({part.columns[0]}) instead"
+    return part.grid_refusal()
 
 
-def _axes(part: Space, step: float) -> tuple[HatAxis, ...]:
-    if isinstance(part, Interval):
-        return (_line_axis(part.column, part.low, part.high, step),)
-    if isinstance(part, Cycle):
-        size = max(3, math.ceil(as_decimal(part.period) / as_decimal(step)))
-        return (HatAxis(Column(part.column), 0.0, part.period / size, size, is_periodic=True),)
-    if isinstance(part, Geo):
-        return _geo_axes(part, step)
-    box = part.box if isinstance(part, Vector) else None
-    if box is None:
-        raise InternalError(f"a grid was asked of {part.noun}, which has none; please report this.")
-    return tuple(_line_axis(column, low, high, step) for column, (low, high) in zip(part.columns, box, strict=True))
+def _axes(lines: Sequence[GridLine]) -> tuple[HatAxis, ...]:
+    return tuple(
+        HatAxis(Column(line.column), line.start, line.step, line.size, is_periodic=line.goes_round) for line in lines
+    )
 
 
-def _geo_axes(part: Geo, step: float) -> tuple[HatAxis, ...]:
-    south, west, north, east = part.box
-    pitch = math.degrees(step / part.radius)
-    along = _line_axis(part.lat, south, north, pitch)
-    if south + (along.size - 1) * pitch > 90:
-        along = HatAxis(along.expression, south, (north - south) / (along.size - 1), along.size)
-    cosine = math.cos(math.radians(_widest_latitude(along)))
-    return (along, _line_axis(part.lon, west, east, pitch / cosine))
-
-
-def _line_axis(column: str, low: float, high: float, step: float) -> HatAxis:
-    # Decimals, as the owner wrote them: 2.1 has exactly three steps of 0.7, which the binary numbers have not.
-    gaps = math.ceil((as_decimal(high) - as_decimal(low)) / as_decimal(step))
-    return HatAxis(Column(column), low, step, gaps + 1)
-
-
-def _widest_latitude(along: HatAxis) -> float:
-    """Return the latitude nearest to the equator among the nodes and between them."""
-    last = along.start + (along.size - 1) * along.step
-    return 0.0 if along.start <= 0 <= last else min(abs(along.start), abs(last))
-
-
-def _check_count(part: Space, step: float, groups: int, axes: tuple[HatAxis, ...]) -> None:
-    found = groups * math.prod(axis.size for axis in axes)
+def _check_count(part: Space, step: float, groups: int, lines: Sequence[GridLine]) -> None:
+    found = groups * math.prod(line.size for line in lines)
     if found <= MOST_CELLS:
         return
     # By logarithms: so many cells may be no float.
-    larger = math.exp(math.log(step) + (math.log(found) - math.log(MOST_CELLS)) / len(axes))
-    while groups * math.prod(axis.size for axis in _axes(part, larger)) > MOST_CELLS:
+    larger = math.exp(math.log(step) + (math.log(found) - math.log(MOST_CELLS)) / len(lines))
+    while groups * math.prod(line.size for line in part.grid_lines(larger)) > MOST_CELLS:
         larger *= 1.05
     digit = 10.0 ** (math.floor(math.log10(larger)) - 1)
     each = f" in {groups} groups of users" if groups > 1 else ""
@@ -241,18 +197,15 @@ def _check_count(part: Space, step: float, groups: int, axes: tuple[HatAxis, ...
     )
 
 
-def _notes(part: Space, step: float, axes: tuple[HatAxis, ...]) -> tuple[str, ...]:
-    pitch = axes[0].step if isinstance(part, Cycle) else step
-    moved = f"{pitch:.6g}{_unit(part)}" + (f" * sqrt({len(axes)})" if len(axes) > 1 else "")
+def _notes(part: Space, step: float, lines: Sequence[GridLine]) -> tuple[str, ...]:
+    # A column that goes round has cells of a width that divides its period.
+    pitch = max((line.step for line in lines if line.goes_round), default=step)
+    moved = f"{pitch:.6g}{_unit(part)}" + (f" * sqrt({len(lines)})" if len(lines) > 1 else "")
     smoothed = (
-        f"each record counts in the {2 ** len(axes)} cells around it, with weights that add up to 1; this smoothing "
+        f"each record counts in the {2 ** len(lines)} cells around it, with weights that add up to 1; this smoothing "
         f"moves the distribution by at most {moved} / 2 (EMD 6)"
     )
-    if not isinstance(part, Geo):
-        return (smoothed,)
-    widest = _widest_latitude(axes[0])
-    wide = f"cells are {step:.6g}{_unit(part)} wide at {widest:.6g} degrees of latitude and narrower elsewhere"
-    return smoothed, wide
+    return smoothed, *part.grid_notes(lines, step)
 
 
 def _centres(axis: HatAxis) -> list[float]:

@@ -7,7 +7,6 @@ of records (EMD 2, "Answer"); under user-level epsilon replacement of a user mov
 1-norm. Frequencies are released as they come: unbiased, so some may be negative and their sum is not exactly 1.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,7 +29,7 @@ from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.select import FrequencyQuery
 from emdp.questions.shape import Shape
-from emdp.spaces import Geo, Space, count_items
+from emdp.spaces import Space, count_items
 from emdp.spaces.base import Floats
 
 __all__ = ["FrequencyRows", "plan_frequencies"]
@@ -195,10 +194,7 @@ def _geometry(cells: Cells, space: Space) -> Geometry | None:
 def _pitches(cells: Cells, space: Space) -> tuple[float, ...]:
     """Return the natural distance of neighbouring cells along each axis of a continuum, at most."""
     steps = tuple(axis.step for axis in cells.axes if isinstance(axis, HatAxis))
-    if not isinstance(space, Geo) or not steps:
-        return steps
-    # Degrees of longitude are chosen so that a cell is nowhere wider than it is high.
-    return (math.radians(steps[0]) * space.radius,) * 2
+    return space.cell_pitches(steps) if steps else ()
 
 
 def _comparison(cells: Cells, space: Space, noise: GroupNoise, geometry: Geometry | None) -> tuple[ComparedMethod, ...]:

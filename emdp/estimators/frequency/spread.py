@@ -20,7 +20,7 @@ import numpy as np
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.distances import lowered_distances
 from emdp.privacy.rounding import as_decimal, float_down, quotient_up
-from emdp.spaces import Geo, Grid, Space, count_items, finite_items
+from emdp.spaces import Grid, Space, count_items, finite_items
 from emdp.spaces.base import Floats
 from emdp.spaces.rounding import UNIT_ROUNDOFF
 
@@ -85,7 +85,7 @@ def smallest_distance(space: Space) -> float:
 
 def _near_cells(space: Grid) -> float:
     """Return the smallest of the computed distances of neighbours along each axis."""
-    lines = [0, space.shape[0] - 1] if isinstance(space.inner, Geo) else [0]
+    lines = [0, space.shape[0] - 1] if space.inner.is_map else [0]
     found = []
     for place, (axis, stride) in enumerate(zip(space.axes, space.strides, strict=True)):
         if axis.count < 2:

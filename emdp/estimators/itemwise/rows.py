@@ -25,7 +25,7 @@ from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.questions.columns import PlannedColumn
 from emdp.questions.shape import Shape
-from emdp.spaces import Categories, Clusters, Distances, Geo, Grid, Space
+from emdp.spaces import Categories, Clusters, Distances, Grid, Space
 from emdp.spaces.base import Floats
 
 __all__ = ["CountRows", "FrameRows", "item_rows"]
@@ -251,7 +251,7 @@ def shape_of(space: Space) -> Shape:
         centres = pl.DataFrame(space.decode(space.all_items))
         steps = tuple(_step(centres.get_column(name)) for name in space.columns)
         if all(step > 0 for step in steps):
-            return Shape("cells", (), space.columns, steps, is_map=isinstance(space.inner, Geo))
+            return Shape("cells", (), space.columns, steps, is_map=space.inner.is_map)
     if isinstance(space, Categories | Clusters | Distances):
         return Shape("values", (), space.columns)
     return Shape("rows", space.columns)

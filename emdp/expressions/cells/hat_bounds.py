@@ -21,27 +21,19 @@ longitude it is a combination of their tangents, with factors of at least 0 whos
 Clamping moves no two places apart.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.cells.aggregation import HatAxis
-from emdp.expressions.cells.reference import cycle_part
+from emdp.expressions.cells.reference import round_part
 from emdp.expressions.nodes.base import Column
 from emdp.expressions.numbers.outward import TINY, UNIT, add_up, div_up, mul_up, norm_up, sum_up
 from emdp.spaces.base import Space
-from emdp.spaces.continuous.geo import Geo
-from emdp.spaces.continuous.vector import Vector
-from emdp.spaces.rounding import UNIT_ROUNDOFF, fraction_up
+from emdp.spaces.rounding import fraction_up
 
 __all__ = ["HatRates", "hat_rates", "joint_change", "place_error", "product_change"]
-
-WIDEST_ARC = 120.0
-"""Degrees of longitude, and ``HIGHEST`` of latitude: up to here the tangents below are within 64 roundings."""
-
-HIGHEST = 89.0
 
 
 @dataclass(frozen=True)
@@ -77,9 +69,9 @@ def hat_rates(axis: HatAxis, space: Space) -> HatRates:
     """
     zero = (0.0,) * len(space.parts)
     if axis.is_periodic:
-        index, part = cycle_part(axis, space)
-        period = Fraction(part.period)
-        rate = fraction_up(Fraction(part.diameter) * axis.size / period)
+        index, span = round_part(axis, space)
+        period = Fraction(span.high)
+        rate = fraction_up(Fraction(space.parts[index].arc_constant(span.column)) * axis.size / period)
         # the exact places are those of the step period/size, which the axis's own step is within a rounding of
         seam = fraction_up(abs(period / (axis.size * Fraction(axis.step)) - 1) * axis.size)
         parts = tuple(rate if own == index else 0.0 for own in range(len(space.parts)))
@@ -145,30 +137,8 @@ def product_change(change_1: float, change_2: float, norm: int) -> float:
 
 def _columns_change(columns: Sequence[HatRates], index: int, part: Space) -> tuple[float, float] | None:
     """Return the joint bounds of axes along distinct columns of one part; None where there are none better."""
-    if isinstance(part, Vector):
-        rates = [hat.parts[index] for hat in columns]
-        return norm_up(rates, 2), max(rates)
-    if isinstance(part, Geo):
-        cosine = _smallest_cosine(part)
-        if cosine is None:
-            return None
-        steps = {hat.axis.expression: hat.axis.step for hat in columns}
-        degrees = mul_up(math.degrees(1.0) * (1 + 2 * UNIT_ROUNDOFF), div_up(part.diameter, part.radius))
-        rates = [
-            div_up(degrees, steps[Column(part.lat)]),
-            div_up(div_up(degrees, cosine), steps[Column(part.lon)]),
-        ]
-        return norm_up(rates, 2), max(rates)
-    return None
-
-
-def _smallest_cosine(part: Geo) -> float | None:
-    """Return a lower bound of the cosine of latitude on all shortest paths between places of the box."""
-    south, west, north, east = part.box
-    width = (east - west) * (1 + 4 * UNIT_ROUNDOFF)
-    highest = max(abs(south), abs(north))
-    if width > WIDEST_ARC or highest > HIGHEST:
-        return None
-    colatitude = math.radians(90.0 - highest)
-    tangent = math.cos(colatitude) / math.sin(colatitude) / math.cos(math.radians(width / 2))
-    return (1 - 64 * UNIT_ROUNDOFF) / math.hypot(1.0, tangent)
+    named = {str(hat.axis.expression.name): hat for hat in columns if isinstance(hat.axis.expression, Column)}
+    rates = part.joint_rates(
+        {name: hat.parts[index] for name, hat in named.items()}, {name: hat.axis.step for name, hat in named.items()}
+    )
+    return None if rates is None else (norm_up(rates, 2), max(rates))

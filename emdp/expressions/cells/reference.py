@@ -12,9 +12,9 @@ from emdp.expressions.nodes.base import Column, Expression
 from emdp.expressions.nodes.parts import part_items, part_of_columns
 from emdp.expressions.numbers.fixed_point import WEIGHT_BITS
 from emdp.spaces.base import Floats, Space
-from emdp.spaces.continuous.cycle import Cycle
+from emdp.spaces.ranges import Span
 
-__all__ = ["OUTSIDE", "Codes", "cell_values", "cycle_part", "hat_places", "label_cells", "user_statistic"]
+__all__ = ["OUTSIDE", "Codes", "cell_values", "hat_places", "label_cells", "round_part", "user_statistic"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -158,27 +158,29 @@ def hat_places(axis: HatAxis, values: Floats) -> tuple[Codes, Floats]:
     return below.astype(np.int64), u - below
 
 
-def cycle_part(axis: HatAxis, space: Space) -> tuple[int, Cycle]:
-    """Return the part that a periodic axis goes round, with its index.
+def round_part(axis: HatAxis, space: Space) -> tuple[int, Span]:
+    """Return the index of the part that a periodic axis goes round, and the span of the column.
 
     Raises
     ------
     UsageError
-        If the axis's expression is not the column of a :class:`emdp.spaces.Cycle`, which alone is periodic by its
-        metric, or the axis does not go round it once from 0.
+        If the axis's expression is no column that goes round by the metric of its space, such as that of a
+        :class:`emdp.spaces.Cycle`, or the axis does not go round it once from 0.
 
-    >>> cycle_part(HatAxis(Column("hour"), start=0, step=6, size=4, is_periodic=True), Cycle("hour", 24))[0]
+    >>> from emdp.spaces import Cycle
+    >>> round_part(HatAxis(Column("hour"), start=0, step=6, size=4, is_periodic=True), Cycle("hour", 24))[0]
     0
     """
     if not isinstance(axis.expression, Column):
         raise UsageError(f"a periodic axis needs the column of a Cycle, not `{axis.expression}`; name that column.")
     index = part_of_columns(space, (axis.expression.name,))
     part = space.parts[index]
-    if not isinstance(part, Cycle):
+    span = part.span_of(axis.expression.name)
+    if span is None or not span.goes_round:
         raise UsageError(f"column {axis.expression.name!r} of {part.noun} is not periodic; name a Cycle's.")
-    if axis.start != 0 or not abs(axis.size * axis.step - part.period) <= CYCLE_TOLERANCE * part.period:
-        raise UsageError(f"a periodic axis must start at 0 and its steps add up to the period {part.period}; make it.")
-    return index, part
+    if axis.start != 0 or not abs(axis.size * axis.step - span.high) <= CYCLE_TOLERANCE * span.high:
+        raise UsageError(f"a periodic axis must start at 0 and its steps add up to the period {span.high}; make it.")
+    return index, span
 
 
 def _axis_weights(axis: Axis, space: Space, items: Floats) -> Floats:
@@ -200,8 +202,8 @@ def _hat_values(axis: HatAxis, space: Space, items: Floats) -> Floats:
     if not axis.is_periodic:
         return evaluate(axis.expression, space, items)
     # as a function on the cycle the column jumps, so that evaluate would refuse it
-    index, part = cycle_part(axis, space)
-    return part.column_values(part_items(space, index, items), part.column)
+    index, span = round_part(axis, space)
+    return space.parts[index].column_values(part_items(space, index, items), span.column)
 
 
 def _chosen_weights(chosen: Expression | None, space: Space, items: Floats) -> Floats:

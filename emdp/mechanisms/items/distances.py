@@ -18,7 +18,7 @@ import numpy as np
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.weights import LARGEST_ITEMS, Floats, Integers
-from emdp.spaces import Clusters, Geo, Grid, Product, Space, count_items, finite_items
+from emdp.spaces import Clusters, Grid, Product, Space, count_items, finite_items
 from emdp.spaces.rounding import UNIT_ROUNDOFF
 
 __all__ = ["ItemDistances", "line_positions", "lowered_distances", "pair_orbits"]
@@ -229,7 +229,7 @@ def _absolute_error(space: Space, items: Floats) -> float:
 
 
 def _is_geographic(space: Space) -> bool:
-    return isinstance(space, Grid) and isinstance(space.inner, Geo)
+    return isinstance(space, Grid) and space.inner.is_map
 
 
 def _candidates(space: Space, count: int, matrix: Floats) -> list[Integers]:

@@ -32,8 +32,9 @@ within ``11 u`` and, for ``b <= 160`` degrees, ``30 u``; with the root less than
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,7 +45,7 @@ from emdp.spaces.base import Floats
 from emdp.spaces.continuous.sphere import Box, angle_range
 from emdp.spaces.rounding import UNIT_ROUNDOFF, difference_up, norm_up, product_up
 
-__all__ = ["MOST_STRETCH", "BallChart", "BoxChart", "Chart", "GeoPlane", "GeoSphere", "chart_of"]
+__all__ = ["CHARTS", "MOST_STRETCH", "BallChart", "BoxChart", "Chart", "GeoPlane", "GeoSphere", "chart_of"]
 
 MOST_STRETCH = 4.0 / 3.0
 """Largest stretch of an east-west error: about where chords, with 18 % larger errors all round, do better."""
@@ -196,16 +197,20 @@ def chart_of(space: Space) -> Chart:
     >>> type(chart_of(Geo("lat", "lon", box=(-90, -180, 90, 180)))).__name__
     'GeoSphere'
     """
-    if isinstance(space, Interval):
-        return _box_chart([space.low], [space.high])
-    if isinstance(space, Vector):
-        return _vector_chart(space)
-    if isinstance(space, Geo):
-        return _plane_chart(space) if _stretch(space.box) <= MOST_STRETCH else _sphere_chart(space)
-    raise UsageError(
-        f"planar Laplace noise needs an Interval, a Vector or a Geo space, got {space.noun}; randomize "
-        "one such part of it, or use a randomizer for finite spaces."
-    )
+    if space.kind not in CHARTS:
+        raise UsageError(
+            f"planar Laplace noise needs an Interval, a Vector or a Geo space, got {space.noun}; randomize "
+            "one such part of it, or use a randomizer for finite spaces."
+        )
+    return CHARTS[space.kind](space)
+
+
+def _interval_chart(space: Interval) -> Chart:
+    return _box_chart([space.low], [space.high])
+
+
+def _geo_chart(space: Geo) -> Chart:
+    return _plane_chart(space) if _stretch(space.box) <= MOST_STRETCH else _sphere_chart(space)
 
 
 def _vector_chart(space: Vector) -> Chart:
@@ -291,3 +296,11 @@ def _unit_vectors(items: Floats) -> Floats:
     radians = np.radians(items)
     cosine = np.cos(radians[:, 0])
     return np.column_stack([cosine * np.cos(radians[:, 1]), cosine * np.sin(radians[:, 1]), np.sin(radians[:, 0])])
+
+
+CHARTS: Mapping[str, Callable[[Any], Chart]] = {
+    "interval": _interval_chart,
+    "vector": _vector_chart,
+    "geo": _geo_chart,
+}
+"""The chart of each kind of space that has one."""

@@ -9,17 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
-from emdp.base.errors import InternalError, UsageError
+from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, Space
 from emdp.spaces.continuous.geo import Geo
 from emdp.spaces.continuous.interval import Interval
 from emdp.spaces.continuous.sphere import box_angle
 from emdp.spaces.continuous.vector import Vector
 from emdp.spaces.part import Part, check_diameter
+from emdp.spaces.ranges import Span
 from emdp.spaces.rounding import UNIT_ROUNDOFF, difference_up, norm_up
 from emdp.spaces.values import is_sequence, shown
 
-__all__ = ["MOST_CELLS", "Grid", "GridAxis"]
+__all__ = ["MOST_CELLS", "Grid", "GridAxis", "cut_axes"]
 
 MOST_CELLS = 2**24
 """Most cells of a grid: their codes fit 32-bit integers with room, and one array of them 128 MB."""
@@ -209,6 +210,21 @@ class Grid(Part):
         return "line" if isinstance(self.inner, Interval) and not self.is_truncated else "general"
 
     @property
+    def spans(self) -> tuple[Span, ...]:
+        """The ranges of ``inner``'s columns."""
+        return self.inner.spans
+
+    @property
+    def is_box(self) -> bool:
+        """True: ``inner`` is a box."""
+        return True
+
+    @property
+    def tried_points(self) -> tuple[Any, ...]:
+        """The centre of the neutral cell along the first axis: a place of a grid of one."""
+        return (self.decode(self.neutral_item)[self.columns[0]][0],)
+
+    @property
     def neutral_code(self) -> int:
         """Code of the cell of ``inner``'s neutral item."""
         return int(self.neutral_item[0, 0])
@@ -319,6 +335,15 @@ class Grid(Part):
         )
 
 
+def cut_axes(space: Space) -> int:
+    """Return along how many axes a space can be cut into a ``Grid``; 0 where it cannot.
+
+    >>> cut_axes(Interval("x", 0, 1)), cut_axes(Vector(["x", "y"], radius=1))
+    (1, 0)
+    """
+    return len(space.spans) if isinstance(space, Interval | Geo | Vector) and space.is_box else 0
+
+
 def _check_inner(inner: object) -> Interval | Geo | Vector:
     if not isinstance(inner, Interval | Geo | Vector):
         kind = inner.kind if isinstance(inner, Space) else type(inner).__name__
@@ -331,14 +356,7 @@ def _check_inner(inner: object) -> Interval | Geo | Vector:
 
 
 def _bounds(inner: Interval | Geo | Vector) -> tuple[tuple[float, float], ...]:
-    if isinstance(inner, Interval):
-        return ((inner.low, inner.high),)
-    if isinstance(inner, Geo):
-        south, west, north, east = inner.box
-        return ((south, north), (west, east))
-    if inner.box is None:
-        raise InternalError("a Vector in a ball was cut into a grid; please report this.")
-    return inner.box
+    return tuple((span.low, span.high) for span in inner.spans)
 
 
 def _check_shape(shape: object, dimension: int, kind: str) -> tuple[int, ...]:

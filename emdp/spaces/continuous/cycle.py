@@ -1,22 +1,25 @@
 """``Cycle``: numbers on a circle, such as the hour of the day or an angle."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from emdp.base.checks import check_positive, check_range
-from emdp.base.errors import UsageError
-from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, check_on_invalid
-from emdp.spaces.part import Part, check_columns, check_diameter, check_unit, numeric_items
+from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, V, check_on_invalid
+from emdp.spaces.box import BoxPart
+from emdp.spaces.formulas import Arithmetic
+from emdp.spaces.part import check_columns, check_diameter, check_unit
+from emdp.spaces.ranges import GridLine, Span, line_of
 from emdp.spaces.rounding import UNIT_ROUNDOFF, check_coordinate
 
 __all__ = ["Cycle"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Cycle(Part):
+class Cycle(BoxPart):
     """Numbers of ``[0, period)`` with the distance ``min(|x - y|, period - |x - y|)``.
 
     Parameters
@@ -47,6 +50,7 @@ class Cycle(Part):
     """
 
     kind: ClassVar[str] = "cycle"
+    has_grid: ClassVar[bool] = True
     columns: tuple[str, ...]
     period: float
     diameter: float
@@ -87,41 +91,28 @@ class Cycle(Part):
         """The encoded neutral item, of shape (1, 1)."""
         return np.array([[self.neutral]])
 
-    def _read(self, frame: object) -> Floats:
-        return numeric_items(frame, self.columns)
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The one range, which goes round."""
+        return (Span(self.column, 0.0, self.period, goes_round=True),)
 
-    def _inside(self, items: Floats) -> Mask:
-        values = items[:, 0]
-        return (values >= 0) & (values < self.period)
+    def distance_formula(self, arithmetic: Arithmetic[V], left: Sequence[V], right: Sequence[V]) -> V:
+        """Return ``min(|x - y|, period - |x - y|)``."""
+        gap = arithmetic.absolute(arithmetic.subtract(left[0], right[0]))
+        return arithmetic.least([gap, arithmetic.subtract(arithmetic.number(self.period), gap)])
 
-    def _clamped(self, items: Floats) -> Floats:
-        finite = np.where(np.isfinite(items), items, np.nan)
-        reduced = np.mod(finite, self.period)
-        # The remainder of a tiny negative number rounds up to the period itself.
-        return np.where(reduced >= self.period, 0.0, reduced)
+    def arc_constant(self, column: str) -> float:
+        """Return the diameter: the distance is that along the circle."""
+        self._place(column)
+        return self.diameter
 
-    def encode_point(self, point: Any) -> Floats:
-        """Return a number, reduced modulo the period, as an encoded point, shape (1, 1)."""
-        return self._clamped(np.array([[check_coordinate("point", point)]]))
+    def grid_refusal(self) -> str | None:
+        """Return None: every cycle has cells of a pitch."""
+        return None
 
-    def decode(self, items: Floats) -> dict[str, list[Any]]:
-        """Return encoded items as numbers under the column's name."""
-        return {self.column: items[:, 0].tolist()}
-
-    def natural_distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of ``min(|x - y|, period - |x - y|)``."""
-        matrix = np.abs(np.subtract.outer(left[:, 0], right[:, 0]))
-        return np.minimum(matrix, self.period - matrix)
-
-    def column_bounds(self, column: str) -> FunctionBounds:
-        """Return what is known of the column's value: infinite constant: it jumps where the cycle closes."""
-        self._check_column(column)
-        return FunctionBounds(math.inf, 0.0, self.period, 0.0)
-
-    def column_values(self, items: Floats, column: str) -> Floats:
-        """Return the value of each encoded item."""
-        self._check_column(column)
-        return items[:, 0]
+    def grid_lines(self, step: float) -> tuple[GridLine, ...]:
+        """Return as many nodes as make the pitch at most the one asked for, at least 3."""
+        return (line_of(self.spans[0], step),)
 
     def distance_bounds(self, point: Floats) -> FunctionBounds:
         """Return what is known of the distance to a point; two subtractions of numbers up to the period."""
@@ -139,7 +130,3 @@ class Cycle(Part):
             "on_invalid": self.on_invalid,
             "neutral": self.neutral,
         }
-
-    def _check_column(self, column: str) -> None:
-        if column != self.column:
-            raise UsageError(f"the space has no column {column!r}, only {self.column!r}; name that one.")

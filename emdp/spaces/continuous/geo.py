@@ -11,7 +11,8 @@ import numpy as np
 
 from emdp.base.checks import check_finite, check_range
 from emdp.base.errors import UsageError
-from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, check_on_invalid
+from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
+from emdp.spaces.box import BoxPart
 from emdp.spaces.continuous.sphere import (
     Box,
     angle_error,
@@ -20,8 +21,10 @@ from emdp.spaces.continuous.sphere import (
     box_angle,
     degrees_per_angle,
     great_circle,
+    smallest_cosine,
 )
-from emdp.spaces.part import Part, check_columns, check_diameter, numeric_items
+from emdp.spaces.part import check_columns, check_diameter
+from emdp.spaces.ranges import GridLine, PointKind, Span, line_of
 from emdp.spaces.rounding import UNIT_ROUNDOFF, product_up, quotient_up
 from emdp.spaces.values import is_sequence, shown
 
@@ -52,7 +55,7 @@ WEST_END, EAST_END = -180.0, 360.0
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Geo(Part):
+class Geo(BoxPart):
     """Places of a box with the great-circle distance on a sphere of radius ``EARTH_RADIUS``.
 
     Parameters
@@ -98,6 +101,8 @@ class Geo(Part):
     """
 
     kind: ClassVar[str] = "geo"
+    has_grid: ClassVar[bool] = True
+    is_map: ClassVar[bool] = True
     columns: tuple[str, ...]
     box: Box
     unit: str
@@ -160,17 +165,22 @@ class Geo(Part):
         """The encoded neutral item, of shape (1, 2)."""
         return np.array([self.neutral])
 
-    def _read(self, frame: object) -> Floats:
-        return numeric_items(frame, self.columns)
-
-    def _inside(self, items: Floats) -> Mask:
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The latitudes and the longitudes of the box."""
         south, west, north, east = self.box
-        lat, lon = items[:, 0], items[:, 1]
-        return (lat >= south) & (lat <= north) & (lon >= west) & (lon <= east)
+        return Span(self.lat, south, north), Span(self.lon, west, east)
 
-    def _clamped(self, items: Floats) -> Floats:
+    @property
+    def point_kind(self) -> PointKind:
+        """A place."""
+        return "place"
+
+    @property
+    def tried_points(self) -> tuple[Any, ...]:
+        """The centre and the south-western corner of the box."""
         south, west, north, east = self.box
-        return np.clip(items, [south, west], [north, east])
+        return ((south + north) / 2, (west + east) / 2), (south, west)
 
     def encode_point(self, point: Any) -> Floats:
         """Return a pair (lat, lon) in degrees as an encoded point, shape (1, 2)."""
@@ -202,10 +212,6 @@ class Geo(Part):
         text = f"lies {away:,.0f} {self.unit} outside the box, which is {wide:,.4g} {self.unit} wide"
         return text, (lon, lat) if near else None
 
-    def decode(self, items: Floats) -> dict[str, list[Any]]:
-        """Return encoded items as degrees under the two columns' names."""
-        return {self.lat: items[:, 0].tolist(), self.lon: items[:, 1].tolist()}
-
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
         """Return the matrix of great-circle distances.
 
@@ -222,7 +228,7 @@ class Geo(Part):
         The constant of the longitude is infinite if the box reaches a pole or goes all the way round.
         """
         south, west, north, east = self.box
-        if self._position(column) == 0:
+        if self._place(column) == 0:
             per_angle, low, high = math.degrees(1.0), south, north
         else:
             per_angle, low, high = degrees_per_angle(self.box), west, east
@@ -230,10 +236,6 @@ class Geo(Part):
             return FunctionBounds(math.inf, low, high, 0.0)
         lipschitz = product_up(per_angle * (1 + 8 * UNIT_ROUNDOFF), quotient_up(self.diameter, self.radius))
         return FunctionBounds(lipschitz, low, high, 0.0)
-
-    def column_values(self, items: Floats, column: str) -> Floats:
-        """Return the latitude or the longitude of each encoded item, in degrees."""
-        return items[:, self._position(column)]
 
     def distance_bounds(self, point: Floats) -> FunctionBounds:
         """Return what is known of the great-circle distance to a point, which may lie outside the box."""
@@ -250,6 +252,47 @@ class Geo(Part):
         angles = great_circle(items[:, 0], items[:, 1], float(point[0, 0]), float(point[0, 1]))
         return angles * self.radius
 
+    def joint_rates(self, alone: Mapping[str, float], steps: Mapping[str, float]) -> tuple[float, ...] | None:
+        """Return the rates along latitude and longitude (proof: ``emdp/expressions/cells/hat_bounds.py``)."""
+        cosine = smallest_cosine(self.box)
+        if cosine is None:
+            return None
+        arc = quotient_up(self.diameter, self.radius)
+        degrees = product_up(math.degrees(1.0) * (1 + 2 * UNIT_ROUNDOFF), arc)
+        return quotient_up(degrees, steps[self.lat]), quotient_up(quotient_up(degrees, cosine), steps[self.lon])
+
+    def grid_refusal(self) -> str | None:
+        """Return why a box that holds a pole or goes all the way round has no grid; else None."""
+        if not math.isinf(self.column_bounds(self.lon).lipschitz):
+            return None
+        return (
+            f"the box of {self.lat!r} or {self.lon!r} reaches a pole or goes all the way round, where longitudes have "
+            "no finite constant; ask for ramps of distances to places, or narrow the box"
+        )
+
+    def grid_lines(self, step: float) -> tuple[GridLine, ...]:
+        """Return nodes whose cells are ``step`` high, and at most that wide (``emdp/estimators/frequency/grids.py``).
+
+        Latitudes are narrower by a little where a node would lie beyond a pole.
+        """
+        if self.grid_refusal() is not None:
+            return super().grid_lines(step)
+        lats, lons = self.spans
+        pitch = math.degrees(step / self.radius)
+        along = line_of(lats, pitch)
+        if lats.low + (along.size - 1) * pitch > 90:
+            along = GridLine(self.lat, lats.low, (lats.high - lats.low) / (along.size - 1), along.size)
+        return along, line_of(lons, pitch / math.cos(math.radians(_widest_latitude(along))))
+
+    def cell_pitches(self, steps: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the pitch of latitudes twice: a cell is nowhere wider than it is high."""
+        return (math.radians(steps[0]) * self.radius,) * 2
+
+    def grid_notes(self, lines: Sequence[GridLine], step: float) -> tuple[str, ...]:
+        """Return where cells are as wide as high."""
+        widest = _widest_latitude(lines[0])
+        return (f"cells are {step:.6g} {self.unit} wide at {widest:.6g} degrees of latitude and narrower elsewhere",)
+
     def to_json(self) -> dict[str, Any]:
         """Return the arguments that rebuild the space."""
         return {
@@ -264,7 +307,7 @@ class Geo(Part):
             **({"as_given": True} if self.as_given else {}),
         }
 
-    def _position(self, column: str) -> int:
+    def _place(self, column: str) -> int:
         if column not in self.columns:
             raise UsageError(f"the space has no column {column!r}, only {self.lat!r} and {self.lon!r}; name one.")
         return self.columns.index(column)
@@ -325,6 +368,12 @@ def _names(column: str, words: tuple[str, ...], others: tuple[str, ...]) -> bool
     parted = re.sub("([a-z])([A-Z])", r"\1 \2", column).lower()
     found = set(re.findall("[a-z]+", parted))
     return not found.isdisjoint(words) and found.isdisjoint(others)
+
+
+def _widest_latitude(along: GridLine) -> float:
+    """Return the latitude nearest to the equator among the nodes and between them."""
+    last = along.start + (along.size - 1) * along.step
+    return 0.0 if along.start <= 0 <= last else min(abs(along.start), abs(last))
 
 
 def _check_unit(unit: object) -> str:

@@ -1,5 +1,6 @@
 """``Interval``: numbers between two public bounds, with the absolute difference as distance."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -7,15 +8,18 @@ import numpy as np
 
 from emdp.base.checks import check_finite, check_range
 from emdp.base.errors import UsageError
-from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, check_on_invalid
-from emdp.spaces.part import Part, check_columns, check_diameter, check_unit, numeric_items
+from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, V, check_on_invalid
+from emdp.spaces.box import BoxPart
+from emdp.spaces.formulas import Arithmetic
+from emdp.spaces.part import check_columns, check_diameter, check_unit
+from emdp.spaces.ranges import GridLine, Span, line_of
 from emdp.spaces.rounding import UNIT_ROUNDOFF, check_coordinate, difference_up, widened
 
 __all__ = ["Interval"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Interval(Part):
+class Interval(BoxPart):
     """Numbers of ``[low, high]`` with the distance ``|x - y|``.
 
     Parameters
@@ -49,6 +53,7 @@ class Interval(Part):
     """
 
     kind: ClassVar[str] = "interval"
+    has_grid: ClassVar[bool] = True
     columns: tuple[str, ...]
     low: float
     high: float
@@ -100,23 +105,27 @@ class Interval(Part):
         """The encoded neutral item, of shape (1, 1)."""
         return np.array([[self.neutral]])
 
-    def _read(self, frame: object) -> Floats:
-        return numeric_items(frame, self.columns)
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The one range."""
+        return (Span(self.column, self.low, self.high),)
 
-    def _inside(self, items: Floats) -> Mask:
-        values = items[:, 0]
-        return (values >= self.low) & (values <= self.high)
+    @property
+    def tried_points(self) -> tuple[Any, ...]:
+        """None: the column has a value of its own."""
+        return ()
 
-    def _clamped(self, items: Floats) -> Floats:
-        return np.clip(items, self.low, self.high)
+    def distance_formula(self, arithmetic: Arithmetic[V], left: Sequence[V], right: Sequence[V]) -> V:
+        """Return ``|x - y|``."""
+        return arithmetic.absolute(arithmetic.subtract(left[0], right[0]))
 
-    def encode_point(self, point: Any) -> Floats:
-        """Return a number as an encoded point, shape (1, 1)."""
-        return np.array([[check_coordinate("point", point)]])
+    def grid_refusal(self) -> str | None:
+        """Return None: every interval has cells of a pitch."""
+        return None
 
-    def decode(self, items: Floats) -> dict[str, list[Any]]:
-        """Return encoded items as numbers under the column's name."""
-        return {self.column: items[:, 0].tolist()}
+    def grid_lines(self, step: float) -> tuple[GridLine, ...]:
+        """Return nodes from the low edge to the first one at or beyond the high edge."""
+        return (line_of(self.spans[0], step),)
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
         """Return the matrix of ``|x - y|``."""
@@ -131,13 +140,8 @@ class Interval(Part):
 
     def column_bounds(self, column: str) -> FunctionBounds:
         """Return what is known of the column's value: constant ``diameter``, range the domain."""
-        self._check_column(column)
+        self._place(column)
         return FunctionBounds(self.diameter, self.low, self.high, 0.0)
-
-    def column_values(self, items: Floats, column: str) -> Floats:
-        """Return the value of each encoded item."""
-        self._check_column(column)
-        return items[:, 0]
 
     def distance_bounds(self, point: Floats) -> FunctionBounds:
         """Return what is known of ``|x - point|``; one subtraction, so one rounding."""
@@ -160,7 +164,3 @@ class Interval(Part):
             "on_invalid": self.on_invalid,
             "neutral": self.neutral,
         }
-
-    def _check_column(self, column: str) -> None:
-        if column != self.column:
-            raise UsageError(f"the space has no column {column!r}, only {self.column!r}; name that one.")

@@ -63,12 +63,19 @@ __all__ = [
     "box_angle",
     "degrees_per_angle",
     "great_circle",
+    "smallest_cosine",
 ]
 
 Indices = npt.NDArray[np.intp]
 
 Box = tuple[float, float, float, float]
 """South, west, north, east in degrees, ``south <= north``, ``west <= east <= west + 360``."""
+
+WIDEST_ARC = 120.0
+"""Degrees of longitude, and ``HIGHEST`` of latitude: up to here the tangents of ``smallest_cosine`` are within 64
+roundings."""
+
+HIGHEST = 89.0
 
 NARROW = 1e-4
 """Angle in radians, 637 m on the Earth: chords of unit vectors are off by too much of a smaller one."""
@@ -242,6 +249,24 @@ def _apart(lon: Floats, other: Floats) -> Floats:
     lost = (lon - (difference - back)) - (other + back)
     turned = (difference - np.copysign(360.0, difference)) + lost
     return np.where(np.abs(difference) > 180.0, turned, difference)
+
+
+def smallest_cosine(box: Box) -> float | None:
+    """Return a lower bound of the cosine of latitude on all shortest paths between places of a box, or None.
+
+    Proof: ``emdp/expressions/cells/hat_bounds.py``.
+
+    >>> round(smallest_cosine((0.0, 0.0, 60.0, 1.0)), 4), smallest_cosine((0.0, 0.0, 90.0, 1.0))
+    (0.5, None)
+    """
+    south, west, north, east = box
+    width = (east - west) * (1 + 4 * UNIT_ROUNDOFF)
+    highest = max(abs(south), abs(north))
+    if width > WIDEST_ARC or highest > HIGHEST:
+        return None
+    colatitude = math.radians(90.0 - highest)
+    tangent = math.cos(colatitude) / math.sin(colatitude) / math.cos(math.radians(width / 2))
+    return (1 - 64 * UNIT_ROUNDOFF) / math.hypot(1.0, tangent)
 
 
 def _nearest(lat: float, lon: float, south: float, north: float) -> float:

@@ -1,6 +1,6 @@
 """``Vector``: numeric columns as one vector in a box or a ball, with the Euclidean distance."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,8 +8,10 @@ import numpy as np
 
 from emdp.base.checks import check_positive
 from emdp.base.errors import UsageError
-from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, check_on_invalid
+from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, V, check_on_invalid
+from emdp.spaces.formulas import Arithmetic
 from emdp.spaces.part import Part, check_columns, check_diameter, check_unit, numeric_items
+from emdp.spaces.ranges import GridLine, PointKind, Span, line_of
 from emdp.spaces.rounding import (
     UNIT_ROUNDOFF,
     check_coordinate,
@@ -24,6 +26,11 @@ from emdp.spaces.values import is_sequence, shown
 
 __all__ = ["Vector"]
 
+MOST_GRIDDED = 3
+"""Most columns of a vector that a grid may have: cells multiply with each."""
+
+INSIDE = 1.0 - 1e-9
+"""Factor that brings a vector from just outside of a ball into it."""
 
 SMALLEST_RADIUS = 1e-140
 """Squares of coordinates that matter beside it are still normal numbers."""
@@ -69,6 +76,7 @@ class Vector(Part):
     """
 
     kind: ClassVar[str] = "vector"
+    has_grid: ClassVar[bool] = True
     columns: tuple[str, ...]
     box: tuple[tuple[float, float], ...] | None
     radius: float | None
@@ -115,6 +123,28 @@ class Vector(Part):
         return np.full(len(self.columns), -self._radius_up), np.full(len(self.columns), self._radius_up)
 
     @property
+    def spans(self) -> tuple[Span, ...]:
+        """The range of each coordinate; of a ball those of the cube around it."""
+        lows, highs = self.coordinate_bounds
+        pairs = zip(self.columns, lows.tolist(), highs.tolist(), strict=True)
+        return tuple(Span(name, low, high) for name, low, high in pairs)
+
+    @property
+    def is_box(self) -> bool:
+        """Whether it is a box and no ball."""
+        return self.radius is None
+
+    @property
+    def point_kind(self) -> PointKind:
+        """A vector."""
+        return "vector"
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @property
     def neutral_item(self) -> Floats:
         """The encoded neutral item, of shape (1, columns)."""
         return np.array([self.neutral])
@@ -143,6 +173,14 @@ class Vector(Part):
             clamped = _directions(items) * shrunk
         clamped[np.isnan(items).any(axis=1)] = np.nan
         return clamped
+
+    def brought_inside(self, items: Floats) -> Floats:
+        """Return points of the cube around a ball with those outside moved along their rays to just inside it."""
+        if self.radius is None:
+            return items
+        norms = np.sqrt(np.square(items).sum(axis=1, keepdims=True))
+        radius = self.radius * INSIDE
+        return np.asarray(items * np.minimum(1.0, radius / np.maximum(norms, radius)), dtype=np.float64)
 
     def encode_point(self, point: Any) -> Floats:
         """Return a vector as an encoded point, shape (1, columns)."""
@@ -185,6 +223,32 @@ class Vector(Part):
     def distance_values(self, items: Floats, point: Floats) -> Floats:
         """Return the Euclidean distance of each encoded item to a point, shape (n,)."""
         return _norms(items - point)
+
+    def distance_formula(self, arithmetic: Arithmetic[V], left: Sequence[V], right: Sequence[V]) -> V:
+        """Return the root of the sum of squared differences."""
+        steps = [arithmetic.subtract(x, y) for x, y in zip(left, right, strict=True)]
+        return arithmetic.root(arithmetic.total([arithmetic.multiply(step, step) for step in steps]))
+
+    def joint_rates(self, alone: Mapping[str, float], steps: Mapping[str, float]) -> tuple[float, ...] | None:
+        """Return each rate by itself: coordinates move together, by Cauchy and Schwarz."""
+        return tuple(alone.values())
+
+    def grid_refusal(self) -> str | None:
+        """Return why a ball, or a vector of many columns, has no grid; else None."""
+        named = " or ".join(map(repr, self.columns))
+        if self.radius is not None:
+            return f"{named} lies in a ball, which has no grid; declare the vector with box=, or ask for means"
+        if len(self.columns) > MOST_GRIDDED:
+            return (
+                f"a grid has at most {MOST_GRIDDED} columns and {named} has {len(self.columns)}; ask for means instead"
+            )
+        return None
+
+    def grid_lines(self, step: float) -> tuple[GridLine, ...]:
+        """Return nodes along each column of a box, from its low edge to the first at or beyond its high edge."""
+        if self.radius is not None:
+            return super().grid_lines(step)
+        return tuple(line_of(span, step) for span in self.spans)
 
     def inner_bounds(self, vector: Floats) -> FunctionBounds:
         """Return what is known of the inner product with a vector of shape (columns,)."""

@@ -135,6 +135,11 @@ class Embedding(FinitePart):
         return self.vector_table[: len(self.values)]
 
     @property
+    def has_label_vectors(self) -> bool:
+        """True."""
+        return True
+
+    @property
     def dimension(self) -> int:
         """Length of a vector."""
         return int(self.vector_table.shape[1])

@@ -14,6 +14,7 @@ from emdp.base.errors import UsageError
 from emdp.base.frames import columns_of
 from emdp.spaces.base import Floats, FunctionBounds, Mask
 from emdp.spaces.part import Part
+from emdp.spaces.ranges import PointKind
 from emdp.spaces.rounding import quotient_up
 from emdp.spaces.values import is_sequence, is_text, shown
 
@@ -45,6 +46,11 @@ class FinitePart(Part):
     def labels(self) -> tuple[Any, ...]:
         """The listed values, in encoding order."""
         return self.values
+
+    @property
+    def point_kind(self) -> PointKind:
+        """A listed value."""
+        return "label"
 
     @property
     @abstractmethod

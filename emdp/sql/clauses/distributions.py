@@ -17,7 +17,7 @@ from emdp.sql.clauses.unlisted import unlisted_text
 from emdp.sql.context import Context, listed, unwrapped
 from emdp.sql.names.checking import checked
 from emdp.sql.names.columns import ItemColumn, LookupColumn, Resolved, UserColumn
-from emdp.sql.values.forms import GRIDDED, call_form, few_values_remedy, grid_form
+from emdp.sql.values.forms import call_form, few_values_remedy, grid_form
 from emdp.sql.values.points import chosen_part, named_part
 from emdp.sql.values.scalar import Scalars
 
@@ -140,7 +140,7 @@ def _grid(scalars: Scalars, node: exp.Anonymous) -> Histogram:
         )
     *named, last = node.expressions
     part = named_part(scalars, named[0]) if named else None
-    if named and (part is None or not isinstance(part, GRIDDED)):
+    if named and (part is None or not part.has_grid):
         raise context.refusal(
             named[0],
             f"`{context.text(named[0])}` has no cells of a pitch",
@@ -148,7 +148,7 @@ def _grid(scalars: Scalars, node: exp.Anonymous) -> Histogram:
             code="grid-part",
         )
     step = scalars.constant(last, "the pitch of GRID")
-    part = part or chosen_part(context, node, lambda own: isinstance(own, GRIDDED), "has cells of a pitch", grid_form)
+    part = part or chosen_part(context, node, lambda own: own.has_grid, "has cells of a pitch", grid_form)
     if not 0 < step <= part.domain_diameter:
         raise context.refusal(
             last,
@@ -164,7 +164,7 @@ def _gridded(context: Context, node: exp.Expr, part: Space | None) -> str:
     """Return what to write for what has no grid: the values of a categorical part, or a grid of another one."""
     if part is not None:
         return f"write FREQUENCY({context.text(node)})"
-    forms = [grid_form(own) for own in context.names.space.parts if isinstance(own, GRIDDED)]
+    forms = [grid_form(own) for own in context.names.space.parts if own.has_grid]
     return f"write {' or '.join(forms)}" if forms else "write FREQUENCY(column)"
 
 

@@ -18,7 +18,7 @@ from emdp.spaces import count_items
 from emdp.sql.clauses.distributions import Histogram
 from emdp.sql.context import Context, identifier
 from emdp.sql.text.families import option_refusal
-from emdp.sql.values.forms import GRIDDED, grid_form
+from emdp.sql.values.forms import grid_form
 
 __all__ = ["frequency_query"]
 
@@ -163,7 +163,7 @@ def _check_all_items(context: Context, node: exp.Expr, noise: VectorNoise, peopl
 
 def _continuum(context: Context, node: exp.Expr) -> SqlError:
     parts = [part for part in context.names.space.parts if count_items(part) is None]
-    forms = [f"FREQUENCY({grid_form(part)})" for part in parts if isinstance(part, GRIDDED)]
+    forms = [f"FREQUENCY({grid_form(part)})" for part in parts if part.has_grid]
     finite = [f"FREQUENCY({identifier(p.columns[0])})" for p in context.names.space.parts if p.labels is not None]
     written = " or ".join([*forms[:1], *finite[:1]])
     return context.refusal(

@@ -48,6 +48,12 @@ class ItemColumn:
         """The part, where it is a list of values."""
         return self.part if isinstance(self.part, FinitePart) else None
 
+    @property
+    def goes_round(self) -> bool:
+        """Whether the column closes to a circle, so that as a number it jumps."""
+        span = self.part.span_of(self.name)
+        return span is not None and span.goes_round
+
 
 @dataclass(frozen=True, eq=False)
 class LookupColumn:

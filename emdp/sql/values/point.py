@@ -6,7 +6,7 @@ from typing import Any
 from sqlglot import exp
 
 from emdp.base.errors import UsageError
-from emdp.spaces import Cycle, Geo, Interval, Space, Vector
+from emdp.spaces import Space
 from emdp.spaces.listed.finite import FinitePart
 
 __all__ = ["Point", "label_of"]
@@ -32,13 +32,11 @@ class Point:
 
     def fits(self, part: Space) -> bool:
         """Say whether the part has points of this kind."""
-        if self.kind == "place":
-            return isinstance(part, Geo)
         if self.kind == "vector":
-            return isinstance(part, Vector) and len(self.value) == len(part.columns)
-        if isinstance(part, FinitePart):
+            return part.point_kind == "vector" and len(self.value) == len(part.columns)
+        if self.kind != "place" and isinstance(part, FinitePart):
             return label_of(part, self.value) is not None
-        return self.kind == "number" and isinstance(part, Interval | Cycle)
+        return self.kind in ("place", "number") and self.kind == part.point_kind
 
 
 def label_of(part: FinitePart, value: Any) -> Any:

@@ -8,8 +8,9 @@ from sqlglot import exp
 from emdp.base.errors import SqlError, UsageError
 from emdp.expressions.nodes.base import Expression
 from emdp.expressions.nodes.leaves import DistanceTo, Dot, Similarity
-from emdp.spaces import Cycle, Embedding, Geo, Interval, Space, Vector
+from emdp.spaces import Space
 from emdp.spaces.listed.finite import FinitePart
+from emdp.spaces.ranges import Span
 from emdp.sql.context import Context, identifier, listed, near, quoted, unwrapped
 from emdp.sql.names.columns import ItemColumn
 from emdp.sql.names.scope import Numbers
@@ -17,7 +18,6 @@ from emdp.sql.text.families import FAR_POINT
 from emdp.sql.values.forms import (
     call_form,
     column_form,
-    dimension_of,
     distance_form,
     dot_form,
     example_point,
@@ -27,6 +27,10 @@ from emdp.sql.values.literals import read_literal
 from emdp.sql.values.point import Point, label_of
 
 __all__ = ["chosen_part", "distance", "dot", "named_part", "similarity", "vector_entries"]
+
+
+COMPOSED = ("place", "vector")
+"""Kinds of points that several numbers make."""
 
 
 class Constants(Numbers, Protocol):
@@ -57,7 +61,7 @@ def distance(numbers: Constants, node: exp.Anonymous) -> Expression:
             remedy=f"write DISTANCE({context.text(node.expressions[0])}, {example_point(part) if part else 'point'})",
             code="point-needed",
         )
-    if part is None or isinstance(part, Geo | Vector):
+    if part is None or part.point_kind in COMPOSED:
         _check_named(context, node, points, part)
     if part is None:
         lists = [own for own in context.names.space.parts if isinstance(own, FinitePart)]
@@ -76,7 +80,7 @@ def dot(numbers: Constants, node: exp.Anonymous) -> Expression:
     *named, last = node.expressions
     part = named_part(numbers, named[0]) if named else None
     if named and part is None:
-        raise _no_column(context, named[0], dot_form, lambda own: dimension_of(own) > 0)
+        raise _no_column(context, named[0], dot_form, lambda own: own.dimension > 0)
     entries = vector_entries(last)
     if entries is None:
         raise context.refusal(
@@ -86,12 +90,12 @@ def dot(numbers: Constants, node: exp.Anonymous) -> Expression:
     part = part or chosen_part(
         context,
         node,
-        lambda own: dimension_of(own) == len(vector),
+        lambda own: own.dimension == len(vector),
         "has such vectors",
         lambda own: f"DOT({column_form(own)}, {context.text(last)})",
     )
-    if dimension_of(part) != len(vector):
-        dimension = dimension_of(part)
+    if part.dimension != len(vector):
+        dimension = part.dimension
         has = f"has {dimension} numbers a vector" if dimension else "has no vectors"
         raise context.refusal(
             last,
@@ -106,10 +110,10 @@ def similarity(numbers: Constants, node: exp.Anonymous) -> Expression:
     """Return the inner product with a label's vector: ``SIMILARITY([column,] 'word')``."""
     context = numbers.context
     *named, last = node.expressions
-    embeddings = [own for own in context.names.space.parts if isinstance(own, Embedding)]
+    embeddings = [own for own in context.names.space.parts if own.has_label_vectors]
     part = named_part(numbers, named[0]) if named else None
     if named and part is None:
-        raise _no_column(context, named[0], similarity_form, lambda own: isinstance(own, Embedding))
+        raise _no_column(context, named[0], similarity_form, lambda own: own.has_label_vectors)
     literal = read_literal(context, last)
     if literal is None or literal.kind not in ("text", "number"):
         raise context.refusal(
@@ -123,11 +127,11 @@ def similarity(numbers: Constants, node: exp.Anonymous) -> Expression:
     part = part or chosen_part(
         context,
         node,
-        lambda own: isinstance(own, Embedding) and label_of(own, literal.value) is not None,
+        lambda own: isinstance(own, FinitePart) and own.has_label_vectors and label_of(own, literal.value) is not None,
         "has vectors of words with this one among them",
         lambda own: f"SIMILARITY({identifier(own.columns[0])}, {context.text(last)})",
     )
-    if not isinstance(part, Embedding):
+    if not (isinstance(part, FinitePart) and part.has_label_vectors):
         raise context.refusal(
             node,
             f"{part.columns[0]} has no vectors of words",
@@ -170,7 +174,8 @@ def named_part(numbers: Numbers, node: exp.Expr) -> Space | None:
     ]
     names = tuple(column.name for column in columns if isinstance(column, ItemColumn))
     is_place = _is_call(inner, "POINT")
-    if names == parts[0].columns and len(names) == len(entries) and isinstance(parts[0], Geo if is_place else Vector):
+    kind = "place" if is_place else "vector"
+    if names == parts[0].columns and len(names) == len(entries) and parts[0].point_kind == kind:
         return parts[0]
     raise numbers.context.refusal(
         node,
@@ -235,7 +240,7 @@ def _check_named(context: Context, node: exp.Anonymous, points: Sequence[Point],
     Two numbers are a place to a reader, and two hours to a cycle: only the column says which.
     """
     parts = context.names.space.parts if part is None else (part,)
-    is_meant = len(parts) == 1 and not isinstance(parts[0], Geo | Vector)
+    is_meant = len(parts) == 1 and parts[0].point_kind not in COMPOSED
     if is_meant or any(point.kind != "number" for point in points):
         return
     text = ", ".join(context.text(point.node) for point in points)
@@ -256,12 +261,12 @@ def _reading(context: Context, part: Space, points: Sequence[Point], text: str) 
     if isinstance(part, FinitePart):
         fits = all(label_of(part, point.value) is not None for point in points)
         return (f"DISTANCE({column_form(part)}, {text})", True) if fits else None
-    if not isinstance(part, Geo | Vector):
+    if part.point_kind not in COMPOSED:
         fits = all(_is_in(part, point) for point in points)
         return f"DISTANCE({column_form(part)}, {text if fits else example_point(part)})", fits
-    kind, made = ("place", f"POINT({text})") if isinstance(part, Geo) else ("vector", f"VECTOR[{text}]")
+    kind, made = ("place", f"POINT({text})") if part.point_kind == "place" else ("vector", f"VECTOR[{text}]")
     fits = _is_in(part, Point(kind, tuple(point.value for point in points), points[0].node))
-    others = [own for own in context.names.space.parts if own is not part and isinstance(own, type(part))]
+    others = [own for own in context.names.space.parts if own is not part and own.point_kind == part.point_kind]
     column = f"{column_form(part)}, " if others else ""
     return f"DISTANCE({column}{made if fits else example_point(part)}) for a {kind}", fits
 
@@ -270,10 +275,8 @@ def _is_in(part: Space, point: Point) -> bool:
     """Say whether a part has a point: an interval those of its range, a cycle those before it closes."""
     if not point.fits(part):
         return False
-    if isinstance(part, Interval):
-        return bool(part.low <= point.value <= part.high)
-    if isinstance(part, Cycle):
-        return bool(0 <= point.value < part.period)
+    if part.point_kind == "number":
+        return part.spans[0].holds(point.value)
     try:
         return part.misplaced(part.encode_point(point.value)) is None
     except UsageError:
@@ -314,8 +317,8 @@ def _placed(context: Context, point: Point, part: Space, *, is_meant: bool) -> A
             remedy=f"write one such as {example_point(part)}",
             code="point-kind",
         )
-    if isinstance(part, Interval | Cycle) and not _is_in(part, point):
-        raise _outside(context, point, part)
+    if part.point_kind == "number" and not _is_in(part, point):
+        raise _outside(context, point, part.spans[0])
     try:
         found = part.misplaced(part.encode_point(point.value))
     except UsageError as error:
@@ -330,14 +333,12 @@ def _placed(context: Context, point: Point, part: Space, *, is_meant: bool) -> A
     raise context.refusal(point.node, f"{context.text(point.node)} {problem}", remedy=remedy, code="point-far")
 
 
-def _outside(context: Context, point: Point, part: Interval | Cycle) -> SqlError:
-    low, high = (0.0, part.period) if isinstance(part, Cycle) else (part.low, part.high)
-    end = f"{high:.12g})" if isinstance(part, Cycle) else f"{high:.12g}]"
-    inside = point.value % part.period if isinstance(part, Cycle) else min(max(point.value, low), high)
+def _outside(context: Context, point: Point, span: Span) -> SqlError:
+    end = f"{span.high:.12g}{')' if span.goes_round else ']'}"
     return context.refusal(
         point.node,
-        f"{context.text(point.node)} is outside [{low:.12g}, {end}, the values of {identifier(part.column)}",
-        remedy=f"write a number in there, such as {inside:.12g}",
+        f"{context.text(point.node)} is outside [{span.low:.12g}, {end}, the values of {identifier(span.column)}",
+        remedy=f"write a number in there, such as {span.moved_in(point.value):.12g}",
         code="point-outside",
     )
 

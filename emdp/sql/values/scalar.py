@@ -12,11 +12,12 @@ from emdp.expressions.nodes.arithmetic import Add, Binary, Divide, Multiply, Neg
 from emdp.expressions.nodes.base import Column, Constant, Expression
 from emdp.expressions.nodes.categories import Labelled
 from emdp.expressions.nodes.lookup import LabelValue
-from emdp.spaces import Cycle
+from emdp.spaces import Space
 from emdp.sql.context import Context, identifier, listed, quoted, unwrapped
 from emdp.sql.names.columns import Computed, HiddenColumn, ItemColumn, LookupColumn, Resolved, UserColumn, UserKey
 from emdp.sql.names.scope import Scope
 from emdp.sql.values.cases import case
+from emdp.sql.values.forms import distance_form
 from emdp.sql.values.functions import call, misplaced, power
 from emdp.sql.values.literals import number_of
 
@@ -159,7 +160,7 @@ def _cast(scalars: Scalars, node: exp.Expr) -> Expression:
 
 def _column(scalars: Scalars, node: exp.Expr) -> Expression:
     found = scalars.scope.column(node)
-    if isinstance(found, ItemColumn) and found.finite is None and not isinstance(found.part, Cycle):
+    if isinstance(found, ItemColumn) and found.finite is None and not found.goes_round:
         return Column(found.name)
     if isinstance(found, Computed):
         return found.expression
@@ -205,10 +206,10 @@ def _no_number(context: Context, node: exp.Expr, column: Resolved | None) -> Sql
             "name it in WHERE or GROUP BY",
             "user-column-as-number",
         )
-    elif isinstance(column, ItemColumn) and isinstance(column.part, Cycle):
+    elif isinstance(column, ItemColumn) and column.goes_round:
         problem, remedy, code = (
             f"{text} goes round, so as a number it jumps where the cycle closes",
-            f"use DISTANCE({text}, {column.part.period / 3:g}), or another point of the cycle",
+            f"use {_distance_around(text, column.part)}, or another point of the cycle",
             "cycle-as-number",
         )
     else:
@@ -220,6 +221,11 @@ def _no_number(context: Context, node: exp.Expr, column: Resolved | None) -> Sql
             "category-as-number",
         )
     return context.refusal(node, problem, remedy=remedy, code=code)
+
+
+def _distance_around(text: str, part: Space) -> str:
+    """Return a distance to a point of a part with a column that goes round."""
+    return f"DISTANCE({text}, {part.spans[0].high / 3:g})" if part.point_kind == "number" else distance_form(part)
 
 
 def _null(scalars: Scalars, node: exp.Expr) -> Expression:

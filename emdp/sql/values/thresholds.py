@@ -4,7 +4,7 @@ from sqlglot import exp
 
 from emdp.base.errors import SqlError
 from emdp.expressions.nodes.base import Constant, Expression
-from emdp.spaces import Cycle
+from emdp.spaces.ranges import Span
 from emdp.sql.names.checking import known_range, small_step
 from emdp.sql.names.columns import ItemColumn
 from emdp.sql.names.scope import Numbers
@@ -37,7 +37,7 @@ def threshold_refusal(
     context = numbers.context
     if (cycle := _cycle_of(numbers, left)) is not None:
         at = numbers.number(right)
-        point = f"{at.value % cycle.period:.12g}" if isinstance(at, Constant) else f"{cycle.period / 3:g}"
+        point = f"{at.value % cycle.high:.12g}" if isinstance(at, Constant) else f"{cycle.high / 3:g}"
         return _goes_round(numbers, node, left, f"RAMP(DISTANCE({context.text(left)}, {point}), 2, 1)", is_case)
     first, second = numbers.number(left), numbers.number(right)
     if isinstance(first, Constant) and isinstance(second, Constant):
@@ -66,8 +66,8 @@ def range_refusal(numbers: Numbers, node: exp.Between, *, is_case: bool) -> SqlE
         return _constant(numbers, node)
     if cycle is not None:
         # BETWEEN 22 AND 2 holds nowhere, and means the hours around midnight.
-        span = high.value - low.value if low.value <= high.value else (high.value - low.value) % cycle.period
-        centre, half, step = (low.value + span / 2) % cycle.period, span / 2, small_step(cycle.period)
+        span = high.value - low.value if low.value <= high.value else (high.value - low.value) % cycle.high
+        centre, half, step = (low.value + span / 2) % cycle.high, span / 2, small_step(cycle.high)
         return _goes_round(
             numbers, node, node.this, f"RAMP(DISTANCE({text}, {centre:g}), {half + step:g}, {half:g})", is_case
         )
@@ -85,9 +85,11 @@ def range_refusal(numbers: Numbers, node: exp.Between, *, is_case: bool) -> SqlE
     return _jumps(numbers, node, " * ".join(ramps), is_case)
 
 
-def _cycle_of(numbers: Numbers, node: exp.Expr) -> Cycle | None:
+def _cycle_of(numbers: Numbers, node: exp.Expr) -> Span | None:
     column = numbers.scope.column(node)
-    return column.part if isinstance(column, ItemColumn) and isinstance(column.part, Cycle) else None
+    if not isinstance(column, ItemColumn) or not column.goes_round or column.part.point_kind != "number":
+        return None
+    return column.part.spans[0]
 
 
 def _step(numbers: Numbers, expression: Expression | None) -> float:

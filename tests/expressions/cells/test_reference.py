@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import emdp.expressions as ex
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis
-from emdp.expressions.cells.reference import OUTSIDE, cell_values, cycle_part, hat_places, label_cells, user_statistic
+from emdp.expressions.cells.reference import OUTSIDE, cell_values, hat_places, label_cells, round_part, user_statistic
 from emdp.expressions.nodes.base import Constant
 from emdp.expressions.numbers.fixed_point import WEIGHT_BITS
 from emdp.spaces import Categories, Cycle, Embedding, Interval, Product, Vector
@@ -120,7 +120,7 @@ def test_axes_that_do_not_fit_the_space_are_refused(axis: LabelAxis | HatAxis, m
 def test_a_periodic_axis_goes_round_once_from_0(start: float, step: float) -> None:
     axis = HatAxis(ex.col("hour"), start=start, step=step, size=4, is_periodic=True)
     with pytest.raises(UsageError, match="steps add up to the period"):
-        cycle_part(axis, Cycle("hour", 24))
+        round_part(axis, Cycle("hour", 24))
 
 
 def test_whole_numbers_and_truth_values_are_different_labels() -> None:
