@@ -33,8 +33,8 @@ NOT_FOR_A_MEAN = (
 )  # fmt: skip
 """Beginnings of the modules of other commands and other families of queries."""
 
-MOST_MODULES = 265
-"""Modules of emdp that a mean may load: 254 when this was written, 33 of them rooms; all of emdp are more than 500."""
+MOST_MODULES = 270
+"""Modules of emdp that a mean may load: 266 when this was written; all of emdp are more than 500."""
 
 CATALOG = """
 ledger = "x.ledger"
@@ -108,7 +108,9 @@ def test_a_query_loads_what_it_needs(folder: Path) -> None:
     # Names that begin so are compiled parts of packages, and what an editable installation finds its files by.
     assert {name for name in packages if not name.startswith("_")} - THIRD_PARTY == set()
     own = [name for name in loaded if name.partition(".")[0] == "emdp"]
-    assert [name for name in own if name.startswith(NOT_FOR_A_MEAN)] == []
+    # What the table of engines knows of each before it is loaded.
+    doors = {"emdp.tables.engines.spark", "emdp.tables.engines.spark.kind"}
+    assert [name for name in own if name.startswith(NOT_FOR_A_MEAN) and name not in doors] == []
     assert len(own) <= MOST_MODULES
 
 
