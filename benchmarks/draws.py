@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from emdp.noise.binomial import draw_binomials, draw_half_binomials
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.choices import draw_below, draw_bernoulli, draw_indices, draw_permutation, draw_sample_counts
-from emdp.noise.discrete_laplace import draw_discrete_laplace
+from emdp.noise.discrete_gaussian import draw_discrete_gaussian
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.multinomial import draw_multinomials, draw_outcomes
 from emdp.noise.rng import random_words
 
@@ -130,7 +130,7 @@ def choice_cases(draws: int, users: int) -> list[Case]:
         Case("permutation", draws, lambda: draw_permutation(draws), lambda: RNG.permutation(draws)),
         Case("discrete Laplace, scale 3", draws, lambda: draw_discrete_laplace_bulk(3.0, draws)),
         Case("discrete Laplace, scale 2^40", draws, lambda: draw_discrete_laplace_bulk(2.0**40, draws)),
-        Case("the same by opendp", draws // 100, lambda: draw_discrete_laplace(2.0**40, draws // 100)),
+        Case("discrete Gaussian, scale 2^40", draws, lambda: draw_discrete_gaussian(2.0**40, draws)),
     ]
 
 

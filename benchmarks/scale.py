@@ -29,7 +29,7 @@ from emdp.resources import load_dataset_module
 SHAPES = {"turns": "i % {users}", "giants": "i // {each}", "single": "i"}
 # How a view spreads rows over users: in turns, in runs of a user's whole records, one row each.
 
-LIBRARIES = ("opendp.domains", "opendp.measurements", "sqlglot.dialects.duckdb")
+LIBRARIES = ("ssl", "sqlglot.dialects.duckdb")
 # What a first answer loads besides.
 
 GIANT = 1_000_000

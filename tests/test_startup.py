@@ -17,7 +17,7 @@ ROOT = Path(emdp.__file__).parent
 LAZY_PACKAGES = ("", "answers", "estimators", "expressions", "mechanisms", "privacy", "spaces", "sql", "tables")
 
 THIRD_PARTY = {
-    "annotated_doc", "cython_runtime", "deprecated", "duckdb", "emdp", "mypy_extensions", "numpy", "opendp", "polars",
+    "annotated_doc", "cython_runtime", "deprecated", "duckdb", "emdp", "mypy_extensions", "numpy", "polars",
     "shellingham", "sqlglot", "sqlglotc", "typer", "typing_extensions", "wrapt",
 }  # fmt: skip
 """Packages outside Python's own that a query with numbers for an answer may load, with what these load themselves."""
@@ -140,7 +140,7 @@ def test_a_command_inside_a_process_that_goes_on_leaves_nothing_frozen(folder: P
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("query", "--help"), ("ledger", "--help")])
 def test_help_loads_no_engine(folder: Path, words: tuple[str, ...]) -> None:
-    heavy = {"duckdb", "sqlglot", "opendp", "polars", "pyarrow", "sqlite3"}
+    heavy = {"duckdb", "sqlglot", "polars", "pyarrow", "sqlite3"}
     assert {name.partition(".")[0] for name in loaded_by(folder, *words)} & heavy == set()
 
 

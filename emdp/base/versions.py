@@ -1,8 +1,7 @@
 """Versions of other packages on which a guarantee rests: what emdp was checked with, and a refusal of any other.
 
-A parser that groups operations in another way answers another question, an engine may count in another way, and a
-sampler may draw from another law, all without an error. ``pyproject.toml`` states the same ranges to installers, and a
-test compares the two.
+A parser that groups operations in another way answers another question, and an engine may count in another way, both
+without an error. ``pyproject.toml`` states the same ranges to installers, and a test compares the two.
 """
 
 import re
@@ -16,22 +15,20 @@ CHECKED_WITH = {
     # All tests of SQL pass from 30.27.0 to 30.30.0, the newest; up to 30.23.0 operations are grouped otherwise.
     "sqlglot": ("30.27", "30.31"),
     "duckdb": ("2.0", "3"),
-    # Up to 0.14.1 both samplers are biased (opendp issue 2638).
-    "opendp": ("0.15", "0.17"),
 }
 """Packages, each with the first version that is allowed, and the first one above it that is not."""
 
 
 @cache
-def check_version(package: str, version: str | None = None) -> None:
+def check_version(package: str, version: str) -> None:
     """Refuse a package of another version than emdp was checked with.
 
     Parameters
     ----------
     package : str
         One of ``CHECKED_WITH``.
-    version : str, optional
-        What the loaded package says of itself; by default what is said where it is installed, which takes longer.
+    version : str
+        What the loaded package says of itself.
 
     Raises
     ------
@@ -40,23 +37,12 @@ def check_version(package: str, version: str | None = None) -> None:
 
     >>> check_version("sqlglot", "30.30.0")
     """
-    found = _installed(package) if version is None else version
     first, beyond = CHECKED_WITH[package]
-    if not _numbers(first) <= _numbers(found) < _numbers(beyond):
+    if not _numbers(first) <= _numbers(version) < _numbers(beyond):
         raise UnsupportedError(
-            f"{package} {found} is not a version that emdp was checked with, so a guarantee may not hold; run "
+            f"{package} {version} is not a version that emdp was checked with, so a guarantee may not hold; run "
             f"pip install '{package}>={first},<{beyond}'."
         )
-
-
-def _installed(package: str) -> str:
-    # Takes 40 ms to import, unless another package did so before.
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "of no stated version"
 
 
 def _numbers(version: str) -> tuple[int, ...]:

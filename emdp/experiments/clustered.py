@@ -33,8 +33,8 @@ from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle
 from emdp.mechanisms.oracles.krr import KRROracle
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.weights import integer_rows
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.choices import draw_below
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.multinomial import draw_outcomes
 from emdp.privacy import shuffle_alpha0
 from emdp.spaces import Categories, Clusters

@@ -24,8 +24,8 @@ from emdp.experiments.base import EMD, ROOM, USER, Experiment, Kind, Row, asked,
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.noise.binomial import draw_binomials
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.privacy import UserDP
 from emdp.sessions.session import read
 from emdp.spaces import Categories

@@ -1,9 +1,17 @@
 """The discrete Gaussian law on the integers: ``P(k) = exp(-k^2/(2 scale^2))/S``, ``S`` the sum over all
-integers.
+integers, and its sampler.
 
-Sampling is exact: opendp's sampler (:mod:`emdp.noise.integers`) has this law up to a cut at the ends of a
-signed 64-bit integer, which has probability at most ``2 exp(-2^13)`` at the largest scale and ``2
-exp(-2^43)`` below scale 2^41, where the mechanisms work (their stated slack in delta covers it).
+The sampler is exact for every scale, which is the rational ``t`` that its float is; 0.2 microseconds a draw in bulk, 70
+for a single one. A proposal ``Y`` is a discrete Laplace draw of scale ``t`` (:mod:`emdp.noise.discrete_laplace`), kept
+with probability ``exp(-g)``, ``g = (|Y|/t - 1)^2/2``. As ``|y|/t + (|y|/t - 1)^2/2 = y^2/(2 t^2) + 1/2``, what is kept
+has probability proportional to ``exp(-y^2/(2 t^2))``, and draws kept are independent of one another and of how many
+were refused. This is algorithm 3 of Canonne, Kamath and Steinke 2020 (CKS20, arXiv 2004.00010), whose proposals have
+scale ``floor(t) + 1``; any scale gives the law, and ``t`` itself keeps the most, ``exp(-1/2) S tanh(1/(2 t))``: 0.76 of
+them at large scales, at least 0.55 at all.
+
+``U < exp(-g)`` is decided exactly (:func:`emdp.noise.exact.are_below_exp`): with ``u = 2^-53`` the quotient ``|Y|/t``
+is known to a relative ``2.01 u``, so ``g`` to an absolute ``2^-38`` where the quotient is at most 64, and beyond it
+``g`` is above 1900 exactly and in float64. Nothing is cut, as with the proposals.
 
 Facts used. By Poisson summation ``S = scale sqrt(2 pi) (1 + 2 sum_{j>=1} exp(-2 pi^2 j^2 scale^2))``, so
 ``S >= scale sqrt(2 pi)``. The weight falls on ``[k, inf)`` for ``k >= 0``, so the sum over ``j > k`` is at
@@ -14,14 +22,15 @@ Poisson summation no shift of the lattice has a larger sum than ``S`` (also CKS2
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_unit_interval
-from emdp.noise.discrete_laplace import draw_discrete_laplace
-from emdp.noise.integers import check_noise_scale, draw_integers
-from emdp.noise.rng import seeded_generator
+from emdp.noise.discrete_laplace import Integers, check_noise_scale, laplace_integers
+from emdp.noise.exact import Accepted, Bounds, are_below_exp, draw_accepted, exp_bounds
+from emdp.noise.rng import random_words
 
 __all__ = [
     "discrete_gaussian_cdf",
@@ -43,7 +52,7 @@ _MARGIN = 2.0**-40
 
 
 def draw_discrete_gaussian(scale: float, size: int) -> list[int]:
-    """Draw independent integers, ``P(k)`` proportional to ``exp(-k^2/(2 scale^2))``.
+    """Draw independent integers, ``P(k)`` proportional to ``exp(-k^2/(2 scale^2))``, exactly.
 
     Parameters
     ----------
@@ -52,11 +61,6 @@ def draw_discrete_gaussian(scale: float, size: int) -> list[int]:
     size : int
         How many, at least 0.
 
-    Returns
-    -------
-    list of int
-        Exact draws. Inside the test switch: the same law to float64 precision, reproducible, not private.
-
     Raises
     ------
     UsageError
@@ -64,16 +68,15 @@ def draw_discrete_gaussian(scale: float, size: int) -> list[int]:
 
     References
     ----------
-    CKS20 (arXiv 2004.00010), algorithm 3, as implemented by opendp.
+    CKS20, algorithm 3; the module's text proves exactness.
 
     >>> len(draw_discrete_gaussian(2.0**40, 2)), draw_discrete_gaussian(1.0, 0)
     (2, [])
     """
     scale = check_noise_scale(scale)
     size = check_count("size", size, minimum=0)
-    if seeded_generator() is None:
-        return draw_integers("gaussian", scale, size)
-    return _draw_seeded(scale, size)
+    drawn: list[int] = draw_accepted(lambda count: _propose(scale, count), size).tolist()
+    return drawn
 
 
 def discrete_gaussian_log_pmf(k: int, scale: float) -> float:
@@ -150,20 +153,17 @@ def discrete_gaussian_standard_deviation(scale: float) -> float:
     return math.sqrt(float(2.0 * np.sum(weights * square) / _normaliser(scale)))
 
 
-def _draw_seeded(scale: float, size: int) -> list[int]:
-    generator = seeded_generator()
-    draws: list[int] = []
-    if generator is None:
-        return draws
-    # CKS20, algorithm 3: discrete Laplace of scale t, accepted with exp(-(|y| - scale^2/t)^2/(2 scale^2)).
-    wide = math.floor(scale) + 1.0
-    while len(draws) < size:
-        count = 2 * (size - len(draws)) + 16
-        proposals = np.array(draw_discrete_laplace(wide, count), dtype=np.float64)
-        bias = 0.5 * (np.abs(proposals) / scale - scale / wide) ** 2
-        accepted = proposals[generator.random(count) < np.exp(-bias)]
-        draws.extend(int(draw) for draw in accepted.tolist())
-    return draws[:size]
+def _propose(scale: float, size: int) -> tuple[Integers, Accepted]:
+    proposals = laplace_integers(scale, size)
+    return proposals, _accept(proposals, random_words(size), scale)
+
+
+def _accept(proposals: Integers, uniform: npt.NDArray[np.uint64], scale: float) -> Accepted:
+    def bounds_of(index: int) -> Bounds:
+        exponent = (abs(int(proposals[index])) / Fraction(scale) - 1) ** 2 / 2
+        return lambda count: exp_bounds(exponent, count)
+
+    return are_below_exp(uniform, 0.5 * (np.abs(proposals.astype(np.float64)) / scale - 1.0) ** 2, bounds_of)
 
 
 def _weights(scale: float) -> npt.NDArray[np.float64]:

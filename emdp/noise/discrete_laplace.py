@@ -1,38 +1,96 @@
-"""The discrete Laplace law on the integers: ``P(k) = tanh(1/(2 scale)) exp(-|k|/scale)``.
+"""The discrete Laplace law on the integers: ``P(k) = tanh(1/(2 t)) exp(-|k|/t)`` at scale ``t``, and its sampler.
 
-Sampling is exact: opendp's sampler (:mod:`emdp.noise.integers`) has this law up to a cut at the ends of a
-signed 64-bit integer, and :func:`_uncut` undoes the cut. A draw returned as ``I64_MAX`` says ``Z >=
-I64_MAX``; given that, ``Z - I64_MAX`` is geometric, ``P(j)`` proportional to ``exp(-j/scale)`` for ``j >=
-0``, whatever the bound (memorylessness), and a discrete Laplace draw given that it is at least 0 has that
-same law.
+The sampler is exact for every scale, which is the rational ``t`` that its float is; 0.1 microseconds a draw in bulk, 30
+for a single one. Let ``s = 2^e`` be the largest power of two with ``16 s <= t``, or 1 if there is none. A geometric
+variable ``G``, ``P(G >= j) = exp(-j/t)``, is ``s V + R`` with ``V`` and ``R`` independent, ``P(V >= v) = exp(-v s/t)``
+and ``P(R = r)`` proportional to ``exp(-r/t)`` on ``0, ..., s - 1`` (split the product ``exp(-(s v + r)/t)``; Canonne,
+Kamath and Steinke 2020, CKS20, arXiv 2004.00010, algorithm 2, with another ``s``).
 
-With ``q = exp(-1/scale)``: ``P(Z > k) = q^(k+1)/(1 + q)`` for ``k >= -1``, ``E|Z| = 1/sinh(1/scale)`` and
-``E Z^2 = 1/(2 sinh(1/(2 scale))^2)``, all geometric series.
+- ``R``: uniform on ``e`` bits, kept if ``U < exp(-R/t)``; as ``R/t < 1/16``, more than 0.93 are.
+- ``V = floor(-(t/s) log U)``, by inversion: ``V >= v`` exactly if ``U <= exp(-v s/t)``.
+- ``Z = G`` or ``-G`` by a fair sign, the pair of a negative sign and ``G = 0`` refused, so that 0 is not met twice
+  (CKS20); then ``P(Z = k)`` is proportional to ``exp(-|k|/t)``.
+
+What is refused is drawn anew as a whole. CKS20 decides ``U < exp(-x)`` by its algorithm 1, a series of rational coins;
+here the bits of ``U`` are compared with the number itself, which has the same chance, and the decisions are as exact.
+64 bits leave ``U`` in ``[b, b+1)/2^64``:
+
+1. *R.* The rule of :func:`emdp.noise.exact.are_below_exp`; ``R < 2^53`` enters float64 exactly, and ``R/t < 1/16``.
+2. *V.* Where ``b >= 2^32``, ``-log U`` is below 22.2 and known to ``2^-32`` from ``b`` and to ``2^-35`` from float64;
+   times ``t/s < 32`` that is an error below ``2^-26``. ``V`` is settled where the product is further than ``2^-25``
+   from an integer above 0. This supposes ``numpy.log`` accurate to a relative ``2^-40``, thousands of times its
+   documented error.
+3. The rest goes to rational bounds of the exponential, with more bits of the same ``U`` until decided
+   (:mod:`emdp.noise.exact`).
+
+No draw is cut: one that 64 bits do not hold (a chance below ``exp(-127)`` at the largest scale) is a Python integer.
+
+With ``q = exp(-1/t)``: ``P(Z > k) = q^(k+1)/(1 + q)`` for ``k >= -1``, ``E|Z| = 1/sinh(1/t)`` and
+``E Z^2 = 1/(2 sinh(1/(2 t))^2)``, all geometric series.
 """
 
 import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from emdp.base.checks import check_count, check_unit_interval
-from emdp.noise.integers import I64_MAX, I64_MIN, check_noise_scale, draw_integers
-from emdp.noise.rng import seeded_generator
+from emdp.base.checks import check_count, check_positive, check_range, check_unit_interval
+from emdp.base.errors import InternalError, UsageError
+from emdp.noise.exact import Accepted, Bounds, LazyUniform, are_below_exp, draw_accepted, exp_bounds
+from emdp.noise.rng import random_words
 
 __all__ = [
+    "MAX_BULK_SCALE",
+    "MAX_SCALE",
+    "MIN_BULK_SCALE",
+    "MIN_SCALE",
+    "Integers",
+    "check_noise_scale",
     "discrete_laplace_cdf",
     "discrete_laplace_log_pmf",
     "discrete_laplace_mean_absolute",
     "discrete_laplace_quantile",
     "discrete_laplace_standard_deviation",
     "draw_discrete_laplace",
+    "draw_discrete_laplace_bulk",
+    "laplace_integers",
 ]
+
+MIN_SCALE, MAX_SCALE = 2.0**-20, 2.0**56
+# Scales that the samplers accept, in grid steps.
+
+MIN_BULK_SCALE, MAX_BULK_SCALE = 2.0**-10, 2.0**46
+# Scales of draws that are to fit in 64 bits. At 2^46 a draw reaches 2^62 with chance exp(-65536).
+
+_QUOTIENT_MARGIN, _LEAST_BITS = 2.0**-25, 2.0**32
+# The gap that float64 needs, and the least b that it inverts: see the module's text.
+
+_FINENESS = 16
+# How many times s fits in the scale: a larger number refuses less and asks more precision of V.
 
 _LOG_MARGIN = 2.0**-45
 # Added to logarithms of tails before rounding up, times 1 + |log tail|: above the error of their evaluation.
 
+Integers = npt.NDArray[Any]
+"""An array of int64, or of Python integers where one of them does not fit."""
+
+
+def check_noise_scale(scale: object) -> float:
+    """Return ``scale``, in grid steps, as a float, or raise ``UsageError`` if no sampler here accepts it.
+
+    >>> check_noise_scale(2**40)
+    1099511627776.0
+    """
+    number = check_positive("scale", scale)
+    if not MIN_SCALE <= number <= MAX_SCALE:
+        raise UsageError(f"scale must be between 2^-20 and 2^56 grid steps, got {number}; choose another grid.")
+    return number
+
 
 def draw_discrete_laplace(scale: float, size: int) -> list[int]:
-    """Draw independent integers, ``P(k)`` proportional to ``exp(-|k|/scale)``.
+    """Draw independent integers, ``P(k)`` proportional to ``exp(-|k|/scale)``, exactly.
 
     Parameters
     ----------
@@ -41,11 +99,6 @@ def draw_discrete_laplace(scale: float, size: int) -> list[int]:
     size : int
         How many, at least 0.
 
-    Returns
-    -------
-    list of int
-        Exact draws. Inside the test switch: the same law to float64 precision, reproducible, not private.
-
     Raises
     ------
     UsageError
@@ -53,16 +106,55 @@ def draw_discrete_laplace(scale: float, size: int) -> list[int]:
 
     References
     ----------
-    CKS20 (arXiv 2004.00010), algorithm 2, as implemented by opendp.
+    CKS20, algorithm 2; the module's text proves exactness.
 
     >>> len(draw_discrete_laplace(2.0**40, 2)), draw_discrete_laplace(1.0, 0)
     (2, [])
     """
     scale = check_noise_scale(scale)
-    size = check_count("size", size, minimum=0)
-    if seeded_generator() is None:
-        return [_uncut(draw, scale) for draw in draw_integers("laplace", scale, size)]
-    return _draw_seeded(scale, size)
+    drawn: list[int] = laplace_integers(scale, check_count("size", size, minimum=0)).tolist()
+    return drawn
+
+
+def draw_discrete_laplace_bulk(scale: float, size: int) -> npt.NDArray[np.int64]:
+    """Draw as :func:`draw_discrete_laplace`, into an array of 64-bit integers.
+
+    Parameters
+    ----------
+    scale : float
+        Scale in grid steps, in [2^-10, 2^46], taken as the exact rational that the float is.
+    size : int
+        How many, at least 0.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        The draws. One beyond int64, which has a chance below ``exp(-2^17)``, is an error.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its range.
+    InternalError
+        If a draw does not fit.
+
+    >>> draw_discrete_laplace_bulk(2.0**40, 2).shape, draw_discrete_laplace_bulk(1.0, 0).size
+    ((2,), 0)
+    """
+    scale = check_range("scale", scale, MIN_BULK_SCALE, MAX_BULK_SCALE)
+    drawn = laplace_integers(scale, check_count("size", size, minimum=0))
+    if drawn.dtype == object:
+        raise InternalError("a discrete Laplace draw does not fit in 64 bits; draw again.")
+    return drawn
+
+
+def laplace_integers(scale: float, size: int) -> Integers:
+    """Return the draws of :func:`draw_discrete_laplace` as an array, for a scale and a size that are checked.
+
+    >>> laplace_integers(2.0**40, 3).dtype
+    dtype('int64')
+    """
+    return draw_accepted(lambda count: _propose(scale, count), size)
 
 
 def discrete_laplace_log_pmf(k: int, scale: float) -> float:
@@ -129,30 +221,62 @@ def discrete_laplace_standard_deviation(scale: float) -> float:
     return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 * inverse))
 
 
-def _draw_seeded(scale: float, size: int) -> list[int]:
-    generator = seeded_generator()
-    if generator is None:
-        return []
-    # floor(-scale log U) is geometric, P(G >= j) = P(U <= q^j); the difference of two of them is discrete
-    # Laplace.
-    uniform = 1.0 - generator.random((2, size))
-    geometric = np.floor(-scale * np.log(uniform))
-    return [int(draw) for draw in (geometric[0] - geometric[1]).tolist()]
+def _exponent(scale: float) -> int:
+    # e of the module's text.
+    return max(0, math.frexp(scale)[1] - 1 - (_FINENESS.bit_length() - 1))
 
 
-def _uncut(draw: int, scale: float) -> int:
-    if draw == I64_MAX:
-        return draw + _draw_geometric(scale)
-    if draw == I64_MIN:
-        return draw - _draw_geometric(scale)
-    return draw
+def _propose(scale: float, size: int) -> tuple[Integers, Accepted]:
+    exponent = _exponent(scale)
+    bits = random_words(size)
+    sign = (bits & np.uint64(1)).view(np.int64)
+    remainder = ((bits >> np.uint64(1)) & np.uint64(2**exponent - 1)).view(np.int64)
+    accepted = _accept_remainders(remainder, random_words(size), scale)
+    magnitude = _compose(_draw_quotients(scale, exponent, random_words(size)), exponent, remainder)
+    accepted &= (sign == 0) | (magnitude > 0)
+    return np.where(sign == 1, -magnitude, magnitude), accepted
 
 
-def _draw_geometric(scale: float) -> int:
-    total = 0
-    while True:
-        draw = draw_integers("laplace", scale, 1)[0]
-        if draw >= 0:
-            total += draw
-        if 0 <= draw < I64_MAX:
-            return total
+def _accept_remainders(remainder: Integers, uniform: npt.NDArray[np.uint64], scale: float) -> Accepted:
+    def bounds_of(index: int) -> Bounds:
+        ratio = int(remainder[index]) / Fraction(scale)
+        return lambda count: exp_bounds(ratio, count)
+
+    return are_below_exp(uniform, remainder / scale, bounds_of)
+
+
+def _draw_quotients(scale: float, exponent: int, uniform: npt.NDArray[np.uint64]) -> Integers:
+    real = uniform.astype(np.float64)
+    exact = -(scale / 2.0**exponent) * np.log(np.maximum(real, 1.0) * 2.0**-64)
+    quotient = np.floor(exact)
+    gap = exact - quotient
+    # Below 0 there is no quotient that a product near 0 could have.
+    apart = ((gap > _QUOTIENT_MARGIN) | (quotient == 0)) & (gap < 1.0 - _QUOTIENT_MARGIN)
+    drawn = quotient.astype(np.int64)
+    for index in np.flatnonzero(~(apart & (real >= _LEAST_BITS))).tolist():
+        drawn[index] = _invert(LazyUniform(int(uniform[index]), 64), Fraction(scale) / 2**exponent)
+    return drawn
+
+
+def _compose(quotient: Integers, exponent: int, remainder: Integers) -> Integers:
+    # s V + R: below 2^63 exactly if V is below 2^(63 - e).
+    if int(quotient.max(initial=0)) >> (63 - exponent):
+        quotient = quotient.astype(object)
+    return np.asarray((quotient << exponent) + remainder)
+
+
+def _invert(uniform: LazyUniform, ratio: Fraction) -> int:
+    # floor(-ratio log U): a float64 guess, put right by exact comparisons.
+    while uniform.bits == 0:
+        uniform.extend()
+    log = math.log(uniform.bits) - uniform.count * math.log(2.0)
+    guess = max(0, math.floor(-float(ratio) * log))
+    while _is_below_exp(uniform, (guess + 1) / ratio):
+        guess += 1
+    while guess > 0 and not _is_below_exp(uniform, guess / ratio):
+        guess -= 1
+    return guess
+
+
+def _is_below_exp(uniform: LazyUniform, x: Fraction) -> bool:
+    return uniform.is_below(lambda count: exp_bounds(x, count))

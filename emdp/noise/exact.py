@@ -9,13 +9,36 @@ from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from emdp.noise.rng import random_bytes
 
-__all__ = ["Bounds", "LazyUniform", "exact_context", "exp_bounds", "log_factorial_bounds"]
+__all__ = [
+    "Accepted",
+    "Bounds",
+    "LazyUniform",
+    "are_below_exp",
+    "draw_accepted",
+    "exact_context",
+    "exp_bounds",
+    "log_factorial_bounds",
+]
+
+_BLOCK = 2**13
+# Draws made at once, so that the arrays of a step stay in the second-level cache.
+
+_FLOAT_MARGIN = 2.0**-30
+# Relative gap between a uniform variable and a chance at which float64 settles a comparison.
 
 Bounds = Callable[[int], tuple[Fraction, Fraction]]
 """From a number of bits to rationals around a chance, relatively closer than about ``2^-bits``."""
+
+
+Accepted = npt.NDArray[np.bool_]
+"""Which of the proposals are kept."""
 
 
 class LazyUniform:
@@ -43,6 +66,65 @@ class LazyUniform:
             if Fraction(self.bits, 2**self.count) >= high:
                 return False
             self.extend()
+
+
+def are_below_exp(
+    words: npt.NDArray[np.uint64], exponents: npt.NDArray[np.float64], bounds_of: Callable[[int], Bounds]
+) -> npt.NDArray[np.bool_]:
+    """Say of each uniform variable ``U`` whether it is below its chance ``exp(-x)``, exactly.
+
+    ``U`` is in ``[b, b + 1] 2^-64`` for its word ``b``. Where that interval and ``2^64 exp(-x)`` are further apart than
+    a factor ``1 + 2^-30``, float64 settles the comparison; the rest, about one in 10^9, goes to rational bounds of the
+    chance with more bits of the same ``U``. This needs ``x`` to an absolute ``2^-35`` wherever it is below 700, larger
+    than 700 wherever it is larger, and ``numpy.exp`` to a relative ``2^-35``, tens of thousands of times its documented
+    error; what underflows is below every word but 0, and 0 is left to the bounds.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (n,)
+        The first 64 bits of each variable.
+    exponents : ndarray of float, shape (n,)
+        ``x``, at least 0 up to rounding; NaN where float64 is to settle nothing.
+    bounds_of : callable
+        From a variable's position to the bounds of its chance.
+
+    >>> are_below_exp(np.array([0, 2**63], np.uint64), np.array([1.0, 0.0]), lambda i: lambda n: (Fraction(1),) * 2)
+    array([ True,  True])
+    """
+    chances = np.exp(-exponents) * 2.0**64
+    real = words.astype(np.float64)
+    below = np.asarray((real + 1.0) * (1.0 + _FLOAT_MARGIN) < chances)
+    for index in np.flatnonzero(~(below | (real > chances * (1.0 + _FLOAT_MARGIN)))).tolist():
+        below[index] = LazyUniform(int(words[index]), 64).is_below(bounds_of(index))
+    return below
+
+
+def draw_accepted(propose: Callable[[int], tuple[npt.NDArray[Any], Accepted]], size: int) -> npt.NDArray[Any]:
+    """Return independent draws by rejection; what is refused is drawn anew.
+
+    Parameters
+    ----------
+    propose : callable
+        From a number to so many proposals and which of them are kept. The array of proposals is of int64, or of Python
+        integers where one does not fit.
+    size : int
+        How many, at least 0.
+
+    >>> draw_accepted(lambda count: (np.arange(count), np.full(count, True)), 3)
+    array([0, 1, 2])
+    """
+    drawn: npt.NDArray[Any] = np.empty(size, dtype=np.int64)
+    pending = np.arange(size)
+    while pending.size:
+        refused = []
+        for start in range(0, pending.size, _BLOCK):
+            index = pending[start : start + _BLOCK]
+            proposals, accepted = propose(index.size)
+            drawn = drawn.astype(np.result_type(drawn, proposals), copy=False)
+            drawn[index] = proposals
+            refused.append(index[~accepted])
+        pending = np.concatenate(refused)
+    return drawn
 
 
 def exact_context(digits: int) -> Context:

@@ -8,17 +8,12 @@ probability is proportional to ``exp(-||z||_1/s)``, and it is accepted with prob
 exp(-g(z)) = exp(-||z||_2/t)``, and accepted points are independent of one another and of how many were
 refused.
 
-The acceptance is exact as well. It is ``U < exp(-g)`` with ``U`` uniform on [0, 1), its bits drawn as needed:
-
-1. 64 bits leave ``U`` in ``[b, b+1) / 2^64``. With ``u = 2^-53``, float64 arithmetic gives ``g`` with an
-   error of at most ``(2 d + 7) u ||z||_2/t`` (conversions, squares, a sum of d terms and the root for the
-   2-norm, relative error ``(1.5 d + 3.5) u``; ``d u`` for the 1-norm; two quotients and a difference),
-   below ``2^-35`` where ``||z||_2/t <= 2^12`` and ``d <= 24``. Where the interval of ``U`` and ``exp(-g)``
-   are further apart than a factor ``1 + 2^-30`` the comparison is settled; that supposes ``numpy.exp``
-   accurate to a relative ``2^-32``, a million times its documented error.
-2. The rest, about one in 10^9, goes to :func:`_is_below_exp`: the same comparison between rational bounds
-   of ``exp(-g)`` from correctly rounded decimal arithmetic, with more bits of ``U`` and digits of
-   ``exp(-g)`` until decided.
+The acceptance is exact as well. It is ``U < exp(-g)`` with ``U`` uniform on [0, 1), its bits drawn as needed
+(:func:`emdp.noise.exact.are_below_exp`). With ``u = 2^-53``, float64 arithmetic gives ``g`` with an error of at most
+``(2 d + 7) u ||z||_2/t`` (conversions, squares, a sum of d terms in any order and the root for the 2-norm, relative
+error ``(1.5 d + 3.5) u``; ``d u`` for the 1-norm; two quotients and a difference), below ``2^-35`` where ``||z||_2/t <=
+2^12`` and ``d <= 24``. Points further away, and comparisons that are closer than float64 settles, about one in 10^9, go
+to :func:`_exp_bounds`: rational bounds of ``exp(-g)`` from correctly rounded decimal arithmetic.
 
 Acceptance has probability ``V_d d!/(2^d d^(d/2))``, ``V_d`` the volume of the unit ball (ratio of the two
 normalisers, for large scales): 0.785 at d = 2, 0.09 at 10, 0.002 at 24. Beyond ``MAX_DIMENSION`` it is
@@ -32,7 +27,6 @@ this bound, so they never under-cover.
 """
 
 import math
-from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -40,16 +34,26 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from emdp.base.checks import check_count, check_unit_interval
-from emdp.base.errors import UsageError
-from emdp.noise.discrete_laplace import discrete_laplace_quantile, draw_discrete_laplace
-from emdp.noise.integers import MAX_SCALE, check_noise_scale
-from emdp.noise.rng import random_bytes
+from emdp.base.checks import check_count, check_range, check_unit_interval
+from emdp.base.errors import InternalError, UsageError
+from emdp.noise.discrete_laplace import (
+    MAX_BULK_SCALE,
+    MAX_SCALE,
+    MIN_BULK_SCALE,
+    Integers,
+    check_noise_scale,
+    discrete_laplace_quantile,
+    laplace_integers,
+)
+from emdp.noise.exact import Accepted, Bounds, are_below_exp
+from emdp.noise.rng import random_words
 
 __all__ = [
     "MAX_DIMENSION",
+    "Lattice",
     "check_k_norm_dimension",
     "draw_k_norm",
+    "draw_planar",
     "k_norm_acceptance",
     "k_norm_marginal_cdf",
     "k_norm_mean_absolute",
@@ -60,13 +64,13 @@ __all__ = [
 ]
 
 MAX_DIMENSION = 24
-# Of the lattice: one draw takes 1/acceptance proposals, 513 of 24 integers each here (0.1 s with opendp).
+# Of the lattice: one draw takes 1/acceptance proposals, 513 of 24 integers each here (a millisecond).
 
 _BLOCK = 2**17
-# Most integers proposed at once.
+# Most integers proposed at once: a few megabytes, whatever the size.
 
-_FLOAT_REACH, _FLOAT_MARGIN = 2.0**12, 2.0**-30
-# Largest ||z||_2/scale that float64 decides, and the relative gap it needs: see the module's text.
+_FLOAT_REACH = 2.0**12
+# Largest ||z||_2/scale that float64 decides: see the module's text.
 
 _SPARE_BITS = 2**16
 # Bits beyond those of U up to which exp(-g) is worked out.
@@ -79,6 +83,9 @@ _TAIL_MARGIN = 1e-9
 
 _LEAST_TAIL = 1e-250
 # Smallest tail that is inverted: float64 cannot follow the Gamma tail much further.
+
+Lattice = npt.NDArray[np.int64]
+"""Points of the lattice, shape (points, dimension)."""
 
 
 def draw_k_norm(scale: float, dimension: int, size: int) -> list[tuple[int, ...]]:
@@ -109,17 +116,46 @@ def draw_k_norm(scale: float, dimension: int, size: int) -> list[tuple[int, ...]
     scale = check_noise_scale(scale)
     dimension = check_k_norm_dimension(dimension)
     size = check_count("size", size, minimum=0)
-    if dimension == 1:
-        return [(draw,) for draw in draw_discrete_laplace(scale, size)]
-    wide = _proposal_scale(scale, dimension)
-    draws: list[tuple[int, ...]] = []
-    while len(draws) < size:
-        wanted = math.ceil((size - len(draws)) / k_norm_acceptance(dimension))
-        count = min(wanted, _BLOCK // dimension)
-        flat = draw_discrete_laplace(wide, count * dimension)
-        points = [tuple(flat[start : start + dimension]) for start in range(0, len(flat), dimension)]
-        draws.extend(point for point, kept in zip(points, _accept(points, scale, wide), strict=True) if kept)
-    return draws[:size]
+    return [tuple(point) for point in _points(scale, dimension, size).tolist()]
+
+
+def draw_planar(scale: float, dimension: int, size: int) -> Lattice:
+    """Draw as :func:`draw_k_norm`, into an array of 64-bit integers: planar noise for many items.
+
+    Parameters
+    ----------
+    scale : float
+        Scale in grid steps, in [2^-10, 2^46/sqrt(dimension)), taken as the exact rational that the float is.
+    dimension : int
+        Number of coordinates, 1 to ``MAX_DIMENSION``.
+    size : int
+        How many points, at least 0.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+        Shape (size, dimension). A coordinate beyond int64, which has a chance below ``exp(-2^17)``, is an error.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its range.
+    InternalError
+        If a coordinate does not fit.
+
+    References
+    ----------
+    EMD 4, "Planar Laplace"; the module's text proves exactness.
+
+    >>> draw_planar(2.0**40, 2, 3).shape, draw_planar(1.0, 2, 0).shape
+    ((3, 2), (0, 2))
+    """
+    dimension = check_k_norm_dimension(dimension)
+    scale = check_range("scale", scale, MIN_BULK_SCALE, MAX_BULK_SCALE / math.sqrt(dimension) * (1.0 - 2.0**-40))
+    points = _points(scale, dimension, check_count("size", size, minimum=0))
+    if points.dtype == object:
+        raise InternalError("a coordinate of noise does not fit in 64 bits; draw again.")
+    return points
 
 
 def check_k_norm_dimension(dimension: object) -> int:
@@ -233,30 +269,35 @@ def _proposal_scale(scale: float, dimension: int) -> float:
     return wide
 
 
-def _accept(points: Sequence[tuple[int, ...]], scale: float, wide: float) -> npt.NDArray[np.bool_]:
-    drawn = np.frombuffer(random_bytes(8 * len(points)), dtype="<u8")
-    real = np.abs(np.array(points, dtype=np.float64))
-    reach = np.sqrt(np.sum(real * real, axis=1)) / scale
-    chance = np.exp(np.sum(real, axis=1) / wide - reach) * 2.0**64
-    bits = drawn.astype(np.float64)
-    settled = reach <= _FLOAT_REACH
-    accepted: npt.NDArray[np.bool_] = settled & ((bits + 1.0) * (1.0 + _FLOAT_MARGIN) < chance)
-    refused = settled & (bits > chance * (1.0 + _FLOAT_MARGIN))
-    for index in np.flatnonzero(~(accepted | refused)).tolist():
-        accepted[index] = _is_below_exp(int(drawn[index]), 64, points[index], scale, wide)
-    return accepted
+def _points(scale: float, dimension: int, size: int) -> Integers:
+    # Shape (size, dimension). Points left over at the end are dropped: those accepted are independent of their number.
+    if dimension == 1:
+        return laplace_integers(scale, size)[:, None]
+    wide = _proposal_scale(scale, dimension)
+    points: Integers = np.empty((size, dimension), dtype=np.int64)
+    done = 0
+    while done < size:
+        wanted = math.ceil((size - done) / k_norm_acceptance(dimension))
+        count = min(wanted, _BLOCK // dimension)
+        proposals = laplace_integers(wide, count * dimension).reshape(dimension, count)
+        kept = proposals[:, _accept(proposals, random_words(count), scale, wide)][:, : size - done]
+        points = points.astype(np.result_type(points, kept), copy=False)
+        points[done : done + kept.shape[1]] = kept.T
+        done += kept.shape[1]
+    return points
 
 
-def _is_below_exp(bits: int, count: int, point: tuple[int, ...], scale: float, wide: float) -> bool:
-    # Whether U < exp(-g(point)), given the first `count` bits of U.
-    while True:
-        low, high = _exp_bounds(point, scale, wide, count)
-        if Fraction(bits + 1, 2**count) <= low:
-            return True
-        if Fraction(bits, 2**count) >= high:
-            return False
-        bits = bits * 2**64 + int.from_bytes(random_bytes(8))
-        count += 64
+def _accept(proposals: Integers, uniform: npt.NDArray[np.uint64], scale: float, wide: float) -> Accepted:
+    # Which proposals, the columns, to keep: each with probability exp(-g).
+    def bounds_of(index: int) -> Bounds:
+        point = tuple(proposals[:, index].tolist())
+        return lambda count: _exp_bounds(point, scale, wide, count)
+
+    real = np.abs(proposals.astype(np.float64))
+    total = real.sum(axis=0) / wide
+    np.square(real, out=real)
+    reach = np.sqrt(real.sum(axis=0)) / scale
+    return are_below_exp(uniform, np.where(reach <= _FLOAT_REACH, reach - total, np.nan), bounds_of)
 
 
 def _exp_bounds(point: tuple[int, ...], scale: float, wide: float, count: int) -> tuple[Fraction, Fraction]:

@@ -1,13 +1,11 @@
-"""Where random bits come from: opendp's generator, the operating system's, or the test switch's.
+"""Where random bits come from: the operating system's generators, or the test switch's.
 
-Outside the test switch the integers of noise are drawn by opendp (:mod:`emdp.noise.integers`), whose bytes come
-from OpenSSL's private generator, seeded by the operating system; they do not pass through this file. The bits that
-accept or refuse a K-norm proposal (:mod:`emdp.noise.k_norm`) are :func:`random_bytes`, from the operating system.
-Bulk draws (binomials, multinomials, choices) use :func:`random_words`: OpenSSL's generator as well, a stream cipher
+Every sampler of the package takes its bits here. Most use :func:`random_words`: OpenSSL's generator, a stream cipher
 (AES-256 in counter mode, NIST SP 800-90A) keyed by the operating system, keyed anew after a fork, and one for each
-thread. It gives a word in 1.2 ns, the operating system's own generator in 20.
-:mod:`emdp.testing` alone replaces all of them, by entering :func:`seeded_source`; whatever is drawn inside is
-reproducible and therefore not private.
+thread. It gives a word in 1.2 ns, the operating system's own generator in 20. More bits of a variable that 64 do not
+decide are :func:`random_bytes`, from the operating system itself.
+:mod:`emdp.testing` alone replaces both, by entering :func:`seeded_source`: the same code runs on a seeded stream, and
+whatever is drawn inside is reproducible and therefore not private.
 """
 
 import os
@@ -18,7 +16,7 @@ from contextvars import ContextVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["is_seeded", "random_bytes", "random_words", "seeded_generator", "seeded_source"]
+__all__ = ["is_seeded", "random_bytes", "random_words", "seeded_source"]
 
 _WORDS_AT_ONCE = 2**17
 # Asked of OpenSSL in one call: 1 MiB, far below its limit of 2^31 - 1 bytes.
@@ -37,7 +35,7 @@ def random_bytes(count: int) -> bytes:
 
 
 def random_words(count: int) -> npt.NDArray[np.uint64]:
-    """Return ``count`` independent uniform 64-bit words, for bulk draws; reproducible inside the test switch.
+    """Return ``count`` independent uniform 64-bit words; reproducible inside the test switch.
 
     Parameters
     ----------
@@ -73,11 +71,6 @@ def is_seeded() -> bool:
     False
     """
     return _seeded.get() is not None
-
-
-def seeded_generator() -> np.random.Generator | None:
-    """Return the test switch's generator, or None outside it, where draws must be private."""
-    return _seeded.get()
 
 
 @contextmanager

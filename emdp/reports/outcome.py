@@ -94,7 +94,7 @@ class ReportRun:
     ledger_id, head : str, (int, str)
         The ledger, and its last entry: sequence and hash.
     versions : mapping of str to str
-        Of emdp, Python, DuckDB, opendp, Polars.
+        Of emdp, Python, DuckDB, Polars, numpy.
     made : str
         When the page was made, UTC, ISO 8601.
     is_private : bool

@@ -44,7 +44,7 @@ __all__ = ["Progress", "check_reach", "forget_old", "period_spending", "run_repo
 Progress = Callable[[int, int, str], None]
 """Told before each entry: how many are done, how many there are, the entry's title."""
 
-VERSIONED = ("emdp", "duckdb", "opendp", "polars", "numpy")
+VERSIONED = ("emdp", "duckdb", "polars", "numpy")
 """Packages whose versions a manifest states."""
 
 

@@ -1,14 +1,17 @@
-"""The discrete Gaussian law's functions against sums and scipy."""
+"""The discrete Gaussian law's functions against sums and scipy; its sampler's decisions against exact ones."""
 
 import itertools
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from emdp.base.errors import UsageError
+from emdp.noise import discrete_gaussian, exact
 from emdp.noise.discrete_gaussian import (
     discrete_gaussian_cdf,
     discrete_gaussian_log_pmf,
@@ -17,6 +20,8 @@ from emdp.noise.discrete_gaussian import (
     discrete_gaussian_standard_deviation,
     draw_discrete_gaussian,
 )
+from emdp.noise.discrete_laplace import MAX_SCALE, MIN_SCALE, discrete_laplace_log_pmf
+from emdp.noise.exact import exp_bounds
 from emdp.testing import seeded
 
 SCALES = [0.05, 0.5, 1.0, 1.7, 3.0, 20.0]
@@ -70,6 +75,61 @@ def test_quantiles_join_where_the_formula_changes() -> None:
 
 def test_variance_is_at_most_that_of_the_continuous_law() -> None:
     assert all(discrete_gaussian_standard_deviation(scale) <= scale for scale in SCALES)
+
+
+class TestSampler:
+    @given(st.floats(MIN_SCALE, MAX_SCALE), st.floats(-30.0, 30.0), st.sampled_from([-(2**40), -1, 1, 2**40]))
+    @settings(deadline=None, max_examples=150)
+    def test_proposals_are_decided_exactly(self, scale: float, times: float, offset: int) -> None:
+        proposal = round(times * scale)
+        exponent = (abs(proposal) / Fraction(scale) - 1) ** 2 / 2
+        bits = math.floor(exp_bounds(exponent, 300)[0] * 2**64) + offset
+        assume(0 <= bits < 2**64 and exponent > 0)
+        words = np.array([bits], dtype=np.uint64)
+        (accepted,) = discrete_gaussian._accept(np.array([proposal]), words, scale)
+        assert accepted == (offset < 0)
+
+    @pytest.mark.parametrize("scale", [*SCALES, 300.7])
+    def test_kept_proposals_have_the_law(self, scale: float) -> None:
+        """What a proposal's chance times that of keeping it gives, over its sum, is the law; the rest is the text's."""
+        kept = [
+            math.exp(discrete_laplace_log_pmf(k, scale) - 0.5 * (abs(k) / scale - 1) ** 2)
+            for k in range(-math.ceil(38 * scale), math.ceil(38 * scale) + 1)
+        ]
+        total = math.fsum(kept)
+        middle = len(kept) // 2
+        for k in range(0, math.ceil(8 * scale), max(1, math.ceil(scale))):
+            assert kept[middle + k] / total == pytest.approx(math.exp(discrete_gaussian_log_pmf(k, scale)), rel=1e-10)
+        assert total == pytest.approx(
+            math.exp(-0.5)
+            * math.tanh(0.5 / scale)
+            * math.fsum(math.exp(-0.5 * (k / scale) ** 2) for k in range(-middle, middle + 1)),
+            rel=1e-10,
+        )
+        assert total > 0.55
+
+    @pytest.mark.parametrize("scale", [0.3, 20.0, 2.0**40])
+    def test_all_decisions_by_the_exact_route_give_the_same_draws(
+        self, scale: float, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def draws() -> list[int]:
+            with seeded(5):
+                return draw_discrete_gaussian(scale, 200)
+
+        by_float = draws()
+        monkeypatch.setattr(exact, "_FLOAT_MARGIN", math.inf)
+        assert draws() == by_float
+
+    @pytest.mark.parametrize("scale", [MIN_SCALE, MAX_SCALE, 2.0**56 / 3])
+    def test_all_scales_of_the_range_are_drawn(self, scale: float) -> None:
+        drawn = draw_discrete_gaussian(scale, 500)
+        assert all(type(draw) is int and abs(draw) < 40 * scale + 2 for draw in drawn)
+        assert scale < 1 or scipy.stats.kstest(np.array(drawn) / scale, scipy.stats.norm.cdf).pvalue > 1e-9
+
+    def test_proposals_beyond_64_bits_are_judged(self) -> None:
+        proposals = np.array([2**64, -(2**80), 1], dtype=object)
+        words = np.array([1, 1, 1], dtype=np.uint64)
+        assert discrete_gaussian._accept(proposals, words, 1.0).tolist() == [False, False, True]
 
 
 def test_seeded_draws_repeat_and_differ_by_seed() -> None:

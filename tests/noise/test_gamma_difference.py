@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import emdp
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.gamma_difference import (
     gamma_difference_mean_absolute,
     gamma_difference_quantile,
     gamma_difference_tail,
 )
-from emdp.noise.planar import draw_planar
+from emdp.noise.k_norm import draw_planar
 
 
 @pytest.mark.parametrize("x", [0.0, 0.1, 1.0, 5.0, 20.0])

@@ -11,12 +11,18 @@ import scipy.stats
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from emdp.base.errors import UsageError
-from emdp.noise import k_norm
-from emdp.noise.discrete_laplace import discrete_laplace_quantile
+from emdp.base.errors import InternalError, UsageError
+from emdp.noise import exact, k_norm
+from emdp.noise.discrete_laplace import (
+    discrete_laplace_quantile,
+    draw_discrete_laplace,
+    draw_discrete_laplace_bulk,
+)
+from emdp.noise.exact import LazyUniform
 from emdp.noise.k_norm import (
     MAX_DIMENSION,
     draw_k_norm,
+    draw_planar,
     k_norm_acceptance,
     k_norm_marginal_cdf,
     k_norm_mean_absolute,
@@ -25,6 +31,7 @@ from emdp.noise.k_norm import (
     k_norm_radius_quantile,
     k_norm_standard_deviation,
 )
+from emdp.noise.rng import random_words
 from emdp.testing import seeded
 
 points = st.lists(st.integers(-(2**45), 2**45), min_size=2, max_size=24).map(tuple)
@@ -64,11 +71,26 @@ class TestProposals:
     @pytest.mark.parametrize("d", [2, 5])
     def test_acceptance_is_what_happens(self, d: int) -> None:
         with seeded(1):
-            flat = k_norm.draw_discrete_laplace(math.sqrt(d) * 2.0**40, 20_000 * d)
-            proposals = [tuple(flat[i : i + d]) for i in range(0, len(flat), d)]
-            kept = int(np.count_nonzero(k_norm._accept(proposals, 2.0**40, math.sqrt(d) * 2.0**40)))
+            wide = k_norm._proposal_scale(2.0**40, d)
+            proposals = draw_discrete_laplace_bulk(wide, 20_000 * d).reshape(d, -1)
+            kept = int(np.count_nonzero(k_norm._accept(proposals, random_words(20_000), 2.0**40, wide)))
         chance = k_norm_acceptance(d)
         assert abs(kept - 20_000 * chance) < 6 * math.sqrt(20_000 * chance * (1 - chance))
+
+
+def is_below_exp(bits: int, count: int, point: tuple[int, ...], scale: float, wide: float) -> bool:
+    """Whether U < exp(-g(point)) by the exact route, given the first `count` bits of U."""
+    return LazyUniform(bits, count).is_below(lambda more: k_norm._exp_bounds(point, scale, wide, more))
+
+
+def decide(point: tuple[int, ...], scale: float, wide: float, bits: int) -> bool:
+    """What the sampler does with one proposal when the first word of U is `bits`."""
+    words = np.array([bits], dtype=np.uint64)
+    return bool(k_norm._accept(np.array([point], dtype=np.int64).T, words, scale, wide)[0])
+
+
+def chance_of(point: tuple[int, ...], scale: float, wide: float) -> Fraction:
+    return Fraction(exponent(point, scale, wide).exp())
 
 
 def exact_chance(point: tuple[int, ...], scale: float, wide: float) -> Fraction:
@@ -99,12 +121,10 @@ class TestExactAcceptance:
         chance = exact_chance(point, scale, wide) * 2**64
         assume(not bits < chance < bits + 1)  # 64 bits do not decide it
         expected = bits < chance
-        assert k_norm._is_below_exp(bits, 64, point, scale, wide) is expected
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(k_norm, "random_bytes", lambda count: bits.to_bytes(8, "little"))
-            assert bool(k_norm._accept([point], scale, wide)[0]) is expected
+        assert is_below_exp(bits, 64, point, scale, wide) is expected
+        assert decide(point, scale, wide, bits) is expected
 
-    @given(points, scales, st.sampled_from([-(2**20), -1, 1, 2**20]))
+    @given(points, scales, st.sampled_from([-(2**30), -(2**20), -1, 1, 2**20, 2**30]))
     @settings(deadline=None, max_examples=100)
     def test_close_decisions_are_right(self, point: tuple[int, ...], scale: float, offset: int) -> None:
         wide = k_norm._proposal_scale(scale, len(point))
@@ -113,19 +133,17 @@ class TestExactAcceptance:
         assume(chance < 1)
         bits = math.floor(chance * 2**64) + offset
         assume(0 <= bits < 2**64)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(k_norm, "random_bytes", lambda count: bits.to_bytes(8, "little"))
-            assert bool(k_norm._accept([point], scale, wide)[0]) is (offset < 0)
+        assert decide(point, scale, wide, bits) is (offset < 0)
 
     def test_the_farthest_points_are_decided_at_once(self) -> None:
         point, scale = (2**62, 1), 0.5
         wide = k_norm._proposal_scale(scale, 2)
         assert k_norm._exp_bounds(point, scale, wide, 64) == (0, Fraction(1, 2 ** (64 + k_norm._SPARE_BITS)))
-        assert k_norm._is_below_exp(1, 64, point, scale, wide) is False
+        assert is_below_exp(1, 64, point, scale, wide) is False
         # Bits of 0 alone say nothing yet, and more of them are asked for.
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(k_norm, "random_bytes", lambda count: bytes(count - 1) + b"\x01")
-            assert k_norm._is_below_exp(0, 64, point, scale, wide) is False
+            patch.setattr(exact, "random_bytes", lambda count: bytes(count - 1) + b"\x01")
+            assert is_below_exp(0, 64, point, scale, wide) is False
 
     def test_all_decisions_by_the_exact_route_give_the_same_draws(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def draws() -> list[tuple[int, ...]]:
@@ -151,8 +169,8 @@ class TestExactAcceptance:
                 calls.append(count)
                 return value.to_bytes(8, "big")
 
-            monkeypatch.setattr(k_norm, "random_bytes", extend)
-            assert k_norm._is_below_exp(first, 64, point, scale, wide) is below
+            monkeypatch.setattr(exact, "random_bytes", extend)
+            assert is_below_exp(first, 64, point, scale, wide) is below
             assert calls == [8]
 
     def test_bits_drawn_from_nothing_have_the_chance(self) -> None:
@@ -160,15 +178,27 @@ class TestExactAcceptance:
         wide = k_norm._proposal_scale(scale, 2)
         chance = math.exp(exponent(point, scale, wide))
         with seeded(8):
-            kept = sum(k_norm._is_below_exp(0, 0, point, scale, wide) for _ in range(count))
+            kept = sum(is_below_exp(0, 0, point, scale, wide) for _ in range(count))
         assert abs(kept - count * chance) < 6 * math.sqrt(count * chance * (1 - chance))
 
     def test_chance_one_is_decided(self) -> None:
-        assert k_norm._is_below_exp(2**64 - 1, 64, (0, 0), 1.0, 2.0) is True
+        assert is_below_exp(2**64 - 1, 64, (0, 0), 1.0, 2.0) is True
 
     def test_huge_points_go_to_the_exact_route(self) -> None:
-        with seeded(1):
-            assert k_norm._accept([(2**60, 0), (2**200, 1)], 2.0**40, 2.0**41).tolist() == [False, False]
+        proposals = np.array([(2**60, 2**200), (0, 1)], dtype=object)
+        assert k_norm._accept(proposals, np.array([7, 7], np.uint64), 2.0**40, 2.0**41).tolist() == [False, False]
+
+    def test_points_beyond_the_reach_of_floats(self) -> None:
+        far, wide = 2**13, k_norm._proposal_scale(1.0, 2)
+        chance = chance_of((far, far), 1.0, wide) * 2**64  # nearly 1: the diagonal
+        assert chance > 2**63
+        assert decide((far, far), 1.0, wide, 2**61) is True
+        assert decide((far, far), 1.0, wide, math.ceil(chance)) is False
+        assert decide((far, 0), 1.0, wide, 0) is False  # exp(-2399): another 54 words of zeros would be needed
+
+    def test_undecided_words_take_more_bits(self) -> None:
+        # at the origin U < 1 always holds, which no finite number of bits below 1 - 2^-64 shows in floats
+        assert decide((0, 0), 1.0, k_norm._proposal_scale(1.0, 2), 2**64 - 1) is True
 
 
 class TestMarginal:
@@ -235,7 +265,7 @@ def test_one_dimension_is_laplace_noise() -> None:
     with seeded(3):
         points = draw_k_norm(2.0**40, 1, 5)
     with seeded(3):
-        assert points == [(draw,) for draw in k_norm.draw_discrete_laplace(2.0**40, 5)]
+        assert points == [(draw,) for draw in draw_discrete_laplace(2.0**40, 5)]
 
 
 def test_seeded_draws_repeat_and_differ_by_seed() -> None:
@@ -261,13 +291,13 @@ def test_largest_dimension_draws_in_production() -> None:
 
 def test_blocks_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    drawn = k_norm.draw_discrete_laplace
+    drawn = k_norm.laplace_integers
 
-    def record(scale: float, size: int) -> list[int]:
+    def record(scale: float, size: int) -> k_norm.Integers:
         sizes.append(size)
         return drawn(scale, size)
 
-    monkeypatch.setattr(k_norm, "draw_discrete_laplace", record)
+    monkeypatch.setattr(k_norm, "laplace_integers", record)
     monkeypatch.setattr(k_norm, "_BLOCK", 64)
     with seeded(1):
         assert len(draw_k_norm(100.0, 3, 100)) == 100
@@ -289,3 +319,51 @@ def test_refusal_of_a_large_dimension_names_the_remedy() -> None:
 def test_scales_out_of_range_are_refused(scale: float) -> None:
     with pytest.raises(UsageError, match="scale"):
         draw_k_norm(scale, 5, 1)
+
+
+class TestManyPoints:
+    @pytest.mark.parametrize("d", [1, 2, 3, 10])
+    @pytest.mark.parametrize("size", [0, 1, 7, 1000])
+    def test_one_row_a_point(self, d: int, size: int) -> None:
+        drawn = draw_planar(2.0**30, d, size)
+        assert drawn.shape == (size, d)
+        assert drawn.dtype == np.int64
+
+    def test_largest_dimension_and_scales_at_both_ends(self) -> None:
+        assert draw_planar(2.0**40, MAX_DIMENSION, 2).shape == (2, MAX_DIMENSION)
+        assert not draw_planar(2.0**-10, 2, 100).any()
+        assert np.abs(draw_planar(2.0**45, 2, 100)).max() > 2**45
+        assert draw_planar(2.0**43, MAX_DIMENSION, 1).any()
+
+    def test_more_points_than_a_block_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(k_norm, "_BLOCK", 64)
+        drawn = draw_planar(2.0**40, 2, 1000)
+        assert len(np.unique(drawn, axis=0)) == 1000
+
+    def test_reproducible_inside_the_test_switch_alone(self) -> None:
+        with seeded(3):
+            first = draw_planar(2.0**40, 2, 50)
+        with seeded(3):
+            assert np.array_equal(draw_planar(2.0**40, 2, 50), first)
+        assert not np.array_equal(draw_planar(2.0**40, 2, 50), draw_planar(2.0**40, 2, 50))
+
+    @pytest.mark.parametrize(
+        ("scale", "dimension", "size"),
+        [(0.0, 2, 1), (math.nan, 2, 1), (2.0**47, 1, 1), (2.0**46, 2, 1), (1.0, 0, 1), (1.0, 25, 1), (1.0, 2, -1)],
+    )
+    def test_arguments_out_of_range(self, scale: float, dimension: int, size: int) -> None:
+        with pytest.raises(UsageError):
+            draw_planar(scale, dimension, size)
+
+    def test_the_points_are_those_of_the_sampler_of_tuples(self) -> None:
+        with seeded(3):
+            points = draw_k_norm(2.0**40, 3, 20)
+        with seeded(3):
+            assert draw_planar(2.0**40, 3, 20).tolist() == [list(point) for point in points]
+
+    def test_coordinates_beyond_64_bits_are_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        huge = np.array([2**70, 2**70], dtype=object)
+        monkeypatch.setattr(k_norm, "laplace_integers", lambda scale, size: np.tile(huge, size // 2))
+        assert draw_k_norm(2.0**60 / 2**10, 2, 1) == [(2**70, 2**70)]
+        with pytest.raises(InternalError, match="fit"):
+            draw_planar(2.0**40, 2, 1)

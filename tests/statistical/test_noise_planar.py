@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pytest
 import scipy.stats
 
-from emdp.noise.k_norm import draw_k_norm
-from emdp.noise.planar import draw_planar
+from emdp.noise.k_norm import draw_k_norm, draw_planar
 from emdp.testing import seeded
 
 THRESHOLD = 1e-9

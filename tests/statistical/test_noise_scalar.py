@@ -1,7 +1,7 @@
 """The laws of the scalar samplers, with stated power: 20,000 draws, p < 1e-9.
 
-At that threshold the true scale passes and 0.7 and 1.3 times the scale fail, for both laws, on both paths
-(opendp's samplers and the test switch's), on a fine grid (Kolmogorov-Smirnov against the continuous law,
+At that threshold the true scale passes and 0.7 and 1.3 times the scale fail, for both laws, with bits of the
+operating system and of the test switch, on a fine grid (Kolmogorov-Smirnov against the continuous law,
 which differs from the lattice's by 1e-12) and on coarse ones (chi-squared against the exact probabilities,
 tails merged). The `full` version has 100,000 draws and catches 0.9 and 1.1 times the scale.
 """

@@ -18,7 +18,7 @@ import pytest
 from scipy.special import ndtr
 
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
-from emdp.noise import bulk_laplace, discrete_gaussian, discrete_laplace, flips, planar
+from emdp.noise import discrete_gaussian, discrete_laplace, flips, k_norm
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -44,10 +44,10 @@ class RoundsReplay(exact.Replay):
         self.calls, self.lost = 0, 0.0
         self.kept: list[float] = []
         exact.replace_everywhere(monkeypatch, discrete_laplace, "draw_discrete_laplace", self._laplace)
-        exact.replace_everywhere(monkeypatch, bulk_laplace, "draw_discrete_laplace_bulk", self._laplace)
+        exact.replace_everywhere(monkeypatch, discrete_laplace, "draw_discrete_laplace_bulk", self._laplace)
         exact.replace_everywhere(monkeypatch, discrete_gaussian, "draw_discrete_gaussian", self._gaussian)
         exact.replace_everywhere(monkeypatch, flips, "draw_permute_and_flip", self._permute_and_flip)
-        exact.replace_everywhere(monkeypatch, planar, "draw_planar", self._planar)
+        exact.replace_everywhere(monkeypatch, k_norm, "draw_planar", self._planar)
 
     def law(self, run: Callable[[], Any]) -> exact.Law:
         """Return the law of what ``run`` returns and of the scales that were kept back."""

@@ -171,7 +171,7 @@ STAGES = {
 FULL_STAGES = {
     "validation": (INTERRUPT, QUERY, "emdp.tables.engine.check_rules", IN_ENGINE, 0),
     "engine, ended": (TERMINATE, QUERY, "emdp.sessions.records.aggregate", IN_ENGINE, 1),
-    "noise": (INTERRUPT, QUERY, "emdp.noise.integers._measurement", COUNTING, 1),
+    "noise": (INTERRUPT, QUERY, "emdp.noise.discrete_laplace._propose", COUNTING, 1),
     "preview": (INTERRUPT, ("preview", MEAN), "emdp.sessions.asking.previewed", COUNTING, 0),
     "distance": (INTERRUPT, DISTANCE, "emdp.transport.distances.distance", COUNTING, 0),
     "experiment": (TERMINATE, EXPERIMENT, "emdp.experiments.geometric.asked", COUNTING, 0),

@@ -23,8 +23,8 @@ from emdp.estimators.frequency.regions import Norm, message_radius, noise_radius
 from emdp.estimators.messages import MessageRelease, WrappedRelease
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.questions.columns import Released
 from emdp.questions.reading import BagBlock
 from emdp.spaces.base import Floats

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -140,15 +140,12 @@ class StringCounts(MessageRelease):
         The mechanism.
     """
 
-    histogram: StableHistogram
+    theorem: ClassVar[str] = (
+        "discrete Laplace noise on bounded slots of every user, a threshold for strings that only one user has "
+        "(emdp.mechanisms.strings.stable_histogram)"
+    )
 
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return (
-            "discrete Laplace noise on bounded slots of every user, a threshold for strings that only one user has "
-            "(emdp.mechanisms.strings.stable_histogram)"
-        )
+    histogram: StableHistogram
 
     @property
     def slack_epsilon(self) -> float:

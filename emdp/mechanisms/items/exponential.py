@@ -63,17 +63,13 @@ class Exponential(FiniteRandomizer):
     """
 
     name: ClassVar[str] = "exponential mechanism"
+    theorem: ClassVar[str] = "exponential mechanism with the alpha0 that its weights achieve (EMD 4)"
 
     def __init__(self, space: Space, alpha0: float, *, tuned: bool = True) -> None:
         super().__init__(space, alpha0)
         if not isinstance(tuned, bool):
             raise UsageError(f"tuned must be True or False, not {type(tuned).__name__}; pass a bool.")
         self.tuned = tuned
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``, in one line."""
-        return "exponential mechanism with the alpha0 that its weights achieve (EMD 4)"
 
     def parameters(self) -> dict[str, Any]:
         """Return what the ledger keeps of it, JSON-ready."""

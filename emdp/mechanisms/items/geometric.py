@@ -56,6 +56,9 @@ class Geometric(FiniteRandomizer):
     """
 
     name: ClassVar[str] = "clamped geometric mechanism"
+    theorem: ClassVar[str] = (
+        "clamped geometric law along each axis, scaled to d_X (EMD 4; Ghosh, Roughgarden, Sundararajan 2012)"
+    )
 
     def __init__(self, space: Space, alpha0: float) -> None:
         super().__init__(space, alpha0)
@@ -64,11 +67,6 @@ class Geometric(FiniteRandomizer):
             raise UsageError(
                 f"Geometric needs a Grid or items on a line, not this {space.kind} space; use Exponential."
             )
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``, in one line."""
-        return "clamped geometric law along each axis, scaled to d_X (EMD 4; Ghosh, Roughgarden, Sundararajan 2012)"
 
     @cached_property
     def _axes(self) -> tuple[Floats, ...]:

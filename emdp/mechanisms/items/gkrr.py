@@ -58,6 +58,7 @@ class GKRR(FiniteRandomizer):
     """
 
     name: ClassVar[str] = "generalised k-RR"
+    theorem: ClassVar[str] = "generalised k-ary randomised response on clusters is alpha0-d_X-DP (EMD 4)"
     space: Clusters
 
     def __init__(self, space: Space, alpha0: float) -> None:
@@ -65,11 +66,6 @@ class GKRR(FiniteRandomizer):
             kind = space.kind if isinstance(space, Space) else type(space).__name__
             raise UsageError(f"GKRR needs a Clusters space, not {kind}; use Exponential, or KRR for 0/1 distances.")
         super().__init__(space, alpha0)
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``, in one line."""
-        return "generalised k-ary randomised response on clusters is alpha0-d_X-DP (EMD 4)"
 
     @cached_property
     def right_inverse(self) -> Floats:

@@ -24,15 +24,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from emdp.base.errors import RefusedError
-from emdp.mechanisms.items.finite import FiniteRandomizer
-from emdp.mechanisms.weights import TOTAL, Floats, Integers, actual_alpha0
-from emdp.privacy.blanket.output_law import OutputLaw
-from emdp.spaces import Space
+from emdp.mechanisms.items.symmetric import SymmetricRandomizer
+from emdp.mechanisms.weights import TOTAL, Floats, Integers
 
 __all__ = ["HadamardResponse", "walsh_hadamard"]
 
 
-class HadamardResponse(FiniteRandomizer):
+class HadamardResponse(SymmetricRandomizer):
     """Hadamard response on any finite item space; outputs are numbers from 0 to ``K - 1``.
 
     Like ``KRR`` it spends its strength on the nearest items, so it suits 0/1 distances, and many items.
@@ -60,21 +58,7 @@ class HadamardResponse(FiniteRandomizer):
     """
 
     name: ClassVar[str] = "Hadamard response"
-
-    def __init__(self, space: Space, alpha0: float) -> None:
-        super().__init__(space, alpha0)
-        self.items.check_distinct("HadamardResponse")
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``, in one line."""
-        return "Hadamard response at eps = alpha0 w_min is alpha0-d_X-DP (technical-notes.md 2.1)"
-
-    @cached_property
-    def law(self) -> OutputLaw:
-        """The exact output law, all distances lowered to the smallest one, and one pair for all; see the module."""
-        nearest = self.w_min * (1.0 - np.eye(self.items.count))
-        return OutputLaw(self.weights, nearest, np.array([[0, 1]], dtype=np.int64))
+    theorem: ClassVar[str] = "Hadamard response at eps = alpha0 w_min is alpha0-d_X-DP (technical-notes.md 2.1)"
 
     @cached_property
     def right_inverse(self) -> Floats:
@@ -106,10 +90,6 @@ class HadamardResponse(FiniteRandomizer):
 
     def _from_shares(self, shares: Floats) -> Floats:
         return walsh_hadamard(shares)[..., 1 : self.items.count + 1] / self._tilt
-
-    def _reached_by(self, weights: Integers) -> float:
-        # Any two rows differ alike, so the nearest pair of items decides.
-        return actual_alpha0(weights[:2], np.array([[0.0, self.w_min], [self.w_min, 0.0]]))
 
     def _weights_at(self, strength: float) -> Integers:
         both = 2 * TOTAL // self._outputs

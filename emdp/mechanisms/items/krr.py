@@ -16,15 +16,13 @@ from typing import ClassVar
 import numpy as np
 
 from emdp.base.errors import RefusedError
-from emdp.mechanisms.items.finite import FiniteRandomizer
-from emdp.mechanisms.weights import TOTAL, Floats, Integers, actual_alpha0
-from emdp.privacy.blanket.output_law import OutputLaw
-from emdp.spaces import Space
+from emdp.mechanisms.items.symmetric import SymmetricRandomizer
+from emdp.mechanisms.weights import TOTAL, Floats, Integers
 
 __all__ = ["KRR"]
 
 
-class KRR(FiniteRandomizer):
+class KRR(SymmetricRandomizer):
     """k-ary randomised response: the item itself more likely, all others alike.
 
     On a space with other than 0/1 distances its strength is spent on the *nearest* items, so that ``GKRR``,
@@ -55,25 +53,7 @@ class KRR(FiniteRandomizer):
     """
 
     name: ClassVar[str] = "k-RR"
-
-    def __init__(self, space: Space, alpha0: float) -> None:
-        super().__init__(space, alpha0)
-        self.items.check_distinct("KRR")
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``, in one line."""
-        return "k-ary randomised response at eps = alpha0 w_min is alpha0-d_X-DP (EMD 4)"
-
-    @cached_property
-    def law(self) -> OutputLaw:
-        """The exact output law, all distances lowered to the smallest one, where the law meets its constraint.
-
-        A guarantee for a smaller metric holds for the true one; and since any two items look alike to this law, the
-        nearest pair is the worst one, so nothing is lost. One pair then stands for all.
-        """
-        nearest = self.w_min * (1.0 - np.eye(self.items.count))
-        return OutputLaw(self.weights, nearest, np.array([[0, 1]], dtype=np.int64))
+    theorem: ClassVar[str] = "k-ary randomised response at eps = alpha0 w_min is alpha0-d_X-DP (EMD 4)"
 
     @cached_property
     def right_inverse(self) -> Floats:
@@ -84,10 +64,6 @@ class KRR(FiniteRandomizer):
         same, other = (int(weight) for weight in self.weights[0, :2])
         centred = shares * float(TOTAL) - other * shares.sum(axis=-1, keepdims=True)
         return np.asarray(centred / (same - other), dtype=np.float64)
-
-    def _reached_by(self, weights: Integers) -> float:
-        # Any two rows differ alike, so the nearest pair of items decides.
-        return actual_alpha0(weights[:2], np.array([[0.0, self.w_min], [self.w_min, 0.0]]))
 
     def _weights_at(self, strength: float) -> Integers:
         count = self.items.count

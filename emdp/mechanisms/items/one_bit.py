@@ -71,6 +71,7 @@ class OneBit(FiniteRandomizer):
     """
 
     name: ClassVar[str] = "one-bit test function"
+    theorem: ClassVar[str] = "one bit of a Lipschitz function with P(+1) = 1/2 + t (g - c)/(2 B) (EMD 4)"
 
     def __init__(self, space: Space, alpha0: float, values: Sequence[float], lipschitz: float | None = None) -> None:
         super().__init__(space, alpha0)
@@ -83,11 +84,6 @@ class OneBit(FiniteRandomizer):
             raise UsageError(
                 f"lipschitz must be at least {needed}, which the values need, got {self.lipschitz}; leave it out."
             )
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``, in one line."""
-        return "one bit of a Lipschitz function with P(+1) = 1/2 + t (g - c)/(2 B) (EMD 4)"
 
     @cached_property
     def tilt(self) -> float:

@@ -82,6 +82,7 @@ class Optimal(FiniteRandomizer):
     """
 
     name: ClassVar[str] = "optimal mechanism"
+    theorem: ClassVar[str] = "linear program for the least expected distance, its weights checked (EMD 4)"
 
     def __init__(
         self,
@@ -103,11 +104,6 @@ class Optimal(FiniteRandomizer):
         self.seconds = check_positive("seconds", seconds)
         self.prior = _check_prior(prior, self.items.count)
         _check_strength(self.requested)
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``, in one line."""
-        return "linear program for the least expected distance, its weights checked (EMD 4)"
 
     @property
     def stretch(self) -> float:

@@ -4,7 +4,7 @@ Setting. ``T`` is the space's chart (:mod:`emdp.mechanisms.items.planar_charts`)
 the natural, untruncated distance. ``reach = max(diameter, domain_diameter)``; where nothing is cut it is the diameter.
 ``g`` is a public grid, a power of two, ``t`` a float, ``b(x)`` the lattice point ``T(x)/g``, computed, rounded to
 nearest, and ``e`` the chart's error. The randomizer draws ``Z`` in Z^d with ``P(z)`` proportional to
-``exp(-||z||_2/t)``, exactly (:mod:`emdp.noise.planar`), and puts out a public function of ``b(x) + Z``: the way back
+``exp(-||z||_2/t)``, exactly (:mod:`emdp.noise.k_norm`), and puts out a public function of ``b(x) + Z``: the way back
 of the chart, which ends in the domain. So the noise has scale ``t g`` in natural units.
 
 Theorem (EMD 4, "Planar Laplace"; grid: EMD 8.5). Let ``s = (g sqrt(d) + 2 e)/reach``, the *slack distance*, and
@@ -46,7 +46,7 @@ from emdp.base.checks import check_positive
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.planar_charts import Chart, chart_of
 from emdp.mechanisms.items.randomizer import Randomizer
-from emdp.noise.planar import Lattice, draw_planar
+from emdp.noise.k_norm import Lattice, draw_planar
 from emdp.privacy.blanket.output_law import OutputLaw
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
@@ -114,6 +114,7 @@ class PlanarLaplace(Randomizer):
     """
 
     name: ClassVar[str] = "planar Laplace"
+    theorem: ClassVar[str] = "planar Laplace noise on a lattice, exact, then clamped (EMD 4; grid: EMD 8.5)"
     space: Space
     requested: float
     grid: float
@@ -191,11 +192,6 @@ class PlanarLaplace(Randomizer):
         mass = math.exp(-fraction_up(farthest / Fraction(self.scale)))
         # exp is within a few units in the last place of a normal number, far less than 2^-40
         return mass * (1.0 - 2.0**-40) if mass > LEAST_MASS else 0.0
-
-    @property
-    def theorem(self) -> str:
-        """The source of ``alpha0``."""
-        return "planar Laplace noise on a lattice, exact, then clamped (EMD 4; grid: EMD 8.5)"
 
     def at(self, alpha0: float) -> Self:
         """Return the same randomizer at another strength."""

@@ -29,10 +29,10 @@ from emdp.base.checks import check_count, check_unit_interval
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism
 from emdp.mechanisms.central.k_norm import KNormMechanism
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.gamma_difference import gamma_difference_mean_absolute, gamma_difference_quantile
-from emdp.noise.planar import draw_planar
+from emdp.noise.k_norm import draw_planar
 
 __all__ = ["LocalNoise", "exact_sums"]
 

@@ -30,6 +30,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +123,8 @@ class LocalOneBit:
     True
     """
 
+    theorem: ClassVar[str] = "one bit a user: P(+1) = 1/2 + t q/(2B), t = Be/(1 + Be) (EMD 4, one-bit test functions)"
+
     coordinates: tuple[OneBitCoordinate, ...]
     users: int
     is_dealt: bool = False
@@ -130,11 +133,6 @@ class LocalOneBit:
         if not self.coordinates:
             raise UsageError("coordinates is empty; pass at least one.")
         check_count("users", self.users, minimum=len(self.coordinates) if self.is_dealt else 1)
-
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return "one bit a user: P(+1) = 1/2 + t q/(2B), t = Be/(1 + Be) (EMD 4, one-bit test functions)"
 
     @property
     def is_exact(self) -> bool:

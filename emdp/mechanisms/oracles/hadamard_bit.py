@@ -44,11 +44,9 @@ class OneBitHadamardOracle(SymbolOracle):
     """
 
     name: ClassVar[str] = "one-bit Hadamard response"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "P(s = +1) = 1/2 + (H h)[j]/(2c) is epsilon-LDP for normalised h (local-shuffle-userlevel.md 1.3)"
+    theorem: ClassVar[str] = (
+        "P(s = +1) = 1/2 + (H h)[j]/(2c) is epsilon-LDP for normalised h (local-shuffle-userlevel.md 1.3)"
+    )
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:

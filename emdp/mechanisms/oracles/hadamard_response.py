@@ -51,13 +51,11 @@ class HadamardResponseOracle(SymbolOracle):
     """
 
     name: ClassVar[str] = "Hadamard response in blocks"
+    theorem: ClassVar[str] = (
+        "Hadamard response of one uniform record a user is epsilon-LDP (local-shuffle-userlevel.md 3.1)"
+    )
     blocks: int
     block: int
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "Hadamard response of one uniform record a user is epsilon-LDP (local-shuffle-userlevel.md 3.1)"
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:

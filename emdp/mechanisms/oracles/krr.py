@@ -31,11 +31,7 @@ class KRROracle(SymbolOracle):
     """
 
     name: ClassVar[str] = "k-ary randomised response"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "k-RR of one uniform record a user is epsilon-LDP (local-shuffle-userlevel.md 3.2)"
+    theorem: ClassVar[str] = "k-RR of one uniform record a user is epsilon-LDP (local-shuffle-userlevel.md 3.2)"
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:

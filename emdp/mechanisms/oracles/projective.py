@@ -63,12 +63,8 @@ class ProjectiveOracle(SymbolOracle):
     """
 
     name: ClassVar[str] = "projective geometry response"
+    theorem: ClassVar[str] = "a point likely on the item's hyperplane is epsilon-LDP (technical-notes.md 2.1)"
     points: Points
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "a point likely on the item's hyperplane is epsilon-LDP (technical-notes.md 2.1)"
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:

@@ -28,11 +28,9 @@ class RapporOracle(UnaryEncoding):
     """
 
     name: ClassVar[str] = "symmetric RAPPOR"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "one-hot bits flipped with 1/(e^(epsilon/2) + 1) are epsilon-LDP (local-shuffle-userlevel.md 3.2)"
+    theorem: ClassVar[str] = (
+        "one-hot bits flipped with 1/(e^(epsilon/2) + 1) are epsilon-LDP (local-shuffle-userlevel.md 3.2)"
+    )
 
     def _prepare(self) -> None:
         self.one = inside_numerator(as_decimal(self.requested) / 2, 1, 1)

@@ -68,13 +68,9 @@ class SubsetOracle(BitsOracle):
     """
 
     name: ClassVar[str] = "subset selection"
+    theorem: ClassVar[str] = "a random set of d items, likely with one's own, is epsilon-LDP (technical-notes.md 2.1)"
     size: int
     numerator: int
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "a random set of d items, likely with one's own, is epsilon-LDP (technical-notes.md 2.1)"
 
     @property
     def ratio(self) -> Fraction:

@@ -147,11 +147,7 @@ class UnaryOracle(UnaryEncoding):
     """
 
     name: ClassVar[str] = "optimised unary encoding"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "bits with p = 1/2, q = 1/(e^epsilon + 1) are epsilon-LDP (local-shuffle-userlevel.md 3.2)"
+    theorem: ClassVar[str] = "bits with p = 1/2, q = 1/(e^epsilon + 1) are epsilon-LDP (local-shuffle-userlevel.md 3.2)"
 
     def _prepare(self) -> None:
         self.one = TOTAL // 2

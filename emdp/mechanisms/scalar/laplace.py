@@ -4,7 +4,7 @@ Theorem (Laplace mechanism with one user; LSU 1.2, "Laplace alternative"). Noise
 number in ``[low, high]`` is pure epsilon-LDP and has variance ``2 (high - low)^2/epsilon^2``.
 
 Law. The grid has ``G + 1`` inputs ``g = 0, ..., G``, ends included; the message is ``g + Z``, ``P(Z = k)`` proportional
-to ``exp(-|k|/t)``, drawn exactly (:mod:`emdp.noise.bulk_laplace`) for the rational ``t`` that a float is.
+to ``exp(-|k|/t)``, drawn exactly (:mod:`emdp.noise.discrete_laplace`) for the rational ``t`` that a float is.
 
 Proof. For two inputs and any message ``m``, ``P(m | g)/P(m | g') = exp((|m - g'| - |m - g|)/t) <= exp(|g - g'|/t) <=
 exp(G/t)``: inputs were clipped and put on the grid before, so no two are further apart than ``G``. ``epsilon`` is
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.exact import exp_bounds
 from emdp.noise.gamma_difference import gamma_difference_quantile
 from emdp.privacy.rounding import as_decimal, float_at_least, float_up

@@ -51,9 +51,13 @@ from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.weights import Integers
-from emdp.noise.bulk_laplace import MAX_BULK_SCALE, MIN_BULK_SCALE, draw_discrete_laplace_bulk
 from emdp.noise.choices import draw_below
-from emdp.noise.discrete_laplace import discrete_laplace_quantile
+from emdp.noise.discrete_laplace import (
+    MAX_BULK_SCALE,
+    MIN_BULK_SCALE,
+    discrete_laplace_quantile,
+    draw_discrete_laplace_bulk,
+)
 from emdp.privacy.rounding import as_decimal, float_at_least
 
 __all__ = ["StableHistogram", "best_histogram"]

@@ -12,6 +12,7 @@ half of epsilon.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd
@@ -49,16 +50,13 @@ class CentralMean(UserMeanMechanism):
     (True, 0.001414, 1.0)
     """
 
+    theorem: ClassVar[str] = "noise for a sensitivity of (high - low)/n on the mean of clipped means (EMD 2, EMD 8.5)"
+
     setting: UserMeanSetting
 
     @property
     def name(self) -> str:
         return "one round"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "noise for a sensitivity of (high - low)/n on the mean of clipped means (EMD 2, EMD 8.5)"
 
     @property
     def epsilon(self) -> float:
@@ -133,6 +131,10 @@ class CentralRange(CentralMean):
     (0.002, 0.05)
     """
 
+    theorem: ClassVar[str] = (
+        "private bin, then noise for a sensitivity of 6 tau/n; the epsilons add up (LSU 2.4, corrected)"
+    )
+
     first: float
     kind: type[MedianRange] | type[HistogramRange]
 
@@ -147,11 +149,6 @@ class CentralRange(CentralMean):
     @property
     def name(self) -> str:
         return f"range by {self.kind.name}, then mean"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "private bin, then noise for a sensitivity of 6 tau/n; the epsilons add up (LSU 2.4, corrected)"
 
     @cached_property
     def stage(self) -> RangeStage:

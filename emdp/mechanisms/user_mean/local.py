@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -146,14 +147,11 @@ class OneRound(LocalUserMean):
     (True, (0.0, 1.0))
     """
 
+    theorem: ClassVar[str] = "one epsilon-LDP message on each user's mean, clipped to its bounds (LSU 1.2)"
+
     @property
     def name(self) -> str:
         return "one round"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "one epsilon-LDP message on each user's mean, clipped to its bounds (LSU 1.2)"
 
     @cached_property
     def epsilon(self) -> float:
@@ -252,14 +250,13 @@ class BudgetSplit(TwoRounds):
     True
     """
 
+    theorem: ClassVar[str] = (
+        "one-bit Hadamard bin, then an LDP message on 6 tau; the epsilons add up (LSU 2.1, corrected)"
+    )
+
     @property
     def name(self) -> str:
         return "range, then mean, every user in both rounds"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "one-bit Hadamard bin, then an LDP message on 6 tau; the epsilons add up (LSU 2.1, corrected)"
 
     @property
     def epsilon(self) -> float:
@@ -297,6 +294,10 @@ class UserSplit(TwoRounds):
     1273
     """
 
+    theorem: ClassVar[str] = (
+        "one-bit Hadamard bin of some users, an LDP message on 6 tau of the others (LSU 2.1, user split)"
+    )
+
     chosen: int
 
     def __post_init__(self) -> None:
@@ -307,11 +308,6 @@ class UserSplit(TwoRounds):
     @property
     def name(self) -> str:
         return "range, then mean, every user in one round"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "one-bit Hadamard bin of some users, an LDP message on 6 tau of the others (LSU 2.1, user split)"
 
     @property
     def epsilon(self) -> float:

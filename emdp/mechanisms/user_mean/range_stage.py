@@ -61,7 +61,7 @@ from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.user_mean.range_bins import RangeBins
 from emdp.noise.binomial import MAX_ITEMS
-from emdp.noise.bulk_laplace import draw_discrete_laplace_bulk
+from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.flips import draw_permute_and_flip
 from emdp.privacy.rounding import as_decimal, float_at_least
 

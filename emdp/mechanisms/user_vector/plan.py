@@ -8,6 +8,17 @@ Where epsilon or the users are divided, the part of round one is that of least e
 division into halves is there as well, for comparison. With a shuffler all messages of a plan are equally strong, each
 as strong as the numeric bounds allow, which takes a second or so to find: hence few plans. Candidates all spend at
 most what the setting has.
+
+One coordinate. With ``D = R = 1`` the theorems of :mod:`emdp.mechanisms.user_vector.central` and
+:mod:`emdp.mechanisms.user_vector.local` are those of :mod:`emdp.mechanisms.user_mean.central` and
+:mod:`emdp.mechanisms.user_mean.local`: a sensitivity of ``w/n`` in both norms, ``w = 6 tau`` at most, ``epsilon_1 +
+epsilon_2`` for two rounds and the larger for two groups, over the same ranges and scalar randomizers; one round has
+the same noise and the same error. The planners differ: at equal numbers the expected error of one is within 4 % of the
+other's, to either side, since grids of parts and the margin of :func:`best_of` differ, and numbers may use a noisy
+histogram, which is not here. With a shuffler numbers keep their own planner, which is sharper: it gives both rounds
+messages of different strength (:mod:`emdp.mechanisms.user_mean.shuffle`), where all messages of a plan are equally
+strong here. 20,000 users of 100 records in [-50, 50], spread 1, between 0.5, epsilon 1, delta 1e-6: an expected error
+of 0.0187 there, 0.0217 here.
 """
 
 import math

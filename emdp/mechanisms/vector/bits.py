@@ -58,6 +58,9 @@ class VectorBits(CubeRandomizer):
     """
 
     name: ClassVar[str] = "sampled bits"
+    theorem: ClassVar[str] = (
+        "s sampled bits, each turned with probability 1/(1 + e^(epsilon/s)) (local-shuffle-userlevel.md 4.1)"
+    )
 
     def __init__(self, dimension: int, epsilon: float, users: int, *, blocks: int | None = None) -> None:
         super().__init__(dimension, 1.0, epsilon, users, norm=math.inf, planes=1, blocks=blocks)
@@ -65,11 +68,6 @@ class VectorBits(CubeRandomizer):
     def __repr__(self) -> str:
         """Return the number of bits, the strength asked for and the number of users."""
         return f"{type(self).__name__}({self.dimension}, {self.requested!r}, {self.users})"
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "s sampled bits, each turned with probability 1/(1 + e^(epsilon/s)) (local-shuffle-userlevel.md 4.1)"
 
     @property
     def _column(self) -> float:

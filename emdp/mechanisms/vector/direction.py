@@ -73,6 +73,9 @@ class VectorDirection(VectorRandomizer):
     """
 
     name: ClassVar[str] = "sides of random directions"
+    theorem: ClassVar[str] = (
+        "P(s = +1) = 1/2 + |x| sgn<u, x>/(2 r c), u uniform on the sphere (one-bit-and-sampling.md 3a)"
+    )
 
     def __init__(
         self,
@@ -91,11 +94,6 @@ class VectorDirection(VectorRandomizer):
         # A sign of epsilon below 1 gains nothing by being split, which bounds what is tried.
         tried = [reports] if reports else range(1, math.ceil(self.requested) + 2)
         self._reports = min(tried, key=lambda count: float(self._strength_at(count).contrast) ** 2 / count)
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "P(s = +1) = 1/2 + |x| sgn<u, x>/(2 r c), u uniform on the sphere (one-bit-and-sampling.md 3a)"
 
     @property
     def reports(self) -> int:

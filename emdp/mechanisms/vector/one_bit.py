@@ -46,6 +46,9 @@ class VectorOneBit(CubeRandomizer):
     """
 
     name: ClassVar[str] = "one-bit Hadamard reports"
+    theorem: ClassVar[str] = (
+        "P(s = +1) = 1/2 + (H x)[j]/(2 r c), j uniform, |x|_1 <= r (local-shuffle-userlevel.md 1.3)"
+    )
 
     def __init__(
         self,
@@ -58,11 +61,6 @@ class VectorOneBit(CubeRandomizer):
         blocks: int | None = None,
     ) -> None:
         super().__init__(dimension, radius, epsilon, users, norm=norm, planes=1, blocks=blocks)
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "P(s = +1) = 1/2 + (H x)[j]/(2 r c), j uniform, |x|_1 <= r (local-shuffle-userlevel.md 1.3)"
 
     @property
     def width(self) -> int:

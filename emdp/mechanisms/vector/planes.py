@@ -46,6 +46,7 @@ class VectorPlanes(CubeRandomizer):
     """
 
     name: ClassVar[str] = "bit planes of sampled coordinates"
+    theorem: ClassVar[str] = "signs of sampled coordinates of m bit planes, clamped (local-shuffle-userlevel.md 4.2)"
 
     def __init__(
         self,
@@ -59,11 +60,6 @@ class VectorPlanes(CubeRandomizer):
         blocks: int | None = None,
     ) -> None:
         super().__init__(dimension, radius, epsilon, users, norm=norm, planes=planes, blocks=blocks)
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "signs of sampled coordinates of m bit planes, clamped (local-shuffle-userlevel.md 4.2)"
 
     @property
     def _column(self) -> float:

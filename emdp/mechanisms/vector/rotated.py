@@ -69,6 +69,9 @@ class VectorRotated(CubeRandomizer):
     """
 
     name: ClassVar[str] = "rotation and bit planes"
+    theorem: ClassVar[str] = (
+        "bit planes of H diag(w) x/sqrt(D), clipped, public signs w (local-shuffle-userlevel.md 4.3)"
+    )
 
     def __init__(
         self,
@@ -86,11 +89,6 @@ class VectorRotated(CubeRandomizer):
         self.beta = check_unit_interval("beta", beta)
         super().__init__(dimension, radius, epsilon, users, norm=norm, planes=planes, blocks=blocks)
         self.rotation = draw_rotation_signs(self.width) if rotation is None else self._checked_signs(rotation)
-
-    @property
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-        return "bit planes of H diag(w) x/sqrt(D), clipped, public signs w (local-shuffle-userlevel.md 4.3)"
 
     @property
     def width(self) -> int:
