@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import emdp
 
@@ -26,9 +27,9 @@ OTHER_NAMES = {"fq": "foursquare"}
 
 
 def cases() -> Iterator[Case]:
-    listed = [*_accepted(), *_random()]
-    for place, (name, world, text) in enumerate(listed):
-        yield Case(name, partial(_answered, world, text, place % EVERY == 0))
+    for name, world, text in [*_accepted(), *_random()]:
+        # By the name: another file changes none of the others.
+        yield Case(name, partial(_answered, world, text, crc32(name.encode()) % EVERY == 0))
 
 
 @cache

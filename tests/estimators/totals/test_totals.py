@@ -313,11 +313,16 @@ class TestRows:
         exact = plan.finisher.exact(tuple(map(tuple, statistics)))
         assert exact["mean"].to_list() == [5.0, 4.25, 4.0, 3.0]
         assert exact["total"].to_list() == [5e9, 17.0, 4e8, 3e8]
+        # Each of 160 intervals misses with 5 %: more than 22 misses of 8 expected ones have a chance below 1e-5.
+        frames = [released(plan, statistics, seed) for seed in range(40)]
         for name in names:
-            low, value, high, truth = (frame[f"{name}_low"], frame[name], frame[f"{name}_high"], exact[name])
-            assert (low.fill_null(-math.inf) <= value.fill_null(0)).all()
-            assert (value.fill_null(0) <= high.fill_null(math.inf)).all()
-            assert (frame[name].is_null() | ((low <= truth) & (truth <= high))).all()
+            missed = 0
+            for one in frames:
+                low, value, high, truth = (one[f"{name}_low"], one[name], one[f"{name}_high"], exact[name])
+                assert (low.fill_null(-math.inf) <= value.fill_null(0)).all()
+                assert (value.fill_null(0) <= high.fill_null(math.inf)).all()
+                missed += int((value.is_not_null() & ((low > truth) | (truth > high))).sum())
+            assert missed <= 22
         wide = released(plan, statistics, together=True)
         assert (wide["total_high"] - wide["total_low"] > frame["total_high"] - frame["total_low"]).all()
         assert frame.row(1)[-3:] == (None, -math.inf, math.inf)  # 4 records against noise of millions
