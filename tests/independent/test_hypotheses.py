@@ -18,9 +18,14 @@ import pytest
 import emdp.mechanisms
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
+from emdp.mechanisms.contribution.moves import layout_move
+from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.descent.central import CentralDescent
 from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.descent.rounds import DescentSetting
+from emdp.mechanisms.keys.gaussian import GaussianKeys
+from emdp.mechanisms.keys.laplace import LaplaceKeys, TruncatedKeys
+from emdp.mechanisms.keys.weighted import WeightedKeys
 from emdp.mechanisms.local.noise import LocalNoise
 from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
 from emdp.mechanisms.oracles.bags import Bags
@@ -32,6 +37,9 @@ from emdp.mechanisms.oracles.projective import ProjectiveOracle
 from emdp.mechanisms.oracles.rappor import RapporOracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
 from emdp.mechanisms.oracles.unary import UnaryOracle
+from emdp.mechanisms.records.distinct import count_distinct
+from emdp.mechanisms.records.generalised import GeneralisedChoice
+from emdp.mechanisms.records.quantiles import QuantileInterval, RecordQuantiles
 from emdp.mechanisms.scalar.hybrid import HybridScalar
 from emdp.mechanisms.scalar.laplace import LaplaceScalar
 from emdp.mechanisms.scalar.one_bit import OneBitScalar
@@ -52,7 +60,7 @@ from emdp.mechanisms.vector.one_bit import VectorOneBit
 from emdp.mechanisms.vector.planes import VectorPlanes
 from emdp.mechanisms.vector.randomizer import SignStrength
 from emdp.mechanisms.vector.rotated import VectorRotated
-from emdp.privacy import EmdDP, reduced_guarantee, reduction_quantile, shuffle_alpha
+from emdp.privacy import EmdDP, UserDP, reduced_guarantee, reduction_quantile, shuffle_alpha
 from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
 from emdp.spaces import Categories, Clusters, Cycle, Distances, Embedding, Interval
 
@@ -107,6 +115,21 @@ def scalar(module: str, kind: Any) -> list[tuple[str, str, Call]]:
         (module, "the range is finite", lambda: kind(0.0, math.inf, 1.0)),
         (module, "epsilon is positive", lambda: kind(0.0, 1.0, 0.0)),
         (module, "epsilon fits 62 bits", lambda: kind(0.0, 1.0, 50.0)),
+    ]
+
+
+def threshold(module: str, kind: Any) -> list[tuple[str, str, Call]]:
+    return [
+        (module, f"epsilon is positive ({kind.__name__})", lambda: kind(0.0, 1e-6, 3, "remove")),
+        (module, f"delta is positive ({kind.__name__})", lambda: kind(1.0, 0.0, 3, "remove")),
+        (module, f"a user has a key ({kind.__name__})", lambda: kind(1.0, 1e-6, 0, "remove")),
+        (module, f"the neighbours are named ({kind.__name__})", lambda: kind(1.0, 1e-6, 3, "add")),
+        (module, f"somebody has every key ({kind.__name__})", lambda: kind(1.0, 1e-6, 3, "remove").release([0])),
+        (
+            module,
+            f"a price is of its own neighbours ({kind.__name__})",
+            lambda: kind(1.0, 1e-6, 3, "remove").event(UserDP(0.0)),
+        ),
     ]
 
 
@@ -181,6 +204,33 @@ ROWS: list[tuple[str, str, Call]] = [
     *scalar("scalar/laplace", LaplaceScalar),
     *scalar("scalar/piecewise", PiecewiseScalar),
     *scalar("scalar/hybrid", HybridScalar),
+    ("contribution/moves", "a cap is not negative", lambda: layout_move(-1, 3, "replace")),
+    ("contribution/moves", "a cap is exact", lambda: layout_move(0.1, 3, "replace")),  # type: ignore[arg-type]
+    ("contribution/octaves", "epsilon is positive", lambda: OctaveHistogram(0.0, "remove")),
+    ("contribution/octaves", "counts of all octaves", lambda: OctaveHistogram(0.1, "remove").release([3])),
+    ("contribution/octaves", "a price is of its own neighbours", lambda: OctaveHistogram(0.1, "remove").event()),
+    ("records/quantiles", "levels are in (0, 1)", lambda: RecordQuantiles((1.0,), 1.0, "remove", 1)),
+    ("records/quantiles", "levels rise", lambda: RecordQuantiles((0.5, 0.5), 1.0, "remove", 1)),
+    ("records/quantiles", "epsilon is positive", lambda: RecordQuantiles((0.5,), 0.0, "remove", 1)),
+    ("records/quantiles", "a user has a cap", lambda: RecordQuantiles((0.5,), 1.0, "remove", 0)),
+    ("records/quantiles", "weights are not negative", lambda: RecordQuantiles((0.5,), 1.0, "remove", 1).release([-1])),
+    ("records/quantiles", "an interval may fail", lambda: QuantileInterval(0.5, 1.0, "remove", 1, 0.0)),
+    ("records/quantiles", "a price is of its own neighbours", lambda: RecordQuantiles((0.5,), 1, "remove", 1).event()),
+    ("records/distinct", "users come in their order", lambda: count_distinct([2, 1], [1, 1], (1,))),
+    ("records/distinct", "an owner has a cap", lambda: count_distinct([1], [1], (0,))),
+    ("records/generalised", "scores move by something", lambda: GeneralisedChoice((0,), 1.0, "remove")),
+    ("records/generalised", "epsilon is positive", lambda: GeneralisedChoice((1,), 0.0, "remove")),
+    ("records/generalised", "a score for each", lambda: GeneralisedChoice((1,), 1.0, "remove").release([1, 2])),
+    ("records/generalised", "a price is of its own neighbours", lambda: GeneralisedChoice((1,), 1, "remove").event()),
+    *threshold("keys/threshold", TruncatedKeys),
+    *threshold("keys/laplace", LaplaceKeys),
+    *threshold("keys/gaussian", GaussianKeys),
+    ("keys/weighted", "epsilon is positive", lambda: WeightedKeys(0.0, 1e-6, 3, "remove")),
+    ("keys/weighted", "delta is positive", lambda: WeightedKeys(1.0, 0.0, 3, "remove")),
+    ("keys/weighted", "a user has a key", lambda: WeightedKeys(1.0, 1e-6, 0, "remove")),
+    ("keys/weighted", "rounds have shares", lambda: WeightedKeys(1.0, 1e-6, 3, "remove", (1.0, 0.0))),
+    ("keys/weighted", "pairs stand by user", lambda: WeightedKeys(1.0, 1e-6, 3, "remove").release([2, 1], [0, 0])),
+    ("keys/weighted", "a price is of its own neighbours", lambda: WeightedKeys(1.0, 1e-6, 3, "remove").event()),
     *vector("vector/planes", VectorPlanes),
     *vector("vector/one_bit", VectorOneBit),
     *vector("vector/direction", VectorDirection),

@@ -6,10 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from emdp.noise.bulk_laplace import MAX_BULK_SCALE, MIN_BULK_SCALE
 
 from emdp.mechanisms.scalar.laplace import LaplaceScalar
-from emdp.noise.discrete_laplace import discrete_laplace_cdf
+from emdp.noise.discrete_laplace import MAX_BULK_SCALE, MIN_BULK_SCALE, discrete_laplace_cdf
 from emdp.testing import seeded
 
 DRAWS = 20_000

@@ -1,0 +1,1 @@
+"""How far one user moves a statistic, and the cap that bounds it."""

@@ -1,0 +1,160 @@
+"""The cap on what a user adds, chosen from noisy octaves: post-processing, so nothing here costs or can leak.
+
+With cap ``T`` a sum of totals is too small by ``cut(T) = sum of (t_u - T)+`` and has noise of scale ``kappa T``. The
+best ``T`` has about ``kappa`` users above it (Amin, Kulesza, Munoz and Vassilvitskii 2019), fewer than a tenth of
+epsilon lets anybody see. So the tail is *extrapolated* from the octaves that are seen:
+
+1. *Sure* bins exceed ``q = scale ln(21/0.001)``: an empty bin does so with probability ``0.0005/21`` at most. A
+   highest sure bin more than two octaves above the next is dropped: few users far away are worth less than the noise
+   that they would cost.
+2. From the last three sure bins the logarithm of the counts goes on with its slope and its curvature, never convex,
+bent by
+   at most 0.5, falling by at least 0.7 an octave, and not above ``q``, which an unseen bin hardly exceeds.
+3. Inside an octave the counts follow the slope of their logarithm in four quarters.
+4. ``T`` is on quarters of octaves, at most 8 times the upper end of the last sure bin, and makes the expected error
+   least: ``hypot(cut, sqrt(2) kappa T)`` for one number, ``cut + cells kappa T`` for several.
+
+What a handful of users hide no mechanism bounds: one may own a billion records. ``cut`` rests on the shape of the tail,
+and an interval that uses it (``value + z + 2 cut``) must say so.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from emdp.base.checks import check_count, check_positive
+from emdp.base.errors import UsageError
+from emdp.mechanisms.contribution.octaves import OCTAVES
+
+__all__ = ["Cap", "choose_cap", "cut_at"]
+
+_QUARTERS = 4
+_BEYOND = 6
+# Octaves above the last bin that the tail is continued for.
+
+_LEAST_FALL = 0.7
+_LARGEST_CURVE = 0.5
+# Of the logarithm of counts, an octave: a steeper bend of three noisy bins is mostly noise.
+
+_STEEPEST = 4.0
+# What the fall of a single sure bin grows by, an octave.
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap and what it is expected to do.
+
+    Attributes
+    ----------
+    cap : Fraction
+        ``T``, in the unit of the totals, on a grid of 1/16.
+    cut : float
+        Estimate of what it cuts off, of all users together.
+    expected_error : float
+        What step 4 makes least.
+    seen : int
+        Sure bins that the estimate rests on; 0 where no octave stood out from the noise.
+    """
+
+    cap: Fraction
+    cut: float
+    expected_error: float
+    seen: int
+
+
+def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1) -> Cap:
+    """Return the cap with the least expected error.
+
+    Parameters
+    ----------
+    noisy : sequence of int
+        What :meth:`emdp.mechanisms.contribution.octaves.OctaveHistogram.release` returned.
+    scale : float
+        Its noise.
+    kappa : float
+        Scale of the noise on the capped sum, for a cap of 1: ``1/epsilon``, or by replacement over several cells
+        ``2/epsilon``.
+    cells : int
+        Numbers that get this noise.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its range.
+
+    >>> users = [191, 291, 1020, 3268, 8605, 17168, 23713, 21778, 13699, 5962, 1861, 330, 37, 6] + [0] * 7
+    >>> found = choose_cap(users, 10.0, 1 / 0.9)
+    >>> float(found.cap), found.seen
+    (4096.0, 12)
+    """
+    check_positive("kappa", kappa)
+    count = check_count("cells", cells)
+    quarters, last, seen = _tail(noisy, check_positive("scale", scale))
+    found = []
+    for step in range(_QUARTERS * (last + 3) + 1):
+        cap = Fraction(math.ceil(16.0 * 2.0 ** (step / _QUARTERS)), 16)
+        cut = _cut(quarters, float(cap))
+        noise = kappa * float(cap)
+        error = math.hypot(cut, math.sqrt(2.0) * noise) if count == 1 else cut + count * noise
+        found.append(Cap(cap, cut, error, seen))
+    return min(found, key=lambda one: one.expected_error)
+
+
+def cut_at(noisy: Sequence[int], scale: float, cap: float) -> float:
+    """Return the estimate of what a given cap cuts off, of all users together.
+
+    >>> users = [191, 291, 1020, 3268, 8605, 17168, 23713, 21778, 13699, 5962, 1861, 330, 37, 6] + [0] * 7
+    >>> round(cut_at(users, 10.0, 100.0) / 1e7, 2)
+    0.42
+    """
+    return _cut(_tail(noisy, check_positive("scale", scale))[0], check_positive("cap", cap))
+
+
+def _tail(noisy: Sequence[int], scale: float) -> tuple[list[tuple[float, float]], int, int]:
+    """Return totals and users of all quarters, the last sure bin, and how many are sure."""
+    if len(noisy) != OCTAVES:
+        raise UsageError(f"noisy must hold {OCTAVES} counts, got {len(noisy)}; pass what the histogram released.")
+    level = scale * math.log(OCTAVES / 0.001)
+    sure = [place for place, count in enumerate(noisy) if count > level]
+    if len(sure) > 1 and sure[-1] - sure[-2] > 2:
+        sure.pop()
+    # Where nothing stands out the fullest bin is the best guess.
+    last = sure[-1] if sure else max(range(OCTAVES), key=lambda place: noisy[place])
+    counts = [max(float(count), 0.0) for count in noisy[: last + 1]]
+    slope, curve = _shape([place for place in sure if place > last - 6][-3:], noisy)
+    value = math.log(max(counts[last], 1.0))
+    for _ in range(_BEYOND):
+        slope = min(slope + curve, -_LEAST_FALL)
+        value = min(value + slope, math.log(level))
+        counts.append(math.exp(value))
+    return _spread(counts), last, len(sure)
+
+
+def _shape(places: list[int], noisy: Sequence[int]) -> tuple[float, float]:
+    """Return slope and curvature of the logarithm of the counts at the last of up to three sure bins."""
+    logs = [math.log(noisy[place]) for place in places]
+    slopes = [(logs[i + 1] - logs[i]) / (places[i + 1] - places[i]) for i in range(len(places) - 1)]
+    if not slopes:
+        return -_LEAST_FALL, -_STEEPEST
+    curve = slopes[-1] - slopes[0] if len(slopes) > 1 else 0.0
+    return slopes[-1], max(min(curve, 0.0), -_LARGEST_CURVE)
+
+
+def _spread(counts: list[float]) -> list[tuple[float, float]]:
+    """Return the middle total and the users of every quarter of an octave."""
+    logs = [math.log(max(count, 1e-9)) for count in counts]
+    found = []
+    for place, count in enumerate(counts):
+        before, after = logs[max(place - 1, 0)], logs[min(place + 1, len(logs) - 1)]
+        slope = max(-3.0, min(3.0, 0.5 * (after - before)))
+        shares = [math.exp(slope * (quarter + 0.5) / _QUARTERS) for quarter in range(_QUARTERS)]
+        whole = math.fsum(shares)
+        for quarter, share in enumerate(shares):
+            middle = 2.0 ** (place - 1 + (quarter + 0.5) / _QUARTERS)
+            found.append((middle, count * share / whole))
+    return found
+
+
+def _cut(quarters: list[tuple[float, float]], cap: float) -> float:
+    return math.fsum(users * max(middle - cap, 0.0) for middle, users in quarters)

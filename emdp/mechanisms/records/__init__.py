@@ -1,0 +1,1 @@
+"""Quantiles of records and numbers of different values, each user with a bounded contribution."""

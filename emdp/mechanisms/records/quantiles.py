@@ -1,0 +1,362 @@
+"""Quantiles of records on a public grid: a choice among its cells, with integer weights and exact coins.
+
+Setting. A user adds nonnegative integers ``c_i`` to the weights ``w_i`` of the cells, together at most ``C``. With
+``W_i`` the weight below cell ``i``, ``W`` all of it, and a level ``p = P/Q``, the *cost* of a cell is how far its ranks
+are from the target: ``cost_i = max(0, A_i, -B_i)``, ``A_i = Q W_i - P W``, ``B_i = A_i + Q w_i``.
+
+**Lemma.** One user moves a cost by at most ``max(P, Q - P) C`` by removal, and by ``Q C`` by replacement. *Proof.* What
+a user adds to ``A_i`` or ``B_i`` is ``(Q - P)`` times its weight on one side less ``P`` times that on the other, a
+number in ``[-P C, (Q - P) C]``, an interval of length ``Q C`` that holds 0. The cost is the distance of 0 from ``[A_i,
+B_i]``, which moves by no more than the ends do. ∎
+
+**Theorem 1.** Permute-and-flip (:mod:`emdp.noise.flips`) at the rate ``epsilon/(2 D)``, ``D`` the bound of the lemma,
+is ``epsilon``-DP; a cell whose cost is more than ``(2 D/epsilon)(ln cells + s)`` above the least is taken with
+probability at most ``e^-s``. *Proof.* :mod:`emdp.mechanisms.user_mean.range_stage`: costs that move by ``v`` cost ``2
+rate v``. A cell is taken only if its own coin falls, so with probability at most ``e^(-rate excess)``; there are
+``cells`` of them. ∎ The exponential mechanism (user-level-sql.md 2.6) has the same two bounds; its normaliser would
+have to be rounded.
+
+**Theorem 2 (several levels).** Levels are found by halves (Kaplan, Schnapp and Stemmer 2022): first the middle one,
+then in the part below and in the part above, where levels count from the levels of the part's ends. ``ceil(log2(m +
+1))`` rounds of equal price. Let a round's parts have ``n`` targets ``P_j/Q_j``, and let ``D_j = max(P_j, Q_j - P_j)
+C'``, with ``C' = C`` by removal and ``2 C`` by replacement. At rates ``epsilon/(2 D_j)`` the round is ``epsilon``-DP in
+all. *Proof.* A user with weight ``c_j`` in part ``j``, and ``c_j'`` after replacement, moves costs there by at most
+``max(P_j, Q_j - P_j)(c_j + c_j')``, so the loss is at most ``epsilon sum_j (c_j + c_j')/C' <= epsilon``: by removal
+``c_j' = 0``, and parts share a user's weight, at most ``C``. ∎ Disjoint parts alone would not do: a user has records in
+many of them.
+
+*Splitting a cell.* A cell may hold many records of one value, and a level on either side of the split may lie in it. So
+the cell that was found is divided: a second choice, among ``f = 0, ..., 64``, costs ``|64 A_i + f Q w_i|``, a fourth of
+the round's price; the part below takes ``f/64`` of *everybody's* weight in the cell. Weights are kept in units 64 times
+finer from round to round, so they stay integers, and a user's weights in all parts still add up to ``64^round C``. The
+bound of the lemma holds, ``64 A_i + f Q w_i`` being a mixture of ``64 A_i`` and ``64 B_i``.
+
+*Resolution.* Costs are divided by a power of two that depends on ``D_j`` alone, such that ``D_j/2^s >= 2^20``, rounded
+down and capped at 2^52. That adds at most 1 to a move, so rates are divided by ``1 + sum_j 2^s/D_j``.
+
+**Theorem 3 (interval).** Let ``R >= rank error * Q``. With an extra cell of rank ``R`` in front, the target ``P W -
+R``, and a draw whose excess is at most ``R``, the lower edge of the cell (or the domain's end, if the extra cell is
+taken) is at or below the quantile. *Proof.* The extra cell and the others cover all ranks from ``-R`` on, so the least
+cost is 0. Then ``Q W_i - P W + R <= R``: not more than ``p W`` lies below cell ``i``. ∎ Likewise above. No estimate of
+``W`` is needed. The interval is for the quantile of the *weighted* records.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.mechanisms.contribution.moves import Neighbours, check_kind, moved_users
+from emdp.noise.arrays import check_integer_array
+from emdp.noise.flips import draw_permute_and_flip
+from emdp.privacy.events.table import Event, GuaranteeEvent
+from emdp.privacy.guarantees.kinds import Guarantee
+from emdp.privacy.rounding import as_decimal
+
+__all__ = ["QuantileInterval", "RecordQuantiles"]
+
+SPLITS = 64
+"""Parts of a cell that lies on both sides of a level."""
+
+_SPLIT_SHARE = Fraction(1, 4)
+# Of a round's price, for the split.
+
+_RESOLUTION = 20
+_LARGEST_COST = 2**52
+_LARGEST_WEIGHT = 2**62
+_LARGEST_CAP = 2**60
+
+Weights = npt.NDArray[np.object_]
+"""Python integers, so that nothing overflows."""
+
+
+@dataclass(frozen=True)
+class RecordQuantiles:
+    """Quantiles of records at several levels.
+
+    Parameters
+    ----------
+    levels : tuple of float
+        In (0, 1), rising; each means the decimal that it prints as.
+    epsilon : float
+        Price of all of them, in (0, 1000].
+    neighbours : {"replace", "remove"}
+    cap : int
+        ``C``: the most weight of a user, in the unit of the weights, from 1 to 2^60.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is malformed.
+
+    Guarantee
+    ---------
+    ``epsilon``-DP at user level: theorems 1 and 2 of the module.
+
+    >>> RecordQuantiles((0.25, 0.5, 0.75), 1.0, "remove", 50).rounds
+    2
+    >>> RecordQuantiles((0.5,), 100.0, "remove", 1).release([1000, 1000, 1, 1000, 1000])
+    (2,)
+    """
+
+    levels: tuple[float, ...]
+    epsilon: float
+    neighbours: Neighbours
+    cap: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.levels, tuple) or not self.levels:
+            raise UsageError("levels must be a tuple of at least one number; pass (0.5,) for the median.")
+        for level in self.levels:
+            check_unit_interval("level", level)
+        if any(one >= other for one, other in zip(self.levels, self.levels[1:], strict=False)):
+            raise UsageError("levels must rise; sort them and leave out what is twice there.")
+        _check_price(self)
+
+    @property
+    def rounds(self) -> int:
+        """How often all records are looked at."""
+        return len(self.levels).bit_length()
+
+    @property
+    def theorem(self) -> str:
+        """The guarantee's source, in one line."""
+        return f"choice of a cell by rank, {self.rounds} rounds by halves (user-level-sql.md 2.6)"
+
+    def event(self, kind: Guarantee | None = None) -> Event:
+        """Return the event to charge before the release."""
+        found = check_kind(kind, self.neighbours)
+        return GuaranteeEvent(found.at_level(self.epsilon, 0.0), mechanism=self.theorem)
+
+    def release(self, weights: npt.ArrayLike) -> tuple[int, ...]:
+        """Return the cell of each level: this spends.
+
+        Parameters
+        ----------
+        weights : array-like of int, shape (cells,)
+            ``w_i``, not negative, in the order of the cells: users' weights together, each at most ``cap`` in all.
+
+        Returns
+        -------
+        tuple of int
+            Places of cells, not falling.
+        """
+        levels = [as_decimal(level) for level in self.levels]
+        found = [0] * len(levels)
+        price = as_decimal(self.epsilon) / self.rounds
+        parts = [_Part(0, len(levels), Fraction(0), Fraction(1), 0, _check_weights(weights))]
+        for turn in range(self.rounds):
+            is_last = turn == self.rounds - 1
+            share = Fraction(1) if is_last else 1 - _SPLIT_SHARE
+            bounds = [part.bound(levels, self._moved(turn) * SPLITS**turn) for part in parts]
+            cells = [
+                _choose(part.costs(levels), bound, price * share, bounds)
+                for part, bound in zip(parts, bounds, strict=True)
+            ]
+            following: list[_Part] = []
+            for part, cell, bound in zip(parts, cells, bounds, strict=True):
+                found[part.middle] = part.start + cell
+                if not is_last:
+                    finer = [SPLITS * one for one in bounds]
+                    split = _choose(part.split_costs(levels, cell), SPLITS * bound, price * _SPLIT_SHARE, finer)
+                    following += part.halves(levels, cell, split)
+            parts = following
+        return tuple(found)
+
+    def rank_error(self, cells: int, failure: float) -> float:
+        """Return how far the ranks of a released cell are from the level, for one level, but for ``failure``; weight.
+
+        Parameters
+        ----------
+        cells : int
+            Of the grid.
+        failure : float
+            In (0, 1).
+
+        >>> round(RecordQuantiles((0.5,), 1.0, "remove", 50).rank_error(2**16, 0.05))
+        705
+        """
+        if len(self.levels) > 1:
+            raise UsageError("levels must be one level for a bound of its error; ask for each alone.")
+        level = as_decimal(self.levels[0])
+        bound = _bound(level, self._moved(0))
+        return float(_reach(bound, as_decimal(self.epsilon), cells, failure) / level.denominator)
+
+    def _moved(self, turn: int) -> int:
+        """Return ``C'`` of theorem 2; by replacement in the first round, which has one part, ``-C``: the lemma."""
+        if turn == 0 and self.neighbours == "replace":
+            return -self.cap
+        return moved_users(self.neighbours) * self.cap
+
+
+@dataclass(frozen=True)
+class QuantileInterval:
+    """A quantile of records and an interval that holds it.
+
+    Half of the price is for the quantile, a quarter for each end.
+
+    Parameters
+    ----------
+    level, epsilon, neighbours, cap
+        As of :class:`RecordQuantiles`, with one level.
+    failure : float
+        In (0, 1): the interval misses the quantile of the weighted records with at most this probability.
+
+    >>> QuantileInterval(0.5, 100.0, "remove", 1, 0.05).release([1000, 1000, 1, 1000, 1000])
+    (2, 1, 3)
+    """
+
+    level: float
+    epsilon: float
+    neighbours: Neighbours
+    cap: int
+    failure: float
+
+    def __post_init__(self) -> None:
+        check_unit_interval("level", self.level)
+        check_unit_interval("failure", self.failure)
+        _check_price(self)
+
+    @property
+    def theorem(self) -> str:
+        """The guarantee's source, in one line."""
+        return "choice of a cell by rank, and of two more for an interval (user-level-sql.md 2.6)"
+
+    def event(self, kind: Guarantee | None = None) -> Event:
+        """Return the event to charge before the release."""
+        found = check_kind(kind, self.neighbours)
+        return GuaranteeEvent(found.at_level(self.epsilon, 0.0), mechanism=self.theorem)
+
+    def release(self, weights: npt.ArrayLike) -> tuple[int, int | None, int | None]:
+        """Return the cell of the quantile, and the cells at whose outer edges the interval ends: this spends.
+
+        Parameters
+        ----------
+        weights : array-like of int, shape (cells,)
+            As of :meth:`RecordQuantiles.release`.
+
+        Returns
+        -------
+        tuple
+            An end is None where the interval goes on to the end of the domain.
+        """
+        array, level = _check_weights(weights), as_decimal(self.level)
+        bound = _bound(level, -self.cap if self.neighbours == "replace" else self.cap)
+        whole = as_decimal(self.epsilon)
+        reach = math.ceil(_reach(bound, whole / 4, array.size + 1, self.failure / 2))
+        middle = _choose(_interval_costs(*_ends(array, level)), bound, whole / 2, [bound])
+        first, last = _ends(array, level)
+        front = -level.numerator * int(array.sum())
+        back = level.denominator * int(array.sum()) + front
+        low = _interval_costs(np.append(first + reach, front), np.append(last + reach, front + reach))
+        high = _interval_costs(np.append(first - reach, back - reach), np.append(last - reach, back))
+        ends = [_choose(costs, bound, whole / 4, [bound]) for costs in (low, high)]
+        found = [None if end == array.size else end for end in ends]
+        return middle, found[0], found[1]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Levels ``first`` to ``last - 1``, all of them between two levels, and the cells that they may lie in."""
+
+    first: int
+    last: int
+    low: Fraction
+    high: Fraction
+    start: int
+    weights: Weights
+
+    @property
+    def middle(self) -> int:
+        return (self.first + self.last) // 2
+
+    def target(self, levels: Sequence[Fraction]) -> Fraction:
+        return (levels[self.middle] - self.low) / (self.high - self.low)
+
+    def bound(self, levels: Sequence[Fraction], moved: int) -> int:
+        return _bound(self.target(levels), moved)
+
+    def costs(self, levels: Sequence[Fraction]) -> Weights:
+        return _interval_costs(*_ends(self.weights, self.target(levels)))
+
+    def split_costs(self, levels: Sequence[Fraction], cell: int) -> Weights:
+        first, last = (ends[cell] for ends in _ends(self.weights, self.target(levels)))
+        return np.array([abs((SPLITS - f) * first + f * last) for f in range(SPLITS + 1)], dtype=object)
+
+    def halves(self, levels: Sequence[Fraction], cell: int, split: int) -> list["_Part"]:
+        below, above = self.weights[: cell + 1] * SPLITS, self.weights[cell:] * SPLITS
+        below[-1], above[0] = self.weights[cell] * split, self.weights[cell] * (SPLITS - split)
+        own = levels[self.middle]
+        halves = [
+            _Part(self.first, self.middle, self.low, own, self.start, below),
+            _Part(self.middle + 1, self.last, own, self.high, self.start + cell, above),
+        ]
+        return [half for half in halves if half.first < half.last]
+
+
+def _check_price(asked: RecordQuantiles | QuantileInterval) -> None:
+    object.__setattr__(asked, "epsilon", check_positive("epsilon", asked.epsilon))
+    if asked.epsilon > 1000:
+        raise UsageError(f"epsilon must be at most 1000, got {asked.epsilon:g}; pass a smaller one.")
+    if check_count("cap", asked.cap) > _LARGEST_CAP:
+        raise UsageError(f"cap must be at most 2^60, got {asked.cap}; weigh in a coarser unit.")
+    moved_users(asked.neighbours)
+
+
+def _check_weights(weights: npt.ArrayLike) -> Weights:
+    array = check_integer_array("weights", weights, low=0, high=_LARGEST_WEIGHT)
+    if not array.size:
+        raise UsageError("weights must hold a number for each cell of the grid; pass at least one.")
+    return np.asarray(array.astype(object), dtype=object)
+
+
+def _bound(target: Fraction, moved: int) -> int:
+    """Return ``D``: of the lemma for one part of a replacement (``moved < 0``), else of theorem 2."""
+    if moved < 0:
+        return -moved * target.denominator
+    return moved * max(target.numerator, target.denominator - target.numerator)
+
+
+def _ends(weights: Weights, target: Fraction) -> tuple[Weights, Weights]:
+    """Return ``A_i`` and ``B_i`` of every cell."""
+    upto = np.cumsum(weights)
+    last = upto * target.denominator - target.numerator * upto[-1]
+    return last - weights * target.denominator, last
+
+
+def _interval_costs(first: Weights, last: Weights) -> Weights:
+    return np.asarray(np.maximum(np.maximum(first, -last), 0), dtype=object)
+
+
+def _shift(bound: int) -> int:
+    return max(0, bound.bit_length() - 1 - _RESOLUTION)
+
+
+def _choose(costs: Weights, bound: int, price: Fraction, bounds: Sequence[int]) -> int:
+    """Return a place of small cost, by permute-and-flip.
+
+    Parameters
+    ----------
+    costs : ndarray of int
+    bound : int
+        ``D_j``.
+    price : Fraction
+        What the choices in all parts of the round cost together.
+    bounds : sequence of int
+        ``D_k`` of all parts.
+    """
+    rounding = sum((Fraction(2 ** _shift(one), one) for one in bounds if _shift(one)), Fraction(0))
+    shift = _shift(bound)
+    coarse = np.minimum(costs >> shift, _LARGEST_COST).astype(np.int64)
+    return draw_permute_and_flip(coarse, price * 2**shift / (2 * bound * (1 + rounding)))
+
+
+def _reach(bound: int, price: Fraction, cells: int, failure: float) -> Fraction:
+    """Return the excess cost of a choice but for ``failure``, resolution included, rounded up."""
+    steps = math.log(check_count("cells", cells)) - math.log(check_unit_interval("failure", failure))
+    return Fraction(2 * bound) / price * Fraction(steps * (1.0 + 2.0**-18)) + (1 << _shift(bound))
