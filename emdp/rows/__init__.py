@@ -1,0 +1,1 @@
+"""Row expressions: deterministic functions of one row, which cost nothing under a user-level guarantee."""

@@ -1,0 +1,1 @@
+"""Functions of a row: from the tree of a statement to nodes, or a refusal."""

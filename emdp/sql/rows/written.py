@@ -1,0 +1,19 @@
+"""What the reader of row expressions asks of the statement that it reads."""
+
+from typing import Protocol
+
+from sqlglot import exp
+
+from emdp.base.errors import SqlError
+
+__all__ = ["Written"]
+
+
+class Written(Protocol):
+    """What the reader asks of a statement: :class:`emdp.sql.text.statement.Statement` has it."""
+
+    def text_of(self, node: exp.Expr) -> str:
+        """Return a node of the tree as it was written."""
+
+    def refusal(self, node: exp.Expr | None, problem: str, *, remedy: str, code: str) -> SqlError:
+        """Return the error that refuses a node of the tree."""

@@ -1,0 +1,99 @@
+"""Row expressions for Spark, from the same nodes as DuckDB's and with its results.
+
+``sqlglot.transpile`` would drop every ``TRY``; so nothing is transpiled: each function has a spelling of its own, which
+raises on no value in ANSI mode. DATE is days and TIMESTAMP microseconds since 1970, as the sources hand them out.
+"""
+
+from sqlglot import exp
+
+from emdp.base.errors import UsageError
+from emdp.base.frames import DAY_MICROSECONDS
+from emdp.rows.nodes import Node
+from emdp.rows.record import Form
+from emdp.rows.records.texts import spark_text
+from emdp.rows.types import Kind, Value
+from emdp.tables.base import type_name
+from emdp.tables.engines.spark.text import operators_as_calls
+from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.rows import SUMMAND_BITS, kind_of_type, summand_of
+from emdp.tables.statements.spelled import Columns, Writer, filled, micros_of, parsed, placed
+
+__all__ = ["read_as", "row_expression", "summand"]
+
+
+def read_as(column: Sql, duckdb_type: str) -> Sql:
+    """Return a column as its kind, as :func:`emdp.tables.statements.rows.read_as` does.
+
+    Parameters
+    ----------
+    column : Sql
+        As a Spark source gives it: times and dates in microseconds, NULL outside the years 1 to 9999.
+    duckdb_type : str
+        The type that the source's schema says.
+
+    Raises
+    ------
+    UsageError
+        If no row expression reads the type.
+    """
+    kind = kind_of_type(duckdb_type)
+    if kind is None:
+        raise UsageError(f"column must have a type that row expressions read, got {type_name(duckdb_type)}; drop it.")
+    if kind is Kind.DATE:
+        return _written(filled(parsed(placed(f"{{0}} // {DAY_MICROSECONDS}")), {"emdp_0": column}))
+    if kind is Kind.TIMESTAMP or type_name(duckdb_type) in {kind.value, "VARCHAR"}:
+        return column
+    return filled(parsed(placed(f"CAST({{0}} AS {kind.value})")), {"emdp_0": column})
+
+
+def row_expression(node: Node, columns: Columns) -> Sql:
+    """Return a row expression as a tree for Spark, which raises on no values.
+
+    Raises
+    ------
+    UsageError
+        If the tree would be too large.
+
+    >>> from emdp.rows.nodes import Call, Column, Literal
+    >>> x = Column("t", "x", Kind.BIGINT)
+    >>> total = Call("add", (x, Literal(1, Kind.BIGINT)))
+    >>> row_expression(total, lambda column: exp.column(column.name)).sql("spark")
+    'TRY_ADD(x, CAST(1 AS BIGINT))'
+    """
+    return _written(SPARK.write(node, columns))
+
+
+def summand(node: Node, columns: Columns, low: float, high: float, *, bits: int = SUMMAND_BITS) -> Sql:
+    """Return the integer that :func:`emdp.tables.statements.rows.summand` gives, for Spark."""
+    return _written(summand_of(SPARK, node, columns, low, high, bits))
+
+
+def _written(tree: Sql) -> Sql:
+    """Return a tree with its operators as calls: Spark's parser reads ahead in parentheses, each level anew."""
+    query = exp.Select(expressions=[tree])
+    operators_as_calls(query)
+    found: Sql = query.expressions[0].pop()
+    return found
+
+
+def _spelling(form: Form, values: tuple[Value, ...]) -> str:
+    return placed(form.spark) if isinstance(form.spark, str) else form.spark(values)
+
+
+def _literal(value: Value, kind: Kind) -> Sql:
+    if value is None:
+        return parsed(f"CAST(NULL AS {'BIGINT' if kind.is_time else kind.value})").copy()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, str):
+        return parsed(spark_text(value)).copy()
+    if isinstance(value, float):
+        return parsed(f"CAST('{value!r}' AS DOUBLE)").copy()
+    if isinstance(value, int):
+        return parsed(f"CAST('{value}' AS BIGINT)" if value < 0 else f"CAST({value} AS BIGINT)").copy()
+    micros = micros_of(value)
+    return parsed(f"CAST('{micros if kind is Kind.TIMESTAMP else micros // DAY_MICROSECONDS}' AS BIGINT)").copy()
+
+
+SPARK = Writer(_spelling, _literal, lambda tree: tree)
+"""Spark's way of writing: no spelling raises."""
