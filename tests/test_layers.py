@@ -96,7 +96,7 @@ EXACT_SUMS: dict[str, set[str]] = {
     "audit/tester": {"sum((one.T @ one / max(len(one), 1) for one in whitened))"},
     "cli/report": {"sum((outcome.is_reused for outcome in found.outcomes))"},
     "cli/spending": {"sum(others)"},
-    "estimators/mean/expectations": {"sum(need.centres)"},
+    "estimators/mean/conditional": {"sum(need.centres)"},
     "estimators/columns/pairs": {"sum(pair)"},
     "expressions/cells/aggregation": {"sum(self.sizes)"},
     "expressions/nodes/base": {"sum((operand.size for operand in operands))"},

@@ -42,7 +42,7 @@ def oracle_at(module: str, name: str) -> "Callable[[], type[FrequencyOracle]]":
     """Return what loads an oracle from a module of :mod:`emdp.mechanisms.oracles`.
 
     >>> oracle_at("krr", "KRROracle")().name
-    'k-ary randomized response'
+    'k-ary randomised response'
     """
 
     def load() -> "type[FrequencyOracle]":
