@@ -15,8 +15,13 @@ from emdp.spaces import Space
 
 __all__ = ["plan_query"]
 
+_UNCOUNTED = (
+    "the question needs the public number of users, and the table is declared without one; ask for COUNT, SUM or AVG "
+    "with neighbours = 'remove', or declare users= (users in a catalog)."
+)
 
-def plan_query(query: Resolved, *, space: Space, users: int, records: int | None = None) -> Plan | MessagePlan:
+
+def plan_query(query: Resolved, *, space: Space, users: int | None, records: int | None = None) -> Plan | MessagePlan:
     """Return the plan of a resolved query.
 
     Parameters
@@ -25,8 +30,8 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
         Its names are looked up.
     space : Space
         The table's item space.
-    users : int
-        The public number of users.
+    users : int or None
+        The public number of users; None where none is declared, so that only questions by removal can be answered.
     records : int or None
         The public number of records that every user has, where it is declared.
 
@@ -44,11 +49,20 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
     0.05
     """
     # Each family is loaded when a query of it is planned, so that no query waits for the others.
-    match query:
-        case Select():
-            from emdp.estimators.select import plan_select
+    if isinstance(query, Select):
+        if users is None and query.spending.neighbours == "replace":
+            raise UsageError(_UNCOUNTED)
+        if query.spending.neighbours == "remove" and users is not None and records is not None:
+            raise UsageError(
+                "neighbours = 'remove' hides whether a user has records, and records= with users= says that all of "
+                "them have; declare the table without one of the two, or leave neighbours out."
+            )
+        from emdp.estimators.select import plan_select
 
-            return plan_select(query, space=space, users=users)
+        return plan_select(query, space=space, users=users)
+    if users is None:
+        raise UsageError(_UNCOUNTED)
+    match query:
         case FrequencyQuery():
             from emdp.estimators.frequency.smoothed import plan_frequencies
 

@@ -8,11 +8,13 @@ from typing import Any, Literal
 from emdp.base.checks import check_choice, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.item_frequencies import ADJUSTMENTS, ITEM_METHODS, Adjustment, ItemMethod
 from emdp.questions.itemwise import Model
 from emdp.questions.means import VECTOR_NOISE, VectorNoise, check_parameters, check_share
 from emdp.questions.narrowing import Where, check_by, check_where
+from emdp.questions.neighbours import refuse_removal
 
 __all__ = ["Frequencies", "Quantiles", "frequencies", "quantiles"]
 
@@ -168,12 +170,14 @@ def frequencies(
     model: Model = "central",
     sizes: BoundedReduction | None = None,
     adjust: Adjustment = "none",
+    neighbours: Neighbours = "replace",
 ) -> Frequencies:
     """Return a :class:`Frequencies` query; see there for the parameters.
 
     >>> frequencies(1.0, alpha=2.0).cells, frequencies("category", alpha=2.0).cells
     (1.0, 'category')
     """
+    refuse_removal(neighbours, "frequencies")
     return Frequencies(
         cells,
         column,
@@ -204,6 +208,7 @@ def quantiles(
     step: float | None = None,
     name: str = "quantile",
     share: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> Quantiles:
     """Return a :class:`Quantiles` query; see there for the parameters.
 
@@ -211,6 +216,7 @@ def quantiles(
     >>> quantiles(col("price"), [0.5, 0.9], alpha=2.0).levels
     (0.5, 0.9)
     """
+    refuse_removal(neighbours, "quantiles")
     return Quantiles(lift(expression), qs, alpha, epsilon, delta, noise, by, where, step, name, share)  # type: ignore[arg-type]
 
 

@@ -6,7 +6,9 @@ from typing import Any, Literal
 from emdp.base.checks import check_choice, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.randomizer import Randomizer
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
+from emdp.questions.neighbours import refuse_removal
 
 __all__ = ["MODELS", "Itemwise", "check_model", "itemwise"]
 
@@ -102,6 +104,7 @@ def itemwise(
     model: Model = "central",
     sizes: BoundedReduction | None = None,
     name: str = "frequency",
+    neighbours: Neighbours = "replace",
 ) -> Itemwise:
     """Return an :class:`Itemwise` query; see there for the parameters.
 
@@ -110,6 +113,7 @@ def itemwise(
     >>> itemwise(KRR(Categories("kind", ["bar", "cafe"]), 1.0), delta=1e-9).text
     "itemwise(KRR(alpha0=1.0), delta=1e-09, model='central')"
     """
+    refuse_removal(neighbours, "item-wise releases")
     return Itemwise(randomizer, alpha, epsilon, delta, model, sizes, name)
 
 

@@ -7,7 +7,9 @@ from typing import Any, Literal
 from emdp.base.checks import check_choice, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.narrowing import Where, check_by, check_where
+from emdp.questions.neighbours import check_neighbours
 
 __all__ = [
     "VECTOR_NOISE",
@@ -59,6 +61,10 @@ class Mean:
         on it.
     model : {"central", "local"}
         Whether a curator adds the noise, or every user alone to the own mean (then without ``by`` and ``where``).
+    neighbours : {"replace", "remove"}
+        What ``epsilon`` hides: whatever one user's records are replaced by, with a public number of users; or whether a
+        user has records at all. The mean is then over the users who have records, a ratio of two noisy sums, and
+        nothing rests on the number of users. Not with ``where`` on records.
 
     Raises
     ------
@@ -75,6 +81,7 @@ class Mean:
     where: Where | None = None
     model: MeanModel = "central"
     share: float | None = None
+    neighbours: Neighbours = "replace"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "expression", lift(self.expression))
@@ -101,7 +108,7 @@ class VectorMean:
         Law of the noise; Gaussian noise needs ``delta > 0``.
     names : tuple of str, optional
         Columns of the answer, distinct, one an expression.
-    by, where, model, share
+    by, where, model, share, neighbours
         As in :class:`Mean`.
 
     Raises
@@ -120,6 +127,7 @@ class VectorMean:
     where: Where | None = None
     model: MeanModel = "central"
     share: float | None = None
+    neighbours: Neighbours = "replace"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", check_by(self.by))
@@ -157,6 +165,7 @@ def mean(
     where: Any = None,
     model: MeanModel = "central",
     share: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> Mean:
     """Return a :class:`Mean` query; see there for the parameters.
 
@@ -174,6 +183,7 @@ def mean(
         where,
         model,
         share,
+        neighbours,
     )
 
 
@@ -189,6 +199,7 @@ def vector_mean(
     where: Any = None,
     model: MeanModel = "central",
     share: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> VectorMean:
     """Return a :class:`VectorMean` query; see there for the parameters.
 
@@ -197,7 +208,7 @@ def vector_mean(
     ('x', 'y')
     """
     named = names if names is None or isinstance(names, str) else tuple(names)
-    return VectorMean(expressions, alpha, epsilon, delta, noise, named, by, where, model, share)  # type: ignore[arg-type]
+    return VectorMean(expressions, alpha, epsilon, delta, noise, named, by, where, model, share, neighbours)  # type: ignore[arg-type]
 
 
 def check_parameters(query: Any) -> None:
@@ -228,6 +239,7 @@ def check_share(query: Any) -> None:
 
 def _check_model(query: Mean | VectorMean) -> None:
     check_choice("model", query.model, MEAN_MODELS)
+    check_neighbours(query.neighbours, epsilon=query.epsilon, model=query.model)
     if query.model == "local" and (query.by or query.where is not None):
         raise UsageError(
             "model='local' has every user report one mean, so by= and where= do not fit it; leave them out, or weigh "

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes.base import Expression
+from emdp.privacy.guarantees.kinds import EmdDP, Guarantee, Neighbours, UserDP
 from emdp.questions.means import VectorNoise
 
 __all__ = [
@@ -109,12 +110,19 @@ class Spending:
     """What a statement may spend: ``alpha`` for a d_EM-DP budget, or ``epsilon`` for a user-level one, and ``delta``.
 
     ``noise`` is the law of the noise where the analyst asked for one: estimators refuse one that does not fit.
+    ``neighbours`` says what epsilon is stated for: one user's records replaced, or appearing and vanishing.
     """
 
     alpha: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
     noise: VectorNoise = "auto"
+    neighbours: Neighbours = "replace"
+
+    @property
+    def kind(self) -> Guarantee:
+        """The kind of guarantee that is asked for, with level and delta 0."""
+        return EmdDP(0.0) if self.alpha is not None else UserDP(0.0, neighbours=self.neighbours)
 
     @property
     def level(self) -> float:

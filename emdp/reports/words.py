@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from emdp.privacy import Change, EmdDP, Guarantee, UserDP, change_distance
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.spaces import Space
 
@@ -65,8 +66,12 @@ all that is ever answered.'
         return ()
     records = "your records" if period is None else f"your records of {period}"
     if not any(isinstance(own, EmdDP) for own in spent):
+        # What holds by replacement holds by removal, so one removal among them says the weaker of the two.
+        is_removal = any(map(is_by_removal, spent))
+        hidden = f"That {records} are there at all" if is_removal else f"That {records} are what they are"
+        others = "" if is_removal else ", and not any others,"
         return (
-            f"That {records} are what they are, and not any others, is hidden with {_loss(spent, 1.0)} by this "
+            f"{hidden}{others} is hidden with {_loss(spent, 1.0)} by this "
             f"page, and with {_loss(promises, 1.0)} by all that is ever answered.",
         )
     sentences = []

@@ -46,7 +46,7 @@ class Releasing:
         limit: Limit | None = None,
     ) -> list[Entry]:
         """Charge plans together; return for each the entry that paid. ``questions``: a digest for each, to be kept."""
-        shared = {"data_version": self.version, "users": self._table.n}
+        shared = {"data_version": self.version, "users": self._table.users.count}
         described: list[dict[str, Any]] = [{"query": one.text, **shared} for one in planned]
         for own, question in zip(described, questions, strict=False):
             own["question"] = question
@@ -88,7 +88,7 @@ class Releasing:
             constant_statistics(plan, self._table) if plan.is_constant else aggregate(self._table, plan.aggregation)
         )
         opened = [statistic.open() for statistic in statistics]
-        for values, users in zip(opened, plan.group_sizes(self._table.n), strict=True):
+        for values, users in zip(opened, plan.group_sizes(self._table.most_users), strict=True):
             check_statistic(plan.aggregation, self._table.space, users, values)
         released = tuple(
             plan.restored(mechanism.release(plan.prepared(values)))

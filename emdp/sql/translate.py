@@ -9,6 +9,7 @@ from emdp.base.errors import SqlError
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
+from emdp.questions.neighbours import NEIGHBOUR_WORDS, Neighbours
 from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select, Spending
 from emdp.questions.user_mean import UserMean
 from emdp.sql.clauses.aggregates import ALONE, Aggregate, Entry, read_entry, refused_kind
@@ -21,7 +22,7 @@ from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
 from emdp.sql.reader import parse
-from emdp.sql.text.families import EXPECTED_SHARE, check_families, option_refusal
+from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, check_families, option_refusal
 from emdp.sql.text.statement import Statement
 from emdp.sql.values.scalar import Scalars
 
@@ -95,6 +96,7 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
     reader.check_share()
     for entry in entries:
         if entry.aggregate is not None and entry.aggregate.function in ALONE:
+            reader.check_replacement(entry.aggregate.function)
             is_mean = entry.aggregate.function == "USER_MEAN"
             read = reader.user_mean if is_mean else reader.distribution
             return Translated(statement, read(entry, entry.aggregate))
@@ -122,12 +124,14 @@ class _Reader:
     def spending(self) -> Spending:
         options = {name: option.value for name, option in self.context.statement.options.items()}
         noise: VectorNoise = next((law for law in VECTOR_NOISE if law == options.get("noise")), "auto")
+        neighbours: Neighbours = next((word for word in NEIGHBOUR_WORDS if word == options.get(NEIGHBOURS)), "replace")
         alpha, epsilon = options.get("alpha"), options.get("epsilon")
         return Spending(
             alpha=None if alpha is None else float(alpha),
             epsilon=None if epsilon is None else float(epsilon),
             delta=float(options.get("delta", 0.0)),
             noise=noise,
+            neighbours=neighbours,
         )
 
     @property
@@ -151,6 +155,14 @@ class _Reader:
             problem = "expected_share says which part of the records WHERE or GROUP BY chooses, and neither does here"
             remedy = "leave it out, or add a condition on the records"
             raise option_refusal(self.context.statement, option, problem, remedy, "option-unused")
+
+    def check_replacement(self, function: str) -> None:
+        """Refuse removal for an aggregate that rests on the public number of users."""
+        option = self.context.statement.options.get(NEIGHBOURS)
+        if option is not None and option.value == "remove":
+            problem = f"{function} divides by the number of users, which is private under neighbours = 'remove'"
+            remedy = "leave neighbours out, or ask for COUNT, SUM or AVG with max_records_per_user"
+            raise option_refusal(self.context.statement, option, problem, remedy, "removal")
 
     def select(self, aggregates: Sequence[Aggregate]) -> Select:
         for aggregate in aggregates:
