@@ -20,7 +20,7 @@ from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.spaces import Space
 from emdp.spaces.items import item_codes
 
-__all__ = ["added_changes", "change_of", "largest_total"]
+__all__ = ["added_changes", "all_given", "change_of", "largest_total"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,6 +66,16 @@ def largest_total(plan: Plan | MessagePlan, space: Space, items: Floats) -> Floa
     values = _contributions(plan, space, items, 1)
     order = 1 if plan.mechanisms[0].norm == 1 else 2
     return np.asarray(np.linalg.norm(values, ord=order, axis=1), dtype=np.float64)
+
+
+def all_given(plans: Sequence[Plan | MessagePlan], space: Space) -> Change:
+    """Return for pairs of items how much the one gives that gives more: what a user who vanishes takes along."""
+
+    def given(items: Floats) -> Floats:
+        alone = np.sum([largest_total(plan, space, items) for plan in plans], axis=0)
+        return np.asarray(np.maximum.outer(alone, alone), dtype=np.float64)
+
+    return given
 
 
 def _contributions(plan: Plan, space: Space, items: Floats, users: int) -> Floats:

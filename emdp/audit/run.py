@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from emdp.audit.changes import added_changes, change_of, largest_total
+from emdp.audit.changes import added_changes, all_given, change_of, largest_total
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
-from emdp.audit.neighbours import Move, Neighbours, best_move, neighbours
+from emdp.audit.neighbours import Move, Neighbours, best_move, made_users, neighbours
 from emdp.audit.points import PublicRecords
 from emdp.audit.releases import (
     NoiseDraws,
@@ -31,6 +31,7 @@ from emdp.estimators import MessagePlan, Plan
 from emdp.estimators.strings.search import StringCounts
 from emdp.noise.rng import is_seeded
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.questions.resolution import Query
 from emdp.sessions.planning import Planned, plan_request
 from emdp.sessions.session import Session
@@ -238,9 +239,10 @@ def _planned_for_few(setting: _Setting, planned: Planned, request: Request) -> _
     """Return a statement planned for tables of as many users as an audit can draw messages of."""
     label = " ".join(planned.text.split())[:LONGEST]
     table, model = setting.table, planned.plan.guarantee.model
+    if not isinstance(planned.plan, MessagePlan):
+        return _Asked((planned,), (request,), None, label)
     few = min(table.n, FEW_USERS[model])
-    is_free = table.users.keys is None and few < table.n
-    if not isinstance(planned.plan, MessagePlan) or not is_free:
+    if table.users.keys is not None or few == table.n:
         return _Asked((planned,), (request,), None, label)
     made = PublicRecords(table)
     records = made.kept(np.full((1, made.dimension), 0.5))[1]
@@ -279,7 +281,7 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
             # What mixing starts from, where most shows: at the largest distance.
             own = (Claim(alone.epsilon0 or math.inf, 0.0),)
             found.append(_Tried(asked.label, f"{name}; {ALONE}", "local", tables, own, alone.scores(setting.trials), 1))
-        found.append(_Tried(asked.label, name, model, tables, claims, scores, tables.first.n))
+        found.append(_Tried(asked.label, name, model, tables, claims, scores, made_users(tables.first)))
         if setting.end_to_end and not compared and len(events) == 1:
             compared.append(_compared(setting, asked, tables))
     found.reverse()
@@ -294,8 +296,11 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
 def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | None:
     table, records = setting.table, PublicRecords(setting.table)
     plans = [one.plan for one in asked.planned]
-    users = table.n if asked.users is None else asked.users
+    users = table.most_users if asked.users is None else asked.users
     change = added_changes([change_of(plan, table.space, users) for plan in plans])
+    is_removal = any(is_by_removal(plan.guarantee) for plan in plans)
+    if is_removal:
+        change = all_given(plans, table.space)
     whole = not any(isinstance(plan.guarantee, EmdDP | DiscreteEmdDP) for plan in plans) and distance == 1.0
     caps = [plan.aggregation.cap for plan in plans if isinstance(plan, Plan) and plan.aggregation.cap is not None]
     size = table.records or (max(caps) if caps else None)
@@ -313,7 +318,7 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
         # To have records at all may tell more than what they say.
         items = table.space.encode(move.before), table.space.encode(move.after)
         alone = [math.fsum(float(largest_total(plan, table.space, one)[0]) for plan in plans) for one in items]
-        emptied = max(alone) > move.change
+        emptied = is_removal or max(alone) > move.change
         if emptied and alone[1] > alone[0]:
             move = Move(move.after, move.before, move.moved, move.size, move.change)
     shared = any(isinstance(plan, MessagePlan) and isinstance(plan.releaser, StringCounts) for plan in plans)

@@ -370,13 +370,16 @@ def _neighbours(guarantee: Guarantee) -> Neighbours:
 
 def _doubled(guarantee: Guarantee, kind: Guarantee) -> Guarantee:
     """Return what theorem 2 makes of a guarantee by removal."""
-    delta = _geometric_sum(guarantee.delta, guarantee.level, 2)
-    if delta >= 1:
+    # in fractions, since a product of floats may be rounded down where a delta is below the normal ones
+    exponent = min(guarantee.level, _LARGEST_EXPONENT)
+    growth = Fraction(math.exp(exponent)) * (1 + Fraction(_ROUNDING))
+    delta = as_decimal(guarantee.delta) * (1 + growth)
+    if delta >= 1 or (delta > 0 and guarantee.level > _LARGEST_EXPONENT):
         raise UsageError(
             f"nothing is left of {guarantee} by replacement: delta would reach 1; ask with a smaller epsilon or delta, "
             "or have a budget by removal declared."
         )
-    return kind.at_level(float_up(2 * as_decimal(guarantee.level)), delta)
+    return kind.at_level(float_up(2 * as_decimal(guarantee.level)), float_up(delta))
 
 
 def _sizes(guarantee: Guarantee) -> str:
