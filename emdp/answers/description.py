@@ -6,6 +6,7 @@ import polars as pl
 
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Guarantee
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.shape import Shape
@@ -44,10 +45,10 @@ class Description:
         What holds for all of it.
     choice : str
         Why this noise.
-    users : int
-        The public number of users.
+    users : int or None
+        The public number of users; None where the guarantee is by removal, under which it is private.
     groups : tuple of int
-        The public number of users of each group; ``(users,)`` where they are not grouped.
+        The public number of users of each group; one number where they are not grouped.
     assumptions : tuple of str
         What is the data owner's to know.
     notes : tuple of str
@@ -65,7 +66,7 @@ class Description:
     mechanisms: tuple[Mechanism, ...]
     guarantee: Guarantee
     choice: str
-    users: int
+    users: int | None
     groups: tuple[int, ...]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
@@ -107,7 +108,7 @@ class Description:
             f"mechanism    {self.choice}",
             *(f"compared     {one.text}" for one in self.compared),
             f"theorem      {self.mechanisms[0].theorem}",
-            f"users        {self.users} (public); {self.weighing}",
+            f"users        {'number private' if self.users is None else f'{self.users} (public)'}; {self.weighing}",
             *self._noise_lines(),
         ]
         for column in self.columns:
@@ -125,6 +126,7 @@ class Description:
 
     def _noise_lines(self) -> list[str]:
         unit = "d_em" if self.guarantee.level_name == "alpha" else "replaced user"
+        unit = "removed user" if is_by_removal(self.guarantee) else unit
         lines = []
         for size, mechanism in list(zip(self.groups, self.mechanisms, strict=True))[:FEW]:
             group = f"of a group of {size} users: " if len(self.groups) > 1 else ""

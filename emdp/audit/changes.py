@@ -4,7 +4,7 @@ These numbers only choose the tables; what is audited is computed by the engine.
 there is some.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.spaces import Space
 from emdp.spaces.items import item_codes
 
-__all__ = ["Change", "Floats", "added_changes", "message_change", "noise_change", "total_of"]
+__all__ = ["Change", "Floats", "added_changes", "all_given", "message_change", "noise_change", "total_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,6 +67,16 @@ def total_of(plan: Plan, space: Space, items: Floats) -> Floats:
     values = _contributions(plan, space, items, 1)
     order = 1 if plan.mechanisms[0].norm == 1 else 2
     return np.asarray(np.linalg.norm(values, ord=order, axis=1), dtype=np.float64)
+
+
+def all_given(totals: Sequence[Callable[[Floats], Floats]]) -> Change:
+    """Return for pairs of items how much the one gives that gives more: what a user who vanishes takes along."""
+
+    def given(items: Floats) -> Floats:
+        alone = np.sum([total(items) for total in totals], axis=0)
+        return np.asarray(np.maximum.outer(alone, alone), dtype=np.float64)
+
+    return given
 
 
 def _contributions(plan: Plan, space: Space, items: Floats, users: int) -> Floats:

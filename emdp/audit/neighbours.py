@@ -19,7 +19,7 @@ from emdp.base.errors import UsageError
 from emdp.tables import Table, read
 from emdp.transport import d_em
 
-__all__ = ["Change", "Move", "Neighbours", "best_move", "neighbours", "outward"]
+__all__ = ["Change", "Move", "Neighbours", "best_move", "made_users", "neighbours", "outward"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -167,7 +167,7 @@ def neighbours(
         to hide among on both tables; otherwise all have the one that they are moved from.
     """
     listed = table.users.frame if table.users.frame is not None else table.users.keys
-    count = table.n if listed is not None or users is None else users
+    count = made_users(table) if listed is not None or users is None else users
     keys = _keys(table, count)
     changed = keys[0] if key is None else key
     first = move.before[[0] * move.size]
@@ -187,7 +187,7 @@ def neighbours(
         whose = [changed] * len(own) + [one for one in others for _ in range(each)]
         rows = pl.concat([own, everybody])
         frame = rows.with_columns(_user_series(table, whose))
-        public = listed if listed is not None else count
+        public = listed if listed is not None else None if table.users.count is None else count
         made.append(
             read(
                 frame, user=table.user, space=table.space, users=public, name=table.name, records=table.records,
@@ -198,6 +198,11 @@ def neighbours(
     bags = (_bag(made[0], changed), neutral if emptied else _bag(made[1], changed))
     read_back = d_em(bags[0], bags[1], table.space)
     return Neighbours(made[0], made[1], outward(max(distance, read_back)))
+
+
+def made_users(table: Table) -> int:
+    """Return the number of users that an audit makes records of; the table's own, where it has a public one."""
+    return OTHERS + 1 if table.users.count is None else table.users.count
 
 
 def _bag(table: Table, key: str) -> pl.DataFrame:

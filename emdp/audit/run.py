@@ -4,15 +4,16 @@ import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from emdp.audit.changes import added_changes
+from emdp.audit.changes import added_changes, all_given
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
-from emdp.audit.neighbours import Move, Neighbours, best_move, neighbours
+from emdp.audit.neighbours import Move, Neighbours, best_move, made_users, neighbours
 from emdp.audit.plans import AuditedPlan, audited
 from emdp.audit.points import PublicRecords
 from emdp.audit.releases import (
@@ -26,6 +27,7 @@ from emdp.base.checks import check_count, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.noise.rng import is_seeded
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.questions.resolution import Query
 from emdp.sessions.planning import Planned, plan_request
 from emdp.sessions.session import Session
@@ -233,9 +235,10 @@ def _planned_for_few(setting: _Setting, planned: Planned, request: Request) -> _
     """Return a statement planned for tables of as many users as an audit can draw messages of."""
     label = " ".join(planned.text.split())[:LONGEST]
     table, model = setting.table, planned.plan.guarantee.model
+    if not audited(planned.plan).is_drawn_by_user:
+        return _Asked((planned,), (request,), None, label)
     few = min(table.n, FEW_USERS[model])
-    is_free = table.users.keys is None and few < table.n
-    if not audited(planned.plan).is_drawn_by_user or not is_free:
+    if table.users.keys is not None or few == table.n:
         return _Asked((planned,), (request,), None, label)
     made = PublicRecords(table)
     records = made.kept(np.full((1, made.dimension), 0.5))[1]
@@ -274,7 +277,7 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
             # What mixing starts from, where most shows: at the largest distance.
             own = (Claim(alone.epsilon0 or math.inf, 0.0),)
             found.append(_Tried(asked.label, f"{name}; {ALONE}", "local", tables, own, alone.scores(setting.trials), 1))
-        found.append(_Tried(asked.label, name, model, tables, claims, scores, tables.first.n))
+        found.append(_Tried(asked.label, name, model, tables, claims, scores, made_users(tables.first)))
         if setting.end_to_end and not compared and len(events) == 1:
             compared.append(_compared(setting, asked, tables))
     found.reverse()
@@ -289,8 +292,13 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
 def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | None:
     table, records = setting.table, PublicRecords(setting.table)
     plans = [audited(one.plan) for one in asked.planned]
-    users = table.n if asked.users is None else asked.users
-    change = added_changes([plan.change(table.space, users) for plan in plans])
+    users = table.most_users if asked.users is None else asked.users
+    is_removal = any(is_by_removal(one.plan.guarantee) for one in asked.planned)
+    change = (
+        all_given([partial(plan.largest_total, table.space) for plan in plans])
+        if is_removal
+        else added_changes([plan.change(table.space, users) for plan in plans])
+    )
     whole = not any(isinstance(one.plan.guarantee, EmdDP | DiscreteEmdDP) for one in asked.planned) and distance == 1.0
     caps = [plan.cap for plan in plans if plan.cap is not None]
     size = table.records or (max(caps) if caps else None)
@@ -308,7 +316,7 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
         # To have records at all may tell more than what they say.
         items = table.space.encode(move.before), table.space.encode(move.after)
         alone = [math.fsum(float(plan.largest_total(table.space, one)[0]) for plan in plans) for one in items]
-        emptied = max(alone) > move.change
+        emptied = is_removal or max(alone) > move.change
         if emptied and alone[1] > alone[0]:
             move = Move(move.after, move.before, move.moved, move.size, move.change)
     shared = any(plan.shares_strings for plan in plans)

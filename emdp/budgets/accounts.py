@@ -18,8 +18,10 @@ from emdp.budgets.declarations import Declaration, Held, begun, check_apart, che
 from emdp.budgets.reservations import held_from
 from emdp.budgets.spending import COPY, field_of
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Account, Budget, Event, Guarantee, GuaranteeEvent, convert, event_from_json
+from emdp.privacy import Account, Budget, Event, Guarantee, event_from_json
+from emdp.privacy.account.restating import in_one_kind
 from emdp.privacy.guarantees.conversions import paying
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["Accounts", "Limit", "Tags", "make_budgets"]
@@ -91,21 +93,24 @@ class Accounts:
         self._validated: list[Mapping[str, Any]] = []
         self._declare()
 
-    def budget_of(self, kind: type[Guarantee] | None) -> Budget:
-        """Return the budget of a kind of guarantee, or the first one.
+    def budget_of(self, kind: type[Guarantee] | Guarantee | None) -> Budget:
+        """Return the budget of a kind of guarantee, or the first one; a class may be that of several.
 
         Raises
         ------
         UsageError
             If there is none of that kind.
         """
-        if kind is not None and not isinstance(kind, type):
+        if isinstance(kind, Guarantee):
+            found = [budget for budget in self.budgets if budget.guarantee.kind == kind.kind]
+        elif kind is None or isinstance(kind, type):
+            found = [budget for budget in self.budgets if kind is None or isinstance(budget.guarantee, kind)]
+        else:
             raise UsageError(f"kind must be a class such as emdp.UserDP, not {type(kind).__name__}; pass one.")
-        for budget in self.budgets:
-            if kind is None or isinstance(budget.guarantee, kind):
-                return budget
-        shown = getattr(kind, "__name__", kind)
-        raise UsageError(f"kind must be that of one of the session's budgets, not {shown}; pass one of those.")
+        if not found:
+            shown = kind.kind_name if isinstance(kind, Guarantee) else getattr(kind, "__name__", kind)
+            raise UsageError(f"kind must be that of one of the session's budgets, not {shown}; pass one of those.")
+        return found[0]
 
     def payer(self, event: Event) -> Budget:
         """Return the budget that pays an event, by the rule of :func:`emdp.privacy.guarantees.conversions.paying`.
@@ -232,7 +237,9 @@ class Accounts:
         priced = []
         for own in members.values():
             payer, chosen = payers[own[0]], [events[position] for position in own]
-            priced.append((payer, chosen[0] if len(own) == 1 else _batch(_of_one_kind(chosen, payer)), own))
+            priced.append(
+                (payer, chosen[0] if len(own) == 1 else _batch(in_one_kind(chosen, payer.guarantee.kind)), own)
+            )
         return priced
 
     def begin(self, version: str, marks: Callable[[], tuple[Sequence[str], Sequence[str], Sequence[str]]]) -> None:
@@ -340,19 +347,6 @@ class _AlreadyDeclaredError(Exception):
     """The ledger holds the same budget already; raised inside a transaction to leave it unchanged."""
 
 
-def _of_one_kind(events: Sequence[Event], payer: Budget) -> list[Event]:
-    """Return events of one kind as they are, and of several kinds all as what they cost their budget."""
-    kind = payer.guarantee.kind
-    if len({event.guarantee.kind for event in events}) == 1:
-        return list(events)
-    return [
-        event
-        if event.guarantee.kind == kind
-        else GuaranteeEvent(convert(event.guarantee, kind), f"{type(event).__name__}, converted", event.slack_epsilon)
-        for event in events
-    ]
-
-
 def _batch(events: Sequence[Event]) -> Event:
     """Return the event of a batch: at the sum of its deltas, where loss distributions may compose to less."""
     # Loaded where it is needed.
@@ -378,7 +372,7 @@ def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float)
     listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget) if isinstance(budget, Sequence) else ()
     if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
         raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of several kinds; pass one.")
-    if len({type(guarantee) for guarantee in listed}) < len(listed):
+    if len({(type(guarantee), is_by_removal(guarantee)) for guarantee in listed}) < len(listed):
         raise UsageError("budget names a kind of guarantee twice; pass one of each kind at most.")
     if gaussian_share > 0 and all(guarantee.delta == 0 for guarantee in listed):
         raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")

@@ -12,6 +12,7 @@ from typing import Any
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
 from emdp.privacy import Account, Budget, Event, conversion_factor, event_from_json
+from emdp.privacy.account.restating import restated
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = [
@@ -152,7 +153,7 @@ def cost_of(event: Event, budget: Budget) -> tuple[Fraction, Fraction]:
     >>> cost_of(GuaranteeEvent(EmdDP(0.1)), Budget(EmdDP(1.0)))
     (Fraction(1, 10), Fraction(0, 1))
     """
-    stated = event.guarantee
+    stated = restated(event, budget.guarantee).guarantee
     return as_decimal(stated.level) * conversion_factor(stated, budget.guarantee), as_decimal(stated.delta)
 
 

@@ -23,6 +23,7 @@ from emdp.base.files import read_toml
 from emdp.catalog.entries import absolute_vectors, find_blank
 from emdp.ledger import ledger_files, place_beside
 from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.questions.names import Names
 from emdp.sessions.session import Session, read
 from emdp.spaces import Space, from_json
@@ -52,7 +53,7 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
 """Keys of an entry, each with the type that TOML gives it and the name of the type."""
 
 PUBLIC_KEYS = {key: TABLE_KEYS[key] for key in ("source", "header")}
-BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes")
+BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes", "neighbours")
 
 PERIOD = "{period}"
 """Placeholder of a period's name."""
@@ -96,7 +97,7 @@ class Catalog:
         """
         name = self._name(name)
         entry = self._entry(name)
-        users, version = entry["users"], entry.get("version")
+        users, version = entry.get("users"), entry.get("version")
         if period is not None:
             check_period(period)
         if isinstance(users, str):
@@ -118,7 +119,8 @@ class Catalog:
             shares=None if "shares" not in entry else self.account(name),
             **{key: entry[key] for key in ("records", "columns", "wait", "header") if key in entry},
         )
-        has_lists = isinstance(entry["users"], str) and PERIOD in entry["users"]
+        listed = entry.get("users")
+        has_lists = isinstance(listed, str) and PERIOD in listed
         return replace(table, users_period=period) if has_lists else table
 
     def account(self, name: str | None = None) -> str:
@@ -150,7 +152,7 @@ class Catalog:
             raise self._error(name, "has a budget that is no table; write { alpha = 60.0 }, or a list of two such")
         changes = self.protections(name)
         budgets = tuple(self._budget(name, budget, changes) for budget in listed)
-        if len({type(budget) for budget in budgets}) < len(budgets):
+        if len({(type(budget), is_by_removal(budget)) for budget in budgets}) < len(budgets):
             raise self._error(name, "budget has a kind twice; keep one with alpha and one with epsilon at most")
         return budgets
 
@@ -240,7 +242,7 @@ class Catalog:
 
     def _entry(self, name: str) -> Mapping[str, Any]:
         entry = self.tables[name]
-        self._check_entry("tables", name, entry, TABLE_KEYS, needed=("source", "user", "users", "space"))
+        self._check_entry("tables", name, entry, TABLE_KEYS, needed=("source", "user", "space"))
         return entry
 
     def _check_entry(
@@ -283,11 +285,13 @@ class Catalog:
             raise self._error(name, "budget has r, which belongs to an epsilon up to that distance; add epsilon")
         if "sizes" in budget and "epsilon" in budget and "r" not in budget:
             raise self._error(name, "budget has sizes, which mean nothing to an epsilon for a whole user; remove them")
+        if "neighbours" in budget and ("epsilon" not in budget or "r" in budget):
+            raise self._error(name, "budget has neighbours, which belong to an epsilon for a whole user; remove them")
         delta, sizes = budget.get("delta", 0.0), budget.get("sizes", "unbounded")
         if "r" in budget:
             return DiscreteEmdDP(budget["epsilon"], delta, budget["r"], sizes)
         if "epsilon" in budget:
-            return UserDP(budget["epsilon"], delta)
+            return UserDP(budget["epsilon"], delta, neighbours=budget.get("neighbours", "replace"))
         if "alpha" in budget:
             return EmdDP(budget["alpha"], delta, sizes)
         if not changes:

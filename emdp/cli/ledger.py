@@ -92,6 +92,9 @@ def reserve(
     alpha: Annotated[float | None, typer.Option(help="Level to set aside of an EmdDP budget.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Level to set aside of a UserDP budget.")] = None,
     delta: Annotated[float | None, typer.Option(help="Delta to set aside; default 0.")] = None,
+    neighbours: Annotated[
+        str | None, typer.Option(help="Of two UserDP budgets the one meant: replace or remove.")
+    ] = None,
     release: Annotated[bool, typer.Option("--release", help="Give back what is left for NAME.")] = False,
 ) -> None:
     """Set part of a table's budget aside for a report, which then nobody else can spend."""
@@ -111,7 +114,7 @@ def reserve(
         if release:
             written = reservations.release(ledger, table, name)
         else:
-            guarantee = _wanted(ledger, table, *levels.popitem(), 0.0 if delta is None else delta)
+            guarantee = _wanted(ledger, table, *levels.popitem(), 0.0 if delta is None else delta, neighbours)
             written = [reservations.reserve(ledger, table, name, guarantee)]
         for entry in written:
             print(f"{_event_name(entry)}: {cost(guarantee_from_json(entry.payload['guarantee']))}")
@@ -204,18 +207,26 @@ def _checked_manifest(ledger: "Ledger", path: Path) -> list[str]:
     ]
 
 
-def _wanted(ledger: "Ledger", table: str, option: str, level: float, delta: float) -> "Guarantee":
+def _wanted(
+    ledger: "Ledger", table: str, option: str, level: float, delta: float, neighbours: str | None
+) -> "Guarantee":
     """Return what is to be set aside, in the kind of the table's budget that has such a level."""
     from emdp.budgets.spending import budgets_of
+    from emdp.privacy.guarantees.kinds import NEIGHBOURS, is_by_removal
 
+    if neighbours not in (None, *NEIGHBOURS):
+        raise UsageError(f"--neighbours must be {' or '.join(NEIGHBOURS)}, got {neighbours!r}; pass one of these.")
     promises = [budget.guarantee for budget in budgets_of(ledger.entries(table))]
     fitting = [promise for promise in promises if promise.level_name == option]
+    if neighbours is not None:
+        fitting = [promise for promise in fitting if is_by_removal(promise) == (neighbours == "remove")]
     if not promises:
         raise UsageError(f"table {table!r} has no budget in the ledger; pass the name of one that has.")
     if len(fitting) != 1:
         shown = " and ".join(promise.kind_name for promise in promises)
         raise UsageError(
-            f"--{option} must fit one budget of table {table!r}, which has {shown}; pass the other option."
+            f"--{option} must fit one budget of table {table!r}, which has {shown}; pass the other option, or "
+            "--neighbours."
         )
     return fitting[0].at_level(level, delta)
 

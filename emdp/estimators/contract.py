@@ -26,7 +26,11 @@ class Records(Protocol):
 
     @property
     def users(self) -> int:
-        """The public number of users."""
+        """The public number of users; an error where none is declared."""
+
+    @property
+    def most_users(self) -> int:
+        """The public number of users; where none is declared more than any table has rows."""
 
     @property
     def space(self) -> Space:

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emdp.base.errors import UsageError
 from emdp.estimators.contract import AnyPlan
-from emdp.questions.families import family_of
+from emdp.questions.families import Family, family_of
 from emdp.questions.means import Mean, VectorMean
+from emdp.questions.price import refuse_removal
 from emdp.questions.resolution import Resolved
 from emdp.spaces import Space
 
@@ -14,8 +16,13 @@ __all__ = ["PLANNERS", "plan_query"]
 Facts = Mapping[str, Any]
 """Public facts of the table, by the names that planners take them under: space, users, records."""
 
+_UNCOUNTED = (
+    "the question needs the public number of users, and the table is declared without one; ask for COUNT, SUM or AVG "
+    "with neighbours = 'remove', or declare users= (users in a catalog)."
+)
 
-def plan_query(query: Resolved, *, space: Space, users: int, records: int | None = None) -> AnyPlan:
+
+def plan_query(query: Resolved, *, space: Space, users: int | None, records: int | None = None) -> AnyPlan:
     """Return the plan of a resolved query.
 
     Parameters
@@ -24,8 +31,8 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
         Its names are looked up.
     space : Space
         The table's item space.
-    users : int
-        The public number of users.
+    users : int or None
+        The public number of users; None where none is declared, so that only questions by removal can be answered.
     records : int or None
         The public number of records that every user has, where it is declared.
 
@@ -42,7 +49,23 @@ def plan_query(query: Resolved, *, space: Space, users: int, records: int | None
     >>> plan_query(mean(col("x"), alpha=2.0), space=Interval("x", 0, 10), users=100).columns[0].noise_scale
     0.05
     """
-    return PLANNERS[family_of(query).name](query, {"space": space, "users": users, "records": records})
+    family = family_of(query)
+    if query.price.is_by_removal:
+        _check_removal(family, users, records)
+    elif users is None:
+        raise UsageError(_UNCOUNTED)
+    return PLANNERS[family.name](query, {"space": space, "users": users, "records": records})
+
+
+def _check_removal(family: Family, users: int | None, records: int | None) -> None:
+    """Refuse a question by removal where the family, or what is declared of the table, rests on who is there."""
+    if not family.has_removal:
+        refuse_removal("remove", "such questions")
+    if users is not None and records is not None:
+        raise UsageError(
+            "neighbours = 'remove' hides whether a user has records, and records= with users= says that all of "
+            "them have; declare the table without one of the two, or leave neighbours out."
+        )
 
 
 # Each family is loaded when a question of it is planned, so that no question waits for the others.

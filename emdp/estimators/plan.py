@@ -113,7 +113,7 @@ class Plan:
         self, opened: Sequence[tuple[Fraction, ...]], records: Records, *, keep_exact: bool
     ) -> tuple[Released, Released | None]:
         """Check that each group's statistic lies in its public range, then add one draw of noise to it: this spends."""
-        for values, users in zip(opened, self.group_sizes(records.users), strict=True):
+        for values, users in zip(opened, self.group_sizes(records.most_users), strict=True):
             check_statistic(self.aggregation, records.space, users, values)
         released = tuple(
             self.restored(mechanism.release(self.prepared(values)))

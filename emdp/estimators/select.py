@@ -12,7 +12,7 @@ them together cost what one does (EMD 7).
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -52,12 +52,16 @@ SHOWN_SHARES = 8
 """Most columns whose shares of the budget are listed in a plan's choice; the preview has all of them."""
 
 
-def plan_select(query: Select, *, space: Space, users: int) -> Plan:
+def plan_select(query: Select, *, space: Space, users: int | None) -> Plan:
     """Return the plan of a statement with a list of aggregates.
 
     Under ``alpha`` the sensitivity per unit of ``d_em`` is the constant of the scaled vector of values over the cells,
     divided by the number of users of the group, for records of any number (EMD 2, "Answer"); under ``epsilon`` without
     a cap it is the vector's largest change under replacement of all of a user's records, divided by the same.
+
+    By removal a mean over users is a ratio: of the sum over users of the mean over their records, and the number of
+    users who have records. With a cap of 1 a user with ``k`` records counts each with ``1/k``, so it is AVG under that
+    cap, with groups of records too.
 
     Parameters
     ----------
@@ -65,8 +69,8 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
         The statement; one with a cap is planned by :func:`emdp.estimators.totals.totals.plan_totals`.
     space : Space
         The table's item space.
-    users : int
-        The public number of users.
+    users : int or None
+        The public number of users; by removal None where there is none.
 
     Raises
     ------
@@ -87,11 +91,13 @@ def plan_select(query: Select, *, space: Space, users: int) -> Plan:
     >>> plan.choice.split(": ")[1].split(";")[0]
     'joint constant 1.00 against 2.00 for separate draws, so errors are 50 % of theirs'
     """
-    if query.cap is not None:
+    if query.cap is not None or query.price.is_by_removal:
         # Loaded where it is needed.
         from emdp.estimators.totals.totals import plan_totals
 
-        return plan_totals(query, space=space, users=users)
+        return plan_totals(query if query.cap is not None else _by_users(query), space=space, users=users)
+    if users is None:
+        raise InternalError("a mean over users of a table without their number reached the planner.")
     _check_columns(query)
     check_level(query.price.level)
     listed, needs = needed_values(query, space)
@@ -125,6 +131,23 @@ class _Value:
     lipschitz: float
     change: float
     known: tuple[Fraction, ...] | None
+
+
+def _by_users(query: Select) -> Select:
+    """Return a statement of means over users as totals by removal, in which every user with records weighs 1."""
+    if query.where is not None:
+        raise UsageError(
+            "a mean over users among chosen records needs the share of each user's records, which has no ratio under "
+            "neighbours = 'remove'; set max_records_per_user in SQL, where records weigh alike, or group by a listed "
+            "column."
+        )
+    for item in query.items:
+        if item.kind in ("part", "share"):
+            raise UsageError(
+                f"{item.kind.upper()} is divided by the number of users, which is private under neighbours = 'remove'; "
+                "ask for AVG, or leave neighbours out."
+            )
+    return replace(query, cap=1)
 
 
 def _check_columns(query: Select) -> None:

@@ -9,12 +9,13 @@ from emdp.base.checks import check_choice, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.mechanisms.item_methods import ItemMethod, item_methods
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.item_frequencies import ADJUSTMENTS, Adjustment
 from emdp.questions.itemwise import Model
 from emdp.questions.means import VECTOR_NOISE, VectorNoise, check_share
 from emdp.questions.narrowing import Where, check_by, check_where
-from emdp.questions.price import Price, check_price
+from emdp.questions.price import Price, check_price, refuse_removal
 
 __all__ = ["Frequencies", "Quantiles", "frequencies", "frequency_methods", "quantiles"]
 
@@ -175,12 +176,14 @@ def frequencies(
     model: Model = "central",
     sizes: BoundedReduction | None = None,
     adjust: Adjustment = "none",
+    neighbours: Neighbours = "replace",
 ) -> Frequencies:
     """Return a :class:`Frequencies` query; see there for the parameters.
 
     >>> frequencies(1.0, alpha=2.0).cells, frequencies("category", alpha=2.0).cells
     (1.0, 'category')
     """
+    refuse_removal(neighbours, "frequencies")
     return Frequencies(
         Price.asked(alpha=alpha, epsilon=epsilon, delta=delta),
         cells,
@@ -209,6 +212,7 @@ def quantiles(
     step: float | None = None,
     name: str = "quantile",
     share: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> Quantiles:
     """Return a :class:`Quantiles` query; see there for the parameters.
 
@@ -216,6 +220,7 @@ def quantiles(
     >>> quantiles(col("price"), [0.5, 0.9], alpha=2.0).levels
     (0.5, 0.9)
     """
+    refuse_removal(neighbours, "quantiles")
     price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta)
     return Quantiles(lift(expression), qs, price, noise, by, where, step, name, share)  # type: ignore[arg-type]
 

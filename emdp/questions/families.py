@@ -39,6 +39,8 @@ class Family:
         Aggregates of SQL that ask it and stand alone in a select list.
     alone : str
         Why they stand alone.
+    has_removal : bool
+        Whether a planner of the family knows noise for the removal of a user; the others rest on the number of users.
     """
 
     name: str
@@ -46,10 +48,11 @@ class Family:
     functions: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
     alone: str = ""
+    has_removal: bool = False
 
 
 FAMILIES: tuple[Family, ...] = (
-    Family("select", (Select,)),
+    Family("select", (Select,), has_removal=True),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
     Family("items", (ItemFrequencies,)),

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from emdp.base.checks import check_choice, check_count, check_range, check_unit_interval
 from emdp.base.errors import UsageError
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.itemwise import MODELS, Model
 from emdp.questions.names import Names
-from emdp.questions.price import Price, check_price
+from emdp.questions.price import Price, check_price, refuse_removal
 
 __all__ = ["DEFAULT_LENGTH", "HeavyHitters", "check_listed", "check_text_column", "heavy_hitters"]
 
@@ -175,12 +176,14 @@ def heavy_hitters(
     model: Model = "central",
     failure: float = 0.01,
     name: str = "frequency",
+    neighbours: Neighbours = "replace",
 ) -> HeavyHitters:
     """Return a :class:`HeavyHitters` query; see there for the parameters.
 
     >>> heavy_hitters("message", count=10, epsilon=2.0, delta=1e-9).text
     "heavy_hitters('message', count=10, epsilon=2.0, delta=1e-09, model='central', failure=0.01)"
     """
+    refuse_removal(neighbours, "frequencies of strings")
     missing = "epsilon must be given: strings of an unknown list are found at user level; pass one."
     price = Price.user_level(epsilon, delta, missing=missing, ends=EPSILONS)
     return HeavyHitters(column, price, threshold, count, words, length, alphabet, lower, model, failure, name)

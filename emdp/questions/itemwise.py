@@ -6,8 +6,9 @@ from typing import Any, Literal
 from emdp.base.checks import check_choice
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.randomizer import Randomizer
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
-from emdp.questions.price import Price, check_price
+from emdp.questions.price import Price, check_price, refuse_removal
 
 __all__ = ["MODELS", "Itemwise", "check_model", "itemwise"]
 
@@ -92,6 +93,7 @@ def itemwise(
     model: Model = "central",
     sizes: BoundedReduction | None = None,
     name: str = "frequency",
+    neighbours: Neighbours = "replace",
 ) -> Itemwise:
     """Return an :class:`Itemwise` query; see there for the parameters.
 
@@ -100,6 +102,7 @@ def itemwise(
     >>> itemwise(KRR(Categories("kind", ["bar", "cafe"]), 1.0), delta=1e-9).text
     "itemwise(KRR(alpha0=1.0), delta=1e-09, model='central')"
     """
+    refuse_removal(neighbours, "item-wise releases")
     price = Price.at_most("alpha" if sizes is None else "epsilon", alpha=alpha, epsilon=epsilon, delta=delta)
     return Itemwise(randomizer, price, model, sizes, name)
 

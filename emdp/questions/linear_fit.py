@@ -8,8 +8,9 @@ from emdp.base.checks import check_choice, check_count, check_range
 from emdp.base.errors import UsageError
 from emdp.expressions.functions import col
 from emdp.expressions.nodes.base import Expression, lift
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.itemwise import MODELS, Model
-from emdp.questions.price import Price, check_price
+from emdp.questions.price import Price, check_price, refuse_removal
 
 __all__ = ["FIT_LOSSES", "INTERCEPT", "FitLoss", "LinearFit", "linear_fit_query"]
 
@@ -136,6 +137,7 @@ def linear_fit_query(
     records: int | None = None,
     between: float | None = None,
     alpha: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> LinearFit:
     """Return a :class:`LinearFit` query, for ``session.preview`` and ``session.answer``; the class has the parameters.
 
@@ -164,6 +166,7 @@ def linear_fit_query(
         refused="alpha does not fit a descent, which has a guarantee at the user level; pass epsilon.",
     )
     listed = [features] if isinstance(features, str | Expression) or not isinstance(features, Iterable) else features
+    refuse_removal(neighbours, "fits over users")
     return LinearFit(
         features=tuple(col(one) if isinstance(one, str) else lift(one) for one in listed),
         target=col(target) if isinstance(target, str) else lift(target),

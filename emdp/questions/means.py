@@ -7,6 +7,7 @@ from typing import Any, Literal
 from emdp.base.checks import check_choice, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.narrowing import Where, check_by, check_where
 from emdp.questions.price import Price, check_price
 
@@ -42,7 +43,8 @@ class Mean:
         The function of one record.
     price : Price
         What the answer may spend: ``alpha`` per unit of ``d_em`` for a d_EM-DP budget, or ``epsilon`` for a user-level
-        one, and ``delta``.
+        one, and ``delta``. By removal of a user the mean is over the users who have records, a ratio of two noisy sums,
+        and nothing rests on the number of users; not with ``where`` on records, nor in the local model.
     name : str, optional
         Column of the answer.
     by : tuple of str
@@ -75,7 +77,7 @@ class Mean:
         object.__setattr__(self, "expression", lift(self.expression))
         object.__setattr__(self, "by", check_by(self.by))
         object.__setattr__(self, "where", check_where(self.where))
-        check_price(self.price)
+        check_price(self.price, is_removable=True)
         check_share(self)
         _check_model(self)
         if self.name is not None:
@@ -122,7 +124,7 @@ class VectorMean:
         object.__setattr__(self, "expressions", tuple(map(lift, self.expressions)))
         if not self.expressions:
             raise UsageError("expressions is empty; pass at least one expression.")
-        check_price(self.price)
+        check_price(self.price, is_removable=True)
         check_share(self)
         _check_model(self)
         check_choice("noise", self.noise, VECTOR_NOISE)
@@ -150,6 +152,7 @@ def mean(
     where: Any = None,
     model: MeanModel = "central",
     share: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> Mean:
     """Return a :class:`Mean` query; see there for the parameters.
 
@@ -161,7 +164,7 @@ def mean(
     """
     return Mean(
         lift(expression),
-        Price.asked(alpha=alpha, epsilon=epsilon, delta=delta),
+        Price.asked(alpha=alpha, epsilon=epsilon, delta=delta, neighbours=neighbours),
         name,
         by,  # type: ignore[arg-type]  # checked there
         where,
@@ -182,6 +185,7 @@ def vector_mean(
     where: Any = None,
     model: MeanModel = "central",
     share: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> VectorMean:
     """Return a :class:`VectorMean` query; see there for the parameters.
 
@@ -192,7 +196,7 @@ def vector_mean(
     ('x', 'y')
     """
     named = names if names is None or isinstance(names, str) else tuple(names)
-    price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta)
+    price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta, neighbours=neighbours)
     return VectorMean(expressions, price, noise, named, by, where, model, share)  # type: ignore[arg-type]
 
 
@@ -209,6 +213,11 @@ def check_share(query: Any) -> None:
 
 def _check_model(query: Mean | VectorMean) -> None:
     check_choice("model", query.model, MEAN_MODELS)
+    if query.model != "central" and query.price.is_by_removal:
+        raise UsageError(
+            f"neighbours = 'remove' does not fit model = {query.model!r}, where the number of messages tells the "
+            "number of users; leave it out, or take the central model."
+        )
     if query.model == "local" and (query.by or query.where is not None):
         raise UsageError(
             "model='local' has every user report one mean, so by= and where= do not fit it; leave them out, or weigh "

@@ -24,8 +24,8 @@ class Names:
         Item space of its records.
     columns : mapping of str to str
         All its columns with their DuckDB types.
-    users : int
-        Public number of users.
+    users : int or None
+        Public number of users; None where none is declared.
     user_frame : polars.DataFrame or None
         One row a listed user: the key as text in a column named as ``user``, then public user columns. None where
         only the number of users is public.
@@ -39,7 +39,7 @@ class Names:
     user: str
     space: Space
     columns: Mapping[str, str]
-    users: int
+    users: int | None
     user_frame: pl.DataFrame | None = None
     public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     records: int | None = None

@@ -1,21 +1,24 @@
 """The price of a question: what it may spend, made where the question is asked and carried whole from there."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from emdp.base.checks import check_choice, check_positive, check_range, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.privacy.guarantees.kinds import EmdDP, Guarantee, Model, UserDP
+from emdp.privacy.guarantees.kinds import NEIGHBOURS, EmdDP, Guarantee, Model, Neighbours, UserDP
 
-__all__ = ["PRICE_KINDS", "Price", "PriceKind", "check_price"]
+__all__ = ["NEIGHBOUR_WORDS", "PRICE_KINDS", "Neighbours", "Price", "PriceKind", "check_price", "refuse_removal"]
 
 PriceKind = Literal["alpha", "epsilon"]
 PRICE_KINDS: tuple[PriceKind, ...] = ("alpha", "epsilon")
 """Named as the level is: ``alpha`` per unit of ``d_em`` (d_EM-DP), ``epsilon`` at the user level."""
 
+NEIGHBOUR_WORDS: tuple[Neighbours, ...] = NEIGHBOURS
+"""What ``neighbours`` may be: ``"replace"`` (the default) or ``"remove"``."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Price:
     """What a question may spend.
 
@@ -28,6 +31,9 @@ class Price:
         :meth:`at_most`.
     delta : float
         In [0, 1).
+    neighbours : {"replace", "remove"}
+        What epsilon hides: whatever one user's records are replaced by, with a public number of users; or whether a
+        user has records at all. Not with alpha.
 
     Raises
     ------
@@ -36,20 +42,33 @@ class Price:
 
     >>> Price("alpha", 2.0), Price("epsilon", 1.0).is_user_level
     (Price(kind='alpha', level=2.0, delta=0.0), True)
+    >>> Price("epsilon", 1.0, neighbours="remove")
+    Price(kind='epsilon', level=1.0, delta=0.0, neighbours='remove')
     """
 
     kind: PriceKind
     level: float
     delta: float = 0.0
+    neighbours: Neighbours = field(default="replace", kw_only=True)
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, PRICE_KINDS)
+        check_choice("neighbours", self.neighbours, NEIGHBOUR_WORDS)
+        if self.is_by_removal and not self.is_user_level:
+            raise UsageError("neighbours = 'remove' belongs to epsilon, not to alpha; pass epsilon=, or leave it out.")
         if self.level != math.inf:
             object.__setattr__(self, "level", check_positive(self.kind, self.level))
         object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
 
     @classmethod
-    def asked(cls, *, alpha: float | None = None, epsilon: float | None = None, delta: float = 0.0) -> Self:
+    def asked(
+        cls,
+        *,
+        alpha: float | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        neighbours: Neighbours = "replace",
+    ) -> Self:
         """Return the price of a question that takes either level.
 
         Raises
@@ -67,7 +86,7 @@ class Price:
                 "d_EM-DP budget, epsilon for a user-level one."
             )
         ((kind, level),) = given.items()
-        return cls(kind, check_positive(kind, level), delta)
+        return cls(kind, check_positive(kind, level), delta, neighbours=neighbours)
 
     @classmethod
     def at_most(cls, kind: PriceKind, *, alpha: float | None, epsilon: float | None, delta: float) -> Self:
@@ -134,6 +153,11 @@ class Price:
         return self.kind == "epsilon"
 
     @property
+    def is_by_removal(self) -> bool:
+        """Whether epsilon hides whether a user has records at all, so that the number of users is private."""
+        return self.neighbours == "remove"
+
+    @property
     def is_limited(self) -> bool:
         """Whether there is a level that the question must not exceed."""
         return self.level != math.inf
@@ -144,10 +168,16 @@ class Price:
         >>> Price("epsilon", 1.0).promise()
         UserDP(epsilon=0.0, delta=0.0, model='central')
         """
-        return UserDP(0.0, model=model) if self.is_user_level else EmdDP(0.0, model=model)
+        return UserDP(0.0, 0.0, model, neighbours=self.neighbours) if self.is_user_level else EmdDP(0.0, model=model)
+
+    def __repr__(self) -> str:
+        shown = f", neighbours={self.neighbours!r}" if self.is_by_removal else ""
+        return f"Price(kind={self.kind!r}, level={self.level!r}, delta={self.delta!r}{shown})"
 
 
-def check_price(price: object, kind: PriceKind | None = None, *, is_limited: bool = True) -> None:
+def check_price(
+    price: object, kind: PriceKind | None = None, *, is_limited: bool = True, is_removable: bool = False
+) -> None:
     """Check the price of a question while it is built.
 
     Parameters
@@ -158,6 +188,8 @@ def check_price(price: object, kind: PriceKind | None = None, *, is_limited: boo
         The only kind that the question has.
     is_limited : bool
         Whether its level must be finite.
+    is_removable : bool
+        Whether the question can be asked by removal of a user; the others are refused here.
 
     Raises
     ------
@@ -172,6 +204,34 @@ def check_price(price: object, kind: PriceKind | None = None, *, is_limited: boo
         raise UsageError(f"price must be of kind {kind!r} here, got {price.kind!r}; pass {kind}.")
     if is_limited:
         check_positive(price.kind, price.level)
+    if not is_removable:
+        refuse_removal(price.neighbours, "such questions")
+
+
+def refuse_removal(neighbours: object, what: str) -> None:
+    """Raise where a kind of question is asked by removal and cannot be: it rests on the public number of users.
+
+    Parameters
+    ----------
+    neighbours : {"replace", "remove"}
+        As the analyst passed it.
+    what : str
+        The kind of question, as it begins a sentence.
+
+    Raises
+    ------
+    UsageError
+        If it is neither of the two, or removal.
+
+    >>> refuse_removal("replace", "quantiles")
+    """
+    check_choice("neighbours", neighbours, NEIGHBOUR_WORDS)
+    if neighbours == "remove":
+        raise UsageError(
+            f"neighbours = 'remove' does not fit: {what} divide by the number of users, or count messages of all of "
+            "them, and that number is private then; leave neighbours out, or ask for COUNT, SUM or AVG with "
+            "max_records_per_user."
+        )
 
 
 def _given(alpha: float | None, epsilon: float | None) -> dict[PriceKind, float]:

@@ -49,7 +49,7 @@ def resolve_query(query: Query, names: Names) -> Resolved:
         raise UsageError(
             f"query must be made by emdp.mean and its like, not {type(query).__name__}; make one of these, or pass SQL."
         )
-    if isinstance(query, Mean | VectorMean) and not query.by and query.where is None:
+    if isinstance(query, Mean | VectorMean) and not (query.by or query.where or query.price.is_by_removal):
         return query
     if isinstance(query, Frequencies) and query.cells is None:
         return _of_items(query)
@@ -106,6 +106,8 @@ def describe(query: Query) -> str:
         inner += f", where={' and '.join([*shown, *(f'{name} in {values}' for name, values in query.where.users)])}"
     if isinstance(query, Mean | VectorMean) and query.model != "central":
         inner += f", model={query.model!r}"
+    if isinstance(query, Mean | VectorMean) and query.price.is_by_removal:
+        inner += f", neighbours={query.price.neighbours!r}"
     if not isinstance(query, Frequencies) and query.share is not None:
         inner += f", share={query.share:g}"
     return f"{inner})"

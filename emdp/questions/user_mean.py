@@ -9,8 +9,9 @@ from emdp.base.checks import check_choice, check_count, check_finite, check_posi
 from emdp.base.errors import UsageError
 from emdp.expressions.functions import clamp, col
 from emdp.expressions.nodes.base import Expression, lift
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.itemwise import MODELS, Model
-from emdp.questions.price import Price, check_price
+from emdp.questions.price import Price, check_price, refuse_removal
 
 __all__ = ["MEAN_METHODS", "MeanMethod", "UserMean", "user_mean"]
 
@@ -177,6 +178,7 @@ def user_mean(
     method: MeanMethod = "auto",
     name: str | Iterable[str] | None = None,
     alpha: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> UserMean:
     """Return a :class:`UserMean` query; see there for what is not below.
 
@@ -215,6 +217,7 @@ def user_mean(
         ends = _ends(bounds, len(expressions))
         expressions = [clamp(one, low, high) for one, (low, high) in zip(expressions, ends, strict=True)]
     names = None if name is None else (name,) if isinstance(name, str) else tuple(name)
+    refuse_removal(neighbours, "means over users")
     return UserMean(
         expressions=tuple(expressions),
         price=price,

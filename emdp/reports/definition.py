@@ -40,7 +40,7 @@ REPORT_KEYS: Mapping[str, str] = {
 }
 """Keys of a report besides its entries."""
 
-BUDGET_KEYS: Mapping[str, str] = {"alpha": _NUMBER, "epsilon": _NUMBER, "delta": _NUMBER}
+BUDGET_KEYS: Mapping[str, str] = {"alpha": _NUMBER, "epsilon": _NUMBER, "delta": _NUMBER, "neighbours": _TEXT}
 """Keys of a report's budget."""
 
 ENTRY_KEYS: Mapping[str, str] = {
@@ -309,13 +309,16 @@ class _Reader:
         if len(named) != 1:
             problem = "has both alpha and epsilon; keep" if named else "has neither alpha nor epsilon; write"
             self.wrong(f"the budget {problem} the one of the kind you mean", "budget")
+        if "neighbours" in data and named == ["alpha"]:
+            self.wrong("neighbours of the budget belong to an epsilon; remove them", "budget", "neighbours")
         if len(self.problems) > before:
             return None
         level, delta = values[named[0]], values.get("delta", 0.0)
         if self.positive(named[0], level, ("budget",)) is None:
             return None
         try:
-            return EmdDP(level, delta) if named[0] == "alpha" else UserDP(level, delta)
+            neighbours = values.get("neighbours", "replace")
+            return EmdDP(level, delta) if named[0] == "alpha" else UserDP(level, delta, neighbours=neighbours)
         except UsageError as error:
             key = "delta" if error.argument == "delta" else named[0]
             self.wrong(error.sentence, "budget", key)

@@ -40,7 +40,7 @@ _WHOLE: _Types = {
     "table": (str,),
     "period": (str, NoneType),
     "data_version": (str,),
-    "users": (int,),
+    "users": (int, NoneType),
     "guarantees": (list,),
     "ledger": (dict,),
     "entries": (list,),

@@ -81,8 +81,8 @@ class ReportRun:
         What it is about.
     data_version : str
         State of the data.
-    users : int
-        Public number of users.
+    users : int or None
+        Public number of users, where one is declared.
     outcomes : tuple of EntryOutcome
         One an entry, in order.
     spent : tuple of Guarantee
@@ -108,7 +108,7 @@ class ReportRun:
     table: str
     period: str | None
     data_version: str
-    users: int
+    users: int | None
     outcomes: tuple[EntryOutcome, ...]
     spent: tuple[Guarantee, ...]
     budgets: tuple[BudgetState, ...]

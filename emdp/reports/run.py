@@ -5,6 +5,7 @@ run takes as they are, and at most one charge without an answer, which the next 
 which that charge was made, so the process that made it is gone, and nobody saw what it had drawn.
 """
 
+import math
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -30,6 +31,8 @@ from emdp.budgets.spending import budgets_of, burn_down, charges_of
 from emdp.catalog.catalog import Catalog
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Event, Guarantee, conversion_factor, convert, converts_to, event_from_json, paying
+from emdp.privacy.account.restating import restated
+from emdp.privacy.guarantees.conversions import changes_delta
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.reports.checking import CheckedEntry, CheckedReport
 from emdp.reports.lock import run_lock
@@ -218,7 +221,7 @@ def _check_period_budget(
     if budget is None:
         return
     paid = _spent_in(entries, checked, budget)
-    wanted = [convert(event.guarantee, budget.kind) for event in events]
+    wanted = [convert(restated(event, budget).guarantee, budget.kind) for event in events]
     level = sum((as_decimal(own.level) for own in wanted), as_decimal(paid.level))
     delta = sum((as_decimal(own.delta) for own in wanted), as_decimal(paid.delta))
     if level > as_decimal(budget.level) or delta > as_decimal(budget.delta):
@@ -271,7 +274,7 @@ def _spent_in(entries: Sequence[Entry], checked: CheckedReport, kind: Guarantee)
             and known.get("report") == checked.report.title
             and known.get("period") == checked.report.period
         ):
-            own = convert(event_from_json(known["event"]).guarantee, kind.kind)
+            own = convert(restated(event_from_json(known["event"]), kind).guarantee, kind.kind)
             level, delta = level + as_decimal(own.level), delta + as_decimal(own.delta)
     return kind.kind.at_level(float_up(level), float_up(delta))
 
@@ -283,17 +286,28 @@ def _left_of(
     own = checked.budget
     if own is None:
         return remaining
+    paid = _spent_in(entries, checked, own)
+    if changes_delta(remaining, own):
+        return _left_by_removal(remaining, own, paid)
     if converts_to(remaining, own):
         factor = 1 / conversion_factor(remaining, own)
     elif paying(own, promises).kind == remaining.kind:
         factor = conversion_factor(own, remaining)
     else:
         return remaining.at_level(0.0, 0.0)
-    paid = _spent_in(entries, checked, own)
     level, delta = (
         float_down(max(as_decimal(whole) - as_decimal(gone), Fraction(0)) * by)
         for whole, gone, by in ((own.level, paid.level, factor), (own.delta, paid.delta, Fraction(1)))
     )
+    return remaining.at_level(min(remaining.level, level), min(remaining.delta, delta))
+
+
+def _left_by_removal(remaining: Guarantee, own: Guarantee, paid: Guarantee) -> Guarantee:
+    """Return how much by removal a report's budget by replacement leaves: what converts to no more than its rest."""
+    level = float_down(max(as_decimal(own.level) - as_decimal(paid.level), Fraction(0)) / 2)
+    rest = max(as_decimal(own.delta) - as_decimal(paid.delta), Fraction(0))
+    # exp(level) is at most its value at the whole rest, rounded up
+    delta = float_down(rest / (1 + Fraction(math.exp(min(level, 700.0))) * (1 + Fraction(1, 10**12))))
     return remaining.at_level(min(remaining.level, level), min(remaining.delta, delta))
 
 
@@ -306,11 +320,11 @@ def _run_of(
     budgets = tuple(
         BudgetState(
             promise=budget.guarantee,
-            spent=session.spent(type(budget.guarantee)),
+            spent=session.spent(budget.guarantee),
             remaining=_left_of(
                 checked,
                 entries,
-                session.remaining(type(budget.guarantee), reserve=report.reserve),
+                session.remaining(budget.guarantee, reserve=report.reserve),
                 session.promises,
             ),
             steps=burn_down(charges_of(entries), budget),
@@ -326,7 +340,7 @@ def _run_of(
         account=entries[0].table,
         period=report.period,
         data_version=session.table.data_version(),
-        users=session.table.n,
+        users=session.table.users.count,
         outcomes=outcomes,
         spent=spent,
         budgets=budgets,

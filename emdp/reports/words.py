@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from emdp.privacy import Change, EmdDP, Guarantee, UserDP, change_distance
+from emdp.base.errors import UsageError
+from emdp.privacy import Change, EmdDP, Guarantee, UserDP, change_distance, convert
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.spaces import Space
 
@@ -65,9 +67,13 @@ all that is ever answered.'
         return ()
     records = "your records" if period is None else f"your records of {period}"
     if not any(isinstance(own, EmdDP) for own in spent):
+        # What holds by replacement holds by removal, so one removal among them says the weaker of the two.
+        is_removal = any(map(is_by_removal, (*spent, *promises)))
+        hidden = f"That {records} are there at all" if is_removal else f"That {records} are what they are"
+        others = "" if is_removal else ", and not any others,"
         return (
-            f"That {records} are what they are, and not any others, is hidden with {_loss(spent, 1.0)} by this "
-            f"page, and with {_loss(promises, 1.0)} by all that is ever answered.",
+            f"{hidden}{others} is hidden with {_loss(spent, 1.0, is_removal=is_removal)} by this "
+            f"page, and with {_loss(promises, 1.0, is_removal=is_removal)} by all that is ever answered.",
         )
     sentences = []
     for change in changes or (_usual(space),):
@@ -102,15 +108,28 @@ def _as_named(change: Change) -> Change:
     return replace(change, fraction=min(max(change.fraction, named), 1.0))
 
 
-def _loss(guarantees: Sequence[Guarantee], distance: float) -> str:
-    """Say what guarantees together allow for two bags at a distance: their epsilons and deltas add up."""
+def _loss(guarantees: Sequence[Guarantee], distance: float, *, is_removal: bool = False) -> str:
+    """Say what guarantees together allow for two bags at a distance: their epsilons and deltas add up.
+
+    A guarantee by removal says as much of records that change as it does by replacement, unless it is about removal.
+    """
     epsilon = delta = Fraction(0)
-    for own in guarantees:
+    for own in guarantees if is_removal else map(_by_replacement, guarantees):
+        if own is None:
+            return "no promise at all"
         reach = as_decimal(1.0 if isinstance(own, UserDP) else distance)
         epsilon += as_decimal(own.level) * reach
         delta += as_decimal(own.delta)
     failure = f" (and a failure probability of {_up(float_up(delta))})" if delta else ""
     return f"epsilon {_up(float_up(epsilon))}{failure}"
+
+
+def _by_replacement(own: Guarantee) -> Guarantee | None:
+    """Return what a guarantee says of records that are replaced; None where nothing is left of it."""
+    try:
+        return convert(own, UserDP(0.0)) if is_by_removal(own) else own
+    except UsageError:
+        return None
 
 
 def _usual(space: Space) -> Change:

@@ -15,7 +15,8 @@ from emdp.budgets.accounts import Accounts, Tags, make_budgets
 from emdp.budgets.declarations import Declaration, space_digest
 from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
-from emdp.privacy import Guarantee
+from emdp.privacy import Budget, Guarantee
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.questions.names import Names
 from emdp.questions.resolution import Query
 from emdp.sessions.planning import Planned, Planner
@@ -51,6 +52,8 @@ class Asking:
         self._names = table.names(public)
         self._tags = Tags(period=None if period is None else check_period(period))
         budgets = make_budgets(budget, gaussian_share)
+        if table.records is not None and table.users.count is not None:
+            _check_removal(budgets)
         # Hashed once: a list of users or a table of vectors may be long, and neither changes.
         identity = declaration_of(table)
         self._rules = {
@@ -142,17 +145,19 @@ class Asking:
             statements.append(previewed(planned, self._table, affordable=account.affordable(planned.plan.event)))
         return Preview(tuple(statements))
 
-    def spent(self, kind: type[Guarantee] | None = None) -> Guarantee:
-        """Return what was spent of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``)."""
+    def spent(self, kind: type[Guarantee] | Guarantee | None = None) -> Guarantee:
+        """Return what was spent of a budget: the first, or the one of the given kind (``EmdDP`` or ``UserDP``; of two
+        ``UserDP`` budgets ``UserDP(0, neighbours=...)``).
+        """
         return self._accounts.account(self._accounts.budget_of(kind)).spent
 
-    def remaining(self, kind: type[Guarantee] | None = None, *, reserve: str | None = None) -> Guarantee:
+    def remaining(self, kind: type[Guarantee] | Guarantee | None = None, *, reserve: str | None = None) -> Guarantee:
         """Return what is left of a budget, without what is set aside for others.
 
         Parameters
         ----------
-        kind : {EmdDP, UserDP}, optional
-            Which budget; the first by default.
+        kind : {EmdDP, UserDP} or Guarantee, optional
+            Which budget, as for :meth:`spent`; the first by default.
         reserve : str, optional
             Name of the reservation that may be drawn on.
         """
@@ -235,6 +240,15 @@ class Asking:
             self._table.check_rules()
             self._accounts.remember_validated(key)
         return version
+
+
+def _check_removal(budgets: Iterable[Budget]) -> None:
+    """Refuse a budget by removal where no user can vanish, so that it would promise nothing."""
+    if any(is_by_removal(budget.guarantee) for budget in budgets):
+        raise UsageError(
+            "budget is by removal, and records= with users= says that all of them have records; declare the table "
+            "without one of the two, or a budget with neighbours='replace'."
+        )
 
 
 def declaration_of(table: Table) -> Declaration:

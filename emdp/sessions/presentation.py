@@ -3,32 +3,39 @@
 from typing import Any
 
 from emdp.answers import PreviewedStatement
+from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.sessions.planning import Planned
 from emdp.sessions.records import TableRecords
 from emdp.tables import Table
 
 __all__ = ["previewed", "public_part"]
 
-ASSUMPTIONS = (
-    "the public list or number of users is right, and does not come from the private records",
-    "the item space (domain, metric, diameter) was fixed without looking at the private records",
-)
+COUNTED = "the public list or number of users is right, and does not come from the private records"
+LISTED = "a list of users, where one is declared, holds everybody who has records, and does not come from them"
+SPACE = "the item space (domain, metric, diameter) was fixed without looking at the private records"
 
 
 def public_part(planned: Planned, table: Table) -> dict[str, Any]:
     """Return the arguments of a ``Description``: what is said of an answer without looking at the data."""
     plan = planned.plan
     work = plan.work(TableRecords(table))
+    is_removal = is_by_removal(plan.guarantee)
     absent = plan.without_records or _neutral(table)
+    users = f"a public user without records has {absent}"
     return {
         "query": planned.text,
         "columns": plan.columns,
         "mechanisms": plan.mechanisms,
         "guarantee": plan.guarantee,
         "choice": plan.choice,
-        "users": table.n,
-        "groups": tuple(plan.group_sizes(table.n)),
-        "assumptions": (*ASSUMPTIONS, *plan.assumptions, f"a public user without records has {absent}"),
+        "users": None if is_removal else table.n,
+        "groups": tuple(plan.group_sizes(table.most_users)),
+        "assumptions": (
+            LISTED if is_removal else COUNTED,
+            SPACE,
+            *plan.assumptions,
+            "a user without records counts nothing" if is_removal else users,
+        ),
         "notes": (*plan.notes, *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else [])),
         "finisher": plan.finisher,
         "weighing": plan.weighing,

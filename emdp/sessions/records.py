@@ -31,6 +31,10 @@ class TableRecords:
         return self.table.n
 
     @property
+    def most_users(self) -> int:
+        return self.table.most_users
+
+    @property
     def space(self) -> Space:
         return self.table.space
 

@@ -45,7 +45,7 @@ class Releasing:
         limit: Limit | None = None,
     ) -> list[Entry]:
         """Charge plans together; return for each the entry that paid. ``questions``: a digest for each, to be kept."""
-        shared = {"data_version": self.version, "users": self._table.n}
+        shared = {"data_version": self.version, "users": self._table.users.count}
         described: list[dict[str, Any]] = [{"query": one.text, **shared} for one in planned]
         for own, question in zip(described, questions, strict=False):
             own["question"] = question

@@ -5,6 +5,7 @@ from typing import Any
 
 from emdp.answers import Answer
 from emdp.base.errors import UsageError
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.distributions import FrequencyMethod, frequencies, quantiles
 from emdp.questions.heavy_hitters import heavy_hitters
@@ -133,6 +134,7 @@ class Session(Asking):
         where: Any = None,
         model: MeanModel = "central",
         share: float | None = None,
+        neighbours: Neighbours = "replace",
     ) -> Answer:
         """Release the mean over users of the mean over each user's records of an expression.
 
@@ -160,7 +162,7 @@ class Session(Asking):
         """
         return self.answer(mean(
             expression, alpha=alpha, epsilon=epsilon, delta=delta, name=name, by=by, where=where, model=model,
-            share=share
+            share=share, neighbours=neighbours
         ))  # fmt: skip
 
     def vector_mean(
@@ -176,6 +178,7 @@ class Session(Asking):
         where: Any = None,
         model: MeanModel = "central",
         share: float | None = None,
+        neighbours: Neighbours = "replace",
     ) -> Answer:
         """Release several means with one draw of noise, for one price (:class:`emdp.VectorMean`).
 
@@ -183,7 +186,7 @@ class Session(Asking):
         """
         return self.answer(vector_mean(
             expressions, alpha=alpha, epsilon=epsilon, delta=delta, noise=noise, names=names, by=by, where=where,
-            model=model, share=share
+            model=model, share=share, neighbours=neighbours
         ))  # fmt: skip
 
     def frequencies(
@@ -202,6 +205,7 @@ class Session(Asking):
         model: Model = "central",
         sizes: BoundedReduction | None = None,
         adjust: Adjustment = "none",
+        neighbours: Neighbours = "replace",
     ) -> Answer:
         """Release a histogram: smoothed over square cells of a pitch, over a column's listed values, or over all items.
 
@@ -214,7 +218,7 @@ class Session(Asking):
         """
         return self.answer(frequencies(
             cells, column=column, alpha=alpha, epsilon=epsilon, delta=delta, method=method, noise=noise, by=by,
-            where=where, name=name, model=model, sizes=sizes, adjust=adjust
+            where=where, name=name, model=model, sizes=sizes, adjust=adjust, neighbours=neighbours
         ))  # fmt: skip
 
     def quantiles(
@@ -231,6 +235,7 @@ class Session(Asking):
         step: float | None = None,
         name: str = "quantile",
         share: float | None = None,
+        neighbours: Neighbours = "replace",
     ) -> Answer:
         """Release quantiles of an expression, from one smoothed distribution function.
 
@@ -239,7 +244,7 @@ class Session(Asking):
         """
         return self.answer(quantiles(
             expression, qs, alpha=alpha, epsilon=epsilon, delta=delta, noise=noise, by=by, where=where, step=step,
-            name=name, share=share
+            name=name, share=share, neighbours=neighbours
         ))  # fmt: skip
 
     def heavy_hitters(
@@ -257,6 +262,7 @@ class Session(Asking):
         model: Model = "central",
         failure: float = 0.01,
         name: str = "frequency",
+        neighbours: Neighbours = "replace",
     ) -> Answer:
         """Find the frequent strings of a column of text whose values nobody listed, at user level.
 
@@ -282,7 +288,7 @@ class Session(Asking):
         """
         return self.answer(heavy_hitters(
             column, threshold=threshold, count=count, epsilon=epsilon, delta=delta, words=words, length=length,
-            alphabet=alphabet, lower=lower, model=model, failure=failure, name=name
+            alphabet=alphabet, lower=lower, model=model, failure=failure, name=name, neighbours=neighbours
         ))  # fmt: skip
 
     def user_mean(
@@ -301,6 +307,7 @@ class Session(Asking):
         method: MeanMethod = "auto",
         name: str | Iterable[str] | None = None,
         alpha: float | None = None,
+        neighbours: Neighbours = "replace",
     ) -> Answer:
         """Release the mean over users of the mean over their records at user level, where nobody knows its range.
 
@@ -315,7 +322,8 @@ class Session(Asking):
         """
         return self.answer(user_mean(
             column, epsilon=epsilon, delta=delta, model=model, spread=spread, between=between, radius=radius,
-            bounds=bounds, records=records, failure=failure, method=method, name=name, alpha=alpha
+            bounds=bounds, records=records, failure=failure, method=method, name=name, alpha=alpha,
+            neighbours=neighbours
         ))  # fmt: skip
 
     def itemwise(
@@ -328,6 +336,7 @@ class Session(Asking):
         model: Model = "central",
         sizes: BoundedReduction | None = None,
         name: str = "frequency",
+        neighbours: Neighbours = "replace",
     ) -> Answer:
         """Put every record through a randomizer and release the multiset of outputs.
 
@@ -352,7 +361,8 @@ class Session(Asking):
         Bounded d_EM-DP: EMD 3; with ``sizes`` discrete and unbounded: EMD 5.
         """
         return self.answer(itemwise(
-            randomizer, alpha=alpha, epsilon=epsilon, delta=delta, model=model, sizes=sizes, name=name
+            randomizer, alpha=alpha, epsilon=epsilon, delta=delta, model=model, sizes=sizes, name=name,
+            neighbours=neighbours
         ))  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from sqlglot import exp
 from emdp.base.errors import SqlError
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.names import Names
-from emdp.questions.price import Price, PriceKind
+from emdp.questions.price import NEIGHBOUR_WORDS, Neighbours, Price, PriceKind
+from emdp.sql.text.families import NEIGHBOURS
 from emdp.sql.text.reserved import is_plain_name, is_reserved
 from emdp.sql.text.statement import Statement
 
@@ -54,7 +55,10 @@ class Context:
         """What the statement may spend, as its header says."""
         options = self.statement.options
         kind: PriceKind = "epsilon" if self.is_user_level else "alpha"
-        return Price(kind, float(options[kind].value), float(options["delta"].value) if "delta" in options else 0.0)
+        delta = float(options["delta"].value) if "delta" in options else 0.0
+        asked = options.get(NEIGHBOURS)
+        neighbours: Neighbours = next((word for word in NEIGHBOUR_WORDS if asked and word == asked.value), "replace")
+        return Price(kind, float(options[kind].value), delta, neighbours=neighbours)
 
     def refusal(self, node: exp.Expr | None, problem: str, *, remedy: str, code: str) -> SqlError:
         """Return the error that refuses a part of the tree."""

@@ -22,7 +22,7 @@ from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
 from emdp.sql.reader import parse
-from emdp.sql.text.families import EXPECTED_SHARE, check_families, option_refusal
+from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, check_families, option_refusal
 from emdp.sql.text.statement import Statement
 from emdp.sql.values.scalar import Scalars
 
@@ -99,6 +99,7 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
     for entry in entries:
         family = ALONE.get(entry.aggregate.function) if entry.aggregate is not None else None
         if entry.aggregate is not None and family is not None:
+            reader.check_replacement(entry.aggregate.function)
             return Translated(statement, READERS[family.name](reader, entry, entry.aggregate))
     return Translated(statement, reader.select(aggregates))
 
@@ -146,6 +147,14 @@ class _Reader:
             problem = "expected_share says which part of the records WHERE or GROUP BY chooses, and neither does here"
             remedy = "leave it out, or add a condition on the records"
             raise option_refusal(self.context.statement, option, problem, remedy, "option-unused")
+
+    def check_replacement(self, function: str) -> None:
+        """Refuse removal for an aggregate that rests on the public number of users."""
+        option = self.context.statement.options.get(NEIGHBOURS)
+        if option is not None and option.value == "remove":
+            problem = f"{function} divides by the number of users, which is private under neighbours = 'remove'"
+            remedy = "leave neighbours out, or ask for COUNT, SUM or AVG with max_records_per_user"
+            raise option_refusal(self.context.statement, option, problem, remedy, "removal")
 
     def select(self, aggregates: Sequence[Aggregate]) -> Select:
         for aggregate in aggregates:

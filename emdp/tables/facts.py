@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from emdp.base.errors import InternalError
+from emdp.base.errors import InternalError, UsageError
 from emdp.base.frames import Component, find_component
 from emdp.spaces import Space
 from emdp.tables.base import Source
 
 __all__ = ["TableFacts", "UserList"]
+
+MOST_ROWS = 2**63
+"""More than any table has rows, and so users."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +24,8 @@ class UserList:
 
     Parameters
     ----------
-    count : int
-        ``n``, at least 1.
+    count : int or None
+        ``n``, at least 1; None where nothing is public about it.
     keys : polars.Series or None
         Their keys as text, distinct; None where only the number is public.
     frame : polars.DataFrame or None
@@ -30,7 +33,7 @@ class UserList:
         table's user column, then those columns in their own types. They may hold NULL.
     """
 
-    count: int
+    count: int | None
     keys: pl.Series | None = None
     frame: pl.DataFrame | None = None
 
@@ -68,8 +71,21 @@ class TableFacts:
 
     @property
     def n(self) -> int:
-        """The public number of users."""
+        """The public number of users.
+
+        Raises
+        ------
+        UsageError
+            If none is declared.
+        """
+        if self.users.count is None:
+            raise UsageError("users is not declared, so their number is private; pass users= to emdp.read.")
         return self.users.count
+
+    @property
+    def most_users(self) -> int:
+        """The public number of users; where none is declared more than any table has rows."""
+        return MOST_ROWS if self.users.count is None else self.users.count
 
     @property
     def components(self) -> Mapping[str, Component]:

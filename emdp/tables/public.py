@@ -40,8 +40,8 @@ def make_user_list(users: object, user: str) -> UserList:
 
     Parameters
     ----------
-    users : int, sequence, path or frame
-        Their number, their keys, or a table with one row a user.
+    users : int, sequence, path, frame or None
+        Their number, their keys, or a table with one row a user; None where nothing is public about them.
     user : str
         The table's user column.
 
@@ -54,6 +54,8 @@ def make_user_list(users: object, user: str) -> UserList:
     >>> listed.count, listed.frame.rows()
     (2, [('2', 'Rome'), ('1', None)])
     """
+    if users is None:
+        return UserList(None)
     if isinstance(users, bool):
         raise UsageError("users must be a number, a list or a table of users, not a bool; pass one of these.")
     if isinstance(users, Real):

@@ -104,7 +104,7 @@ class Table(TableFacts):
         frame = self.users.frame
         if frame is None and self.users.keys is not None:
             frame = pl.DataFrame({self.user: self.users.keys})
-        return Names(self.name, self.user, self.space, self.schema, self.n, frame, tables, self.records)
+        return Names(self.name, self.user, self.space, self.schema, self.users.count, frame, tables, self.records)
 
     def data_version(self) -> str:
         """Return what changes with the data: ``declared:`` and the declared version, or a fingerprint.
@@ -218,7 +218,7 @@ def read(
     *,
     user: str,
     space: Space,
-    users: object,
+    users: object = None,
     name: str | None = None,
     records: int | None = None,
     columns: Mapping[str, str] | None = None,
@@ -250,7 +250,8 @@ def read(
         Where there is no time, and outside the years 1 to 9999, the item is invalid.
     users : int, sequence, path or frame
         The public users: their number, a list of keys, or a table with one row a user, whose further columns are
-        public too. They do not come from the private table: a user without records is still counted.
+        public too. They do not come from the private table: a user without records is still counted. Left out where
+        nothing about the users is public; only questions with ``neighbours="remove"`` are answered then.
     name : str, optional
         The table's name: by default the file's stem, the DuckDB table's name, or ``data``.
     records : int, optional
@@ -294,7 +295,7 @@ def read(
     if check_finite("wait", wait) < 0:
         raise UsageError(f"wait must be at least 0 seconds, got {wait}; pass 0 to try once.")
     opened = open_source(source, wait=float(wait), header=header)
-    if is_same_source(opened, users):
+    if users is not None and is_same_source(opened, users):
         raise UsageError("users must not be read off the private table; pass the public list, or its length.")
     schema = parsed_columns(columns) if columns is not None else opened.schema()
     if isinstance(opened, CsvSource):

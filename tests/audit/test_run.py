@@ -276,3 +276,29 @@ def test_mixed_messages_have_a_row_for_one_user_s_own(table: Table) -> None:
     assert report.is_sound
     # What a curator adds noise to has no such message.
     assert all(one.users == 40 for one in audited(table, QUERIES["laplace"]).rows)
+
+
+REMOVAL = (
+    "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 4, neighbours = 'remove') kind, COUNT(*), "
+    "SUM(x) FROM visits GROUP BY kind"
+)
+
+
+@pytest.mark.parametrize("users", [None, 40])
+def test_a_removed_user_is_hidden_and_by_no_more_than_needed(users: int | None) -> None:
+    space = Product(Interval("x", -1, 2), Categories("kind", ["bar", "inn"]))
+    own = emdp.read({"user": [1], "x": [0.5], "kind": ["bar"]}, user="user", space=space, users=users, name="visits")
+    (row,) = audited(own, REMOVAL, distances=[1.0]).rows
+    assert 0.7 < row.audited_epsilon <= row.claimed_epsilon
+
+
+def test_noise_for_a_replaced_user_halved_without_removal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sensitivity of removal under a promise by replacement: half of what counts by key need."""
+    from emdp.estimators.totals import totals
+
+    space = Product(Interval("x", -1, 2), Categories("kind", ["bar", "inn"]))
+    own = emdp.read({"user": [1], "x": [0.5], "kind": ["bar"]}, user="user", space=space, users=40, name="visits")
+    query = REMOVAL.replace(", neighbours = 'remove'", "").replace(", SUM(x)", "")
+    assert audited(own, query, distances=[1.0]).rows[-1].audited_epsilon <= 1.0
+    monkeypatch.setattr(totals, "aggregation_spread", totals.aggregation_removal)
+    assert audited(own, query, distances=[1.0]).rows[-1].audited_epsilon > 1.5

@@ -320,3 +320,19 @@ def test_two_tables_may_share_a_budget(place: Path) -> None:
 def test_two_names_that_are_one_to_sql_are_refused(place: Path) -> None:
     with pytest.raises(UsageError, match="has 'visits', 'Visits', one name to SQL; rename one"):
         catalog(place, GOOD + '\n[tables.Visits]\nsource = "a.parquet"\n')
+
+
+def test_a_budget_by_removal_needs_no_users(place: Path) -> None:
+    words = GOOD.replace("alpha = 60.0", 'neighbours = "remove", epsilon = 2').replace('users = "data/users.csv"\n', "")
+    opened = catalog(place, words).session()
+    assert opened.promises == (emdp.UserDP(2.0, 1e-8, neighbours="remove"),)
+    assert opened.mean(emdp.col("x"), epsilon=1, neighbours="remove").guarantee.level == 1.0
+    both = "budget = [{ epsilon = 1 }, { epsilon = 2, neighbours = 'remove' }]"
+    assert len(catalog(place, GOOD.replace("budget = { alpha = 60.0, delta = 1e-8 }", both)).budgets()) == 2
+    for wrong, why in (
+        ("alpha = 60.0, neighbours = 'remove'", "belong to an epsilon for a whole user"),
+        ("epsilon = 2, r = 0.1, neighbours = 'remove'", "belong to an epsilon for a whole user"),
+        ("epsilon = 2, neighbours = 'add'", "neighbours must be one of"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            catalog(place, GOOD.replace("alpha = 60.0", wrong)).budgets()

@@ -338,3 +338,18 @@ def test_reserving_makes_no_ledger(tmp_path):
     with pytest.raises(LedgerError, match="does not exist"):
         run("reserve", tmp_path / "a.ledger", "visits", "weekly", "--alpha", "1")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_budgets_at_user_level_the_neighbours_say_which(tmp_path):
+    path = tmp_path / "two.ledger"
+    with open_ledger(path) as ledger:
+        budgets = [Budget(UserDP(2.0)), Budget(UserDP(4.0, neighbours="remove"))]
+        ledger.append("budget", "visits", {"budgets": [budget.to_json() for budget in budgets]})
+    with pytest.raises(UsageError, match=r"must fit one budget .* or --neighbours"):
+        run("reserve", path, "visits", "weekly", "--epsilon", "1")
+    run("reserve", path, "visits", "weekly", "--epsilon", "3", "--neighbours", "remove")
+    shown = run("show", path)
+    assert "central UserDP by removal" in shown
+    assert "epsilon 3" in shown
+    with pytest.raises(UsageError, match="--neighbours must be replace or remove"):
+        run("reserve", path, "visits", "weekly", "--epsilon", "1", "--neighbours", "add")

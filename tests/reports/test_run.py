@@ -12,7 +12,7 @@ from emdp.base.errors import BudgetExceededError, LedgerError, ReportError, Usag
 from emdp.budgets.reservations import reserve
 from emdp.catalog.catalog import load_catalog
 from emdp.ledger import read_ledger
-from emdp.privacy import EmdDP
+from emdp.privacy import EmdDP, UserDP
 from emdp.reports import run as run_module
 from emdp.reports.checking import check_definition, check_report
 from emdp.reports.definition import load_report
@@ -274,6 +274,10 @@ def test_what_a_report_may_still_spend_is_what_its_period_leaves(folder: Path, r
         ("{ epsilon = 9.0 }", "{ alpha = 5.0 }", (2.0,)),
         ("{ epsilon = 5.0 }", "{ alpha = 5.0 }", (2.0,)),
         ("{ epsilon = 9.0, r = 0.5 }", "{ alpha = 6.0 }", (1.5,)),
+        ("{ epsilon = 9.0, neighbours = 'remove' }", "{ epsilon = 6.0, neighbours = 'remove' }", (3.0,)),
+        ("{ epsilon = 9.0 }", "{ epsilon = 6.0, neighbours = 'remove' }", (3.0,)),
+        # what is asked by removal counts twice in the report's own budget
+        ("{ epsilon = 9.0, neighbours = 'remove' }", "{ epsilon = 6.0 }", (1.5,)),
     ],
 )
 def test_what_is_left_in_a_budget_of_another_kind(
@@ -313,3 +317,22 @@ def test_a_report_draws_on_what_was_set_aside_for_it(folder: Path, run: Any) -> 
     found = run()
     assert not any(outcome.error for outcome in found.outcomes)
     assert found.budgets[0].remaining.alpha == 0.0
+
+
+def test_a_report_by_removal_on_a_table_without_users(folder: Path, run: Any) -> None:
+    catalog = CATALOG.replace("users = 4\n", "").replace("{ alpha = 20.0 }", "{ epsilon = 9.0, neighbours = 'remove' }")
+    (folder / "emdp.toml").write_text(catalog.partition("protect")[0])
+    asked = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, neighbours = 'remove') AVG(x) AS m FROM visits"
+    own = DEFINITION.partition("[[entry]]")[0].replace("{ alpha = 6.0 }", "{ epsilon = 6.0, neighbours = 'remove' }")
+    (folder / "visits.toml").write_text(f'{own}[[entry]]\ntitle = "Mean"\nquery = "{asked}"\n')
+    found = run()
+    assert found.users is None
+    assert found.budgets[0].spent == UserDP(1.0, neighbours="remove")
+    assert found.budgets[0].remaining == UserDP(5.0, neighbours="remove")
+    assert found.protections[0].startswith("That your records of one are there at all is hidden with epsilon 1 by this")
+    assert all(outcome.is_reused for outcome in run().outcomes)
+    (folder / "visits.toml").write_text(
+        (folder / "visits.toml").read_text().replace("{ epsilon = 6.0", "{ alpha = 6.0")
+    )
+    with pytest.raises(ReportError, match="neighbours of the budget belong to an epsilon"):
+        run()

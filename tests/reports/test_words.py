@@ -32,6 +32,19 @@ def test_a_user_level_page_is_said_for_all_records() -> None:
     assert epsilons(sentence) == [0.5, 62.0]
 
 
+def test_removal_is_said_of_records_that_are_there_at_all() -> None:
+    removal = UserDP(0.5, 1e-9, neighbours="remove")
+    (sentence,) = protection_sentences([removal, UserDP(0.25)], [removal.at_level(2.5, 1e-9)], [], LINE)
+    assert sentence.startswith("That your records are there at all is hidden")
+    assert epsilons(sentence) == [0.75, 2.5]
+    # of records that change it says half as much: once gone, once there again
+    (sentence,) = protection_sentences([EmdDP(6.0), removal], [EmdDP(60.0), removal], [Change(1 / 30, 5, 0.2)], LINE)
+    assert epsilons(sentence) == [1.02, 1.2]
+    assert "failure probability of 2.65e-09) by this page" in sentence
+    (sentence,) = protection_sentences([EmdDP(6.0), removal], [removal.at_level(40.0, 1e-9)], [], LINE)
+    assert "with no promise at all by all" in sentence
+
+
 def test_nothing_spent_says_nothing() -> None:
     assert protection_sentences([], [EmdDP(60.0)], [], LINE) == ()
     assert protection_sentences([EmdDP(0.0)], [EmdDP(60.0)], [], LINE) == ()

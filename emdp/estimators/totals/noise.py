@@ -24,6 +24,11 @@ and enters another, Laplace noise of ``A`` and ``B`` has the scale ``2 C w/epsil
 sqrt(2) C w/epsilon`` with ``y = s w/2``: 29 % less in both. (It is K-norm noise whose unit ball is the hull of what a
 record adds to a group, a square: a 1-norm ball turned by 45 degrees.)
 
+**Removal.** Where all records of a user appear or vanish, the vector moves by its own norm, not by a difference of two
+records, in groups or not. ``y + s w/2`` is then what ``(y, s (e - m))`` costs in one group as well, and the two ends
+cost ``s w`` in any number of groups, half of what they cost under replacement. The theorem holds as it is: the
+sensitivity is a supremum of norms of ``(s_i v_i)`` here too.
+
 Errors are taken to first order and by the root mean square of the
 noise; that of a quotient ``N/D`` is ``(Z_N - R Z_D)/D`` with ``|R| = w/4``, half of its largest, and that of a
 variance ``B - A^2`` is ``(Z_B - 2 A Z_A - R Z_D)/D`` with ``|A| = w/4`` and ``|R| = w^2/16``. The candidate with the
@@ -109,6 +114,8 @@ class Layout:
         Number of groups of records.
     ends : tuple of float or None
         ``a`` and ``b``, where the values are those of the two ends.
+    is_removal : bool
+        Whether a neighbour lacks a user, and does not have another user's records instead.
     """
 
     values: tuple[Expression, ...]
@@ -118,6 +125,7 @@ class Layout:
     parts: tuple[Part, ...]
     cells: int
     ends: tuple[float, float] | None = None
+    is_removal: bool = False
 
     @property
     def has_moving_count(self) -> bool:
@@ -135,6 +143,10 @@ class Layout:
             if scale > 0
         ]
         factor = 2.0 if norm == 1 else math.sqrt(2.0)
+        if self.is_removal:
+            rows = [(length, 0.0) for length, _ in rows]
+            rows = [(max(length for length, _ in rows), 0.0)] if self.ends is not None else rows
+            return math.fsum(length for length, _ in rows) if norm == 1 else math.hypot(*(own for own, _ in rows))
         if self.ends is not None:
             within = math.fsum(spread for _, spread in rows) if norm == 1 else math.hypot(*(own for _, own in rows))
             rows = [(max(length for length, _ in rows), within)]
@@ -277,7 +289,8 @@ def _layout(query: Select, space: Space, cells: int, *, is_direct: bool) -> Layo
         parts.append(Part(item, share, tuple(weights), known, middle, half))
     analyses = [analyse(value, space) for value in places]
     sizes, spreads = zip(*((known.magnitude, known.spread) for known in analyses), strict=True)
-    return Layout(tuple(places), sizes, spreads, tuple(units), tuple(parts), cells)
+    is_removal = query.price.is_by_removal
+    return Layout(tuple(places), sizes, spreads, tuple(units), tuple(parts), cells, is_removal=is_removal)
 
 
 def _ends(direct: Layout, space: Space) -> tuple[Layout, ...]:
@@ -299,7 +312,8 @@ def _ends(direct: Layout, space: Space) -> tuple[Layout, ...]:
         for part in direct.parts
     )
     widths = (width, width)
-    return (Layout((above, below), widths, widths, widths, parts, direct.cells, (known.low, known.high)),)
+    ends = (known.low, known.high)
+    return (Layout((above, below), widths, widths, widths, parts, direct.cells, ends, direct.is_removal),)
 
 
 def _starts(layout: Layout) -> list[float]:

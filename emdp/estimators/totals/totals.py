@@ -11,9 +11,17 @@ most ``C max(sup |F(x)|, sup |F(x) - F(x')|)``.
 Proof. The weights ``omega c(x) >= 0`` add up to at most ``C``, so ``T`` is ``C`` times a point of the convex hull of 0
 and all ``F(x)``, and the diameter of a hull is that of its points.
 
-Nothing is divided by ``n``. So COUNT alone moves by ``C`` and SUM(e) alone by ``C max(|low|, |high|, high - low)``
-(:func:`emdp.expressions.cells.bounds.aggregation_spread`). AVG and variances are made of sums and the count of one draw
-(:mod:`emdp.estimators.totals.noise`); they weigh records, not users.
+Theorem (removal). If all records of one user appear or vanish, ``sum T`` moves in any norm by at most ``C sup |F(x)|``.
+
+Proof. It moves by that user's ``T``, ``C`` times a point of the hull of 0 and all ``F(x)``; norms are convex.
+
+So by removal COUNT moves by ``C`` in any number of groups, where replacement moves it by ``2 C`` in the 1-norm and
+``sqrt(2) C`` in the 2-norm, and SUM(e) by ``C max(|low|, |high|)``. Nothing public about ``n`` is used then: previews
+assume a number of users where none is declared, and answers do not depend on it.
+
+Nothing is divided by ``n``. By replacement COUNT alone moves by ``C`` and SUM(e) alone by ``C max(|low|, |high|, high -
+low)`` (:func:`emdp.expressions.cells.bounds.aggregation_spread`). AVG and variances are made of sums and the count of
+one draw (:mod:`emdp.estimators.totals.noise`); they weigh records, not users.
 """
 
 import math
@@ -38,17 +46,22 @@ from emdp.estimators.totals.noise import QUOTIENTS, Layout, Part, TotalsNoise, l
 from emdp.estimators.user_groups import check_names
 from emdp.expressions.analysis.checker import final_lipschitz
 from emdp.expressions.cells.aggregation import Aggregation
-from emdp.expressions.cells.bounds import aggregation_errors, aggregation_spread
+from emdp.expressions.cells.bounds import aggregation_errors, aggregation_removal, aggregation_spread
 from emdp.expressions.numbers.outward import mul_down, mul_up
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
-from emdp.privacy import UserDP
 from emdp.privacy.rounding import float_at_least
 from emdp.questions.assumed import Assumed
 from emdp.questions.item_kinds import KINDS
 from emdp.questions.select import Select
 from emdp.spaces import Space
 
-__all__ = ["plan_totals"]
+__all__ = ["ASSUMED_USERS", "plan_totals"]
+
+ASSUMED_USERS = 1000
+"""Number of users that previews assume where it is private."""
+
+MOST_USERS = 2**33
+"""More people than there are: where their number is private, ranges of totals and the grid of noise are for so many."""
 
 MOST_NUMBERS = 200_000
 """Most released numbers of one statement, over all its groups: some seconds of exact noise."""
@@ -57,7 +70,7 @@ ASSUMED_FILLING = 0.5
 """Share of the largest possible count that a preview assumes, before a filter and groups."""
 
 
-def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
+def plan_totals(query: Select, *, space: Space, users: int | None) -> Plan:
     """Return the plan of a statement with a cap: every record counts, a user's together as at most ``cap``.
 
     Parameters
@@ -66,8 +79,8 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
         With ``cap`` and a price at user level.
     space : Space
         The table's item space.
-    users : int
-        The public number of users.
+    users : int or None
+        The public number of users; by removal None where there is none.
 
     Raises
     ------
@@ -85,7 +98,8 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
     20.0
     """
     cap = _check(query)
-    sizes = (users,) if query.people is None else query.people.groups.sizes
+    sizes = (users or ASSUMED_USERS,) if query.people is None else query.people.groups.sizes
+    most = max(sizes) if users else MOST_USERS
     cells = math.prod(group.axis.size for group in query.groups)
     chosen = least_noise(query, space, cells)
     layout = chosen.layout
@@ -99,18 +113,19 @@ def plan_totals(query: Select, *, space: Space, users: int) -> Plan:
         cap,
         query.where,
     )
-    mechanism = _mechanism(chosen, aggregation, space, query, max(sizes))
+    mechanism = _mechanism(chosen, aggregation, space, query, most)
     mechanisms = (mechanism,) * len(sizes)
     columns = tuple(_column(part, chosen.scales, layout.ends, sizes, cells) for part in layout.parts)
     assumed = Assumed.of(query, space)
     filling = min(sizes) * cap * ASSUMED_FILLING
-    rows = _rows(query, columns, mechanisms, filling * assumed.share)
-    preview = _Preview(chosen, mechanism, cap, sizes, filling * assumed.share, _assumption(query, assumed), space)
+    rows = _rows(query, columns, mechanisms, filling * assumed.share if users else None)
+    assumption = _assumption(query, assumed, is_counted=users is not None)
+    preview = _Preview(chosen, mechanism, cap, sizes, most, filling * assumed.share, assumption, space)
     return Plan(
         aggregation=aggregation,
         scales=chosen.scales,
         mechanisms=mechanisms,
-        event=parallel_event(mechanisms, UserDP(0.0)),
+        event=parallel_event(mechanisms, query.price.promise()),
         columns=tuple(preview.column(part, column) for part, column in zip(layout.parts, columns, strict=True)),
         choice=chosen.text,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
@@ -135,6 +150,11 @@ def _check(query: Select) -> int:
                 f"{item.kind.upper()} is a mean over users and has no cap; write SUM or COUNT(*), or leave "
                 "max_records_per_user out."
             )
+        if item.kind == "users" and query.price.is_by_removal:
+            raise UsageError(
+                "the number of users is private under neighbours = 'remove', and COUNT(DISTINCT ...) gives the "
+                "declared one; leave it out, or leave neighbours out."
+            )
         if item.kind == "users" and (query.groups or query.where is not None):
             raise UsageError(
                 "the number of users is public for groups of users alone, not for a filter or group on records; "
@@ -153,7 +173,8 @@ def _mechanism(
 ) -> AdditiveMechanism:
     """Return the noise of a group: the same for each, since a total's sensitivity does not fall with its users."""
     scales = [Fraction(scale) for scale in chosen.scales]
-    change = aggregation_spread(aggregation, chosen.scales, space)[chosen.kind.norm - 1]
+    by = aggregation_removal if query.price.is_by_removal else aggregation_spread
+    change = by(aggregation, chosen.scales, space)[chosen.kind.norm - 1]
     errors = [Fraction(error) for error in aggregation_errors(aggregation, space)]
     largest = [Fraction(size) * (aggregation.cap or 1) * users for size in chosen.layout.sizes]
     if change == 0:
@@ -212,7 +233,7 @@ def _keys(query: Select) -> dict[str, tuple[Any, ...]]:
 
 
 def _rows(
-    query: Select, columns: tuple[OutputColumn, ...], mechanisms: tuple[AdditiveMechanism, ...], expected: float
+    query: Select, columns: tuple[OutputColumn, ...], mechanisms: tuple[AdditiveMechanism, ...], expected: float | None
 ) -> Rows:
     keys = _keys(query)
     items = [column.name for column in columns]
@@ -232,6 +253,7 @@ class _Preview:
     mechanism: AdditiveMechanism
     cap: int
     sizes: tuple[int, ...]
+    most: int
     count: float
     assumption: str
     space: Space
@@ -283,7 +305,7 @@ class _Preview:
         return expected_absolute(self.mechanism, weights)
 
     def _range(self, part: Part) -> tuple[float, float]:
-        most = float(max(self.sizes) * self.cap)
+        most = float(self.most * self.cap)
         if part.item.kind == "users":
             return float(min(self.sizes)), float(max(self.sizes))
         if part.known is None:
@@ -314,11 +336,12 @@ class _Preview:
         return f"{text}; so few are within the noise, so that the answer would be NULL" if is_null else text
 
 
-def _assumption(query: Select, assumed: Assumed) -> str:
-    """Return how a preview comes to its number of records, where a filter or groups choose some."""
-    if query.where is None and not query.groups:
-        return ""
-    return f" (half of the most there may be, assuming {assumed.text})"
+def _assumption(query: Select, assumed: Assumed, *, is_counted: bool) -> str:
+    """Return how a preview comes to its number of records, where something chooses them, or users are private."""
+    texts = [] if is_counted else [f"{ASSUMED_USERS} users"]
+    if query.where is not None or query.groups:
+        texts.append(assumed.text)
+    return f" (half of the most there may be, assuming {' and '.join(texts)})" if texts else ""
 
 
 def _notes(query: Select, layout: Layout) -> tuple[str, ...]:
@@ -327,6 +350,12 @@ def _notes(query: Select, layout: Layout) -> tuple[str, ...]:
         f"a user's {weighed} count together as at most {query.cap}: over that, each counts as {query.cap} divided by "
         "their number or weight, none is left out"
     ]
+    if query.price.is_by_removal:
+        notes.append(
+            "hidden is whether a user has records at all; the number of users is private, and nothing is divided by it"
+        )
+    if query.cap == 1 and query.where is None and any(part.item.kind in QUOTIENTS for part in layout.parts):
+        notes.append("a cap of 1 makes means those over users who have records, of the mean over each user's records")
     if layout.ends is not None:
         notes += [
             "drawn are the sums of what lies above the least value of the expression and of what lies below its "

@@ -31,6 +31,10 @@ apart than two of the ``F(x)``. For one value ``|v w - v' w'|_1 <= |v| + |v'| <=
 times a point of the convex hull of 0 and the ``F(x)``, whose diameter is the larger of ``max |F|`` and
 ``max |F - F'|``. This asks nothing of ``chosen`` but to be at least 0, and nothing of values but their ranges.
 
+**Removal.** If all records of a user appear or vanish, a capped total moves by the user's vector itself, ``cap`` times
+a point of the convex hull of 0 and the ``F(x)``: in any norm at most ``cap max |F|``, since a norm is convex. In groups
+of records that is half of the 1-norm of a replacement, where one record leaves a group and another enters one.
+
 **Ends.** Two values ``e - a`` and ``b - e`` that are never negative add up to ``b - a``. With scales ``s, t`` both
 norms of the pair are convex in ``e``, so at most ``max(s, t) (b - a)``, where ``M_i`` one by one would add up to ``(s +
 t) (b - a)``: in ``A`` the pair has that one entry. Between two cells the squared 2-norm of the pair's change is at most
@@ -59,7 +63,7 @@ from emdp.expressions.numbers.fixed_point import WEIGHT_BITS
 from emdp.expressions.numbers.outward import add_up, div_up, mul_up, norm_up, sqrt_up
 from emdp.spaces.base import Space
 
-__all__ = ["aggregation_errors", "aggregation_lipschitz", "aggregation_spread"]
+__all__ = ["aggregation_errors", "aggregation_lipschitz", "aggregation_removal", "aggregation_spread"]
 
 NORMS = (1, 2)
 
@@ -151,13 +155,7 @@ def aggregation_spread(
     (50.0, 50.0)
     """
     shape = _Shape.of(aggregation, _check(aggregation, scales, is_cumulative), space, is_cumulative)
-    if aggregation.chosen is not None:
-        weight = analyse(aggregation.chosen, space)
-        if weight.low < 0 or weight.high > 1:
-            raise UsageError(f"chosen must stay in [0, 1], `{aggregation.chosen}` does not; clamp it.")
-        # else a weight of 0 could be computed as a negative number of units
-        if weight.rounding >= 2.0 ** -(WEIGHT_BITS + 1):
-            raise UsageError(f"chosen is computed too roughly, within {weight.rounding:.1g}; flatten it.")
+    _check_chosen(aggregation, space)
     changes = [shape.spread(norm) for norm in NORMS]
     if aggregation.cap is not None:
         changes = [
@@ -167,6 +165,49 @@ def aggregation_spread(
     if not all(map(math.isfinite, changes)):
         raise too_large(", ".join(map(str, aggregation.values)))
     return changes[0], min(changes)
+
+
+def aggregation_removal(aggregation: Aggregation, scales: Sequence[float], space: Space) -> tuple[float, float]:
+    """Return how far a capped total moves at most when all records of one user appear or vanish.
+
+    Parameters are those of :func:`aggregation_lipschitz`; the aggregation has a cap.
+
+    Returns
+    -------
+    tuple of float
+        In the 1-norm and in the 2-norm, rounded up.
+
+    Raises
+    ------
+    NotLipschitzError, UsageError
+        As :func:`aggregation_spread`; and if there is no cap, since a mean over users is divided by their number.
+
+    >>> from emdp.spaces import Categories, Interval, Product
+    >>> kinds = LabelAxis("kind", (("cafe",), ("bar",)))
+    >>> by_kind = Aggregation((Constant(1.0),), (kinds,), cap=10)
+    >>> space = Product(Interval("x", 2, 5), Categories("kind", ["cafe", "bar"]))
+    >>> aggregation_removal(by_kind, [1.0], space)[0], aggregation_spread(by_kind, [1.0], space)[0]
+    (10.0, 20.0)
+    """
+    if aggregation.cap is None:
+        raise UsageError("a mean over users is divided by their public number; pass an aggregation with a cap.")
+    shape = _Shape.of(aggregation, _check(aggregation, scales, False), space, False)
+    _check_chosen(aggregation, space)
+    changes = [mul_up(float(aggregation.cap), shape.magnitude(norm)) for norm in NORMS]
+    if not all(map(math.isfinite, changes)):
+        raise too_large(", ".join(map(str, aggregation.values)))
+    return changes[0], min(changes)
+
+
+def _check_chosen(aggregation: Aggregation, space: Space) -> None:
+    if aggregation.chosen is None:
+        return
+    weight = analyse(aggregation.chosen, space)
+    if weight.low < 0 or weight.high > 1:
+        raise UsageError(f"chosen must stay in [0, 1], `{aggregation.chosen}` does not; clamp it.")
+    # else a weight of 0 could be computed as a negative number of units
+    if weight.rounding >= 2.0 ** -(WEIGHT_BITS + 1):
+        raise UsageError(f"chosen is computed too roughly, within {weight.rounding:.1g}; flatten it.")
 
 
 @dataclass(frozen=True)

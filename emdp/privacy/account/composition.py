@@ -30,6 +30,7 @@ import numpy.typing as npt
 from emdp.base.checks import check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.account.losses import SMALLEST_DELTA, LossPairs, smallest_level
+from emdp.privacy.account.restating import restated
 from emdp.privacy.calibration import gaussian_alpha
 from emdp.privacy.events.base import check_event
 from emdp.privacy.events.table import BatchEvent, Event, LaplaceEvent
@@ -249,6 +250,7 @@ def _collect(events: Sequence[Event], kind: Guarantee | None) -> _Parts:
                 f"events must be of one kind, not a {target.kind_name} and a {event.guarantee.kind_name}; "
                 "pass kind= to state them in one."
             )
+    flat = tuple(restated(event, target) for event in flat)
     rows = [(event, conversion_factor(event.guarantee, target)) for event in flat]
     levels = tuple(as_decimal(event.guarantee.level) * factor for event, factor in rows)
     ratios = [(event.gaussian_mu, factor) for event, factor in rows]

@@ -65,6 +65,7 @@ from fractions import Fraction
 
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.privacy.account.budget import Budget
+from emdp.privacy.account.restating import restated
 from emdp.privacy.calibration import gaussian_alpha
 from emdp.privacy.events.base import Event, check_event
 from emdp.privacy.events.table import BatchEvent
@@ -161,6 +162,7 @@ class Account:
         for price in (reserve, plain):
             if price is not None and self._covers(price):
                 return self._after(price)
+        event = restated(event, self.budget.guarantee)
         asked, slack = convert(event.guarantee, self.budget.guarantee.kind), event.slack_epsilon
         left, name = self.remaining, asked.level_name
         if self._covers(replace(plain, slack=Fraction(0))):
@@ -231,6 +233,7 @@ class Account:
             from emdp.privacy.account.composition import check_price
 
             check_price(event)
+        event = restated(event, self.budget.guarantee)
         stated = event.guarantee
         factor = conversion_factor(stated, self.budget.guarantee)
         plain = _Price(

@@ -17,7 +17,8 @@ __all__ = ["promised_as_user", "total_as_user"]
 def total_as_user(accounts: Iterable[Account]) -> Total:
     """Return what all of a ledger's accounts have spent together, as an ordinary user-level guarantee.
 
-    Accounts of different tables have different ground metrics, which add up only at the user level (EMD 7).
+    Accounts of different tables have different ground metrics, which add up only at the user level (EMD 7). If one
+    of them is by removal the total is too, since replacement implies it at the same price.
 
     Raises
     ------
@@ -47,7 +48,9 @@ def promised_as_user(budgets: Iterable[Budget]) -> Total:
 def _as_user(terms: Sequence[tuple[Guarantee, Fraction]]) -> Total:
     if not terms:
         raise UsageError("a sum over tables needs at least one; pass the ledger's accounts.")
-    kind = UserDP(0.0)
+    # What holds by replacement holds by removal, and the other way it would double.
+    removal = UserDP(0.0, neighbours="remove")
+    kind = removal if any(guarantee.kind == removal for guarantee, _ in terms) else UserDP(0.0)
     stated = [convert(guarantee, kind) for guarantee, _ in terms]
     level = sum((as_decimal(guarantee.level) for guarantee in stated), Fraction(0))
     delta = sum((as_decimal(guarantee.delta) for guarantee in stated), Fraction(0))

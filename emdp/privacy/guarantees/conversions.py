@@ -9,8 +9,25 @@
 | unbounded EmdDP | UserDP | alpha | ``d_em <= 1`` |
 | DiscreteEmdDP at r | DiscreteEmdDP at a smaller r | as it is | fewer pairs |
 | unbounded DiscreteEmdDP at r = 1 | UserDP | as it is | ``d_em <= 1`` |
+| UserDP by replacement | UserDP by removal | as it is | theorem 1 |
+| UserDP by removal | UserDP by replacement | ``2 epsilon`` | theorem 2; delta becomes ``delta (1 + exp(epsilon))`` |
 
-Delta never changes. A bounded guarantee says nothing about bags of other sizes, so it never becomes a
+**Theorem 1.** A release that is ``(epsilon, delta)`` by replacement for the users of a public list or number is
+``(epsilon, delta)`` by removal for tables whose users are among them. *Proof.* Say ``u`` has records in ``D``, and
+``D'`` is ``D`` without them. Both give bags to the same public users, and differ in the bag of ``u``, which is empty in
+``D'``: ``D'`` is ``D`` with the bag of ``u`` replaced by none, and ``D`` is ``D'`` with it replaced by some. What
+is public about the users is the same beside both. (A release that is stated by replacement may use that list or number,
+so it hides who has records, not who is listed.) ∎ What implies a ``UserDP`` by replacement, such as an ``EmdDP``,
+implies one by removal for the same reason.
+
+**Theorem 2.** A release that is ``(epsilon, delta)`` by removal is ``(2 epsilon, delta (1 + exp(epsilon)))`` by
+replacement. *Proof.* Let ``D`` and ``D'`` differ in the bag of ``u``, and ``D_0`` be both without it. For every event
+``E``, ``P(E) <= e^eps P_0(E) + delta <= e^eps (e^eps P'(E) + delta) + delta``. (Where a bag is empty, one step is
+enough.) Both numbers can be attained: counts of two listed keys with Laplace noise of scale ``1/epsilon``, when a
+user's only record changes its key. ∎ With slack ``z`` beside epsilon the same holds of ``epsilon + z``
+(:mod:`emdp.privacy.account.restating`).
+
+But for theorem 2 delta never changes. A bounded guarantee says nothing about bags of other sizes, so it never becomes a
 ``UserDP``. Group privacy (:func:`group`) is a conversion that must be called by name, since it changes both
 parameters.
 
@@ -25,10 +42,19 @@ from typing import TypeVar, cast
 
 from emdp.base.checks import check_positive, check_range
 from emdp.base.errors import UsageError
-from emdp.privacy.guarantees.kinds import DiscreteEmdDP, EmdDP, Guarantee, Model, UserDP, guarantee_from_json
+from emdp.privacy.guarantees.kinds import (
+    DiscreteEmdDP,
+    EmdDP,
+    Guarantee,
+    Model,
+    Neighbours,
+    UserDP,
+    guarantee_from_json,
+)
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = [
+    "changes_delta",
     "conversion_factor",
     "convert",
     "converts_to",
@@ -74,7 +100,11 @@ def convert(guarantee: Guarantee, kind: Guarantee) -> Guarantee:
 
     >>> convert(EmdDP(10.0, 1e-9), UserDP(0))
     UserDP(epsilon=10.0, delta=1e-09, model='central')
+    >>> convert(UserDP(1.0, neighbours="remove"), UserDP(0)), convert(UserDP(1.0), UserDP(0, neighbours="remove")).level
+    (UserDP(epsilon=2.0, delta=0.0, model='central'), 1.0)
     """
+    if changes_delta(guarantee, kind):
+        return _doubled(guarantee, kind)
     factor = conversion_factor(guarantee, kind)
     return kind.at_level(float_up(as_decimal(guarantee.level) * factor), guarantee.delta)
 
@@ -88,19 +118,40 @@ def converts_to(guarantee: Guarantee, kind: Guarantee) -> bool:
     return not _refusal(guarantee, kind)
 
 
+def changes_delta(guarantee: Guarantee, kind: Guarantee) -> bool:
+    """Say whether :func:`convert` goes from removal to replacement, the one way on which delta grows (theorem 2).
+
+    >>> removal = UserDP(0, neighbours="remove")
+    >>> changes_delta(removal, UserDP(0)), changes_delta(UserDP(0), removal), changes_delta(EmdDP(0), removal)
+    (True, False, False)
+    """
+    return (
+        isinstance(guarantee, UserDP)
+        and isinstance(kind, UserDP)
+        and (guarantee.neighbours, kind.neighbours) == ("remove", "replace")
+        and converts_to(guarantee, kind)
+    )
+
+
 def conversion_factor(guarantee: Guarantee, kind: Guarantee) -> Fraction:
     """Return what the level (and a Gaussian release's ``mu``) is multiplied by in :func:`convert`.
 
     Raises
     ------
     UsageError
-        If there is no conversion.
+        If there is no conversion, or it has no factor since delta changes (theorem 2): state the release first by
+        :func:`emdp.privacy.account.restating.restated`.
 
     >>> conversion_factor(EmdDP(1.0), DiscreteEmdDP(0, 0, r=0.25))
     Fraction(1, 4)
     """
     if _refusal(guarantee, kind):
         raise UsageError(_sentence(guarantee, kind))
+    if changes_delta(guarantee, kind):
+        raise UsageError(
+            f"a {guarantee.kind_name} becomes a {kind.kind_name} at twice its epsilon and a larger delta, not by a "
+            "factor; take convert(guarantee, kind)."
+        )
     if isinstance(guarantee, EmdDP) and isinstance(kind, DiscreteEmdDP):
         return as_decimal(kind.r)
     return Fraction(1)
@@ -110,14 +161,16 @@ def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
     """Return which of several budgets' promises a release is charged to.
 
     One of the release's own class, if there is any, whatever else there is; else the first of an ``EmdDP``, a
-    ``DiscreteEmdDP`` and a ``UserDP`` that it converts to. The order in which they were declared plays no part.
+    ``DiscreteEmdDP`` and a ``UserDP`` that it converts to. Of two ``UserDP`` budgets the one of the release's own
+    neighbours, of a release of another class the one by replacement. The order in which they were declared plays no
+    part.
 
     =====================  =========================================================================
     release                paid by
     =====================  =========================================================================
     ``EmdDP``              ``EmdDP``; without one ``DiscreteEmdDP`` (``alpha r``); else ``UserDP`` (``alpha``)
     ``DiscreteEmdDP``      ``DiscreteEmdDP`` at its ``r`` or a smaller one; without one, at ``r = 1``, ``UserDP``
-    ``UserDP``             ``UserDP``
+    ``UserDP``             ``UserDP`` of its neighbours; without one, of the others (theorems 1 and 2)
     =====================  =========================================================================
 
     Parameters
@@ -138,8 +191,9 @@ def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
     >>> type(paying(EmdDP(1.0), promises[:2])).__name__
     'DiscreteEmdDP'
     """
-    own = [promise for promise in promises if type(promise) is type(guarantee)]
-    reachable = own or sorted(promises, key=lambda promise: _NEARNESS.index(type(promise)))
+    neighbours = _neighbours(guarantee)
+    ordered = sorted(promises, key=lambda promise: (_NEARNESS.index(type(promise)), _neighbours(promise) != neighbours))
+    reachable = [promise for promise in ordered if type(promise) is type(guarantee)] or ordered
     if not reachable:
         raise UsageError("promises must hold at least one guarantee; pass those of the budgets.")
     for promise in reachable:
@@ -278,6 +332,7 @@ def _declared(guarantee: Guarantee) -> str:
     if isinstance(guarantee, DiscreteEmdDP):
         return f"emdp.DiscreteEmdDP(epsilon, delta, r={guarantee.r!r}{more})"
     if isinstance(guarantee, UserDP):
+        more += ", neighbours='remove'" if guarantee.neighbours == "remove" else ""
         return f"emdp.UserDP(epsilon, delta{more})"
     sizes = "" if _sizes(guarantee) == "unbounded" else ", sizes='bounded'"
     return f"emdp.EmdDP(alpha, delta{sizes}{more})"
@@ -307,6 +362,24 @@ def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     if isinstance(guarantee, DiscreteEmdDP):
         return "it does not get stronger as the distance falls"
     return ""
+
+
+def _neighbours(guarantee: Guarantee) -> Neighbours:
+    return guarantee.neighbours if isinstance(guarantee, UserDP) else "replace"
+
+
+def _doubled(guarantee: Guarantee, kind: Guarantee) -> Guarantee:
+    """Return what theorem 2 makes of a guarantee by removal."""
+    # in fractions, since a product of floats may be rounded down where a delta is below the normal ones
+    exponent = min(guarantee.level, _LARGEST_EXPONENT)
+    growth = Fraction(math.exp(exponent)) * (1 + Fraction(_ROUNDING))
+    delta = as_decimal(guarantee.delta) * (1 + growth)
+    if delta >= 1 or (delta > 0 and guarantee.level > _LARGEST_EXPONENT):
+        raise UsageError(
+            f"nothing is left of {guarantee} by replacement: delta would reach 1; ask with a smaller epsilon or delta, "
+            "or have a budget by removal declared."
+        )
+    return kind.at_level(float_up(2 * as_decimal(guarantee.level)), float_up(delta))
 
 
 def _sizes(guarantee: Guarantee) -> str:

@@ -1,8 +1,10 @@
 """The guarantees that emdp states, as frozen values (EMD 1).
 
 Every one of them bounds the hockey-stick divergence ``H_t(P‖Q) = sup_E P(E) - t Q(E)`` between the laws of
-what is released on two neighbouring tables; ``n``, the number of users, is public, and neighbours replace one
-user's whole bag of records. All numbers follow the decimal rule of :mod:`emdp.privacy.rounding`.
+what is released on two neighbouring tables. Neighbours *replace* one user's whole bag of records, also by none, while
+``n``, the number of users, is public. A ``UserDP`` may be stated for neighbours by *removal* instead: all records of
+one user appear or vanish, and nothing about ``n`` is public (user-level-sql.md 1.1). All numbers follow the decimal
+rule of :mod:`emdp.privacy.rounding`.
 
 A guarantee with parameters 0 says that the release does not depend on the data at all: it is what has been
 spent of an untouched budget, and the *kind* (:attr:`Guarantee.kind`) that conversions and budgets compare.
@@ -10,7 +12,7 @@ spent of an untouched budget, and the *kind* (:attr:`Guarantee.kind`) that conve
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, Self, cast
 
 from emdp.base.checks import check_choice, check_finite, check_positive, check_range, check_unit_interval
@@ -19,22 +21,28 @@ from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = [
     "MODELS",
+    "NEIGHBOURS",
     "SIZES",
     "DiscreteEmdDP",
     "EmdDP",
     "Guarantee",
     "Model",
+    "Neighbours",
     "Sizes",
     "UserDP",
     "guarantee_from_json",
+    "is_by_removal",
 ]
 
 Sizes = Literal["unbounded", "bounded"]
 Model = Literal["central", "local", "shuffle"]
+Neighbours = Literal["replace", "remove"]
 SIZES: tuple[Sizes, ...] = ("unbounded", "bounded")
 """Whether the two bags of neighbours may differ in size, or have one public size."""
 MODELS: tuple[Model, ...] = ("central", "local", "shuffle")
 """Who sees what: a trusted curator, nobody but the user, or a trusted shuffler of the users' messages."""
+NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "remove")
+"""Whether one user's records become others, with a public list or number of users; or appear and vanish."""
 
 
 class Guarantee(ABC):
@@ -217,9 +225,9 @@ class DiscreteEmdDP(Guarantee):
         return f"epsilon = {self.epsilon!r}, delta = {self.delta!r} ({self.kind_name})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UserDP(Guarantee):
-    """The ordinary user-level guarantee: ``(epsilon, delta)`` whatever one user's records are replaced by.
+    """The ordinary user-level guarantee: ``(epsilon, delta)`` whatever one user's records are.
 
     Parameters
     ----------
@@ -229,6 +237,10 @@ class UserDP(Guarantee):
         In [0, 1).
     model : {"central", "local", "shuffle"}
         Who sees what.
+    neighbours : {"replace", "remove"}
+        Which tables must look alike. ``"replace"``: those in which one user's records become any others, also none;
+        the list or number of users is public. ``"remove"``: those in which all records of one user appear or vanish;
+        nothing about the number of users is public. It is of the central model alone.
 
     Raises
     ------
@@ -237,27 +249,56 @@ class UserDP(Guarantee):
 
     References
     ----------
-    EMD 1.
+    EMD 1; user-level-sql.md 1.1.
 
     >>> print(UserDP(1.0))
     epsilon = 1.0, delta = 0.0 (central UserDP)
+    >>> UserDP(1.0, neighbours="remove")
+    UserDP(epsilon=1.0, delta=0.0, model='central', neighbours='remove')
     """
 
     epsilon: float
     delta: float = 0.0
     model: Model = "central"
+    neighbours: Neighbours = field(default="replace", kw_only=True)
     level_name: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
         self._check_parameters()
+        check_choice("neighbours", self.neighbours, NEIGHBOURS)
+        if self.neighbours == "remove" and self.model != "central":
+            raise UsageError(
+                f"neighbours = 'remove' does not fit model = {self.model!r}, where the number of messages tells the "
+                "number of users; leave neighbours out, or take the central model."
+            )
 
     @property
     def kind_name(self) -> str:
         """The kind in words."""
-        return f"{self.model} UserDP"
+        return f"{self.model} UserDP{' by removal' if self.neighbours == 'remove' else ''}"
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        return f"UserDP({shown})"
 
     def __str__(self) -> str:
         return f"epsilon = {self.epsilon!r}, delta = {self.delta!r} ({self.kind_name})"
+
+    def _values(self) -> dict[str, Any]:
+        """Return the fields; ledgers from before ``neighbours`` mean replacement, and it is still written so."""
+        values = super()._values()
+        if self.neighbours == "replace":
+            del values["neighbours"]
+        return values
+
+
+def is_by_removal(guarantee: Guarantee) -> bool:
+    """Say whether a guarantee is stated for a user who appears or vanishes, so that their number is private.
+
+    >>> is_by_removal(UserDP(1.0, neighbours="remove")), is_by_removal(UserDP(1.0)), is_by_removal(EmdDP(1.0))
+    (True, False, False)
+    """
+    return isinstance(guarantee, UserDP) and guarantee.neighbours == "remove"
 
 
 def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:
@@ -279,7 +320,9 @@ def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:
     if build is None:
         found = repr(kind) if isinstance(kind, str) else f"of type {type(kind).__name__}"
         raise UsageError(f"kind {found} is no known guarantee, only {', '.join(_KINDS)}; use a newer emdp.")
-    if set(values) != {field.name for field in fields(build)}:
+    named = {item.name for item in fields(build)}
+    # A UserDP without neighbours is one by replacement, as all were at first; only the other one is written out.
+    if set(values) != named and set(values) != named - {"neighbours"}:
         raise UsageError(f"{sorted(map(str, values))} are not the fields of {kind}; pass what to_json() wrote.")
     return build(**values)
 

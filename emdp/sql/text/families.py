@@ -13,6 +13,7 @@ __all__ = [
     "EXPECTED_SHARE",
     "FAMILIES",
     "FAR_POINT",
+    "NEIGHBOURS",
     "USER_LEVEL",
     "check_families",
     "option_refusal",
@@ -33,6 +34,9 @@ EXPECTED_SHARE = "expected_share"
 
 FAR_POINT = "far_point"
 """Option of statements with a POINT that is meant though it lies far from the box."""
+
+NEIGHBOURS = "neighbours"
+"""Option that says what epsilon hides: one user's records, or whether a user has any."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     **{name: tuple(choices) for name, choices in CHOICES.items()},

@@ -9,7 +9,8 @@ from typing import cast
 from sqlglot.tokenizer_core import Token, TokenType
 
 from emdp.base.errors import SqlError
-from emdp.sql.text.families import CHOICES, EXPECTED_SHARE, FAR_POINT, USER_LEVEL, usual
+from emdp.questions.price import NEIGHBOUR_WORDS
+from emdp.sql.text.families import CHOICES, EXPECTED_SHARE, FAR_POINT, NEIGHBOURS, USER_LEVEL, usual
 from emdp.sql.text.statement import Option, Privacy
 from emdp.sql.text.tokens import CLOSING, OPENING
 
@@ -30,6 +31,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
         "epsilon",
         "delta",
         "max_records_per_user",
+        NEIGHBOURS,
         "noise",
         EXPECTED_SHARE,
         FAR_POINT,
@@ -281,12 +283,19 @@ def _check_word(reader: _Reader, option: Option, privacy: str) -> None:
         raise _about(reader, option, "option-value", problem, remedy)
 
 
+def _check_neighbours(reader: _Reader, option: Option, privacy: str) -> None:
+    if option.value not in NEIGHBOUR_WORDS:
+        problem = f"neighbours must be one of {', '.join(NEIGHBOUR_WORDS)}"
+        raise _about(reader, option, "option-value", problem, "write neighbours = 'remove', or leave it out")
+
+
 _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "alpha": _check_positive,
     "epsilon": _check_positive,
     "delta": _check_delta,
     "max_records_per_user": _check_count,
     "noise": _check_noise,
+    NEIGHBOURS: _check_neighbours,
     "spread": _check_positive,
     "between_users": _check_not_negative,
     "records_per_user": _check_count,

@@ -243,6 +243,8 @@ def _unusable(space: Space) -> list[Sql]:
 
 
 def _unlisted(table: TableFacts, named: Sql) -> Sql:
+    if table.users.count is None:
+        return exp.Literal.number(0)
     if table.users.keys is None:
         spare = exp.Sub(this=exp.CountIf(this=named), expression=exp.Literal.number(table.n))
         return sql.call("GREATEST", spare, exp.Literal.number(0))
@@ -261,6 +263,8 @@ def _other_counts(table: TableFacts, named: Sql) -> Sql:
     if table.records is None:
         return exp.Literal.number(0)
     wrong = _count_if(_is_other(table, named))
+    if table.users.count is None:
+        return wrong
     # A user without a row has no record, which is not the declared number either.
     absent = exp.Paren(this=exp.Sub(this=exp.Literal.number(table.n), expression=_count_if(named)))
     return exp.Add(this=wrong, expression=absent)

@@ -36,8 +36,8 @@ KINDS = GroupColumn("kind", ("a", "b"), LabelAxis("kind", (("a",), ("b",))))
 
 
 def statement(*items: Item, cap: int = 10, epsilon: float = 1.0, delta: float = 0.0, **rest: Any) -> Select:
-    noise = rest.pop("noise", "auto")
-    return Select(items, Price("epsilon", epsilon, delta), noise=noise, cap=cap, **rest)
+    noise, neighbours = rest.pop("noise", "auto"), rest.pop("neighbours", "replace")
+    return Select(items, Price("epsilon", epsilon, delta, neighbours=neighbours), noise=noise, cap=cap, **rest)
 
 
 def with_kinds(low: float, high: float) -> Space:
@@ -83,8 +83,10 @@ class TestSensitivity:
     @pytest.mark.parametrize(("items", "group", "is_tight"), CASES)
     @pytest.mark.parametrize("is_filtered", [False, True])
     @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+    @pytest.mark.parametrize("neighbours", ["replace", "remove"])
     def test_no_pair_of_bags_exceeds_it(
         self,
+        neighbours: str,
         low: float,
         high: float,
         cap: int,
@@ -99,7 +101,9 @@ class TestSensitivity:
         where = ramp(X, middle, high) if is_filtered else None
         groups = () if group is None else (group,)
         plan = plan_totals(
-            statement(*items, cap=cap, delta=1e-6, noise=noise, where=where, groups=groups), space=space, users=7
+            statement(*items, cap=cap, delta=1e-6, noise=noise, where=where, groups=groups, neighbours=neighbours),
+            space=space,
+            users=7 if neighbours == "replace" else None,
         )
         functions = [functools.cache(evaluated(value, space)) for value in plan.aggregation.values]
 
@@ -112,9 +116,13 @@ class TestSensitivity:
         vectors = np.array([contribution(bag, functions, chosen, cap, kinds) for bag in bags])
         scaled = vectors * np.repeat(plan.scales, 1 if group is None else 2)
         mechanism = plan.mechanisms[0]
-        change = largest_change(scaled, mechanism.norm)
+        if neighbours == "replace":
+            change = largest_change(scaled, mechanism.norm)
+        else:
+            change = float(np.max(np.linalg.norm(scaled, ord=mechanism.norm, axis=1)))
         assert change <= mechanism.sensitivity * (1 + 1e-12)
-        if is_tight and not is_filtered and (group is None or items == (COUNT,) or min(abs(low), abs(high)) == 0):
+        is_met = group is None or items == (COUNT,) or min(abs(low), abs(high)) == 0 or neighbours == "remove"
+        if is_tight and not is_filtered and is_met:
             # of SUM in groups the value of largest size would be needed in both
             assert change == pytest.approx(mechanism.sensitivity, rel=1e-12)
 

@@ -43,7 +43,7 @@ class DuckDBEngine:
             over_cells, text = _compiled_cells(table, aggregation)
             with opened(table.source, over_cells.lookups, table.users.keys) as connection:
                 rows = run(connection, text)
-            return tuple(map(Statistic, coordinates(over_cells, aggregation, rows, table.n)))
+            return tuple(map(Statistic, coordinates(over_cells, aggregation, rows, table.most_users)))
         statement, text = _compiled(table, aggregation.values)
         with opened(table.source, statement.lookups, table.users.keys) as connection:
             rows = run(connection, text)

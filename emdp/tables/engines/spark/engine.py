@@ -88,16 +88,17 @@ class SparkEngine:
         # Of each statement a header of 16 bytes, the key and a count; of each sum its two halves, and the mean's count.
         row = (16 + 8 * 2) * len(parts) + 8 * 3 * sums
         cells = aggregation.cells
-        bound = (
-            f"{table.n} users x {cells} cells x P x {row} bytes" if cells > 1 else f"{table.n} users x P x {row} bytes"
-        )
+        users = "N" if table.users.count is None else str(table.n)
+        bound = f"{users} users x {cells} cells x P x {row} bytes" if cells > 1 else f"{users} users x P x {row} bytes"
+        whole = "N x " if table.users.count is None else ""
+        size = (table.users.count or 1) * cells * row
         facts = (
             ("engine", "Spark"),
             # One more for the rows that several statements read.
             ("stages", str(stages) if len(parts) == 1 else f"at most {stages + 1}"),
             (
                 "shuffle",
-                f"at most {bound} = P x {table.n * cells * row} bytes, P the partitions that the source is read in",
+                f"at most {bound} = P x {whole}{size} bytes, P the partitions that the source is read in",
             ),
         )
         return facts if len(parts) == 1 else (*facts, ("statements", f"{len(parts)} on rows kept on Spark's disks"))
@@ -118,7 +119,7 @@ def _coordinates(table: TableFacts, aggregation: Aggregation, rows: Any | None) 
     """Return the coordinates of each group of users, by one statement; of the source where no rows are given."""
     if not aggregation.is_plain:
         over_cells = cell_statement(table, aggregation)
-        return coordinates(over_cells, aggregation, _collected(table, over_cells, rows), table.n)
+        return coordinates(over_cells, aggregation, _collected(table, over_cells, rows), table.most_users)
     statement = linear_statement(table, aggregation.values)
     found = _collected(table, statement, rows)
     if len(found) != 1:

@@ -98,7 +98,7 @@ def statement_rows(
                 register(names[name], public_frame(session, frame))
             # Spark would compute what is used twice anew for each use.
             for shared in take_shared(translated):
-                kept = in_few_parts(session.sql(shared.this.sql(DIALECT, identify=True)), table.n).persist()
+                kept = in_few_parts(session.sql(shared.this.sql(DIALECT, identify=True)), table.users.count).persist()
                 stack.callback(_forget, kept)
                 register(f"{tag}_{shared.alias}", kept)
                 rename_table(translated, shared.alias, f"{tag}_{shared.alias}")

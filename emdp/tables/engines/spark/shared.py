@@ -32,12 +32,14 @@ def take_shared(query: Sql) -> list[exp.CTE]:
     return taken
 
 
-def in_few_parts(frame: Any, users: int) -> Any:
-    """Return what is kept of a statement in no more partitions than its users need.
+def in_few_parts(frame: Any, users: int | None) -> Any:
+    """Return what is kept of a statement in no more partitions than its users need; as it is, where nobody knows them.
 
     Spark leaves it in as many as it shuffles into, 200 unless it is told otherwise, however small they are. Shuffled
     again, by user, from 200 into 200, that is 40,000 files for each part that reads it.
     """
+    if users is None:
+        return frame
     session = frame.sparkSession
     return frame.coalesce(max(session.sparkContext.defaultParallelism, -(-users // USERS_TOGETHER)))
 

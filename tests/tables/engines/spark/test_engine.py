@@ -383,3 +383,18 @@ def test_other_ends_of_a_job_are_errors_of_ours(spark: Any) -> None:
         assert caught.value.__context__ is None
     with pytest.raises(ValueError, match="not Spark's"), hidden_errors():
         raise ValueError("not Spark's")
+
+
+def test_totals_by_removal_are_those_of_duckdb_without_a_number_of_users(rows: Any, tmp_path: Path) -> None:
+    text = (
+        "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 1, neighbours = 'remove') kind, "
+        "COUNT(*) AS n, SUM(x) AS total FROM t GROUP BY kind"
+    )
+    frames = []
+    for number, source in enumerate((ROWS, rows)):
+        own = read(source, users=None, version="1")
+        own.validate()
+        budget = emdp.UserDP(5.0, neighbours="remove")
+        with emdp.testing.seeded(3), emdp.Session(own, budget=budget, ledger=tmp_path / f"{number}.ledger") as session:
+            frames.append(session.sql(text).exact_frame)
+    assert _close(*frames)
