@@ -138,8 +138,12 @@ class Answer(Description):
         remarks = getattr(self._rows, "remarks", None)
         return () if remarks is None else tuple(remarks(self.released))
 
-    def interval(self, level: float = DEFAULT_LEVEL, *, coverage: str = "each") -> pl.DataFrame:
+    def interval(self, level: float = DEFAULT_LEVEL, *, coverage: str = "each", of: str = "truth") -> pl.DataFrame:
         """Return intervals that contain the exact values with probability ``level``, from the noise's exact law.
+
+        A count or sum under ``max_records_per_user`` is computed of the records as they count under the cap. Its
+        interval is for the true total of all records, and an end of which nothing can be said is NULL: a user above the
+        cap may hold any number.
 
         Parameters
         ----------
@@ -147,6 +151,8 @@ class Answer(Description):
             Coverage in (0, 1).
         coverage : {"each", "all"}
             Whether every interval has that coverage alone, or all of them together.
+        of : {"truth", "capped"}
+            Of counts and sums under a cap: whether intervals are for the true totals or for the capped ones.
 
         Returns
         -------
@@ -161,9 +167,12 @@ class Answer(Description):
         """
         level = check_unit_interval("level", level)
         check_choice("coverage", coverage, ("each", "all"))
+        check_choice("of", of, ("truth", "capped"))
         if not self.columns:
             raise UsageError("the answer holds messages alone, which have no intervals; read them from answer.frame.")
-        frame = self.finisher.frame(self.released, level, together=coverage == "all")
+        capped = getattr(self.finisher, "of_capped", None) if of == "capped" else None
+        finisher = self.finisher if capped is None else capped()
+        frame = finisher.frame(self.released, level, together=coverage == "all")
         names = [column.name for column in self.columns]
         taken = {name + end for name in names for end in ("", *INTERVAL_ENDS)}
         keys = _apart([series for series in frame.get_columns() if series.name not in taken])

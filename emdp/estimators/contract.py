@@ -12,6 +12,7 @@ from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
 from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
+from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.spaces import Space
 
@@ -36,13 +37,13 @@ class Records(Protocol):
     def space(self) -> Space:
         """The item space."""
 
-    def check_aggregation(self, aggregation: Aggregation) -> None:
+    def check_aggregation(self, aggregation: Aggregation | OwnedTotals) -> None:
         """Run the statement of an aggregation on no rows."""
 
-    def aggregate(self, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    def aggregate(self, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
         """Return an aggregation, one statistic for each group of users."""
 
-    def explain_cost(self, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    def explain_cost(self, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         """Return what is public about the work of an aggregation."""
 
     def check_items(self, reading: Reading) -> None:

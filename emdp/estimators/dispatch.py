@@ -74,7 +74,13 @@ def _check_removal(family: Family, users: int | None, records: int | None) -> No
 def _select(query: Any, facts: Facts) -> AnyPlan:
     from emdp.estimators.select import plan_select
 
-    return plan_select(query, space=facts["space"], users=facts["users"])
+    return plan_select(query, **facts)
+
+
+def _owned(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.owned.totals import plan_owned
+
+    return plan_owned(query, users=facts["users"])
 
 
 def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:
@@ -131,6 +137,7 @@ def _fit(query: Any, facts: Facts) -> AnyPlan:
 
 PLANNERS: Mapping[str, Callable[[Any, Facts], AnyPlan]] = {
     "select": _select,
+    "owned": _owned,
     "means": _means,
     "cells": _cells,
     "items": _items,

@@ -52,7 +52,7 @@ SHOWN_SHARES = 8
 """Most columns whose shares of the budget are listed in a plan's choice; the preview has all of them."""
 
 
-def plan_select(query: Select, *, space: Space, users: int | None) -> Plan:
+def plan_select(query: Select, *, space: Space, users: int | None, records: int | None = None) -> Plan:
     """Return the plan of a statement with a list of aggregates.
 
     Under ``alpha`` the sensitivity per unit of ``d_em`` is the constant of the scaled vector of values over the cells,
@@ -71,6 +71,8 @@ def plan_select(query: Select, *, space: Space, users: int | None) -> Plan:
         The table's item space.
     users : int or None
         The public number of users; by removal None where there is none.
+    records : int or None
+        The public number of records that every user has, where it is declared.
 
     Raises
     ------
@@ -95,7 +97,8 @@ def plan_select(query: Select, *, space: Space, users: int | None) -> Plan:
         # Loaded where it is needed.
         from emdp.estimators.totals.totals import plan_totals
 
-        return plan_totals(query if query.cap is not None else _by_users(query), space=space, users=users)
+        capped = query if query.cap is not None else _by_users(query)
+        return plan_totals(capped, space=space, users=users, records=records)
     if users is None:
         raise InternalError("a mean over users of a table without their number reached the planner.")
     _check_columns(query)

@@ -15,6 +15,7 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.itemwise import Itemwise
 from emdp.questions.linear_fit import LinearFit
 from emdp.questions.means import Mean, VectorMean
+from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.select import FrequencyQuery, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 
@@ -53,6 +54,7 @@ class Family:
 
 FAMILIES: tuple[Family, ...] = (
     Family("select", (Select,), has_removal=True),
+    Family("owned", (OwnedSelect,)),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
     Family("items", (ItemFrequencies,)),
@@ -62,7 +64,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("user_mean", (UserMean,), ("user_mean",), ("USER_MEAN",), "has rounds of its own"),
     Family("fit", (LinearFit,)),
 )
-"""All families. Means with ``by`` or ``where`` are of ``select``, as most aggregates are; frequencies of all items of a
+"""All families. Means with ``by`` or ``where`` are of ``select``, as most aggregates are; totals over rows with owners,
+of any function of a row, are of ``owned``; frequencies of all items of a
 finite space are of ``items``; models are asked for by :mod:`emdp.learn`."""
 
 FUNCTIONS: tuple[str, ...] = tuple(function for family in FAMILIES for function in family.functions)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from emdp.rows.types import Kind
 from emdp.spaces import Space
 
 __all__ = ["Names"]
@@ -33,6 +34,10 @@ class Names:
         Public tables by name.
     records : int or None
         Public number of records that every user has, where it is declared.
+    kinds : mapping of str to Kind
+        The private table's columns that row expressions read, each with what its values are read as.
+    public_kinds : mapping of str to mapping of str to Kind
+        The same of each public table.
     """
 
     table: str
@@ -43,6 +48,8 @@ class Names:
     user_frame: pl.DataFrame | None = None
     public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     records: int | None = None
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    public_kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
 
     @property
     def user_columns(self) -> tuple[str, ...]:

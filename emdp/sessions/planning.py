@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from emdp.base.errors import SqlError, UsageError
+from emdp.base.errors import NotLipschitzError, SqlError, UsageError
 from emdp.estimators import AnyPlan, plan_query
 from emdp.privacy import Guarantee
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.names import Names
+from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.resolution import Query, Resolved, describe, resolve_query
+
+if TYPE_CHECKING:
+    from emdp.sql import Translated
 
 __all__ = ["Planned", "Planner", "plan_request"]
 
@@ -88,8 +93,10 @@ def plan_request(request: str | Query, names: Names, promises: Sequence[Guarante
     for translated in translate(request, names):
         statement = translated.statement
         try:
-            plan = _plan(translated.query, names, promises)
+            plan = _plan_or_rows(translated, names, promises)
         except UsageError as error:
+            if isinstance(error, SqlError):
+                raise
             # What only the numbers of a statement can tell, such as noise that does not fit.
             raise SqlError(
                 error.problem if error.remedy else "the statement cannot be answered as it stands",
@@ -101,6 +108,19 @@ def plan_request(request: str | Query, names: Names, promises: Sequence[Guarante
             ) from None
         planned.append(Planned(statement.text, plan))
     return tuple(planned)
+
+
+def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
+    """Plan a statement; one of totals without a constant or range as one over rows with owners."""
+    from emdp.sql import rows_instead
+
+    try:
+        return _plan(translated.query, names, promises)
+    except (UsageError, NotLipschitzError) as error:
+        found = None if isinstance(translated.query, OwnedSelect) else rows_instead(translated.statement, names, error)
+        if found is None:
+            raise
+        return _plan(found, names, promises)
 
 
 def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> AnyPlan:

@@ -5,6 +5,7 @@ from typing import Any
 
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.spaces import Space
 from emdp.tables import Table, aggregate, check_aggregation
@@ -38,13 +39,13 @@ class TableRecords:
     def space(self) -> Space:
         return self.table.space
 
-    def check_aggregation(self, aggregation: Aggregation) -> None:
+    def check_aggregation(self, aggregation: Aggregation | OwnedTotals) -> None:
         check_aggregation(self.table, aggregation)
 
-    def aggregate(self, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    def aggregate(self, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
         return aggregate(self.table, aggregation)
 
-    def explain_cost(self, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    def explain_cost(self, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         return explain_cost(self.table, aggregation)
 
     def check_items(self, reading: Reading) -> None:

@@ -14,6 +14,7 @@ from emdp.sql.translate import Translated, translate  # noqa: E402
 
 if TYPE_CHECKING:
     from emdp.sql.named import spelled, tables_named
+    from emdp.sql.owned.routing import rows_instead
     from emdp.sql.reader import parse
     from emdp.sql.text.levels import stated_level, with_level
     from emdp.sql.text.statement import Statement
@@ -24,8 +25,19 @@ else:
             "emdp.sql.text.levels": "stated_level with_level",
             "emdp.sql.named": "spelled tables_named",
             "emdp.sql.text.statement": "Statement",
+            "emdp.sql.owned.routing": "rows_instead",
             "emdp.sql.reader": "parse",
         },
     )
 
-__all__ = ["Statement", "Translated", "parse", "spelled", "stated_level", "tables_named", "translate", "with_level"]
+__all__ = [
+    "Statement",
+    "Translated",
+    "parse",
+    "rows_instead",
+    "spelled",
+    "stated_level",
+    "tables_named",
+    "translate",
+    "with_level",
+]

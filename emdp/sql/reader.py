@@ -1,6 +1,7 @@
 """SQL text to statements: tokens, one statement after the other, its header, its tree, and what clauses it has."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import cast
 
@@ -9,7 +10,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from emdp.base.errors import SqlError, UsageError
-from emdp.sql.refusals.clauses import check_clauses
+from emdp.sql.refusals.clauses import check_clauses, check_owned_clauses
 from emdp.sql.text.canaries import check_grouping
 from emdp.sql.text.dialect import SQLGLOT_FAULTS, UnexpectedTokenError, parse_tokens
 from emdp.sql.text.giveback import Alignment, check_given_back
@@ -92,7 +93,13 @@ def _statement(text: str, tokens: list[Token]) -> Statement:
         # Set operations are no Select; the check of the clauses refuses them by name.
         tree=cast("exp.Select", tree),
     )
-    check_clauses(statement)
+    try:
+        check_clauses(statement)
+    except SqlError as error:
+        if header.privacy != "USER_PRIVACY":
+            raise
+        check_owned_clauses(statement, error)
+        statement = replace(statement, refused=error)
     if alignment is None:
         raise _misplaced(text, written, None)
     check_given_back(text, written, alignment)

@@ -10,6 +10,7 @@ from emdp.questions.families import ALONE
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
+from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 from emdp.sql.clauses.aggregates import Aggregate, Entry, read_entry, refused_kind
@@ -21,6 +22,7 @@ from emdp.sql.clauses.ordering import read_limit, read_order
 from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
+from emdp.sql.owned.routing import rows_instead
 from emdp.sql.reader import parse
 from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, check_families, option_refusal
 from emdp.sql.text.statement import Statement
@@ -28,7 +30,7 @@ from emdp.sql.values.scalar import Scalars
 
 __all__ = ["Translated", "translate", "translate_statement"]
 
-TranslatedQuery = Select | FrequencyQuery | ItemFrequencies | QuantileQuery | UserMean
+TranslatedQuery = Select | OwnedSelect | FrequencyQuery | ItemFrequencies | QuantileQuery | UserMean
 
 ENDS = ("", "_low", "_high")
 """What the answer appends to an item's name: its value, and the ends of its interval."""
@@ -42,7 +44,7 @@ class Translated:
     ----------
     statement : Statement
         As it was parsed.
-    query : Select, FrequencyQuery, ItemFrequencies, QuantileQuery or UserMean
+    query : Select, OwnedSelect, FrequencyQuery, ItemFrequencies, QuantileQuery or UserMean
         Resolved and type-checked.
     """
 
@@ -72,11 +74,24 @@ def translate(text: str, names: Names) -> tuple[Translated, ...]:
     >>> one.query.items[0].name, one.query.items[0].expression
     ('tens', price / 10)
     """
-    return tuple(translate_statement(statement, names) for statement in parse(text))
+    return tuple(_translated(statement, names) for statement in parse(text))
+
+
+def _translated(statement: Statement, names: Names) -> Translated:
+    """Return what a statement comes down to: mean values and totals of the space first, then rows with owners."""
+    try:
+        return translate_statement(statement, names)
+    except SqlError as error:
+        found = rows_instead(statement, names, error)
+        if found is None:
+            raise
+        return Translated(statement, found)
 
 
 def translate_statement(statement: Statement, names: Names) -> Translated:
     """Return the resolved query of one parsed statement; see :func:`translate`."""
+    if statement.refused is not None:
+        raise statement.refused
     context, tree = Context(statement, names), statement.tree
     scope = scope_of(context, tree)
     scalars = Scalars(context, scope)

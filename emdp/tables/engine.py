@@ -10,6 +10,7 @@ from emdp.base.forks import check_fork
 from emdp.base.statistic import Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.totals import OwnedTotals
 from emdp.tables.base import Source
 from emdp.tables.engines.base import Engine
 from emdp.tables.engines.duckdb.execution import check_limits
@@ -42,7 +43,7 @@ def mean_of_user_means(table: TableFacts, expressions: Sequence[Expression]) -> 
     return found
 
 
-def aggregate(table: TableFacts, aggregation: Aggregation) -> tuple[Statistic, ...]:
+def aggregate(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
     """Return what an aggregation asks for; see :meth:`emdp.tables.engines.base.Engine.aggregate`."""
     return engine_of(table.source).aggregate(table, aggregation)
 
@@ -52,7 +53,7 @@ def check_statement(table: TableFacts, expressions: Sequence[Expression]) -> Non
     check_aggregation(table, Aggregation(tuple(expressions)))
 
 
-def check_aggregation(table: TableFacts, aggregation: Aggregation) -> None:
+def check_aggregation(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
     """Run a statement on no rows; see :meth:`emdp.tables.engines.base.Engine.check_aggregation`."""
     engine_of(table.source).check_aggregation(table, aggregation)
 
@@ -82,6 +83,6 @@ def check_rules(table: TableFacts) -> None:
         raise DataRuleError(broken[0].sentence())
 
 
-def explain_cost(table: TableFacts, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+def explain_cost(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
     """Return what is public about the work of an aggregation, for people to read; of DuckDB nothing."""
     return engine_of(table.source).explain_cost(table, aggregation)

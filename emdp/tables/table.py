@@ -17,6 +17,7 @@ from emdp.tables.column_types import parsed_columns
 from emdp.tables.engines.duckdb.source import DEFAULT_WAIT
 from emdp.tables.facts import TableFacts, UserList
 from emdp.tables.public import is_same_source, make_user_list, read_public
+from emdp.tables.row_kinds import public_kinds, record_kinds
 from emdp.tables.source import CsvSource, Source, open_source
 from emdp.tables.space_types import check_space_types
 
@@ -104,7 +105,18 @@ class Table(TableFacts):
         frame = self.users.frame
         if frame is None and self.users.keys is not None:
             frame = pl.DataFrame({self.user: self.users.keys})
-        return Names(self.name, self.user, self.space, self.schema, self.users.count, frame, tables, self.records)
+        return Names(
+            self.name,
+            self.user,
+            self.space,
+            self.schema,
+            self.users.count,
+            frame,
+            tables,
+            self.records,
+            record_kinds(self),
+            {name: public_kinds(own) for name, own in tables.items()},
+        )
 
     def data_version(self) -> str:
         """Return what changes with the data: ``declared:`` and the declared version, or a fingerprint.

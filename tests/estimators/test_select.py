@@ -304,7 +304,7 @@ def test_a_cap_is_planned_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     query = Select((Item("count", "n"),), Price("epsilon", 1.0), cap=3)
     assert plan_select(query, space=PLANE, users=7) == "planned"
-    assert seen == [(query, {"space": PLANE, "users": 7})]
+    assert seen == [(query, {"space": PLANE, "users": 7, "records": None})]
 
 
 @pytest.mark.parametrize("more", [{}, {"cap": 3}])

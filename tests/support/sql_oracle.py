@@ -235,7 +235,8 @@ def planned(text: str) -> Plan | None:
         (one,) = plan_request(text, names())
     except EmdpError:
         return None
-    return one.plan
+    # Statements over rows with owners have an oracle of their own.
+    return one.plan if isinstance(one.plan, Plan) else None
 
 
 def is_constant(plan: Plan) -> bool:

@@ -1,7 +1,7 @@
 """``ORDER BY``, ``LIMIT`` and ``OFFSET`` of an answer: post-processing of what was released."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -55,6 +55,11 @@ class Ordered:
             is_shown = level == SHOWN_LEVEL and not together
             rows = rows[self._sorted(rows if is_shown else self.finisher.frame(released, SHOWN_LEVEL))]
         return rows.slice(self.offset, self.limit)
+
+    def of_capped(self) -> Finisher:
+        """Return the same rows with intervals of capped totals in place of true ones."""
+        inner = getattr(self.finisher, "of_capped", None)
+        return self if inner is None else replace(self, finisher=inner())
 
     def _sorted(self, rows: pl.DataFrame) -> pl.Series:
         """Return the numbers of the rows in the order asked for."""

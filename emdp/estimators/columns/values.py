@@ -6,7 +6,7 @@ one coordinate, or of a numerator and its denominator together (a Fieller set).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -18,7 +18,18 @@ from emdp.questions.assumed import came_out
 from emdp.questions.columns import Released
 from emdp.questions.shape import Shape
 
-__all__ = ["UNBOUNDED", "Coordinate", "Draw", "Estimate", "Known", "Mean", "OutputColumn", "Rows", "level_below"]
+__all__ = [
+    "NO_END",
+    "UNBOUNDED",
+    "Coordinate",
+    "Draw",
+    "Estimate",
+    "Known",
+    "Mean",
+    "OutputColumn",
+    "Rows",
+    "level_below",
+]
 
 
 class Estimate(NamedTuple):
@@ -34,6 +45,10 @@ REMARK_LEVEL = 0.95
 
 UNBOUNDED = Estimate(None, -math.inf, math.inf)
 """What a share that its own noise reaches leaves to say of a ratio."""
+
+
+NO_END = math.nan
+"""Stands for an end of an interval of which nothing can be said, whatever the noise: NULL in an answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +313,10 @@ class Rows:
             ]
         return self._framed(made)
 
+    def of_capped(self) -> "Rows":
+        """Return the same rows with intervals of capped totals, which have both ends, in place of true ones."""
+        return replace(self, columns=tuple(getattr(column, "column", column) for column in self.columns))
+
     def remarks(self, released: Released) -> tuple[str, ...]:
         """Say where quotients came out worse than previewed, since fewer records were chosen than was assumed."""
         below = next((part for column in self.columns if (part := _denominator(column)) is not None), None)
@@ -365,7 +384,8 @@ def _up(number: Fraction) -> float:
 def _series(name: str, values: Sequence[Fraction | float | None], dtype: Any) -> pl.Series:
     if dtype == pl.Int64:
         return pl.Series(name, [None if value is None else int(value) for value in values], dtype=dtype)
-    return pl.Series(name, [None if value is None else float(value) for value in values], dtype=dtype)
+    numbers = (None if value is None or math.isnan(value) else float(value) for value in values)
+    return pl.Series(name, list(numbers), dtype=dtype)
 
 
 def _key_series(name: str, values: Sequence[Any]) -> pl.Series:

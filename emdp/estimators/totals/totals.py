@@ -38,6 +38,7 @@ from emdp.estimators.columns.moments import Variance
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
 from emdp.estimators.columns.sizes import check_level, check_weight
+from emdp.estimators.columns.true_totals import TRUE_TOTALS, true_total
 from emdp.estimators.columns.unlisted import unlisted_notes
 from emdp.estimators.columns.values import Coordinate, Draw, Known, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
@@ -70,7 +71,7 @@ ASSUMED_FILLING = 0.5
 """Share of the largest possible count that a preview assumes, before a filter and groups."""
 
 
-def plan_totals(query: Select, *, space: Space, users: int | None) -> Plan:
+def plan_totals(query: Select, *, space: Space, users: int | None, records: int | None = None) -> Plan:
     """Return the plan of a statement with a cap: every record counts, a user's together as at most ``cap``.
 
     Parameters
@@ -81,6 +82,8 @@ def plan_totals(query: Select, *, space: Space, users: int | None) -> Plan:
         The table's item space.
     users : int or None
         The public number of users; by removal None where there is none.
+    records : int or None
+        The public number of records that every user has, where it is declared: a cap of as many moves nothing.
 
     Raises
     ------
@@ -118,7 +121,9 @@ def plan_totals(query: Select, *, space: Space, users: int | None) -> Plan:
     columns = tuple(_column(part, chosen.scales, layout.ends, sizes, cells) for part in layout.parts)
     assumed = Assumed.of(query, space)
     filling = min(sizes) * cap * ASSUMED_FILLING
-    rows = _rows(query, columns, mechanisms, filling * assumed.share if users else None)
+    is_cut = records is None or records > cap
+    shown = tuple(_of_truth(part, own) if is_cut else own for part, own in zip(layout.parts, columns, strict=True))
+    rows = _rows(query, shown, mechanisms, filling * assumed.share if users else None)
     assumption = _assumption(query, assumed, is_counted=users is not None)
     preview = _Preview(chosen, mechanism, cap, sizes, most, filling * assumed.share, assumption, space)
     return Plan(
@@ -129,7 +134,7 @@ def plan_totals(query: Select, *, space: Space, users: int | None) -> Plan:
         columns=tuple(preview.column(part, column) for part, column in zip(layout.parts, columns, strict=True)),
         choice=chosen.text,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=(*_notes(query, layout), *unlisted_notes(query.groups, space)),
+        notes=(*_notes(query, layout, is_cut=is_cut), *unlisted_notes(query.groups, space)),
     )
 
 
@@ -212,6 +217,15 @@ def _column(
     first = Mean(name, Fraction(0), centred, count, -part.half, part.half)
     second = Mean(name, Fraction(0.5 * highest), square, count, 0.0, highest)
     return Variance(name, first, second, highest, is_root=part.item.kind == "stddev")
+
+
+def _of_truth(part: Part, column: OutputColumn) -> OutputColumn:
+    """Return a total with the ends that hold for the true one; means and public numbers as they are."""
+    if part.item.kind == "count":
+        return true_total(column, 0.0, 1.0)
+    if part.item.kind == "sum" and part.known is not None:
+        return true_total(column, part.known.low, part.known.high)
+    return column
 
 
 def _column_of_ends(part: Part, ends: tuple[float, float], above: Coordinate, below: Coordinate) -> OutputColumn:
@@ -344,7 +358,7 @@ def _assumption(query: Select, assumed: Assumed, *, is_counted: bool) -> str:
     return f" (half of the most there may be, assuming {' and '.join(texts)})" if texts else ""
 
 
-def _notes(query: Select, layout: Layout) -> tuple[str, ...]:
+def _notes(query: Select, layout: Layout, *, is_cut: bool) -> tuple[str, ...]:
     weighed = "records" if query.where is None else "records, each weighed by the filter,"
     notes = [
         f"a user's {weighed} count together as at most {query.cap}: over that, each counts as {query.cap} divided by "
@@ -356,6 +370,10 @@ def _notes(query: Select, layout: Layout) -> tuple[str, ...]:
         )
     if query.cap == 1 and query.where is None and any(part.item.kind in QUOTIENTS for part in layout.parts):
         notes.append("a cap of 1 makes means those over users who have records, of the mean over each user's records")
+    if is_cut and any(part.item.kind in ("count", "sum") for part in layout.parts):
+        notes.append(TRUE_TOTALS.format(cap=query.cap))
+    if is_cut and any(part.item.kind in QUOTIENTS for part in layout.parts):
+        notes.append(f"intervals of means are for means that weigh the records of a user as at most {query.cap}")
     if layout.ends is not None:
         notes += [
             "drawn are the sums of what lies above the least value of the expression and of what lies below its "

@@ -15,7 +15,7 @@ from emdp.sql.text.reserved import is_plain_name, is_reserved
 from emdp.sql.text.spans import is_located
 from emdp.sql.text.statement import Statement
 
-__all__ = ["check_clauses"]
+__all__ = ["check_clauses", "check_owned_clauses"]
 
 _OPERANDS = frozenset({"this", "expression"})
 
@@ -79,6 +79,15 @@ _PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
 }
 """The constructs of the language, each with the parts that it may have."""
 
+_OWNED_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
+    **_PARTS,
+    exp.Filter: _OPERANDS,
+    exp.DPipe: _OPERANDS | {"safe"},
+    exp.RegexpLike: _OPERANDS,
+    exp.AtTimeZone: frozenset({"this", "zone"}),
+}
+"""The same of statements over rows with owners, under USER_PRIVACY."""
+
 STARRED = ("COUNT", "FREQUENCY")
 """Aggregates that take a star: of all records, and of all items."""
 
@@ -94,14 +103,32 @@ def check_clauses(statement: Statement) -> None:
     SqlError
         Naming the construct, with the reason and what to write instead, underlined.
     """
+    _check(statement, _PARTS)
+
+
+def check_owned_clauses(statement: Statement, refused: SqlError) -> None:
+    """Refuse a statement with a construct that statements over rows with owners do not have either.
+
+    Raises
+    ------
+    SqlError
+        What it was refused with at first, if that is about the same construct; else as :func:`check_clauses`.
+    """
+    try:
+        _check(statement, _OWNED_PARTS)
+    except SqlError as error:
+        raise (refused if (error.start, error.code) == (refused.start, refused.code) else error) from None
+
+
+def _check(statement: Statement, parts: Mapping[type[exp.Expr], frozenset[str]]) -> None:
     for node in statement.tree.walk(bfs=False):
         kind = type(node)
-        if reason := NODES.get(kind):
+        if (reason := NODES.get(kind)) and kind not in parts:
             raise _refused(statement, node, reason)
-        if kind not in _PARTS:
+        if kind not in parts:
             raise _unknown(statement, node)
         for part, value in node.args.items():
-            if part not in _PARTS[kind] and value is not None and value != []:
+            if part not in parts[kind] and value is not None and value != []:
                 _refuse_part(statement, node, part, value)
         if check := _CHECKS.get(kind):
             check(statement, node)

@@ -52,6 +52,9 @@ class Statement:
         Start and end of the header in the text.
     tree : sqlglot.exp.Select
         The rest. Every function call is an ``exp.Anonymous`` with the name as written.
+    refused : SqlError or None
+        Under USER_PRIVACY why the statement is none of the language of mean values; it may be one over rows with
+        owners still.
     """
 
     sql: str
@@ -61,6 +64,7 @@ class Statement:
     options: Mapping[str, Option]
     header: tuple[int, int]
     tree: exp.Select
+    refused: SqlError | None = None
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source
 from emdp.tables.facts import TableFacts
@@ -26,7 +27,7 @@ class Engine(Protocol):
     def prepare(self, table: TableFacts) -> None:
         """Check what is public of a table's source again, or begin to open what it is read with, before an answer."""
 
-    def aggregate(self, table: TableFacts, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
         """Return what an aggregation asks for, exactly: a statistic for each group of users.
 
         Users without records count with the value of the space's neutral item (EMD 8.1). Values are summed as integers
@@ -39,7 +40,7 @@ class Engine(Protocol):
             Of ``aggregation.dimension`` coordinates each: value by value, the cells in order.
         """
 
-    def check_aggregation(self, table: TableFacts, aggregation: Aggregation) -> None:
+    def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         """Run the statement of an aggregation on no rows, so that what the engine refuses is refused before a charge.
 
         Raises
@@ -72,7 +73,7 @@ class Engine(Protocol):
     def fetch_public(self, source: Source) -> pl.DataFrame:
         """Return all rows of a public table."""
 
-    def explain_cost(self, table: TableFacts, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    def explain_cost(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         """Return what is public about the work that an aggregation will be: names and texts, for people to read."""
 
     def read_items(

@@ -112,15 +112,19 @@ def compile_items(table: TableFacts, expressions: Sequence[Expression]) -> Compi
     return CompiledItems(item_rows(table, sorted(by_part)).subquery("items", copy=False), tuple(joins), values, lookups)
 
 
-def item_rows(table: TableFacts, parts: Sequence[int], *, flags: bool = False) -> exp.Select:
+def item_rows(
+    table: TableFacts, parts: Sequence[int], *, flags: bool = False, others: Mapping[str, str] | None = None
+) -> exp.Select:
     """Return the inner layer: the user and the given parts' columns, one row an item.
 
     It is itself made of layers, so that what a rule asks of every row is computed once: the raw columns, whether they
     are valid, and the columns after the rule. With ``flags`` there is a column ``valid_<part>`` for each given
-    continuous part: whether its item lay in the domain before the rule.
+    continuous part: whether its item lay in the domain before the rule. ``others`` are columns of the table that are
+    wanted as they are, each with its name here; not of a table of words.
     """
     source = _source_rows(table)
     columns = {USER: source.columns[table.user]}
+    columns.update((alias, sql.column(name)) for name, alias in (others or {}).items())
     continuous: dict[int, dict[str, Sql]] = {}
     for index in parts:
         part = table.space.parts[index]

@@ -1,6 +1,6 @@
 """The DuckDB engine: one statement a statistic, pushed down to the files, and deterministic."""
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,6 +10,7 @@ from emdp.base.errors import DataRuleError, InternalError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source, check_types
 from emdp.tables.engines.duckdb.execution import DIALECT, check_on_no_rows, fetch_frame, open_ahead, opened, run
@@ -18,6 +19,7 @@ from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
+from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement, private_columns
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
 
 __all__ = ["DuckDBEngine"]
@@ -38,7 +40,12 @@ class DuckDBEngine:
         del table
         open_ahead()
 
-    def aggregate(self, table: TableFacts, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
+        if isinstance(aggregation, OwnedTotals):
+            owned, text = _compiled_owned(table, aggregation)
+            with opened(table.source, owned.lookups, table.users.keys) as connection:
+                rows = run(connection, text)
+            return (Statistic(owned_coordinates(aggregation, rows)),)
         if not aggregation.is_plain:
             over_cells, text = _compiled_cells(table, aggregation)
             with opened(table.source, over_cells.lookups, table.users.keys) as connection:
@@ -51,8 +58,12 @@ class DuckDBEngine:
             raise InternalError("a statement for one row gave another number of rows.")
         return (Statistic(finished_means(statement, rows[0], table.n)),)
 
-    def check_aggregation(self, table: TableFacts, aggregation: Aggregation) -> None:
-        if aggregation.is_plain:
+    def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
+        if isinstance(aggregation, OwnedTotals):
+            others = private_columns(aggregation)
+            check_on_no_rows(table, lambda: _compiled_owned(table, aggregation), others)
+            _check_others(table, others)
+        elif aggregation.is_plain:
             check_on_no_rows(table, lambda: _compiled(table, aggregation.values))
         else:
             check_on_no_rows(table, lambda: _compiled_cells(table, aggregation))
@@ -84,7 +95,7 @@ class DuckDBEngine:
         with opened(source, {}, None) as connection:
             return fetch_frame(connection, "SELECT * FROM source_rows")
 
-    def explain_cost(self, table: TableFacts, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    def explain_cost(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         del table, aggregation
         return ()
 
@@ -116,6 +127,22 @@ def _compiled(table: TableFacts, expressions: tuple[Expression, ...]) -> tuple[L
             known.clear()
         known[expressions] = found
     return found
+
+
+def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> tuple[OwnedStatement, str]:
+    statement = owned_statement(table, totals)
+    return statement, statement.query.sql(DIALECT, identify=True)
+
+
+def _check_others(table: TableFacts, columns: Sequence[str]) -> None:
+    """Check that the source still has some columns of their types: a table's rules are about the space's."""
+    others = [name for name in columns if name not in table.source_columns]
+    if not others:
+        return
+    table.source.check_files((*table.source_columns, *others))
+    with opened(table.source, {}, None) as connection:
+        found = {row[0]: row[1] for row in run(connection, "DESCRIBE source_rows")}
+    check_types(found, table.schema, others)
 
 
 def _compiled_cells(table: TableFacts, aggregation: Aggregation) -> tuple[CellStatement, str]:

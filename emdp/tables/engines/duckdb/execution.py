@@ -6,7 +6,7 @@ quote records.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -148,8 +148,19 @@ def hidden_errors() -> Iterator[None]:
     raise_alone(error)
 
 
-def check_on_no_rows(table: TableFacts, compiled: Callable[[], tuple[Statement, str]]) -> None:
+def check_on_no_rows(
+    table: TableFacts, compiled: Callable[[], tuple[Statement, str]], others: Sequence[str] = ()
+) -> None:
     """Compile a statement and run it on no rows, so that what the engine refuses is refused before a charge.
+
+    Parameters
+    ----------
+    table : TableFacts
+        The private table.
+    compiled : callable
+        Returns a checked statement and its text.
+    others : sequence of str
+        Columns that it reads beside the user and the space's.
 
     Raises
     ------
@@ -158,7 +169,7 @@ def check_on_no_rows(table: TableFacts, compiled: Callable[[], tuple[Statement, 
     """
     import duckdb
 
-    typed = _typed_columns(table)
+    typed = _typed_columns(table, others)
     users = table.users.keys
     try:
         statement, text = compiled()
@@ -223,8 +234,9 @@ def _public_tables(lookups: Mapping[str, pl.DataFrame], users: pl.Series | None)
     return tables
 
 
-def _typed_columns(table: TableFacts) -> str:
-    kinds = {name: type_in_statement(table.schema[name]) for name in table.source_columns}
+def _typed_columns(table: TableFacts, others: Sequence[str]) -> str:
+    names = dict.fromkeys((*table.source_columns, *others))
+    kinds = {name: type_in_statement(table.schema[name]) for name in names}
     for name, kind in kinds.items():
         if kind is None:
             raise UsageError(f"column {name!r} is of a type that no statement reads; convert it to a plain one.")

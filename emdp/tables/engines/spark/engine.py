@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from emdp.base.errors import DataRuleError, InternalError
+from emdp.base.errors import DataRuleError, InternalError, UsageError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source
 from emdp.tables.engines.spark.errors import hidden_errors
@@ -36,11 +37,13 @@ class SparkEngine:
         # A view may be another one by now, or gone.
         table.source.check_schema(table.schema, table.source_columns)
 
-    def aggregate(self, table: TableFacts, aggregation: Aggregation) -> tuple[Statistic, ...]:
+    def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
         """Return what an aggregation asks for, exactly: a statistic for each group of users.
 
         Of many values in several statements, all on the same rows; see :mod:`emdp.tables.engines.spark.parts`.
         """
+        if isinstance(aggregation, OwnedTotals):
+            raise InternalError("Spark was about to compute what it refuses; please report it.")
         parts = parts_of(aggregation)
         if len(parts) == 1:
             return tuple(map(Statistic, _coordinates(table, aggregation, None)))
@@ -48,7 +51,11 @@ class SparkEngine:
             found = [_coordinates(table, part, rows) for part in parts]
         return tuple(Statistic([value for own in group for value in own]) for group in zip(*found, strict=True))
 
-    def check_aggregation(self, table: TableFacts, aggregation: Aggregation) -> None:
+    def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
+        if isinstance(aggregation, OwnedTotals):
+            raise UsageError(
+                "this statement reads functions of a record that run on DuckDB alone; read the rows from Parquet files."
+            )
         for part in parts_of(aggregation):
             check_on_no_rows(table, partial(_statement, table, part))
 
@@ -76,12 +83,14 @@ class SparkEngine:
             frame = spark_source(source).frame()
             return pl.DataFrame(waited(frame.sparkSession, frame.toArrow))
 
-    def explain_cost(self, table: TableFacts, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    def explain_cost(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         """Return what is public about the work that an aggregation will be.
 
         These are its stages (exchanges of its plan, and one), and a bound on the bytes that they exchange, from the
         number of users, the cells and the width of a row; how many rows there are is not public.
         """
+        if isinstance(aggregation, OwnedTotals):
+            return ()
         parts = parts_of(aggregation)
         stages = sum(_stages(table, _statement(table, part)) for part in parts)
         sums = len(aggregation.values) * math.prod(2 for axis in aggregation.axes if axis.size > 1)

@@ -1,0 +1,208 @@
+"""What is drawn of a statement's sums, how far one user moves it, and which drawing has the least error.
+
+A *block* is what one argument gives (:mod:`emdp.questions.owned.totals`): of a user, over all cells, nonnegative
+numbers that add up to at most the cap ``C``; or, for people, numbers of at most 1 in each of ``G`` cells that add up
+to at most ``L``. What is drawn are *rows* of a matrix over a block's parts, the same in every cell, each times a
+public scale.
+
+Theorem (one block of an argument). Let ``v_p`` be the column of part ``p``, scales included. Replacing a user's
+records moves the drawn vector, in the noise's norm, by at most ``C`` times the largest of ``|v_p|``, ``|v_p - v_q|``
+(a cell) and, with more cells than one, ``|(v_p, v_q)|`` (two cells): ``|v_p|_1 + |v_q|_1`` or ``hypot(|v_p|_2,
+|v_q|_2)``. Removing a user: ``C max |v_p|``. Both are attained by some users, but for rounding.
+
+Proof. A user's numbers lie in ``C`` times the hull of 0 and the unit vectors of (part, cell). The change is a convex
+function of the two users' numbers, so it is largest at vertices: 0, or one part in one cell, for each.
+
+Theorem (people). Numbers of at most 1 in each cell that add up to at most ``L`` move by at most ``min(2L, G)`` in the
+1-norm and ``sqrt(min(2L, G))`` in the 2-norm. Proof. No cell moves by more than 1, and all together by at most ``2L``;
+squares of numbers of at most 1 are no larger than they are (user-level-sql.md, lemma 1).
+
+Blocks stand beside one another: 1-norms add up, 2-norms by Pythagoras. All of it is exact arithmetic, rounded up once.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from emdp.privacy.rounding import float_at_least, root_up
+from emdp.questions.owned.totals import Argument
+
+__all__ = ["Block", "Drawing", "best_drawing", "express", "sensitivity"]
+
+Row = tuple[Fraction, ...]
+Functional = tuple[Fraction, ...]
+"""Weights of the parts of a block."""
+
+FACTORS = tuple(2.0 ** (step / 3) for step in range(-9, 10))
+"""Scales of a count that is drawn beside a centred sum, relative to where both have one size."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Rows over the parts of a block, with scales.
+
+    Parameters
+    ----------
+    rows : tuple of tuple of Fraction
+        Linearly independent.
+    scales : tuple of float
+        One a row, above 0.
+    """
+
+    rows: tuple[Row, ...]
+    scales: tuple[float, ...]
+
+    def column(self, part: int) -> tuple[Fraction, ...]:
+        """Return what one row of the table adds to what is drawn, if all of it is in one part."""
+        return tuple(row[part] * Fraction(scale) for row, scale in zip(self.rows, self.scales, strict=True))
+
+    def scaled(self, factor: float) -> "Drawing":
+        """Return the same rows with scales times a factor."""
+        return Drawing(self.rows, tuple(scale * factor for scale in self.scales))
+
+    def error(self, functional: Functional) -> float:
+        """Return the root mean square of what noise of size 1 adds to a functional; infinite where it is not drawn."""
+        weights = express(self.rows, functional)
+        if weights is None:
+            return math.inf
+        return math.hypot(*(float(weight) / scale for weight, scale in zip(weights, self.scales, strict=True)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """The parts of an argument, or of people.
+
+    Parameters
+    ----------
+    first : int
+        Number of its first part in the statistic.
+    parts : int
+        Number of its parts.
+    most : int
+        Cap ``C``, or ``L`` of people.
+    cells : int
+        Number of cells.
+    is_people : bool
+        Whether no cell has more than 1 of a user.
+    argument : Argument or None
+        The argument.
+    """
+
+    first: int
+    parts: int
+    most: int
+    cells: int
+    is_people: bool = False
+    argument: Argument | None = None
+
+    def change(self, drawing: Drawing, norm: int) -> Fraction:
+        """Return the theorem's bound: of a 1-norm, or of the square of a 2-norm."""
+        columns = [drawing.column(part) for part in range(self.parts)]
+        if self.is_people:
+            count = min(2 * self.most, self.cells)
+            return count * max(_size(column, norm) for column in columns)
+        own = [_size(column, norm) for column in columns]
+        apart = [
+            _size([one - other for one, other in zip(left, right, strict=True)], norm)
+            for place, left in enumerate(columns)
+            for right in columns[:place]
+        ]
+        beside = [2 * max(own)] if self.cells > 1 else []
+        return max(*own, *apart, *beside, Fraction(0)) * (self.most if norm == 1 else self.most * self.most)
+
+
+def sensitivity(drawings: Iterable[tuple[Block, Drawing]], norm: int) -> float:
+    """Return how far one user moves all that is drawn, in a norm, rounded up."""
+    total = sum((block.change(drawing, norm) for block, drawing in drawings), Fraction(0))
+    return root_up(total) if norm == 2 else float_at_least(total)
+
+
+def express(rows: Sequence[Row], functional: Functional) -> tuple[Fraction, ...] | None:
+    """Return the weights of rows that make a functional, exactly; None where it is no combination of them.
+
+    >>> one, two = Fraction(1), Fraction(2)
+    >>> express([(one, one), (-one, one)], (Fraction(0), two))
+    (Fraction(1, 1), Fraction(1, 1))
+    """
+    # Gauss's elimination on the transposed system: unknown weights, an equation a part.
+    equations = [[*(row[part] for row in rows), functional[part]] for part in range(len(functional))]
+    done = 0
+    for unknown in range(len(rows)):
+        pivot = next((place for place in range(done, len(equations)) if equations[place][unknown]), None)
+        if pivot is None:
+            return None
+        equations[done], equations[pivot] = equations[pivot], equations[done]
+        head = [value / equations[done][unknown] for value in equations[done]]
+        equations[done] = head
+        for place, own in enumerate(equations):
+            if place != done and own[unknown]:
+                equations[place] = [value - own[unknown] * lead for value, lead in zip(own, head, strict=True)]
+        done += 1
+    if any(own[-1] for own in equations[done:]):
+        return None
+    return tuple(own[-1] for own in equations[:done])
+
+
+def best_drawing(block: Block, functionals: Sequence[tuple[Functional, ...]], norm: int) -> tuple[Drawing, list[float]]:
+    """Return the drawing of sensitivity 1 with the least mean error, relative to each item's own best one.
+
+    Parameters
+    ----------
+    block : Block
+        What is drawn from.
+    functionals : sequence of tuple of Functional
+        For each item what its noise is to first order, and then what else must be known of the block for it.
+    norm : {1, 2}
+        Of the noise.
+
+    Returns
+    -------
+    (Drawing, list of float)
+        It, and each item's error for noise of size 1.
+    """
+    alone = [_least(block, [item], norm, [1.0])[1][0] for item in functionals] if len(functionals) > 1 else [1.0]
+    return _least(block, functionals, norm, alone)
+
+
+def _least(
+    block: Block, items: Sequence[tuple[Functional, ...]], norm: int, alone: Sequence[float]
+) -> tuple[Drawing, list[float]]:
+    found: list[tuple[float, Drawing, list[float]]] = []
+    for drawing in _candidates(block, items):
+        change = sensitivity([(block, drawing)], norm)
+        if change <= 0 or any(drawing.error(own) == math.inf for item in items for own in item):
+            continue
+        unit = drawing.scaled(1.0 / change)
+        errors = [unit.error(item[0]) for item in items]
+        mean = math.fsum(error / reference for error, reference in zip(errors, alone, strict=True))
+        found.append((mean, unit, errors))
+    _, drawing, errors = min(found, key=lambda one: one[0])
+    return drawing, errors
+
+
+def _candidates(block: Block, items: Sequence[tuple[Functional, ...]]) -> Iterator[Drawing]:
+    one, none = Fraction(1), Fraction(0)
+    needed = list(dict.fromkeys(own for item in items for own in item))
+    yield from (Drawing((own,), (1.0 / float(max(map(abs, own))),)) for own in needed if len(needed) == 1 and any(own))
+    used = [part for part in range(block.parts) if any(own[part] for own in needed)]
+    unit: Callable[[int], Row] = lambda part: tuple(one if place == part else none for place in range(block.parts))  # noqa: E731
+    yield Drawing(tuple(map(unit, used)), (1.0,) * len(used))
+    argument = block.argument
+    if argument is None or argument.degree != 1:
+        return
+    # Rows with a value, counted and summed up around the middle of their range.
+    width = Fraction(argument.high) - Fraction(argument.low)
+    missing = (unit(0),) if 0 in used else ()
+    counted, centred = (none, one, one), (none, -width / 2, width / 2)
+    for factor in FACTORS:
+        scales = (*(1.0 for _ in missing), factor, 2.0 / float(width))
+        yield Drawing((*missing, counted, centred), scales)
+        if missing:
+            # All rows in place of those without a value: COUNT(*) is then one number.
+            yield Drawing(((one, one, one), counted, centred), scales)
+
+
+def _size(column: Sequence[Fraction], norm: int) -> Fraction:
+    """Return the 1-norm, or the square of the 2-norm."""
+    return sum((abs(value) if norm == 1 else value * value for value in column), Fraction(0))

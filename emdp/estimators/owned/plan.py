@@ -1,0 +1,135 @@
+"""Everything about a release over rows with owners that is settled before the data is touched."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from emdp.base.statistic import Statistic
+from emdp.estimators.contract import Records
+from emdp.estimators.owned.blocks import Block, Drawing
+from emdp.mechanisms import AdditiveMechanism
+from emdp.privacy import Event, Guarantee
+from emdp.questions.columns import Finisher, PlannedColumn, Released
+from emdp.questions.comparison import ComparedMethod
+from emdp.questions.owned.totals import OwnedTotals
+
+__all__ = ["OwnedPlan"]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedPlan:
+    """A priced release of what is drawn of capped sums.
+
+    Parameters
+    ----------
+    aggregation : OwnedTotals
+        What the engine computes.
+    blocks : tuple of (Block, Drawing)
+        What is drawn of which parts, in the order of what is released; noise is for scaled rows.
+    mechanisms : tuple of AdditiveMechanism
+        One.
+    event : Event
+        What the ledger is charged.
+    columns, choice, finisher, notes
+        As of :class:`emdp.estimators.plan.Plan`.
+    """
+
+    aggregation: OwnedTotals
+    blocks: tuple[tuple[Block, Drawing], ...]
+    mechanisms: tuple[AdditiveMechanism, ...]
+    event: Event
+    columns: tuple[PlannedColumn, ...]
+    choice: str
+    finisher: Finisher
+    notes: tuple[str, ...] = ()
+    comparison: tuple[ComparedMethod, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds for the release."""
+        return self.event.guarantee
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no table could change the answer: never known here."""
+        return False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is the data owner's to know, besides the users."""
+        return ("public tables that a statement joins do not come from the private records",)
+
+    @property
+    def weighing(self) -> str:
+        """How much a user and a row count, in words."""
+        cap = self.aggregation.cap
+        if cap is None:
+            return "every user counts once"
+        return f"every record counts, those of one user together as at most {cap}"
+
+    @property
+    def without_records(self) -> str:
+        """What a public user without records counts with: nothing."""
+        return "no records, and counts nowhere"
+
+    def group_sizes(self, users: int) -> tuple[int, ...]:
+        """Return the public number of users: there is one group of them."""
+        return (users,)
+
+    def check(self, records: Records) -> None:
+        """Run the statement on no rows."""
+        records.check_aggregation(self.aggregation)
+
+    def work(self, records: Records) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the work of the sums."""
+        return records.explain_cost(self.aggregation)
+
+    def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:
+        """Return the sums of all parts and cells."""
+        del keep_exact
+        return records.aggregate(self.aggregation)
+
+    def release(
+        self, opened: Sequence[tuple[Fraction, ...]], records: Records, *, keep_exact: bool
+    ) -> tuple[Released, Released | None]:
+        """Check that the sums are what they can be for some table, then add one draw of noise to them: this spends."""
+        for values in opened:
+            self.aggregation.check(records.users, values)
+        released = tuple(
+            self.restored(mechanism.release(self.prepared(values)))
+            for mechanism, values in zip(self.mechanisms, opened, strict=True)
+        )
+        return released, tuple(self.summed(values) for values in opened) if keep_exact else None
+
+    def prepared(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return the drawn rows, cell by cell, scaled for the noise."""
+        return tuple(
+            value * Fraction(scale)
+            for row, scale in zip(self._drawn(statistic), self._scales(), strict=True)
+            for value in row
+        )
+
+    def summed(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return the drawn rows in the units of what is released."""
+        return tuple(value for row in self._drawn(statistic) for value in row)
+
+    def restored(self, released: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return released numbers in the units of the drawn rows."""
+        cells, scales = self.aggregation.cells, self._scales()
+        return tuple(value / Fraction(scales[place // cells]) for place, value in enumerate(released))
+
+    def _scales(self) -> tuple[float, ...]:
+        return tuple(scale for _, drawing in self.blocks for scale in drawing.scales)
+
+    def _drawn(self, statistic: Sequence[Fraction]) -> list[list[Fraction]]:
+        cells = self.aggregation.cells
+        made = []
+        for block, drawing in self.blocks:
+            places = range(block.first, block.first + block.parts)
+            parts = [statistic[place * cells : (place + 1) * cells] for place in places]
+            made += [[_weighed(row, own) for own in zip(*parts, strict=True)] for row in drawing.rows]
+        return made
+
+
+def _weighed(weights: Sequence[Fraction], values: Sequence[Fraction]) -> Fraction:
+    return sum((weight * value for weight, value in zip(weights, values, strict=True)), Fraction(0))

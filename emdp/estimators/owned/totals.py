@@ -1,0 +1,318 @@
+"""Plans of statements over rows that each belong to one user: counts, sums, means, variances and people under caps.
+
+Of user ``u`` the rows are a function of that user's records and of public tables
+(:mod:`emdp.questions.owned.relations`), so that replacing the records of one user changes the rows of that user alone.
+How far that moves what is drawn is said in :mod:`emdp.estimators.owned.blocks`; what is computed keeps to the caps
+exactly (:mod:`emdp.questions.owned.totals`), so that nothing is lost to rounding, and ``statistic_error`` is 0. No
+constant of any function is asked for: under user-level privacy any function of a row does.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from emdp.base.errors import UsageError
+from emdp.estimators.columns.ordering import ordered
+from emdp.estimators.columns.pairs import EndsMean, Total
+from emdp.estimators.columns.sizes import check_level
+from emdp.estimators.columns.true_totals import TRUE_TOTALS, true_total
+from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn, Rows
+from emdp.estimators.mean.expectations import expected_absolute
+from emdp.estimators.owned.blocks import Block, Drawing, express
+from emdp.estimators.owned.columns import Combination, Quotient, Spread, Terms
+from emdp.estimators.owned.noise import Chosen, Shape, choose, totals_of
+from emdp.estimators.owned.plan import OwnedPlan
+from emdp.estimators.plan import parallel_event
+from emdp.estimators.user_groups import check_names
+from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
+from emdp.privacy import UserDP
+from emdp.privacy.rounding import float_at_least
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.owned.question import OwnedItem, OwnedSelect
+from emdp.questions.owned.totals import OwnedTotals
+
+__all__ = ["plan_owned"]
+
+MOST_NUMBERS = 200_000
+"""Most released numbers of one statement: some seconds of exact noise."""
+
+ASSUMED_FILLING = 0.5
+"""Share of the largest possible count of rows that a preview assumes of all cells together."""
+
+QUOTIENTS = ("avg", "variance", "stddev")
+
+
+def plan_owned(query: OwnedSelect, *, users: int) -> OwnedPlan:
+    """Return the plan of a statement over rows with owners.
+
+    Parameters
+    ----------
+    query : OwnedSelect
+        Its names are looked up and its ranges known.
+    users : int
+        The public number of users.
+
+    Raises
+    ------
+    UsageError
+        If an item, a name, the cap or the noise does not fit, or too many numbers would be released.
+    """
+    _check(query)
+    totals = totals_of(query)
+    chosen = choose(query, totals)
+    numbers = chosen.rows * totals.cells
+    if numbers > MOST_NUMBERS:
+        raise UsageError(f"the statement releases {numbers} numbers, more than {MOST_NUMBERS}; make fewer groups.")
+    mechanism = _mechanism(chosen, totals, query, users)
+    capped = tuple(_column(query, chosen, place) for place in range(len(query.items)))
+    is_cut = query.groups_cap is not None and query.groups_cap < totals.cells
+    columns = tuple(_of_truth(item, own, is_cut=is_cut) for item, own in zip(query.items, capped, strict=True))
+    keys = _keys(query)
+    names = _names(query, keys)
+    rows = Rows(tuple(keys.items()), columns, (mechanism,), totals.cells, names)
+    preview = _Preview(query, chosen, mechanism, totals, users)
+    return OwnedPlan(
+        aggregation=totals,
+        mechanisms=(mechanism,),
+        event=parallel_event((mechanism,), UserDP(0.0)),
+        columns=tuple(preview.column(place, column) for place, column in enumerate(capped)),
+        choice=_choice(chosen, len(query.items)),
+        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
+        notes=_notes(query),
+        blocks=chosen.blocks,
+    )
+
+
+def _check(query: OwnedSelect) -> None:
+    check_level(query.price.level)
+    if query.noise == "k_norm":
+        raise UsageError("noise must be 'laplace' or 'gaussian' under USER_PRIVACY; leave it out or pass one.")
+    if query.noise == "gaussian" and query.price.delta == 0:
+        raise UsageError("noise 'gaussian' needs a delta above 0, got 0; pass a delta or leave noise out.")
+    if not query.items:
+        raise UsageError("items must have an aggregate; pass one.")
+    needs_cap = any(item.kind != "users" for item in query.items)
+    if needs_cap and query.cap is None:
+        raise UsageError(
+            "cap must be given, since nothing bounds how many records a user has; add max_records_per_user = 50."
+        )
+    if not needs_cap and query.cap is not None:
+        raise UsageError("max_records_per_user has no use where people alone are counted; leave it out.")
+    if query.groups_cap is not None and not any(item.kind == "users" for item in query.items):
+        raise UsageError("max_groups_per_user is for counts of people by groups; leave it out.")
+    if query.groups_cap is not None and not query.keys:
+        raise UsageError("max_groups_per_user has no use without GROUP BY; leave it out.")
+    check_names(
+        [
+            *(key.name for key in query.keys),
+            *(f"{item.name}{end}" for item in query.items for end in ("", "_low", "_high")),
+        ]
+    )
+
+
+def _mechanism(chosen: Chosen, totals: OwnedTotals, query: OwnedSelect, users: int) -> AdditiveMechanism:
+    largest = max(
+        abs(value) * block.most * users
+        for block, drawing in chosen.blocks
+        for part in range(block.parts)
+        for value in drawing.column(part)
+    )
+    return chosen.kind(
+        alpha=query.price.level,
+        delta=query.price.delta if chosen.kind is GaussianMechanism else 0.0,
+        sensitivity=chosen.change,
+        dimension=chosen.rows * totals.cells,
+        magnitude=float_at_least(Fraction(largest)),
+    )
+
+
+def _column(query: OwnedSelect, chosen: Chosen, place: int) -> OutputColumn:
+    item, shape, number = query.items[place], chosen.shapes[place], chosen.places[place]
+    block, drawing = chosen.blocks[number]
+    first = chosen.first_row(number)
+    coordinates = [Coordinate(first + row, scale) for row, scale in enumerate(drawing.scales)]
+    argument = block.argument
+
+    def terms(functional: Sequence[Fraction]) -> Terms:
+        weights = express(drawing.rows, tuple(functional)) or ()
+        return tuple((own, weight) for own, weight in zip(coordinates, weights, strict=True) if weight)
+
+    top = terms(shape.top)
+    if shape.bottom is None:
+        return _sum_column(item.name, top)
+    bottom = terms(shape.bottom)
+    if argument is None:
+        raise UsageError("a mean needs an expression; pass one.")
+    if shape.square is None:
+        return _mean_column(item, shape, (block, drawing), coordinates, (top, bottom))
+    first_mean = Quotient(item.name, top, bottom, Fraction(0), 0.0, 1.0)
+    second = Quotient(item.name, terms(shape.square), bottom, Fraction(0), 0.0, 1.0)
+    return Spread(item.name, first_mean, second, argument.high - argument.low, item.kind == "stddev")
+
+
+def _sum_column(name: str, terms: Terms) -> OutputColumn:
+    if len(terms) == 2:
+        (first, one), (second, other) = terms
+        return Total(name, (one, other), (first, second))
+    return Combination(name, terms)
+
+
+def _mean_column(
+    item: OwnedItem,
+    shape: Shape,
+    drawn: tuple[Block, Drawing],
+    coordinates: Sequence[Coordinate],
+    parts: tuple[Terms, Terms],
+) -> OutputColumn:
+    """Return a mean with the exact law of its two noises where it is made of two numbers, or else of all."""
+    block, drawing = drawn
+    top, bottom = parts
+    if len(top) == len(bottom) == 1 and top[0][1] == bottom[0][1] == 1:
+        return Mean(item.name, shape.centre, top[0][0], bottom[0][0], item.low, item.high)
+    unit = [tuple(Fraction(place == part) for place in range(block.parts)) for part in range(block.parts)]
+    if block.parts == 3 and all(own in drawing.rows for own in unit[1:]):
+        below, above = (coordinates[drawing.rows.index(own)] for own in unit[1:])
+        if below.scale == above.scale:
+            return EndsMean(item.name, item.low, item.high, above, below)
+    return Quotient(item.name, top, bottom, shape.centre, item.low, item.high)
+
+
+def _of_truth(item: OwnedItem, column: OutputColumn, *, is_cut: bool) -> OutputColumn:
+    """Return a total with the ends that hold for the true one; means are of capped rows, and people are not capped."""
+    if item.kind in ("rows", "count"):
+        return true_total(column, 0.0, 1.0)
+    if item.kind == "sum":
+        return true_total(column, item.low, item.high)
+    if item.kind == "users" and is_cut:
+        return true_total(column, 0.0, 1.0)
+    return column
+
+
+def _keys(query: OwnedSelect) -> dict[str, tuple[Any, ...]]:
+    rows = list(product(*(key.values for key in query.keys)))
+    return {key.name: tuple(row[place] for row in rows) for place, key in enumerate(query.keys)}
+
+
+def _names(query: OwnedSelect, keys: dict[str, tuple[Any, ...]]) -> tuple[str, ...]:
+    items = [item.name for item in query.items]
+    named = query.columns
+    names = [*(name for name in keys if name not in named), *named, *(name for name in items if name not in named)]
+    if sorted(names) != sorted([*keys, *items]):
+        raise UsageError(f"columns must name columns of the answer, each once, got {named}; use {[*keys, *items]}.")
+    return tuple(names)
+
+
+def _choice(chosen: Chosen, items: int) -> str:
+    rows = chosen.rows
+    what = "one number" if rows == 1 else f"one draw of {rows} numbers"
+    return f"{chosen.kind.name} noise, {what} a group for {items} column{'s' if items > 1 else ''}."
+
+
+def _notes(query: OwnedSelect) -> tuple[str, ...]:
+    notes = []
+    if query.cap is not None:
+        notes.append(
+            f"records are those that conditions leave in listed groups; of a user above {query.cap} each counts as "
+            f"{query.cap} divided by their number, none is left out"
+        )
+    if any(item.kind in ("rows", "count", "sum") for item in query.items):
+        notes.append(TRUE_TOTALS.format(cap=query.cap))
+    if any(item.kind in QUOTIENTS for item in query.items):
+        notes.append(
+            f"means, variances and deviations weigh records of at most {query.cap} a user, over values that are there; "
+            "where their count is within its noise there is no value (NULL) and an unbounded interval"
+        )
+    if query.groups_cap is not None:
+        notes.append(
+            f"a user in more than {query.groups_cap} groups counts in each as {query.groups_cap} divided by their "
+            "number, so that an interval has no upper end"
+        )
+    elif query.keys and any(item.kind == "users" for item in query.items):
+        notes.append(
+            "a user counts in every group that holds a record of theirs; max_groups_per_user makes noise smaller"
+        )
+    return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Preview:
+    """What is said of the columns beforehand; errors of quotients assume how many rows there are."""
+
+    query: OwnedSelect
+    chosen: Chosen
+    mechanism: AdditiveMechanism
+    totals: OwnedTotals
+    users: int
+
+    @property
+    def count(self) -> float:
+        return self.users * (self.totals.cap or 1) * ASSUMED_FILLING / self.totals.cells
+
+    def column(self, place: int, column: OutputColumn) -> PlannedColumn:
+        item, shape = self.query.items[place], self.chosen.shapes[place]
+        low, high = self._range(item)
+        divisor = self.count if item.kind in QUOTIENTS else 1.0
+        block, drawing = self.chosen.blocks[self.chosen.places[place]]
+        weights = express(drawing.rows, shape.noise) or ()
+        sizes = [float(weight) / scale for weight, scale in zip(weights, drawing.scales, strict=True)]
+        width = item.high - item.low
+        if item.kind == "variance":
+            divisor /= width * width
+        if item.kind == "stddev":
+            divisor /= width / (2.0 * math.sqrt(float(Fraction(1, 16))))
+        error = expected_absolute(self.mechanism, sizes) / divisor
+        is_quotient = item.kind in QUOTIENTS
+        note = (
+            f"errors if {self.count:.6g} records with a value are counted in a group (half of the most there may be, "
+            "spread evenly), with a mean a quarter of the range from its middle"
+            if is_quotient
+            else ""
+        )
+        return PlannedColumn(
+            name=item.name,
+            expression="1" if item.node is None else str(item.node),
+            lipschitz=math.inf,
+            low=low,
+            high=high,
+            noise_scale=math.hypot(*sizes) * self.mechanism.scale / divisor,
+            expected_error=min(error, high - low) if is_quotient else error,
+            interval_95=self._half(place, column, block, drawing),
+            share=1.0 / len(self.query.items),
+            note=note,
+            written=item.text,
+        )
+
+    def _half(self, place: int, column: OutputColumn, block: Block, drawing: Drawing) -> float:
+        """Return half of the width of the interval where the mean is a quarter of the range above its middle."""
+        typical = self._typical(block)
+        drawn = [Fraction(0)] * self.chosen.rows
+        first = self.chosen.first_row(self.chosen.places[place])
+        for number, row in enumerate(drawing.rows):
+            drawn[first + number] = sum(
+                (weight * value for weight, value in zip(row, typical, strict=True)), Fraction(0)
+            )
+        found = column.estimates(Draw(tuple(drawn), 1, self.mechanism), 0, 0.95)[0]
+        return 0.5 * (found.high - found.low)
+
+    def _typical(self, block: Block) -> list[Fraction]:
+        count, argument = Fraction(self.count), block.argument
+        if argument is None or argument.node is None:
+            return [count]
+        eighths = {0: (8,), 1: (2, 6), 2: (1, 2, 5)}[argument.degree]
+        return [Fraction(0), *(count * Fraction(share, 8) for share in eighths)]
+
+    def _range(self, item: OwnedItem) -> tuple[float, float]:
+        most = float(self.users * (self.totals.cap or 1))
+        width = item.high - item.low
+        return {
+            "rows": (0.0, most),
+            "count": (0.0, most),
+            "users": (0.0, float(self.users)),
+            "sum": (most * min(item.low, 0.0), most * max(item.high, 0.0)),
+            "avg": (item.low, item.high),
+            "variance": (0.0, width * width / 4),
+            "stddev": (0.0, width / 2),
+        }[item.kind]

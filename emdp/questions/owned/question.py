@@ -1,0 +1,102 @@
+"""The frozen question: aggregates of a relation whose rows have owners."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from emdp.base.errors import UsageError
+from emdp.questions.means import VectorNoise
+from emdp.questions.owned.relations import Relation
+from emdp.questions.owned.totals import Key
+from emdp.questions.price import Price, check_price
+from emdp.questions.select import Order
+from emdp.rows.nodes import Node
+
+__all__ = ["OWNED_KINDS", "OwnedItem", "OwnedKind", "OwnedSelect"]
+
+OwnedKind = Literal["rows", "count", "sum", "avg", "variance", "stddev", "users"]
+OWNED_KINDS: tuple[OwnedKind, ...] = ("rows", "count", "sum", "avg", "variance", "stddev", "users")
+"""``rows`` COUNT(*); ``count`` values that are there; ``sum``, ``avg``, ``variance``, ``stddev`` of such values;
+``users``
+people who have a row."""
+
+
+@dataclass(frozen=True)
+class OwnedItem:
+    """One aggregate of a select list.
+
+    Parameters
+    ----------
+    kind : str
+        One of ``OWNED_KINDS``.
+    name : str
+        Column of the answer.
+    node : Node or None
+        Function of a row; None for ``rows`` and ``users``.
+    low, high : float
+        Finite range that values are clamped to, for ``sum``, ``avg``, ``variance`` and ``stddev``.
+    text : str
+        The aggregate as the analyst wrote it.
+    """
+
+    kind: OwnedKind
+    name: str
+    node: Node | None = None
+    low: float = 0.0
+    high: float = 1.0
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in OWNED_KINDS or (self.node is None) != (self.kind in ("rows", "users")):
+            raise UsageError(
+                f"node does not fit an aggregate of kind {self.kind!r}; pass one for count, sum and means."
+            )
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise UsageError(f"low and high must be finite and low below high, got {self.low}, {self.high}; clamp it.")
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedSelect:
+    """A statement over rows that each belong to one user, under a user-level guarantee.
+
+    Parameters
+    ----------
+    relation : Relation
+        Owned.
+    items : tuple of OwnedItem
+        At least one; distinct names.
+    price : Price
+        For the whole statement, of kind ``epsilon``.
+    keys : tuple of Key
+        Groups of rows, by public lists.
+    cap : int or None
+        ``max_records_per_user``: needed by all but ``users``.
+    groups_cap : int or None
+        ``max_groups_per_user``: groups in which a user counts at most, all together.
+    public : mapping of str to polars.DataFrame
+        The public tables that the relation names.
+    columns : tuple of str
+        Order of the answer's columns; the keys and then the items by default.
+    order, limit, offset, text, noise
+        As in :class:`emdp.questions.select.Select`.
+    """
+
+    relation: Relation
+    items: tuple[OwnedItem, ...]
+    price: Price
+    keys: tuple[Key, ...] = ()
+    cap: int | None = None
+    groups_cap: int | None = None
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    text: str = ""
+    noise: VectorNoise = "auto"
+
+    def __post_init__(self) -> None:
+        check_price(self.price, "epsilon")

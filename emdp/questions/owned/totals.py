@@ -1,0 +1,172 @@
+"""What an engine computes of a relation whose rows have owners: capped sums of a user's rows, cell by cell.
+
+**Parts.** An argument ``e`` of range ``[a, b]`` and degree ``d`` gives a row that has a value the numbers ``B_j =
+binom(d, j) x^j (1 - x)^(d - j)``, ``j = 0..d``, with ``x = (e - a)/(b - a)``, and a row without one (NULL or NaN) the
+number 1 in a part of its own. All are at least 0 and add up to 1 a row (binomial theorem). Their sums give COUNT(e)
+``= sum B_j``, SUM(e) for ``d >= 1``, and the sum of squares for ``d = 2``: all moments up to ``d`` are linear in them
+(user-level-sql.md, 2.3). An argument without an expression has one part: 1 for every row.
+
+**Cap.** A user with ``k`` rows in listed cells, ``k`` over the cap ``C``, counts each with weight ``C/k``. For every
+argument a user's numbers, over all its parts and all cells, are at least 0 and add up to at most ``C``. That holds
+exactly for what is computed: ``x`` is a multiple of ``1/U``, ``U = 2^20``; ``B_0`` and ``B_d`` are rounded down to one
+and the part between them is what is missing to 1, which rounding down makes no less than 0; and each sum times ``C/k``
+is rounded down.
+
+**People.** A user with rows in ``k`` listed cells counts 1 in each or, with ``groups_cap = L < k``, ``L/k`` rounded
+down to a multiple of ``1/U``: at least 0, at most 1 a cell, and at most ``L`` together.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import polars as pl
+
+from emdp.base.errors import InternalError, UsageError
+from emdp.questions.owned.relations import Relation
+from emdp.rows.nodes import Node
+from emdp.rows.types import Value
+
+__all__ = ["UNIT_BITS", "Argument", "Key", "OwnedTotals"]
+
+UNIT_BITS = 20
+"""Sums are whole numbers of ``2**-UNIT_BITS``."""
+
+MOST_CAP = 2**31
+"""Largest cap: a user's sums times it fit 127 bits for up to ``2**75`` rows."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What is summed up of rows.
+
+    Parameters
+    ----------
+    node : Node or None
+        A function of a row; None for the rows themselves.
+    degree : int
+        0 to count values, 1 for sums, 2 for sums of squares too.
+    low, high : float
+        For degrees above 0 the range that values are clamped to; ``low < high``.
+    """
+
+    node: Node | None
+    degree: int = 0
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.degree not in (0, 1, 2) or (self.node is None and self.degree):
+            raise UsageError(f"degree must be 0, 1 or 2, and 0 without an expression, got {self.degree}; pass one.")
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise UsageError(f"low and high must be finite and low below high, got {self.low}, {self.high}; clamp it.")
+
+    @property
+    def parts(self) -> int:
+        """Number of parts: of rows without a value, then ``B_0`` to ``B_d``; one without an expression."""
+        return 1 if self.node is None else self.degree + 2
+
+
+@dataclass(frozen=True)
+class Key:
+    """What rows are grouped by, and the public list of groups; rows of other groups count nowhere.
+
+    Parameters
+    ----------
+    name : str
+        Column of the answer.
+    node : Node
+        A function of a row.
+    values : tuple
+        Distinct values of its kind; None stands for NULL.
+    """
+
+    name: str
+    node: Node
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedTotals:
+    """Capped sums; the module says which.
+
+    Parameters
+    ----------
+    relation : Relation
+        Owned.
+    keys : tuple of Key
+        Cells are the combinations of the keys' values, the last key running fastest; one cell without keys.
+    arguments : tuple of Argument
+        What is summed up; none where only people are counted.
+    cap : int or None
+        Largest weight of one user's rows together; given where there are arguments.
+    counts_users : bool
+        Whether the users who have a row are counted in each cell.
+    groups_cap : int or None
+        Number of cells that a user counts in at most, all together; None for all.
+    public : mapping of str to polars.DataFrame
+        The public tables that the relation names.
+    """
+
+    relation: Relation
+    keys: tuple[Key, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+    cap: int | None = None
+    counts_users: bool = False
+    groups_cap: int | None = None
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    is_plain = False
+    users = None
+
+    def __post_init__(self) -> None:
+        if not self.relation.is_owned:
+            raise UsageError("relation must be one whose rows have owners; read the private table.")
+        if (self.cap is None) == bool(self.arguments) or not (self.arguments or self.counts_users):
+            raise UsageError("cap belongs to arguments, and one of these or counts_users must be given; pass them.")
+        if self.cap is not None and not 1 <= self.cap < MOST_CAP:
+            raise UsageError(f"cap must be from 1 to {MOST_CAP - 1}, got {self.cap}; pass such a number.")
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return math.prod(len(key.values) for key in self.keys)
+
+    @property
+    def parts(self) -> int:
+        """Number of parts: those of the arguments in their order, then that of people."""
+        return self.first_part(len(self.arguments)) + self.counts_users
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates: part ``i`` in cell ``k`` is coordinate ``i * cells + k``."""
+        return self.parts * self.cells
+
+    def first_part(self, place: int) -> int:
+        """Return the number of the first part of an argument, or of people after the last one."""
+        return sum(argument.parts for argument in self.arguments[:place])
+
+    def group_sizes(self, users: int) -> tuple[int, ...]:
+        """Return the public number of users: there is one group of them."""
+        return (users,)
+
+    def check(self, users: int, statistic: Sequence[Fraction]) -> None:
+        """Check that sums are what they can be for some table, before they get noise.
+
+        Raises
+        ------
+        InternalError
+            If they are not.
+        """
+        most = [users * (self.cap or 0)] * len(self.arguments)
+        blocks = [(self.first_part(place), argument.parts) for place, argument in enumerate(self.arguments)]
+        if self.counts_users:
+            blocks.append((self.parts - 1, 1))
+            most.append(users * min(self.cells, self.groups_cap or self.cells))
+        is_whole = len(statistic) == self.dimension and all(value >= 0 for value in statistic)
+        if not is_whole or any(
+            sum(statistic[first * self.cells : (first + count) * self.cells]) > largest
+            for (first, count), largest in zip(blocks, most, strict=True)
+        ):
+            raise InternalError("an engine computed sums that no table has; please report this.")

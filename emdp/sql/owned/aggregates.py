@@ -1,0 +1,189 @@
+"""The select list under USER_PRIVACY: aggregates of functions of a row, each with its range."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from emdp.base.errors import SqlError
+from emdp.expressions.analysis.checker import analyse
+from emdp.expressions.nodes.base import Column as SpaceColumn
+from emdp.questions.owned.question import OwnedKind
+from emdp.questions.owned.relations import Private, relations
+from emdp.rows.building import case
+from emdp.rows.nodes import Column, Literal, Node, columns
+from emdp.rows.ranges import range_of
+from emdp.rows.types import Kind
+from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
+from emdp.sql.context import Context, identifier, unwrapped
+from emdp.sql.owned.sources import Scope
+from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
+from emdp.sql.values.functions import first_argument
+
+__all__ = ["OwnedAggregate", "elsewhere", "is_aggregate", "read_aggregate"]
+
+KINDS: Mapping[str, OwnedKind] = {
+    "COUNT": "count",
+    "SUM": "sum",
+    "AVG": "avg",
+    "VARIANCE": "variance",
+    "VAR_POP": "variance",
+    "STDDEV": "stddev",
+    "STDDEV_POP": "stddev",
+}
+"""Aggregates of this route."""
+
+MOST_WIDTH = 2.0**53
+"""Widest range that is taken for one that somebody meant."""
+
+
+def elsewhere() -> tuple[str, ...]:
+    """Return the aggregates that weigh every user equally, or stand alone: none of this route."""
+    return tuple(name for name in aggregates() if name not in KINDS)
+
+
+@dataclass(frozen=True)
+class OwnedAggregate:
+    """One aggregate.
+
+    Parameters
+    ----------
+    kind : str
+        As of :class:`emdp.questions.owned.question.OwnedItem`.
+    node : Node or None
+        What it is of.
+    low, high : float
+        Range of what it is of.
+    function : str
+        Its name, in capitals.
+    """
+
+    kind: OwnedKind
+    node: Node | None
+    low: float
+    high: float
+    function: str
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Say whether a node is a call of an aggregate, part of this route or not."""
+    if isinstance(node, exp.Filter):
+        return True
+    return isinstance(node, exp.Anonymous) and (
+        node.name.upper() in aggregates()
+        or (node.name.upper() in UNSUPPORTED and _is_refused_aggregate(node.name.upper()))
+    )
+
+
+def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggregate:
+    """Return an aggregate of the select list.
+
+    Raises
+    ------
+    SqlError
+        If it is none of this route, or the range of what it is of is not known.
+    """
+    condition: Node | None = None
+    if isinstance(node, exp.Filter):
+        condition = scope.reader.condition(node.expression.this)
+        node = unwrapped(node.this)
+    name = node.name.upper()
+    if not isinstance(node, exp.Anonymous) or name not in KINDS:
+        raise _none(context, node)
+    arguments = node.expressions
+    if len(arguments) != 1:
+        raise context.refusal(
+            node, f"{name} takes one argument, not {len(arguments)}", remedy=f"write {name}(e)", code="argument-count"
+        )
+    if isinstance(arguments[0], exp.Distinct):
+        return _people(context, scope, node, condition)
+    if isinstance(arguments[0], exp.Star):
+        if condition is None:
+            return OwnedAggregate("rows", None, 0.0, 1.0, name)
+        return OwnedAggregate("count", case([(condition, Literal(1, Kind.BIGINT))]), 0.0, 1.0, name)
+    value = scope.reader.read(arguments[0])
+    if condition is not None:
+        value = case([(condition, value)])
+    if name == "COUNT":
+        return OwnedAggregate("count", value, 0.0, 1.0, name)
+    if not value.kind.is_number:
+        raise context.refusal(
+            arguments[0], f"{name} is of numbers", remedy="cast it to DOUBLE, or write COUNT", code="no-number"
+        )
+    return OwnedAggregate(KINDS[name], value, *_range(context, scope, arguments[0], value), name)
+
+
+def _people(context: Context, scope: Scope, node: exp.Anonymous, condition: Node | None) -> OwnedAggregate:
+    user = context.names.user
+    distinct = node.expressions[0]
+    value = scope.reader.read(distinct.expressions[0]) if len(distinct.expressions) == 1 else None
+    private = {own.alias for own in relations(scope.relation) if isinstance(own, Private)}
+    is_user = isinstance(value, Column) and value.table in private and value.name == user
+    if node.name.upper() != "COUNT" or not is_user:
+        raise context.refusal(
+            node,
+            "how many values occur depends on single records of many users",
+            remedy=f"write COUNT(DISTINCT {identifier(user)}), which counts people",
+            code="count-distinct",
+        )
+    if condition is not None:
+        raise context.refusal(
+            node,
+            "FILTER of a count of people is not answered",
+            remedy="put its condition into WHERE, in a statement of its own",
+            code="distinct-filter",
+        )
+    return OwnedAggregate("users", None, 0.0, 1.0, "COUNT")
+
+
+def _range(context: Context, scope: Scope, written: exp.Expr, value: Node) -> tuple[float, float]:
+    found = range_of(value, declared_ranges(context, scope, value))
+    # What is known of any whole number alone is no range: noise for 2**63 tells nothing.
+    if found is None or found[1] - found[0] > MOST_WIDTH:
+        text = context.text(written)
+        raise context.refusal(
+            written,
+            f"the range of `{text}` is not known, and noise is for the largest value that one record may have",
+            remedy=f"write CLAMP({text}, 0, 100) with the range that you mean",
+            code="range",
+        )
+    low, high = found
+    if low < high:
+        return low, high
+    # A constant: any range that holds it does.
+    return min(low, 0.0), max(high, 0.0) or 1.0
+
+
+def declared_ranges(context: Context, scope: Scope, value: Node) -> dict[Column, tuple[float, float]]:
+    """Return the ranges that the space declares of columns of the private table."""
+    private = {own.alias for own in relations(scope.relation) if isinstance(own, Private)}
+    space = context.names.space
+    numeric = {name for part in space.parts if part.labels is None for name in part.columns}
+    found = {}
+    for column in columns(value):
+        if column.table in private and column.name in numeric and column.kind.is_number:
+            known = analyse(SpaceColumn(column.name), space)
+            found[column] = (known.low, known.high)
+    return found
+
+
+def _is_refused_aggregate(name: str) -> bool:
+    return UNSUPPORTED[name].code in REFUSED_AGGREGATES
+
+
+def _none(context: Context, node: exp.Expr) -> SqlError:
+    name = node.name.upper()
+    if name in elsewhere():
+        return context.refusal(
+            node,
+            f"{name} is not answered for records chosen or computed in this way",
+            remedy="write COUNT(*), COUNT(DISTINCT user), SUM, AVG, VARIANCE or STDDEV",
+            code="owned-aggregate",
+        )
+    refused = UNSUPPORTED.get(name)
+    if refused is None:
+        return context.refusal(
+            node, f"there is no aggregate {name}", remedy="write COUNT, SUM or AVG", code="unknown-function"
+        )
+    remedy = refused.remedy_for(first_argument(context, node) if isinstance(node, exp.Anonymous) else "e")
+    return context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)

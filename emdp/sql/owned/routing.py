@@ -1,0 +1,68 @@
+"""Which statements under USER_PRIVACY are asked of rows with owners, and which refusal is shown."""
+
+from sqlglot import exp
+
+from emdp.base.errors import EmdpError, SqlError
+from emdp.questions.names import Names
+from emdp.questions.owned.question import OwnedSelect
+from emdp.sql.owned.aggregates import elsewhere
+from emdp.sql.owned.translate import translate_owned
+from emdp.sql.text.families import FAMILIES
+from emdp.sql.text.statement import Statement
+
+__all__ = ["rows_instead"]
+
+OF_DISTANCES = frozenset(
+    (
+        "cap-missing", "case-condition", "case-else", "column-outside-space",
+        "column-without-group", "comparison", "condition-as-number",
+        "condition-range", "constant-condition", "constant-needed", "count-distinct", "count-expression",
+        "count-filtered", "equal-values", "expression", "extract", "extract-component", "filter", "group-component",
+        "group-expression", "group-nothing", "group-text", "groups", "implicit-cast", "is-truth", "join-condition",
+        "join-key", "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
+        "no-finite-constant", "null-condition", "self-join", "text-as-number", "text-without-list", "too-large",
+        "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
+    )
+)  # fmt: skip
+"""Refusals whose reason is about distances, lists or columns of the space, which rows with owners do not need."""
+
+LACKING = (
+    "aggregate-arithmetic",
+    "owned-aggregate",
+    "row-expression",
+    "unknown-function",
+    "unsupported",
+    "user-column",
+)
+"""Refusals for what statements over rows with owners lack: the first refusal says more, unless it is one of
+:data:`OF_DISTANCES`, whose reason would be false here."""
+
+
+def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> OwnedSelect | None:
+    """Return a statement under USER_PRIVACY as one over rows with owners; None where it cannot be one.
+
+    Parameters
+    ----------
+    statement : Statement
+        It was refused as one of mean values and totals over the space.
+    names : Names
+        What it may name.
+    refused : EmdpError
+        Why: its reason may be about distances, which bound nothing here.
+
+    Raises
+    ------
+    SqlError
+        If it is refused as one over rows with owners, too: for a reason that holds at user level.
+    """
+    if statement.privacy != "USER_PRIVACY" or not names.kinds:
+        return None
+    functions = {node.name.upper() for node in statement.tree.find_all(exp.Anonymous)}
+    if functions & set(elsewhere()) or any(name in FAMILIES for name in statement.options):
+        return None
+    try:
+        return translate_owned(statement, names)
+    except SqlError as error:
+        if error.code in LACKING and isinstance(refused, SqlError) and refused.code not in OF_DISTANCES:
+            raise refused from None
+        raise

@@ -1,0 +1,54 @@
+"""Scalar SQL of a statement over rows with owners, by the reader of row expressions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from emdp.rows.nodes import Column, Node
+from emdp.rows.types import Kind
+from emdp.sql.context import Context
+from emdp.sql.rows.reader import read_row
+
+__all__ = ["Reader"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads scalar SQL.
+
+    Parameters
+    ----------
+    context : Context
+        The statement.
+    column : callable
+        From a column of the tree to a column of a relation; raises SqlError for one that is none.
+    """
+
+    context: Context
+    column: Callable[[exp.Column], Column]
+
+    def read(self, node: exp.Expr) -> Node:
+        """Return the row expression of a tree.
+
+        Raises
+        ------
+        SqlError
+            If a part of it is none of the language's functions of a row.
+        """
+        return read_row(node, self.column, self.context.statement)
+
+    def condition(self, node: exp.Expr) -> Node:
+        """Return a condition.
+
+        Raises
+        ------
+        SqlError
+            As :meth:`read`, and for what is no condition.
+        """
+        found = self.read(node)
+        if found.kind is not Kind.BOOLEAN:
+            raise self.context.refusal(
+                node, "this is no condition", remedy="compare it with something", code="condition"
+            )
+        return found

@@ -1,0 +1,248 @@
+"""The statement of capped sums over rows with owners: one statement an answer, exact integers (user-level-sql.md, 3.2,
+S1).
+
+Four layers: the rows with their user, keys and arguments; one row a user and group, with counts and sums; a user's
+number of rows in the listed groups; and the sums over users. Keys are compared with their public lists after grouping,
+where rows are few. No row is sorted and none is chosen, so that nothing depends on the order of rows.
+
+**Caps hold exactly.** A user with ``n`` rows over the cap ``C`` gives ``floor(s C / n)`` of each of its sums ``s``,
+which are whole numbers in units of ``2^-20`` that add up to ``n`` in each argument: together at most ``C``. What is
+released is made of these alone: a weight rounded by itself, beside them, would move by itself.
+
+**Nothing raises.** Expressions of a row cannot (:mod:`emdp.tables.statements.rows`). A record's number is at most
+``2^20``, so sums of BIGINT, which are HUGEINT, hold for ``2^107`` rows; ``s C`` is below ``2^(20 + 63 + 31)``; what a
+user gives is at most ``C 2^20 < 2^51``, so that its cast to BIGINT holds, and so does the sum over users.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+from sqlglot import exp
+
+from emdp.base.errors import InternalError
+from emdp.questions.owned.relations import Derived, Filtered, Joined, Private, relations
+from emdp.questions.owned.totals import UNIT_BITS, Argument, Key, OwnedTotals
+from emdp.rows.nodes import columns
+from emdp.rows.types import Kind
+from emdp.tables.facts import TableFacts
+from emdp.tables.statements import fragments as sql
+from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.linear import is_listed
+from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
+from emdp.tables.statements.rows import row_expression, summand
+
+__all__ = ["OwnedStatement", "owned_coordinates", "owned_statement", "private_columns"]
+
+UNIT = 2**UNIT_BITS
+
+CELL, ROWS, ALL_ROWS, GROUPS = "cell", "row_count", "all_rows", "group_count"
+
+DTYPES: Mapping[Kind, Any] = {
+    Kind.BOOLEAN: pl.Boolean,
+    Kind.BIGINT: pl.Int64,
+    Kind.TEXT: pl.String,
+    Kind.DATE: pl.Date,
+    Kind.TIMESTAMP: pl.Datetime("us"),
+}
+"""Types of listed keys."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedStatement:
+    """A checked statement.
+
+    Parameters
+    ----------
+    query : sqlglot.exp.Select
+        A row a cell that has rows: its number, then the sum of each part in units of ``2**-UNIT_BITS``.
+    lookups : mapping of str to polars.DataFrame
+        Lists of keys, and public tables, that it joins.
+    """
+
+    query: exp.Select
+    lookups: Mapping[str, pl.DataFrame]
+
+
+def private_columns(totals: OwnedTotals) -> tuple[str, ...]:
+    """Return the private table's columns that a statement reads, each once, in the order of their names."""
+    aliases = {one.alias for one in relations(totals.relation) if isinstance(one, Private)}
+    used = _used(totals)
+    return tuple(sorted({name for alias in aliases for name in used.get(alias, ())}))
+
+
+def owned_statement(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
+    """Return the statement of some capped sums.
+
+    Raises
+    ------
+    UsageError
+        If a column is of a type that no expression reads.
+    """
+    maker = RowsMaker(table, totals.public, _used(totals))
+    rows = maker.rows(totals.relation)
+    if rows.owner is None:
+        raise InternalError("sums were asked for of rows that nobody owns; please report this.")
+    named: dict[str, Sql] = {OWNER: rows.owner.copy()}
+    named |= {f"key_{place}": row_expression(key.node, rows.column) for place, key in enumerate(totals.keys)}
+    named |= {
+        f"argument_{place}": _argument(argument, rows)
+        for place, argument in enumerate(totals.arguments)
+        if argument.node is not None
+    }
+    by_user = _by_user(rows.select(named).subquery("owned_rows", copy=False), totals, table)
+    lookups = {**maker.lookups, **{f"listed_{place}": _listed(key) for place, key in enumerate(totals.keys)}}
+    return OwnedStatement(_sums(by_user, totals), lookups)
+
+
+def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> list[Fraction]:
+    """Return the statistic from the statement's rows: part by part, cells in order, 0 where there is none."""
+    cells = totals.cells
+    values = [Fraction(0)] * totals.dimension
+    for cell, *parts in found:
+        if len(parts) != totals.parts or not 0 <= int(cell) < cells:
+            raise InternalError("a statement gave cells or parts that nobody asked for; please report this.")
+        for place, value in enumerate(parts):
+            values[place * cells + int(cell)] += Fraction(int(value or 0), UNIT)
+    return values
+
+
+def _used(totals: OwnedTotals) -> dict[str, tuple[str, ...]]:
+    """Return the columns that are read of each table of the statement, in the order of their names."""
+    nodes = [key.node for key in totals.keys]
+    nodes += [argument.node for argument in totals.arguments if argument.node is not None]
+    for relation in relations(totals.relation):
+        if isinstance(relation, Filtered | Joined) and relation.condition is not None:
+            nodes.append(relation.condition)
+        if isinstance(relation, Derived):
+            nodes += [node for _, node in relation.columns]
+    found: dict[str, set[str]] = {}
+    for node in nodes:
+        for column in columns(node):
+            found.setdefault(column.table, set()).add(column.name)
+    return {table: tuple(sorted(names)) for table, names in found.items()}
+
+
+def _argument(argument: Argument, rows: OwnedRows) -> Sql:
+    """Return a row's number, NULL where there is no value: in units of ``2**-UNIT_BITS``, or 1 where none is summed."""
+    if argument.node is None:
+        raise InternalError("rows themselves have no number; please report this.")
+    if argument.degree:
+        return summand(argument.node, rows.column, argument.low, argument.high, bits=UNIT_BITS)
+    value = row_expression(argument.node, rows.column)
+    there: Sql = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
+    if argument.node.kind is Kind.DOUBLE:
+        there = sql.negate(exp.IsNan(this=value.copy()))
+    return exp.Case(ifs=[exp.If(this=there, true=sql.integer(1))])
+
+
+def _by_user(rows: Sql, totals: OwnedTotals, table: TableFacts) -> exp.Select:
+    """Return a row a user and group: how many rows, and of each argument how many values and their sums."""
+    keys = {f"key_{place}": sql.column(f"key_{place}") for place in range(len(totals.keys))}
+    sums: dict[str, Sql] = {ROWS: exp.Count(this=exp.Star())}
+    for place, argument in enumerate(totals.arguments):
+        value = sql.column(f"argument_{place}")
+        if argument.node is not None:
+            sums[f"values_{place}"] = exp.Count(this=value.copy())
+        if argument.degree == 1:
+            sums[f"last_{place}"] = _total(value)
+        if argument.degree == 2:
+            rest = sql.subtract(sql.integer(UNIT), value.copy())
+            sums[f"first_{place}"] = _total(_square(rest))
+            sums[f"last_{place}"] = _total(_square(value))
+    made = sql.select({OWNER: sql.column(OWNER), **keys, **sums}, rows)
+    named: Sql = exp.Not(this=exp.Is(this=sql.column(OWNER), expression=exp.Null()))
+    if table.users.keys is not None:
+        named = exp.and_(named, is_listed(sql.column(OWNER)))
+    made = made.group_by(sql.column(OWNER), *(key.copy() for key in keys.values()), copy=False)
+    return sql.select(
+        {name: sql.column(name) for name in (OWNER, *keys, *sums)}, made.subquery("grouped", copy=False)
+    ).where(named, copy=False)
+
+
+def _square(value: Sql) -> Sql:
+    return _whole(sql.multiply(value, value.copy()), sql.integer(UNIT))
+
+
+def _whole(above: Sql, below: Sql) -> Sql:
+    return exp.Paren(this=exp.IntDiv(this=above, expression=below))
+
+
+def _total(value: Sql) -> Sql:
+    return sql.call("COALESCE", exp.Sum(this=value), sql.integer(0))
+
+
+def _listed(key: Key) -> pl.DataFrame:
+    values = pl.Series("value", list(key.values), dtype=DTYPES[key.node.kind])
+    return pl.DataFrame([values, pl.Series("place", range(len(values)), dtype=pl.Int64)])
+
+
+def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
+    """Return the sums over users, by cell."""
+    if not totals.keys:
+        parts = _parts(totals, sql.column(ROWS), sql.integer(1))
+        return sql.select({CELL: sql.integer(0), **parts}, by_user.subquery("by_user", copy=False))
+    listed = _in_cells(by_user, totals)
+    counts = {OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS)), GROUPS: exp.Count(this=exp.Star())}
+    users = sql.select(counts, exp.to_table("listed")).group_by(sql.column(OWNER), copy=False)
+    same = exp.EQ(this=sql.column(OWNER, "listed"), expression=sql.column(OWNER, "users"))
+    parts = _parts(totals, sql.column(ALL_ROWS), sql.column(GROUPS))
+    made = sql.select({CELL: sql.column(CELL), **parts}, exp.to_table("listed"))
+    made = made.join(exp.Join(this=users.subquery("users", copy=False), on=same), copy=False)
+    made = made.group_by(sql.column(CELL), copy=False)
+    return made.with_("listed", as_=listed, materialized=True, copy=False)
+
+
+def _in_cells(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
+    """Return the rows of a user and group with the number of their cell; of groups that are not listed none."""
+    kept = [name for name in by_user.named_selects if not name.startswith("key_")]
+    cell: Sql | None = None
+    made = sql.select({name: sql.column(name) for name in kept}, by_user.subquery("by_user", copy=False))
+    for place, key in enumerate(totals.keys):
+        name = f"listed_{place}"
+        index = sql.column("place", name)
+        cell = index if cell is None else sql.add(sql.multiply(cell, sql.integer(len(key.values))), index)
+        sides = sql.column(f"key_{place}", "by_user"), sql.column("value", name)
+        test: Sql = exp.EQ(this=sides[0], expression=sides[1])
+        if None in key.values:
+            test = exp.NullSafeEQ(this=sides[0], expression=sides[1])
+        made = made.join(exp.Join(this=exp.to_table(name), on=test), copy=False)
+    if cell is None:
+        raise InternalError("cells were asked for without keys; please report this.")
+    return made.select(exp.alias_(cell, CELL, quoted=True), copy=False)
+
+
+def _parts(totals: OwnedTotals, rows: Sql, groups: Sql) -> dict[str, Sql]:
+    """Return the sum over users of each part, by a user's number of rows and of groups."""
+    found: list[Sql] = []
+    for place, argument in enumerate(totals.arguments):
+        found += [_capped(value, rows, totals.cap or 0) for value in _user_parts(place, argument)]
+    if totals.counts_users:
+        limit = min(totals.groups_cap or totals.cells, totals.cells)
+        few = sql.compare(groups.copy(), "<=", sql.integer(limit))
+        share = _whole(sql.integer(limit * UNIT), groups.copy())
+        found.append(sql.case([(few, sql.integer(UNIT))], share) if limit < totals.cells else sql.integer(UNIT))
+    return {f"part_{place}": exp.Sum(this=sql.cast(value, "BIGINT")) for place, value in enumerate(found)}
+
+
+def _user_parts(place: int, argument: Argument) -> list[Sql]:
+    """Return a user's numbers in a group, in units: of rows without a value, then ``B_0`` to ``B_d``."""
+    unit, count = sql.integer(UNIT), sql.column(ROWS)
+    if argument.node is None:
+        return [sql.multiply(count, unit)]
+    values, last, first = (sql.column(f"{name}_{place}") for name in ("values", "last", "first"))
+    missing = sql.multiply(sql.subtract(count, values), unit)
+    weight = sql.multiply(values.copy(), unit.copy())
+    if argument.degree == 0:
+        return [missing, weight]
+    if argument.degree == 1:
+        return [missing, sql.subtract(weight, last), last.copy()]
+    return [missing, first, sql.subtract(sql.subtract(weight, first.copy()), last), last.copy()]
+
+
+def _capped(value: Sql, rows: Sql, cap: int) -> Sql:
+    few = sql.compare(rows.copy(), "<=", sql.integer(cap))
+    scaled = sql.multiply(sql.cast(value.copy(), "HUGEINT"), sql.integer(cap))
+    return sql.case([(few, sql.cast(value, "HUGEINT"))], _whole(scaled, rows.copy()))

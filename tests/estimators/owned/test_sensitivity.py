@@ -1,0 +1,128 @@
+"""How far one user moves what is drawn: brute force in DuckDB over all pairs of bags of a small universe."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+
+import emdp
+from emdp.estimators.owned.totals import plan_owned
+from emdp.questions.owned.question import OwnedItem, OwnedSelect
+from emdp.questions.owned.relations import Private
+from emdp.questions.owned.totals import Key
+from emdp.questions.price import Price
+from emdp.rows.nodes import Column
+from emdp.rows.types import Kind
+from emdp.tables.engines.duckdb.execution import DIALECT
+from emdp.tables.statements.owned import owned_coordinates, owned_statement
+
+X = Column("t", "x", Kind.DOUBLE)
+GROUP = Column("t", "k", Kind.TEXT)
+RECORDS = [("a", -1.0), ("a", 2.0), ("b", 0.5), ("b", 2.0), ("c", None)]
+MOST = 3
+KEYS = (Key("k", GROUP, ("a", "b", "c")),)
+BAGS = [bag for size in range(MOST + 1) for bag in itertools.combinations_with_replacement(RECORDS, size)]
+
+
+def item(kind: Any, **others: Any) -> OwnedItem:
+    node = None if kind in ("rows", "users") else X
+    return OwnedItem(kind, f"{kind}_x", node, -1.0, 2.0, **others)
+
+
+def table() -> Any:
+    frame = pl.DataFrame({"u": [1], "k": ["a"], "x": [0.0]}, schema={"u": pl.Int64, "k": pl.String, "x": pl.Float64})
+    return emdp.read(frame, user="u", space=emdp.Categories("k", ["a", "b", "c"]), users=1, name="t")
+
+
+def contributions(plan: Any) -> list[tuple[Fraction, ...]]:
+    """Return what is drawn of each bag, by the statement itself: every bag is a table of one user."""
+    import duckdb
+
+    statement = owned_statement(table(), plan.aggregation)
+    text = statement.query.sql(DIALECT, identify=True)
+    connection = duckdb.connect()
+    for name, frame in statement.lookups.items():
+        connection.register(name, frame)
+    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR, x DOUBLE)")
+    found = []
+    for bag in BAGS:
+        connection.execute("DELETE FROM source_rows")
+        for key, value in bag:
+            connection.execute("INSERT INTO source_rows VALUES (1, ?, ?)", [key, value])
+        rows: Sequence[Sequence[Any]] = connection.execute(text).fetchall()
+        found.append(plan.prepared(owned_coordinates(plan.aggregation, rows)))
+    return found
+
+
+def largest_move(plan: Any) -> float:
+    vectors = [[float(value) for value in own] for own in contributions(plan)]
+    if plan.mechanisms[0].norm == 1:
+        moves = (
+            math.fsum(abs(x - y) for x, y in zip(*pair, strict=True)) for pair in itertools.product(vectors, repeat=2)
+        )
+    else:
+        moves = (math.dist(*pair) for pair in itertools.product(vectors, repeat=2))
+    return max(moves)
+
+
+def planned(
+    kinds: Sequence[Any], *, noise: Any, keys: tuple[Key, ...] = (), cap: int | None = 2, most: Any = None
+) -> Any:
+    price = Price.asked(epsilon=1.0, delta=1e-6 if noise == "gaussian" else 0.0)
+    items = tuple(map(item, kinds))
+    return plan_owned(OwnedSelect(Private("t"), items, price, keys, cap, most, noise=noise), users=1)
+
+
+SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int | None, int | None]] = [
+    (["rows"], (), 2, None),
+    (["rows"], KEYS, 2, None),
+    (["sum"], (), 2, None),
+    (["sum"], KEYS, 2, None),
+    (["avg"], (), 2, None),
+    (["avg"], KEYS, 2, None),
+    (["rows", "sum", "avg"], (), 2, None),
+    (["rows", "sum", "avg"], KEYS, 2, None),
+    (["rows", "count"], KEYS, 2, None),
+    (["variance"], KEYS, 2, None),
+    (["stddev", "avg", "rows"], (), 2, None),
+    (["users"], (), None, None),
+    (["users"], KEYS, None, None),
+    (["users"], KEYS, None, 2),
+    (["users", "rows"], KEYS, 2, 1),
+]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(("kinds", "keys", "cap", "most"), SHAPES)
+def test_no_user_moves_more_than_the_sensitivity_and_some_move_as_much(
+    kinds: Sequence[str], keys: tuple[Key, ...], cap: int | None, most: int | None, noise: str
+) -> None:
+    plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most)
+    move, bound = largest_move(plan), plan.mechanisms[0].sensitivity
+    assert move <= bound * (1 + 1e-12)
+    # Blocks beside one another, and numbers that rounding down leaves short, need not be attained by one pair.
+    assert move >= bound * (0.999 if len(plan.blocks) == 1 else 0.7)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "keys", "cap", "most", "expected"),
+    [
+        (["rows"], KEYS, 2, None, (4.0, 2.8284)),
+        (["sum"], (), 2, None, (6.0, 6.0)),
+        (["users"], KEYS, None, 2, (3.0, 1.7321)),
+        (["variance"], KEYS, 2, None, (4.0, 2.8284)),
+    ],
+)
+def test_moves_are_those_of_the_note(
+    kinds: Sequence[str], keys: tuple[Key, ...], cap: int | None, most: int | None, expected: tuple[float, float]
+) -> None:
+    # user-level-sql.md, 6.4, replace
+    for noise, own in zip(("laplace", "gaussian"), expected, strict=True):
+        plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most)
+        sizes = plan.blocks[0][1].scales
+        # In the unit of the drawn rows: of SUM that of the sum.
+        assert plan.mechanisms[0].sensitivity / sizes[0] == pytest.approx(own, rel=1e-4)

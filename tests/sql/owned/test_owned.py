@@ -1,0 +1,186 @@
+"""Statements under USER_PRIVACY over rows with owners, from the text to the answer."""
+
+import datetime
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import emdp
+from emdp.base.errors import SqlError
+from emdp.questions.owned.question import OwnedSelect
+from emdp.sql import translate
+
+HEADER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0, max_records_per_user = 1000) "
+ZONES = pl.DataFrame({"cat": ["a", "b", "c", "a"], "zone": ["z1", "z2", "z1", "z3"], "size": [1, 2, None, 4]})
+EPSILON = 1e5
+
+
+@pytest.fixture(scope="module")
+def records() -> pl.DataFrame:
+    chance = random.Random(5)
+    return pl.DataFrame(
+        {
+            "u": [chance.randrange(20) for _ in range(400)],
+            "x": [chance.uniform(0, 10) for _ in range(400)],
+            "cat": [chance.choice("abc") for _ in range(400)],
+            "rating": [chance.choice([1, 2, 3, 4, 5, None]) for _ in range(400)],
+            "day": [datetime.date(2026, 1, chance.randrange(1, 6)) for _ in range(400)],
+            "odd": [chance.choice([1.5, float("nan"), float("inf"), None]) for _ in range(400)],
+            "title": [chance.choice(["Joe's bar", "cafe", None]) for _ in range(400)],
+        }
+    )
+
+
+@pytest.fixture
+def session(tmp_path: Path, records: pl.DataFrame) -> Iterator[emdp.Session]:
+    space = emdp.Product(emdp.Categories("cat", ["a", "b", "c"]), emdp.Interval("x", 0, 10))
+    table = emdp.read(records, user="u", space=space, users=20, name="t")
+    with (
+        emdp.testing.seeded(3),
+        emdp.Session(table, budget=emdp.UserDP(1e9), ledger=tmp_path / "l", public={"zones": ZONES}) as opened,
+    ):
+        yield opened
+
+
+# Each with what plain DuckDB makes of it.
+STATEMENTS = [
+    ("COUNT(*) AS n FROM t WHERE rating >= 4", None),
+    ("COUNT(rating) AS n FROM t", None),
+    ("SUM(x * 2 + 1) AS n FROM t WHERE title = 'Joe''s bar'", None),
+    ("AVG(x) AS n FROM t WHERE rating < 3 OR title IS NULL", None),
+    ("AVG(CLAMP(rating, 1, 5)) AS n FROM t", "AVG(rating) AS n FROM t"),
+    ("VARIANCE(x) AS n FROM t WHERE rating > 1", "VAR_POP(x) AS n FROM t WHERE rating > 1"),
+    ("STDDEV(x) AS n FROM t WHERE rating > 1", "STDDEV_POP(x) AS n FROM t WHERE rating > 1"),
+    ("COUNT(*) FILTER (WHERE rating > 3) AS n FROM t", None),
+    ("cat, COUNT(*) AS n FROM t WHERE rating > 2 GROUP BY cat", None),
+    ("rating, SUM(x) AS n FROM t WHERE rating BETWEEN 1 AND 5 GROUP BY rating", None),
+    ("cat, rating >= 4 AS good, COUNT(*) AS n FROM t WHERE rating IS NOT NULL GROUP BY cat, good", None),
+    ("zone, COUNT(*) AS n FROM t JOIN zones USING (cat) GROUP BY zone", None),
+    ("COUNT(size) AS n FROM t LEFT JOIN zones z ON t.cat = z.cat AND z.zone <> 'z1'", None),
+    ("COUNT(*) AS n FROM (SELECT x * 2 AS y, rating FROM t) q WHERE y > 3 AND rating > 2", None),
+    ("day, COUNT(*) AS n FROM t WHERE day >= DATE '2026-01-02' AND day < DATE '2026-01-05' GROUP BY day", None),
+    ("EXTRACT(ISODOW FROM day) AS weekday, COUNT(*) AS n FROM t WHERE day > DATE '2026-01-01' AND "
+     "EXTRACT(ISODOW FROM day) IN (5, 6, 7) GROUP BY 1", None),
+    ("COUNT(*) AS n FROM t WHERE title LIKE '%bar%' AND LENGTH(title) > 3", None),
+    ("COUNT(*) AS n FROM t WHERE x % 2 = 1 OR CAST(title AS DOUBLE) IS NULL", "COUNT(*) AS n FROM t"),
+    ("SUM(CLAMP(odd, 0, 2)) AS n FROM t", "SUM(least(odd, 2)) AS n FROM t WHERE NOT isnan(odd)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "plain"), STATEMENTS)
+def test_it_means_what_duckdb_makes_of_it(
+    session: emdp.Session, records: pl.DataFrame, text: str, plain: str | None
+) -> None:
+    answer = session.sql(HEADER + text)
+    connection = duckdb.connect()
+    connection.register("t", records)
+    connection.register("zones", ZONES)
+    expected = pl.DataFrame(connection.sql(f"SELECT {plain or text}").to_arrow_table())
+    keys = [name for name in expected.columns if name != "n"]
+    found = answer.exact_frame
+    if keys:
+        found, expected = found.sort(keys), expected.sort(keys)
+        assert found.select(keys).rows() == expected.select(keys).rows()
+    assert found.get_column("n").to_list() == pytest.approx(expected.get_column("n").to_list(), rel=2e-5, abs=2e-4)
+
+
+def test_people_are_counted_with_conditions_and_groups(session: emdp.Session, records: pl.DataFrame) -> None:
+    text = (
+        "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) cat, COUNT(DISTINCT u) AS n FROM t WHERE x > 9 GROUP BY cat"
+    )
+    found = session.sql(text).exact_frame
+    chosen = records.filter(pl.col("x") > 9).group_by("cat").agg(pl.col("u").n_unique())
+    assert dict(found.rows()) == {**dict.fromkeys("abc", 0.0), **dict(chosen.rows())}
+
+
+def test_a_group_without_records_is_there_with_noise(session: emdp.Session) -> None:
+    answer = session.sql(HEADER + "rating, COUNT(*) AS n FROM t WHERE rating IN (1, 77) GROUP BY rating")
+    assert answer.frame.get_column("rating").to_list() == [1, 77]
+    assert dict(answer.exact_frame.rows())[77] == 0
+
+
+def test_what_totals_answer_today_stays_with_them(session: emdp.Session) -> None:
+    names = session.names
+    for text in ("COUNT(*) FROM t", "cat, SUM(x) FROM t GROUP BY cat", "COUNT(*) FROM t WHERE cat = 'a'"):
+        (translated,) = translate(HEADER + text, names)
+        assert not isinstance(translated.query, OwnedSelect)
+
+
+REFUSED = [
+    ("SUM(rating) FROM t", "range", "CLAMP(rating, 0, 100)"),
+    ("SUM(rating + 1) FROM t", "range", "CLAMP(rating + 1, 0, 100)"),
+    ("title, COUNT(*) FROM t GROUP BY title", "unlisted-groups", "IN (..)"),
+    ("x, COUNT(*) FROM t WHERE rating > 1 GROUP BY x", "double-key", "CAST(FLOOR(x) AS BIGINT)"),
+    ("COUNT(*) FROM t JOIN t v USING (u)", "two-users", "public table"),
+    ("COUNT(*) FROM zones LEFT JOIN t USING (cat)", "join-side", "FROM t"),
+    ("COUNT(*) FROM t WHERE RANDOM() < rating", "random", ""),
+    ("COUNT(DISTINCT title) FROM t", "count-distinct", "COUNT(DISTINCT u)"),
+    ("COUNT(*) FROM (SELECT rating FROM t WHERE rating > 1 LIMIT 5) q", "subquery-mixes-users", "outside"),
+    ("COUNT(*) FROM (SELECT DISTINCT rating FROM t WHERE rating > 1) q", "distinct", ""),
+    ("rating, COUNT(*) FROM t WHERE rating > 1", "not-grouped", "GROUP BY rating"),
+    ("SUM(x) FROM (SELECT x * 2 AS x, rating FROM t) t WHERE rating > 1", "duplicate-alias", "t_rows"),
+    ("COUNT(y) FROM (SELECT rating AS y FROM t z) q JOIN zones z ON z.size = y", "duplicate-alias", "z_rows"),
+    ("COUNT(*) FROM t WHERE qqqqqq > 1", "unknown-column", "columns are"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "remedy"), REFUSED)
+def test_what_is_refused_says_why_and_what_to_write(session: emdp.Session, text: str, code: str, remedy: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        session.preview(HEADER + text)
+    assert caught.value.code == code
+    assert remedy in caught.value.remedy
+    assert "Lipschitz" not in str(caught.value)
+
+
+def test_sums_without_a_cap_and_a_cap_without_sums_are_refused(session: emdp.Session) -> None:
+    for header, text, code in (
+        ("", "COUNT(*) FROM t WHERE rating > 3", "cap-missing"),
+        (", max_records_per_user = 5", "COUNT(DISTINCT u) FROM t WHERE rating > 3", "cap-unused"),
+    ):
+        with pytest.raises(SqlError) as caught:
+            session.preview(f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0{header}) {text}")
+        assert caught.value.code == code
+
+
+def rows_moved(query: str, before: dict[str, Any], after: dict[str, Any], kept: int) -> int:
+    """Return how many rows of user ``kept`` differ between two tables that agree on this user's records."""
+    found = []
+    for rows in (before, after):
+        connection = duckdb.connect()
+        connection.register("t", pl.DataFrame(rows))
+        found.append({row for row in connection.execute(query).fetchall() if row[0] == kept})
+    return len(found[0] ^ found[1])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # LIMIT within; DISTINCT without the owner; the private table on the right of a LEFT JOIN; a join of users
+        "SELECT u, x FROM t ORDER BY x LIMIT 2",
+        "SELECT max(u), x FROM t GROUP BY x",
+        "SELECT coalesce(u, 1), p FROM (VALUES (7), (8)) z(p) LEFT JOIN t ON x = p",
+        "SELECT t.u, v.x FROM t JOIN t v ON t.x <= v.x",
+    ],
+)
+def test_what_refused_shapes_would_do(query: str) -> None:
+    # Counterexamples: only the records of user 2 differ, and rows of user 1 do.
+    before, after = {"u": [1, 1, 2], "x": [3, 4, 7]}, {"u": [1, 1, 2, 2], "x": [3, 4, 3, 1]}
+    assert rows_moved(query, before, after, 1) > 0
+
+
+def test_nothing_of_a_record_reaches_an_error(tmp_path: Path) -> None:
+    values = {"u": [1, 2, 3], "x": [0.0, 1.0, 2.0], "note": ["secret", "9e999", ""], "n": [2**62, -(2**62), 0]}
+    table = emdp.read(pl.DataFrame(values), user="u", space=emdp.Interval("x", 0, 10), users=3, name="t")
+    with emdp.Session(table, budget=emdp.UserDP(1e6), ledger=tmp_path / "l") as session:
+        for condition in (
+            "CAST(note AS BIGINT) > 1", "n * n > 1", "n // (n - n) > 1", "10 % (n - n) = 1", "n / 0 > 1",
+            "SQRT(x - 5) > 1", "LN(x - 5) > 1", "CAST(CAST(note AS DOUBLE) AS BIGINT) > 1", "-n > n + n + n",
+        ):  # fmt: skip
+            answer = session.sql(HEADER + f"COUNT(*) AS k FROM t WHERE ({condition}) OR x > 1")
+            assert len(answer.frame) == 1
