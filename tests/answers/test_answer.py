@@ -44,6 +44,7 @@ def session(tmp_path: Path) -> Iterator[emdp.Session]:
             yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "dtype", "shown"),
     [
@@ -77,6 +78,7 @@ def test_two_keys_that_clash_stay_apart(session: emdp.Session) -> None:
     assert answer.interval(0.5).columns == ["key_key_value", "key_value", "query", "value", "low", "high"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["*", "^m.*$", "^.*$", "größe", "日本", "a b", 'quo"te'])
 def test_names_are_names_and_no_patterns(session: emdp.Session, name: str) -> None:
     quoted = name.replace('"', '""')

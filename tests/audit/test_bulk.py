@@ -196,6 +196,7 @@ MANY = {
 """Of as many users, mixed, 0.7 times the noise could not be seen; of one user's own messages it is."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MANY)
 def test_a_message_with_seven_tenths_of_its_noise_is_found_among_many_by_itself(
     kind: str, monkeypatch: pytest.MonkeyPatch
@@ -249,6 +250,7 @@ def test_rounds_with_seven_tenths_of_their_noise_are_found(noise: str, monkeypat
     assert any(one.epsilon > claim.epsilon for one, claim in zip(findings, claims, strict=True)), findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in CASES if "descent" not in kind])
 def test_what_is_drawn_in_bulk_has_the_law_of_whole_releases(kind: str) -> None:
     planned, tables = _planned(CASES[kind])
@@ -268,6 +270,7 @@ def _two_rounds(users: int) -> RangeMessages:
     return RangeMessages(way, way, users, (-50 << 30, 50 << 30), 30)
 
 
+@pytest.mark.slow
 def test_both_rounds_of_a_range_are_seen_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each round has an epsilon of 1; of one user alone both show, and of three less."""
     with seeded(4):
@@ -367,6 +370,7 @@ def test_users_who_are_not_alike_are_run_as_a_whole() -> None:
     assert audited(planned.plan).scores(unlike, NoiseDraws(2000)).trials == 100
 
 
+@pytest.mark.slow
 def test_a_descent_of_several_rounds_is_scored_at_the_weights_of_each() -> None:
     case = Case(PLANE, linear_fit_query("x", "y", epsilon=2.0, delta=1e-6, clip=1.0, rounds=8), 10, ORACLE)
     planned, tables = _planned(case)

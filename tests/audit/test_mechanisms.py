@@ -46,6 +46,7 @@ def test_every_randomizer_stands_at_a_million_draws(kind: str) -> None:
     assert max(row.ratio for row in report.rows) > (0.9 if kind in TIGHT else 0.5)
 
 
+@pytest.mark.slow
 def test_every_mechanism_is_audited_on_a_generated_table() -> None:
     report = audit_mechanisms(trials=1000, distances=[1.0], confidence=CERTAIN, end_to_end=0)
     # A guarantee up to some distance has nothing to say beyond it.

@@ -61,6 +61,7 @@ def test_records_are_in_the_domain_and_differ(kind: str) -> None:
     assert space.distances(items, items).max() > 0.4 or kind == "product"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SPACES)
 @pytest.mark.parametrize("distance", [0.07, 0.5])
 def test_two_tables_differ_by_the_distance_that_was_asked_for(kind: str, distance: float) -> None:

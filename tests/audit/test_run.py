@@ -91,6 +91,7 @@ def test_a_sensitivity_per_record_is_caught(table: Table, monkeypatch: pytest.Mo
     assert report.broken
 
 
+@pytest.mark.slow
 def test_a_rounding_that_does_not_touch_the_grid_is_no_fault_but_skipping_noise_is(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_rounding_that_does_not_touch_the_grid_is_no_fault_but_skipping_noise_
     assert "another law" in report.verdict
 
 
+@pytest.mark.slow
 def test_sessions_answer_by_the_law_that_is_audited(table: Table) -> None:
     query = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) AVG(x) AS m FROM visits"
     report = audited(table, query, end_to_end=30, trials=500, distances=[1.0])
@@ -116,6 +118,7 @@ def test_sessions_answer_by_the_law_that_is_audited(table: Table) -> None:
     assert report.is_sound
 
 
+@pytest.mark.slow
 def test_statements_are_audited_one_by_one_and_together(table: Table) -> None:
     text = (
         "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 2) AVG(x) AS a FROM visits;"
@@ -132,6 +135,7 @@ def test_statements_are_audited_one_by_one_and_together(table: Table) -> None:
     assert [row.claimed_epsilon for row in again.rows] == [row.claimed_epsilon for row in report.rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "least"),
     [
@@ -226,6 +230,7 @@ def test_a_column_of_text_outside_the_space_is_audited() -> None:
     assert 0.4 < row.audited_epsilon <= row.claimed_epsilon == 1.0
 
 
+@pytest.mark.slow
 def test_answers_that_found_nothing_are_compared_too(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a session's answers are empty, none of the draws is: that is another law."""
     monkeypatch.setattr("emdp.audit.run.first_number", lambda frame: math.nan)
@@ -255,12 +260,14 @@ def test_laplace_noise_is_measured_within_a_fifth_at_a_million_draws(table: Tabl
     assert all(row.ratio > 0.8 for row in report.rows if row.claimed_epsilon >= 0.4), report.frame
 
 
+@pytest.mark.slow
 def test_laplace_noise_is_measured_within_a_third_at_a_tenth_of_that(table: Table) -> None:
     report = audited(table, mean(col("x"), alpha=4.0), trials=100_000, confidence=0.95, distances=[0.125, 0.5])
     assert report.is_sound
     assert all(row.ratio > 0.66 for row in report.rows), report.frame
 
 
+@pytest.mark.slow
 def test_mixed_messages_have_a_row_for_one_user_s_own(table: Table) -> None:
     """It is held against the pure epsilon of a message, which mixing starts from; by itself it is seen nearly whole."""
     labels = Categories("kind", ["bar", "inn"])

@@ -27,6 +27,7 @@ def check(tallies: dict[str, run.Tally], inputs: int) -> None:
     assert 0.1 * inputs < sum(one.kinds["accepted"] for one in tallies.values()) < 0.5 * inputs
 
 
+@pytest.mark.slow
 def test_thousands_of_mutants_are_read_or_refused() -> None:
     # In one process, since the start of another costs as much as hundreds of inputs.
     counts = {name: reader.quick for name, reader in READERS.items()}

@@ -150,6 +150,7 @@ SPOILED = (("invalid", "number"), ("missing", "number"), ("unlisted", "list"), (
 """How records break a rule, and what has to be declared for that."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_broken_rule_is_named_and_never_a_record(kind: Kind, tmp_path: Path, printed: Callable[[], str]) -> None:
     # The last two take another list of users, or a number of records, to the same statement.

@@ -24,6 +24,7 @@ def check(server: Any, folder: Path, inputs: int) -> None:
     assert min(kinds["accepted"], kinds["refused"]) > 0.1 * inputs, kinds
 
 
+@pytest.mark.slow
 def test_damaged_ledgers_on_a_server_are_refused_or_read_as_they_were(server: Any, tmp_path: Path) -> None:
     check(server, tmp_path, 40)
 

@@ -108,6 +108,7 @@ def test_every_recorded_refusal_is_a_problem_and_a_remedy() -> None:
         assert bool(error.remedy) == ("; " in first), first
 
 
+@pytest.mark.slow
 def test_every_sentence_of_the_code_is_split_at_its_first_semicolon() -> None:
     found = list(sentences())
     assert len(found) > 900
@@ -118,6 +119,7 @@ def test_every_sentence_of_the_code_is_split_at_its_first_semicolon() -> None:
             assert (error.problem, error.remedy) == (problem, remedy), place
 
 
+@pytest.mark.slow
 def test_nobody_looks_into_a_message() -> None:
     found = set()
     for path in sorted((ROOT / "emdp").rglob("*.py")):

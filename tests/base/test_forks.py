@@ -32,6 +32,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "said"),
     [(1, [REFUSED, REFUSED, "0 1.0"]), (0, ["source has no column 'kind'", "0 1.0"])],

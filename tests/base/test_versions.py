@@ -110,6 +110,7 @@ def test_the_engine_is_loaded_where_it_is_checked() -> None:
     assert modules_with("duckdb") == []
 
 
+@pytest.mark.slow
 def test_an_engine_of_another_version_is_refused_before_a_charge(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ENGINE], capture_output=True, text=True, check=True, cwd=tmp_path)
     refusal, kinds = done.stdout.splitlines()

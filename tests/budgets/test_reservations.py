@@ -228,6 +228,7 @@ ACTION = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(ACTION, max_size=25))
 def test_whatever_happens_the_budget_holds_and_owners_can_spend_what_is_theirs(actions):
@@ -282,6 +283,7 @@ main(["ledger", "reserve", sys.argv[1], "visits", sys.argv[2], "--alpha", "31"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 def test_of_processes_that_set_aside_the_same_rest_exactly_one_succeeds(ledger, count):
     processes = [

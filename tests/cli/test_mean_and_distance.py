@@ -145,6 +145,7 @@ def test_the_distance_of_nobody_is_refused(capsys: pytest.CaptureFixture[str]) -
     assert "has no record" in err
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_written_is_said_in_one_line(place: Path) -> None:
     command = [sys.executable, "-c", "from emdp.cli import main; main()", *MEAN, "--ledger", "full.ledger"]
     with open("/dev/full", "w") as full:

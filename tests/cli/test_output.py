@@ -69,6 +69,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 # Files ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["day", "time", "decimal", "bytes", "clock"])
 def test_keys_of_every_type_are_written_after_they_were_paid(capsys: pytest.CaptureFixture[str], key: str) -> None:
     query = f"{EMD} {key}, AVG(x) AS mean FROM t GROUP BY {key} ORDER BY mean DESC"
@@ -110,6 +111,7 @@ def test_an_answer_never_replaces_or_joins_what_the_catalog_names(
 LEDGER_FILES = ["t.ledger", "t.ledger-wal", "t.ledger-shm", "t.ledger-journal", "t.ledger.lock", "T.LEDGER-WAL"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", [True, False])
 @pytest.mark.parametrize(
     ("kind", "path"),
@@ -182,6 +184,7 @@ def test_two_outputs_of_one_query_are_two_files(capsys: pytest.CaptureFixture[st
     assert not (place / "t.ledger").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_open", [True, False])
 @pytest.mark.parametrize("path", LEDGER_FILES[:-1])
 def test_commands_without_a_catalog_write_over_no_file_of_a_ledger(
@@ -385,6 +388,7 @@ def test_nothing_is_paid_where_no_answer_could_be_shown(place: Path) -> None:
     assert not (place / "t.ledger").exists()
 
 
+@pytest.mark.slow
 def test_a_name_that_the_terminal_lacks_costs_no_answer(place: Path) -> None:
     query = MEAN.replace("mean", "größe")
     ended = subprocess.run(
@@ -394,6 +398,7 @@ def test_a_name_that_the_terminal_lacks_costs_no_answer(place: Path) -> None:
     assert rb"gr\xf6\xdfe_low" in ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is a thing of Unix")
 @pytest.mark.parametrize("arguments", [("init", "parts.csv", "--out", "new.toml"), ("check", "-")])
 def test_ctrl_c_ends_what_waits_for_the_keyboard(place: Path, arguments: tuple[str, ...]) -> None:

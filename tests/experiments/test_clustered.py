@@ -24,6 +24,7 @@ from emdp.transport.kr_norm import cluster_norm
 SMALL = Setting(clusters=4, width=3, m=20, n=600, ratio=40.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_raw_errors_meet_their_formula_or_stay_below_the_theorem(method: str) -> None:
     with seeded(4):

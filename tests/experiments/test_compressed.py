@@ -17,6 +17,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon", "delta", "rows", "z", "sigma", "error", "closed", "closed_error"), TABLE)
 def test_table_of_the_document(
     n: int, epsilon: float, delta: float, rows: int, z: float, sigma: float, error: float, closed: float,

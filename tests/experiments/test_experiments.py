@@ -36,6 +36,7 @@ def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geometric, "SESSION_USERS", 2000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_tiny")
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "compressed"])
 def test_each_experiment_writes_rows_and_a_picture_with_bounds(name: str, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def _row(rows: list[Row], method: str, measure: str) -> Row:
     return next(row for row in rows if (row.method, row.measure, row.guarantee) == (method, measure, USER))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon", "raw", "clip", "simplex", "squared"), TABLE)
 def test_table_of_the_document(n: int, epsilon: float, raw: float, clip: float, simplex: float, squared: float) -> None:
     with seeded(3):

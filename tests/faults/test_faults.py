@@ -68,6 +68,7 @@ def test_a_missing_test_and_a_missing_place_are_found(faults: ModuleType) -> Non
         faults.exchanged("text", fault)
 
 
+@pytest.mark.slow
 def test_what_no_test_notices_has_survived_and_what_cannot_run_is_an_error(run: ModuleType, faults: ModuleType) -> None:
     node = "tests/noise/test_coins.py"
     file, old = "emdp/noise/coins.py", "_LOW_BITS = 54\n"

@@ -92,6 +92,7 @@ def check(name: str, cases: int) -> None:
         assert np.bincount(target, mass, len(b)) == pytest.approx(b, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPACES)
 def test_distances_are_those_of_two_other_solvers(name: str) -> None:
     check(name, 40)

@@ -73,6 +73,7 @@ def theirs(*events: DpEvent, delta: float) -> float:
     return float(accountant.get_epsilon(delta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_gaussian_noise(sigma: float, delta: float) -> None:

@@ -116,6 +116,7 @@ def ledger_length(server):
     return server.execute("SELECT sequence FROM emdp_ledger.head")[0][0]
 
 
+@pytest.mark.slow
 def test_cut_connections_and_a_crash_lose_and_overspend_nothing(server, ledger):
     assert check_cuts(server, ledger, count=3, budget=20, restart_at=10) > 4
 

@@ -125,6 +125,7 @@ def folder(tmp_path, small):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_log_without_room_leaves_one_charge_at_most(small, folder, monkeypatch):
     server, wal = small
     monkeypatch.setattr(postgres, "RECONNECT_SECONDS", 1)

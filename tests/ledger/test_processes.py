@@ -61,6 +61,7 @@ def finish(process):
     return [int(line) for line in out.split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("exists", [True, False])
 def test_processes_spend_one_budget_once(tmp_path, count, exists):

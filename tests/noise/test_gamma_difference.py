@@ -26,6 +26,7 @@ def test_two_draws_have_the_convolution_of_two_laplace_densities(x: float) -> No
     assert gamma_difference_tail(x, 2.0) == pytest.approx(0.25 * (2.0 + x) * math.exp(-x), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0.5, 1.0, 1.5, 20.0, 1e4, 1e7])
 @pytest.mark.parametrize("tail", [0.5, 0.05, 1e-6])
 def test_quantiles_are_outward_and_tight(shape: float, tail: float) -> None:

@@ -111,6 +111,7 @@ def test_texts_of_the_analyst_are_only_text(read: Reader) -> None:
         assert "href" not in attribute
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.text(max_size=60), st.text(max_size=200))
 def test_any_text_gives_a_well_formed_picture_inside_its_box(read: Reader, name: str, title: str) -> None:
@@ -136,6 +137,7 @@ def test_axes_cover_what_they_must_with_few_ticks(values: list[float], zero: boo
     assert not zero or scale.low <= 0 <= scale.high
 
 
+@pytest.mark.slow
 def test_a_picture_is_the_same_every_time_and_in_every_process() -> None:
     code = (
         "from emdp.pictures import draw_periods, picture_file;"

@@ -75,6 +75,7 @@ def test_where_altair_cannot_leave_out_its_checks_the_picture_is_the_same(
     assert schemapi.debug_mode is switch
 
 
+@pytest.mark.slow
 def test_warming_and_drawing_in_many_threads_is_safe() -> None:
     done = subprocess.run([sys.executable, "-c", IN_THREADS], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "True True"

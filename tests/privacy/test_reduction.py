@@ -65,6 +65,7 @@ RADII = st.floats(min_value=1e-6, max_value=0.999)
 DELTAS = st.floats(min_value=1e-30, max_value=0.5)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(r=RADII, s=st.integers(1, 10**7), delta=DELTAS, epsilon=LEVELS)
 def test_q_is_the_smallest_float_that_the_theorem_allows(r: float, s: int, delta: float, epsilon: float) -> None:
@@ -111,6 +112,7 @@ def test_there_and_back_again(model: str) -> None:
         assert (back.delta, back.r, back.sizes, back.model) == (delta, r, "unbounded", model)
 
 
+@pytest.mark.slow
 def test_the_split_of_delta_is_the_best_for_an_objective() -> None:
     def objective(alpha: float, delta: float) -> float:
         return alpha / math.sqrt(-math.log(delta))
@@ -184,6 +186,7 @@ def _sampled_law(plan: Floats, distances: Floats, s: int) -> list[tuple[float, f
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPACES)
 def test_samples_of_two_bags_are_rarely_farther_than_q(name: str) -> None:
     distances, broken = SPACES[name], 0

@@ -119,6 +119,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_reads, "_frames", frames)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_an_engine_that_computes_something_else_shows_nothing_and_what_was_charged_stays(
     name: str, tmp_path: Path, wrong: None

@@ -21,6 +21,7 @@ def test_an_answer_is_what_it_was(subject: str, name: str) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("subject", "name"), listed(["engines"]))
 def test_an_answer_on_spark_is_what_it_was(spark: Any, subject: str, name: str) -> None:
     found = compared(subject, name, RECORDED[subject][name])

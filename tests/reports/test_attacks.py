@@ -115,6 +115,7 @@ def test_a_query_is_sized_by_what_its_session_read(folder: Path) -> None:
     assert kept.answer.columns[0].noise_scale == right.plan.columns[0].noise_scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

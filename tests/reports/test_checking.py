@@ -336,6 +336,7 @@ def shipped(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["places", "words", "ratings", "activity"])
 def test_the_shipped_definitions_are_answered_within_their_budgets(shipped: Path, name):
     with emdp.testing.seeded(1):

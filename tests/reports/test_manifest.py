@@ -200,6 +200,7 @@ FORGERIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("keys", "value", "place"), FORGERIES, ids=lambda value: str(value)[:40])
 def test_every_forged_field_is_named(made, keys, value, place):
     assert place in places(forged(made, *keys, value=value))
@@ -213,6 +214,7 @@ def walk(value, keys=()):
             yield from walk(inner, (*keys, key))
 
 
+@pytest.mark.slow
 def test_every_field_that_is_missing_or_of_another_type_is_named(made):
     """Nothing is raised whatever stands in a field, and what stands there instead is named."""
     for keys in walk(made["manifest"]):

@@ -107,6 +107,7 @@ def test_fresh_answers_are_paid_until_the_periods_budget_is_spent(folder: Path, 
     assert len(entries(folder, "charge")) == 6
 
 
+@pytest.mark.slow
 def test_each_period_has_its_budget_and_the_tables_is_for_all(folder: Path, run: Any) -> None:
     for period in ("one", "two"):
         run(period=period)
@@ -165,6 +166,7 @@ def test_an_entry_that_fails_fails_alone_and_is_completed_under_its_charge(
     assert len(entries(folder, "charge")) == len(entries(folder, "answer")) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_run_that_is_broken_off_after_a_charge_goes_on_without_paying_twice(
     folder: Path, run: Any, breaking: Any, number: int
@@ -255,6 +257,7 @@ def test_a_page_says_in_words_what_is_protected(run: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_a_report_may_still_spend_is_what_its_period_leaves(folder: Path, run: Any) -> None:
     left = run().budgets[0]
     assert (left.spent.alpha, left.remaining.alpha) == (3.0, 3.0)
@@ -266,6 +269,7 @@ def test_what_a_report_may_still_spend_is_what_its_period_leaves(folder: Path, r
     assert run(period="two").budgets[0].remaining.alpha == 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tables", "own", "left"),
     [

@@ -100,6 +100,7 @@ ODD_BAGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD_BAGS)
 def test_whatever_the_records_every_statement_that_is_charged_is_answered(tmp_path: Path, name: str) -> None:
     frame = pl.DataFrame(

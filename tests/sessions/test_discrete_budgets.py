@@ -79,6 +79,7 @@ def test_a_release_that_reaches_less_far_is_refused_until_group_privacy_states_i
             charge(place, refused)
 
 
+@pytest.mark.slow
 def test_an_itemwise_release_on_sampled_records_is_paid_by_the_discrete_budget(tmp_path: Path) -> None:
     kinds = ["bar", "cafe", "park"]
     rows = pl.DataFrame({"user": [*(place % 20 for place in range(90)), *[3] * 30], "kind": kinds * 40})

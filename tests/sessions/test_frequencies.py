@@ -86,6 +86,7 @@ def opened(folder: Path, space: emdp.Space, price: str, budget: Any = None) -> e
     return emdp.Session(table, budget=budget or BUDGETS[price], ledger=folder / f"{price}.ledger")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPACES)
 def test_exact_values_of_every_space(tmp_path: Path, name: str) -> None:
     space = SPACES[name]
@@ -128,6 +129,7 @@ def test_a_release_is_charged_what_it_promises(tmp_path: Path, name: str, price:
             assert "frequencies" in answer.explain()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("price", ["alpha", "epsilon"])
 @pytest.mark.parametrize("name", SPACES)
 def test_every_method_promises_what_was_asked_for(name: str, price: str) -> None:
@@ -175,6 +177,7 @@ def test_the_noise_has_the_stated_law(tmp_path: Path) -> None:
             assert (p > 1e-9) == (factor == 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "model"), [("histogram", "central"), *((method, "local") for method in ORACLES), ("krr", "shuffle")]
 )
@@ -201,6 +204,7 @@ def test_estimates_are_unbiased_with_the_stated_variance(method: str, model: str
     assert not 0.8 < ratio * 1.3**2 < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "model"), [("histogram", "central"), *((method, "local") for method in ORACLES)])
 def test_intervals_cover_as_stated(method: str, model: str) -> None:
     # 250 releases at 90 %, 1,000 central ones: no item below by four standard errors. The central ones are exact, so no
@@ -321,6 +325,7 @@ def test_the_statement_on_the_top_fails_rarely_enough(tmp_path: Path) -> None:
     assert certain > 100
 
 
+@pytest.mark.slow
 def test_item_wise_frequencies_in_every_model(tmp_path: Path) -> None:
     frame = pl.DataFrame({"user": np.repeat(np.arange(300), 4), "kind": ["a", "a", "b", "c"] * 300})
     for name, budget in (
@@ -452,6 +457,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_choice_is_near_the_best_by_simulation() -> None:
     # In ten settings every method is simulated at three truths; in nine the choice is within 15 % of the best.
     good = 0

@@ -164,6 +164,7 @@ def test_long_calibrations_are_left_out_of_the_choice() -> None:
     assert price.remark == "its price is alpha, or epsilon with sizes="
 
 
+@pytest.mark.slow
 def test_with_sizes_all_methods_have_one_price() -> None:
     sizes = emdp.BoundedReduction(samples=20, r=0.1)
     for model in ("central", "local", "shuffle"):
@@ -262,6 +263,7 @@ def estimate_error(
 # ------------------------------------------------ regions of answers
 
 
+@pytest.mark.slow
 def test_regions_of_answers_hold_the_exact_frequencies(tmp_path: Path) -> None:
     # 20 answers at 90 %: fewer than 12 would hold with a probability below 1e-4. Of bounds hardly any fails.
     session = opened(tmp_path, CLUSTERS, emdp.EmdDP(1e6, 0.5, sizes="bounded"), records=RECORDS)

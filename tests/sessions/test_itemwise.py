@@ -88,6 +88,7 @@ def test_a_class_is_made_as_strong_as_the_price_allows(tmp_path: Path) -> None:
     assert session.spent().alpha == 0
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_and_covered(tmp_path: Path) -> None:
     # 25 releases: the mean is within 5 standard errors of the truth, each interval holds; the raw share is far off.
     session = opened(tmp_path, equal_rows(), KINDS)
@@ -128,6 +129,7 @@ def test_unequal_users_need_a_reduction(tmp_path: Path) -> None:
         assert abs(share - exact) < 2 * width
 
 
+@pytest.mark.slow
 def test_a_reduction_prices_classes_too(tmp_path: Path) -> None:
     session = opened(tmp_path, unequal_rows(), KINDS, emdp.DiscreteEmdDP(50.0, 1e-6, r=0.1), records=None)
     sizes = emdp.BoundedReduction(samples=50, r=0.1)

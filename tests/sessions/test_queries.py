@@ -25,6 +25,7 @@ def opened(place: Path, budget: object = emdp.EmdDP(10.0), **options: object) ->
     return emdp.Session(table, budget=budget, ledger=place / "t.ledger", **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "query"),
     [

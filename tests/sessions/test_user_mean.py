@@ -41,6 +41,7 @@ def exact_mean(data: pl.DataFrame, low: float = -50.0, high: float = 50.0) -> fl
     return (own.sum() + (USERS - len(own)) * min(max(7.0, low), high)) / USERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["central", "local", "shuffle"])
 def test_a_release_in_each_model(tmp_path: Path, model: Any) -> None:
     session = opened(tmp_path)
@@ -248,6 +249,7 @@ def test_what_intervals_rest_on_is_said_without_a_range_too(tmp_path: Path) -> N
     assert "accuracy, not privacy" in session.preview(direct).explain()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["central", "local", "shuffle"])
 @pytest.mark.parametrize("columns", [["hour"], ["hour", "y"]])
 def test_a_preview_has_the_half_width_of_the_answer(tmp_path: Path, model: Any, columns: list[str]) -> None:

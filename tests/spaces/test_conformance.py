@@ -31,6 +31,7 @@ def test_distances_are_a_metric_in_the_unit_interval(case: Any, data: st.DataObj
     assert (d[:, None, :] <= d[:, :, None] + d[None, :, :] + case.tolerance).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_domain_diameter_is_never_exceeded_and_default_diameter_is_it(case: Any, data: st.DataObject) -> None:
@@ -43,6 +44,7 @@ def test_domain_diameter_is_never_exceeded_and_default_diameter_is_it(case: Any,
     assert space.is_truncated == (space.diameter < space.domain_diameter)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_items_survive_decoding_and_pairwise_reads_frames(case: Any, data: st.DataObject) -> None:
@@ -66,6 +68,7 @@ def test_empty_frames_have_no_items(case: Any) -> None:
     assert space.valid_mask(none).shape == (0,)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_invalid_values_follow_the_declared_rule(case: Any, data: st.DataObject) -> None:

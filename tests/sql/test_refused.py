@@ -34,6 +34,7 @@ def read(path: Path) -> Refused:
     return Refused(**expected, space=space, sql="\n".join(lines).removesuffix("\n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_refused_statement_names_and_underlines_its_reason(path: Path, spaces: dict[str, Names]) -> None:
     expected = read(path)
@@ -78,6 +79,7 @@ def calls_of(remedy: str) -> list[str]:
     return [call for call in found if not PLACEHOLDER.search(call)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_a_remedy_writes_out_is_accepted(path: Path, spaces: dict[str, Names]) -> None:
     """Whoever pastes it must not be refused again; only a place among jokers is left to fill in."""

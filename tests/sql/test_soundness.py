@@ -85,6 +85,7 @@ def test_a_ledger_holds_no_value_of_an_enumeration(tmp_path: Path) -> None:
     assert all(b"SECRET" not in path.read_bytes() for path in tmp_path.glob("city.ledger*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "header",
     [

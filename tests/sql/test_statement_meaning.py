@@ -96,6 +96,7 @@ def session(tmp_path: Path) -> Iterator[Any]:
         yield opened
 
 
+@pytest.mark.slow
 def test_a_statement_means_what_duckdb_makes_of_it(theirs: Any, session: Any) -> None:
     seeded(lambda rng: check_statements(rng, theirs, 60, session))
 
@@ -105,6 +106,7 @@ def test_a_statement_means_what_duckdb_makes_of_it_at_full_size(theirs: Any, ses
     seeded(lambda rng: check_statements(rng, theirs, 600, session))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("select", "order"),
     [
@@ -199,6 +201,7 @@ def check_mutants(rng: random.Random, theirs: Any, count: int) -> None:
     assert accepted > count / 100, "every mutant was refused"
 
 
+@pytest.mark.slow
 def test_a_mutant_that_is_accepted_means_what_duckdb_makes_of_it(theirs: Any) -> None:
     seeded(lambda rng: check_mutants(rng, theirs, 400))
 

@@ -183,6 +183,7 @@ TIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(TIES))
 def test_quantiles_of_discrete_values_cover_the_unsmoothed_ones(case: str) -> None:
     """600 answers: true noise holds; noise taken to be 0.3 times as large misses a mass, by the tails 5 % ** 0.3."""

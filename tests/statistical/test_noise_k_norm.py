@@ -109,12 +109,14 @@ def test_wrong_scale_fails(path: str, d: int, factor: float) -> None:
     assert radius_p(array(draw(path, factor * FINE, d, DRAWS)), FINE) < THRESHOLD
 
 
+@pytest.mark.slow
 @paths
 @pytest.mark.parametrize(("d", "scale"), [(2, 0.5), (2, 1.5), (3, 1.0)])
 def test_small_lattice(path: str, d: int, scale: float) -> None:
     assert lattice_p(draw(path, scale, d, 20_000), d, scale) > THRESHOLD
 
 
+@pytest.mark.slow
 @paths
 @pytest.mark.parametrize("factor", [0.7, 1.3])
 def test_wrong_scale_fails_on_a_small_lattice(path: str, factor: float) -> None:
@@ -131,6 +133,7 @@ class TestHarness:
             assert radius_p(points, FINE) > 1e-5
             assert direction_p(points) > 1e-5
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("d", [2, 5, 10])
     @pytest.mark.parametrize("norm", ["1", "inf"])
     def test_wrong_norm_fails_by_its_directions_alone(self, d: int, norm: str) -> None:

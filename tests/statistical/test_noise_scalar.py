@@ -144,6 +144,7 @@ class TestHarness:
         ]
         assert scipy.stats.kstest(found, "uniform").pvalue > 1e-6
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("factor", [0.7, 1.3])
     @laws
     def test_twenty_seeds_of_a_wrong_scale_all_fail(self, law: str, factor: float) -> None:

@@ -96,6 +96,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("filtered", "noise", "side"), CASES)
 def test_intervals_miss_the_worst_distribution_as_often_as_they_may(filtered: bool, noise: str, side: str) -> None:
     mechanism = mechanism_of(filtered, noise)
@@ -112,6 +113,7 @@ def test_intervals_miss_the_worst_distribution_as_often_as_they_may(filtered: bo
         assert fails(count) < THRESHOLD, f"a width of {factor} went unnoticed: {count} misses"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filtered", [False, True])
 def test_intervals_that_forget_half_of_the_smoothing_miss(filtered: bool) -> None:
     mechanism = mechanism_of(filtered)
@@ -123,6 +125,7 @@ def test_intervals_that_forget_half_of_the_smoothing_miss(filtered: bool) -> Non
         assert (too_many(count, 1 - LEVEL) < THRESHOLD) == fails
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filtered", [False, True])
 def test_intervals_of_ordinary_distributions_hold_at_least_at_their_level(filtered: bool) -> None:
     levels = (0.1, 0.5, 0.95)
@@ -140,6 +143,7 @@ def test_intervals_of_ordinary_distributions_hold_at_least_at_their_level(filter
     assert np.all((frame["x_low"].to_numpy() <= values_found) & (values_found <= frame["x_high"].to_numpy()))
 
 
+@pytest.mark.slow
 def test_intervals_together_hold_all_at_once() -> None:
     levels = (0.2, 0.4, 0.6, 0.8)
     mechanism = LaplaceMechanism(sensitivity=0.1, alpha=2.0, dimension=11)

@@ -57,6 +57,7 @@ def p_value(hits: int, alternative: str = "two-sided") -> float:
     return float(scipy.stats.binomtest(hits, RATIOS, LEVEL, alternative=alternative).pvalue)
 
 
+@pytest.mark.slow
 @laws
 @cases
 def test_true_scale_passes_and_wrong_scales_fail(law: str, case: str) -> None:

@@ -84,6 +84,7 @@ def test_a_missing_group_is_no_number(rivals: dict[str, ModuleType]) -> None:
         rivals["workload"].squared_errors({"c00": [1, 2, 3]}, {"c00": [1, 2, 3], "c01": [1, 2, 3]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(3))
 def test_emdp_in_its_process(rivals: dict[str, ModuleType], visits: Path, tmp_path: Path, place: int) -> None:
     system = rivals["systems"].SYSTEMS[place]

@@ -43,6 +43,7 @@ def modes() -> list[tuple[str, str]]:
     return [(script, "generated") for script in SCRIPTS] + [(script, "real") for script in here]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("script", "mode"), modes())
 def test_script(script: str, mode: str, tmp_path: Path) -> None:
     _, columns = SCRIPTS[script]

@@ -179,6 +179,7 @@ FULL_STAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stage",
     [*STAGES.values(), *(pytest.param(stage, marks=FULL) for stage in FULL_STAGES.values())],
@@ -227,6 +228,7 @@ MOMENTS = {
 """The signal, the function at which it comes with its file, and the charges that are left."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_what_is_said_of_a_signal_is_true_from_the_first_line_to_the_last(folder: Path, moment: str) -> None:
     number, name, file, paid = MOMENTS[moment]
@@ -256,6 +258,7 @@ def test_a_copy_of_a_ledger_that_is_stopped_is_made_by_the_same_command(folder: 
     assert len(charges(folder)) == 1
 
 
+@pytest.mark.slow
 def test_what_a_killed_command_leaves_goes_with_the_next_one(folder: Path) -> None:
     process = held(folder, *QUERY, module="emdp.tables.engines.duckdb.engine", name="run", work=COUNTING)
     process.kill()
@@ -296,6 +299,7 @@ PAIRS = """
 REACHED = "def reached(done, total):\n    while True: {work}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [INTERRUPT, pytest.param(TERMINATE, marks=FULL)])
 def test_an_itemwise_draw_that_is_stopped_is_charged_once(folder: Path, number: signal.Signals) -> None:
     code = IN_PYTHON.format(work=DRAW.strip())
@@ -339,6 +343,7 @@ def test_distances_that_are_stopped_leave_no_process(folder: Path, number: signa
     check_left(folder)
 
 
+@pytest.mark.slow
 def test_a_report_that_is_stopped_goes_on_where_it_was(folder: Path) -> None:
     words = ("report", "trips.toml", "--out", "page")
     process = held(folder, *words, module="emdp.reports.files", name="os.replace", work=COUNTING)
@@ -423,6 +428,7 @@ def many_users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shortage", [name if name in QUICK else pytest.param(name, marks=FULL) for name in SHORTAGES])
 def test_a_shortage_is_one_sentence_and_charges_one_query(folder: Path, many_users: Path, shortage: str) -> None:
     code, message, status, paid = SHORTAGES[shortage]
@@ -511,6 +517,7 @@ def check_sweep(folder: Path, words: tuple[str, ...], moments: int) -> None:
             assert len(pl.read_parquet(folder / "x.parquet")) == 1
 
 
+@pytest.mark.slow
 def test_a_query_that_is_stopped_at_any_moment_leaves_nothing(folder: Path) -> None:
     check_sweep(folder, SWEPT["query"], 1)
 

@@ -108,6 +108,7 @@ def base(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_order_files_and_threads_change_no_bit(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = found(read(base), MEANS | TOTALS)
     shuffled = rows().sample(fraction=1.0, shuffle=True, seed=1)
@@ -121,6 +122,7 @@ def test_order_files_and_threads_change_no_bit(base: str, tmp_path: Path, monkey
         assert counted(read(str(tmp_path / place))) == counted(read(base))
 
 
+@pytest.mark.slow
 def test_records_twice_change_no_mean(base: str, tmp_path: Path) -> None:
     (tmp_path / "twice").mkdir()
     for name in ("a", "b"):

@@ -28,6 +28,7 @@ def _modes(text: str) -> dict[str, tuple[str, int]]:
     return {f"{mode} {width}": (page, width) for mode, page in pages.items() for width in WIDTHS}
 
 
+@pytest.mark.slow
 def test_the_page_is_in_order_at_both_widths_in_light_and_dark(folder: Path, tmp_path: Path) -> None:
     found = look(_modes((folder / "index.html").read_text(encoding="utf-8")), tmp_path)
     for name, own in found.items():
@@ -64,6 +65,7 @@ MUTANTS = {
 """A problem, and what in the page is changed so that it has it."""
 
 
+@pytest.mark.slow
 def test_the_checks_find_what_is_wrong(folder: Path, tmp_path: Path) -> None:
     text = (folder / "index.html").read_text(encoding="utf-8")
     text = re.sub(r">(CSV|Parquet)</a>", "></a>", text)

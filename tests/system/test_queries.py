@@ -79,11 +79,13 @@ def test_there_are_ten_of_each_table() -> None:
     assert {name: names.count(name) for name in names} == {"foursquare": 10, "gowalla": 10, "irc": 10}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_query_is_previewed_and_answered(path: Path, folder: Path, tmp_path: Path) -> None:
     _run(path, emdp.load_catalog(folder / "catalog.toml"), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_query_runs_on_the_real_table_where_it_is(path: Path, folder: Path, tmp_path: Path) -> None:
     if (REAL / "foursquare_nyc.parquet").exists():

@@ -24,6 +24,7 @@ def run(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(README.parent / "queries", tmp_path / "queries")

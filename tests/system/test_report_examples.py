@@ -182,11 +182,13 @@ def check_intervals(frame: pl.DataFrame) -> None:
         assert outside.is_empty(), outside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_report(name: str, generated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     check(QUERIES / f"{name}.toml", shipped_catalog(tmp_path, generated), capsys)
 
 
+@pytest.mark.slow
 def test_a_second_week_is_paid_and_joined_to_the_first(
     generated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,6 +212,7 @@ def modes() -> list[tuple[str, str]]:
     return [(name, "made up") for name in TABLES] + [(name, "real") for name in here]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode"), modes())
 def test_an_example(name: str, mode: str, made_up: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     check(EXAMPLES / f"{name}.toml", example_catalog(tmp_path, REAL if mode == "real" else made_up), capsys)

@@ -99,6 +99,7 @@ def check_kills(folder: Path, moments: int) -> None:
         assert sum(event_from_json(entry.payload["event"]).guarantee.level for entry in found) == ENTRIES
 
 
+@pytest.mark.slow
 def test_killed_reports_resume(tmp_path: Path) -> None:
     check_kills(tmp_path, 3)
 

@@ -60,6 +60,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return int(caught.value.code or 0), out, err
 
 
+@pytest.mark.slow
 def test_the_command_line_asks_spark(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     for command in ("check", "preview"):
         status, out, err = run(capsys, command, MEAN)

@@ -100,6 +100,7 @@ def check_world(spark: Any, name: str, seeds: range, cells: int) -> None:
             check_close(one.open(), two.open(), text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAST)
 def test_random_statements_mean_the_same(spark: Any, name: str) -> None:
     with settings(spark, zone="Asia/Kathmandu"):

@@ -462,10 +462,12 @@ def test_the_check_of_answers_sees_another_number(tmp_path: Path) -> None:
         assert any("source_rows" in text for text in sessions.texts)
 
 
+@pytest.mark.slow
 def test_random_trees(tmp_path: Path) -> None:
     check_trees(900, tmp_path)
 
 
+@pytest.mark.slow
 def test_mutated_files(tmp_path: Path) -> None:
     check_mutants(900, tmp_path)
 

@@ -192,6 +192,7 @@ def check(engine: Any, name: str, count: int) -> None:
         raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_text_means_what_it_means_in_duckdb(name: str, engine: Any) -> None:
     check(engine, name, 400)

@@ -78,6 +78,7 @@ class TestSensitivity:
         ((COUNT, SUM, AVG), KINDS, False),
     )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (-1.0, 3.0), (2.0, 3.0), (-3.0, -1.0)])
     @pytest.mark.parametrize("cap", [1, 2, 3])
     @pytest.mark.parametrize(("items", "group", "is_tight"), CASES)
@@ -377,6 +378,7 @@ class TestRows:
         assert all(column.noise_scale > 0 and column.interval_95 > 0 for column in plan.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

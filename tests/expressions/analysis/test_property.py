@@ -433,6 +433,7 @@ def extreme_expressions(draw: st.DrawFn, depth: int = 4) -> Expression:
     return draw(st.sampled_from(builders))()
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=200)
 @given(extreme_expressions(), st.sampled_from([(0.0, 1.0), (1e-150, 1e-149), (-1e150, 1e150), (1.0, 1.0 + 2**-52)]))
 def test_extreme_numbers_are_analysed_or_refused_never_a_crash(

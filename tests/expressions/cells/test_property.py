@@ -237,6 +237,7 @@ def check_moves(
     assert (np.sqrt((change**2).sum(axis=2)) <= found[1] * distances + slack).all()
 
 
+@pytest.mark.slow
 @QUICK
 @given(cases())
 def test_a_record_s_vector_moves_by_at_most_its_constant(case: tuple[Any, ...]) -> None:

@@ -84,7 +84,7 @@ PRINTED = [
 """Relative errors of user-level-sql.md 1.4, in percent."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize(("name", "users", "printed"), PRINTED)
 def test_the_table_of_errors_at_full_size(
@@ -94,7 +94,7 @@ def test_the_table_of_errors_at_full_size(
     assert best < reached < 1.15 * printed[neighbours] / 100
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 def test_errors_for_two_thousand_users(neighbours: Neighbours) -> None:
     # The note has 1.8 % and 1.7 % beside 1.3 % of the best cap, for one sample; samples differ by more than that.

@@ -80,6 +80,7 @@ class TestOneBitHadamard:
             errors = np.array([oracle.decode(oracle.draw_tally(bags)) - truth for _ in range(200)])
         assert np.square(errors).sum(axis=1).mean() == pytest.approx(expected, rel=0.05)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("users", "epsilon", "raw", "clipped", "simplex", "squared"),
         [

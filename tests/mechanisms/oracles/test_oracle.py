@@ -314,6 +314,7 @@ def test_unary_tally_is_drawn_from_the_law_of_messages() -> None:
 
 
 class TestIntervals:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", [*SYMBOLS, UnaryOracle, RapporOracle])
     def test_they_cover_and_are_not_vacuous(self, kind: type[FrequencyOracle]) -> None:
         users, items = 20_000, 20

@@ -250,6 +250,7 @@ def coverage(law: ScalarRandomizer, users: int, runs: int, level: float, narrow:
     return held / runs, close / runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("epsilon", [0.8, 4.0])
 def test_intervals_cover(kind: type[ScalarRandomizer], epsilon: float) -> None:

@@ -113,6 +113,7 @@ class TestOutputLaw:
         assert worst <= mechanism.epsilon <= 1.5
         assert worst > 0.95 * mechanism.epsilon
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("values", "runs"), [((9.5,), 3000), ((9.5, 9.5), 1500)])
     def test_releases_have_this_law(self, values: tuple[float, ...], runs: int) -> None:
         def law(part: float) -> Counter[tuple[float, int]]:
@@ -255,6 +256,7 @@ WAYS = {
 class TestSimulations:
     """B = 50, n = 2000, m = 100, epsilon0 = 2: as many runs as in the theory."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("way", WAYS)
     def test_size_of_errors_with_power(self, way: str) -> None:
         mechanism = WAYS[way](theory(2000, 100, 2.0))

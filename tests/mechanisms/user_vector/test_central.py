@@ -269,6 +269,7 @@ def test_the_known_answer_of_two_rounds() -> None:
     assert 0.01528 * math.sqrt(2) < two.epsilon < 0.0279
 
 
+@pytest.mark.slow
 def test_shuffling_answers_better_than_local_messages_and_worse_than_a_curator() -> None:
     errors = {}
     for model, delta in (("local", 0.0), ("shuffle", 1e-6), ("central", 1e-6)):

@@ -126,6 +126,7 @@ def test_messages_are_pure_by_enumeration(is_sampled: bool, epsilon: float) -> N
     assert groups.epsilon0 == pytest.approx(epsilon, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.7, 1.0 / 3.0, 2.0, 11.0, 50.0])
 def test_candidates_spend_at_most_epsilon(epsilon: float) -> None:
     setting = UserVectorSetting(
@@ -205,6 +206,7 @@ def covered(setting: UserVectorSetting, mechanism: LocalUserVector, runs: int) -
     return hits / (runs * d)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rounds", "is_sampled", "is_turned"),
     [

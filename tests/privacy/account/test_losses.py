@@ -121,6 +121,7 @@ def test_product_laplace_is_dominated_by_one_coordinate(first: float, second: fl
     assert both <= laplace_delta(epsilon, first + second) + 1e-9
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(
     st.lists(st.floats(0.1, 3.0), max_size=3),

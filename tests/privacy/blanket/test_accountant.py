@@ -168,6 +168,7 @@ def check_bags(seeds: range) -> list[float]:
     return nearness
 
 
+@pytest.mark.slow
 def test_alpha_holds_for_all_neighbouring_bags() -> None:
     nearness = check_bags(range(60))
     assert len(nearness) > 30

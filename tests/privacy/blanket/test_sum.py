@@ -98,6 +98,7 @@ def random_law(seed: int, items: int, outputs: int, *, lone: bool) -> OutputLaw:
     return OutputLaw(weights, 1 - np.eye(items))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lone", [False, True])
 @pytest.mark.parametrize("N", [1, 30, 10**4, 10**8])
 def test_the_cheap_bounds_are_above_the_full_sum(N: int, lone: bool) -> None:

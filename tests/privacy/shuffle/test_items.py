@@ -108,6 +108,7 @@ def test_the_closed_form(alpha0: float, alpha: float) -> None:
     assert closed_form_alpha0(1.0, 2, 2, 1e-12) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha0", "m", "N", "delta", "any_space"), [row[:5] for row in ROWS])
 def test_the_attack_is_close_below(alpha0: float, m: int, N: int, delta: float, any_space: float) -> None:
     attack = shuffle_attack(alpha0, m, N, delta).alpha
@@ -181,6 +182,7 @@ def check_monotone(seed: int, cases: int) -> int:
     return strict
 
 
+@pytest.mark.slow
 def test_alpha_is_monotone_in_every_argument() -> None:
     assert check_monotone(3, 60) > 40
 
@@ -203,6 +205,7 @@ def check_inverse(seed: int, cases: int) -> None:
         assert above >= found * (1 - MONOTONE)
 
 
+@pytest.mark.slow
 def test_the_inverse_is_safe_tight_and_monotone() -> None:
     check_inverse(5, 40)
 
@@ -357,6 +360,7 @@ def test_rounding_never_invents_an_item() -> None:
     assert tradeoff_steps_alpha(1e-3, many, many, 1e-6, 0.0) >= tradeoff_alpha(1e-3, many, many, 1e-6)
 
 
+@pytest.mark.slow
 def test_near_arguments_where_the_trade_off_steps_are_best() -> None:
     """Small bags, where a chain is few lines long and a jump would show."""
     generator = np.random.default_rng(9)

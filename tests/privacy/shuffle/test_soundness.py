@@ -156,6 +156,7 @@ def test_an_attack_refutes_what_it_says(alpha0: float, m: int, N: int, delta: fl
     assert 0 < attack.alpha <= shuffle_alpha(alpha0, m, N, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "theta", "centre"), [(400, 0.05, 100), (10**6, 1e-3, 6000), (10**8, 1e-4, 70_000), (10**10, 1e-5, 600_000)]
 )

@@ -222,6 +222,7 @@ def test_alpha_moves_the_right_way_with_every_argument() -> None:
     assert tradeoff_alpha(*base[:4], w_min=0.0) >= alpha * (1 - 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-2, 1e-12, 1e-30])
 @pytest.mark.parametrize("shuffled", [2, 10, 10**4, 10**10])
 @pytest.mark.parametrize("alpha0", [1e-4, 0.1, 3.0, 12.0])

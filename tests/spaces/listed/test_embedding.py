@@ -221,6 +221,7 @@ TEXTS = st.text(
 ) | st.text(max_size=20).filter(lambda text: text.isprintable())
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=20))
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])

@@ -108,6 +108,7 @@ ITEM_LEAVES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @QUICK
 @given(where=boolean(USER_LEAVES))
 def test_conditions_on_users_choose_those_that_duckdb_chooses(where: str, engine: Any) -> None:
@@ -122,6 +123,7 @@ def test_conditions_on_users_choose_those_that_duckdb_chooses(where: str, engine
     assert query.where is None
 
 
+@pytest.mark.slow
 @QUICK
 @given(where=boolean(ITEM_LEAVES), join=st.sampled_from(["JOIN", "JOIN", "LEFT JOIN"]))
 def test_conditions_on_categories_choose_those_that_duckdb_chooses(where: str, join: str, engine: Any) -> None:

@@ -182,6 +182,7 @@ def test_a_change_of_any_one_token_is_seen(words: list[str], data: st.DataObject
         assert align(tokens, tokenise(" ".join([*words[:place], word, *words[place + 1 :]]))).lost is not None
 
 
+@pytest.mark.slow
 def test_a_long_list_with_one_lost_word_is_refused_quickly() -> None:
     text = f"{HEADER} {', '.join(['x'] * 3000)}, +x, {', '.join(['x'] * 3000)} FROM t"
     with pytest.raises(SqlError, match="write the number without") as caught:
@@ -234,6 +235,7 @@ def value(connection: duckdb.DuckDBPyConnection, sql: str) -> object:
     return "nan" if isinstance(found, float) and math.isnan(found) else found
 
 
+@pytest.mark.slow
 def test_operations_are_grouped_as_duckdb_groups_them() -> None:
     connection = duckdb.connect()
     connection.execute("SET threads = 1")

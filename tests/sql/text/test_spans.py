@@ -157,6 +157,7 @@ EXPRESSIONS = st.recursive(ATOMS, calls, max_leaves=5)
 GAPS = st.lists(st.sampled_from([" ", "\n", "\t ", " /* ) , ' */ ", " -- ' x\n"]), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=3), GAPS)
 def test_the_text_of_a_node_is_the_node(expressions: list[str], gaps: list[str]) -> None:

@@ -162,6 +162,7 @@ def toy_expressions(draw: st.DrawFn, depth: int = 3) -> str:
     return f"CASE {whens} ELSE {draw(inner)} END"
 
 
+@pytest.mark.slow
 @QUICK
 @given(text=toy_expressions())
 def test_values_are_those_of_duckdb(text: str, engine: Any) -> None:
@@ -320,6 +321,7 @@ def test_the_brute_force_would_notice_a_constant_that_is_half_as_large(spaces: d
 # ------------------------------------------------ refusals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(UNSUPPORTED))
 def test_a_function_that_is_not_part_of_the_language_is_refused_by_name(name: str, names: Names) -> None:
     inside = refusal_of(f"1 + {name.lower()}(price, lat)", names)

@@ -166,7 +166,7 @@ def _differences(texts: list[str]) -> tuple[int, int]:
 CHUNKS = 32
 
 
-@pytest.mark.parametrize("chunk", [0, *(pytest.param(chunk, marks=pytest.mark.slow) for chunk in range(1, CHUNKS))])
+@pytest.mark.parametrize("chunk", [0, *(pytest.param(chunk, marks=pytest.mark.full) for chunk in range(1, CHUNKS))])
 def test_a_row_depends_on_no_other_row(chunk: int) -> None:
     """640 conditions, two shapes, five neighbouring tables: user-level-sql.md, 1.5."""
     texts = [row_expression(predicate(seed), NAMED).sql("duckdb") for seed in range(chunk, 640, CHUNKS)]
@@ -185,7 +185,7 @@ WRITTEN = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_row_depends_on_no_other_row_in_written_conditions() -> None:
     assert _differences([row_expression(read(text), NAMED).sql("duckdb") for text in WRITTEN]) == (0, 0)
 

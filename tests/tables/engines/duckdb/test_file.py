@@ -271,6 +271,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*VIEWS, "s.inner", "S.Inner"])
 def test_views_of_the_file_itself(path: Path, name: str) -> None:
     with duckdb.connect(str(path)) as connection:

@@ -66,6 +66,7 @@ def views(session: Any) -> list[str]:
     return [table.name for table in session.catalog.listTables() if table.name != "t"]
 
 
+@pytest.mark.slow
 def test_a_session_answers_on_spark_as_on_duckdb(spark: Any, rows: Any, tmp_path: Path) -> None:
     settings = spark.sparkContext.getConf().getAll()
     answers = []
@@ -92,6 +93,7 @@ def _close(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_bags_and_rules_are_those_of_duckdb(rows: Any) -> None:
     tables = [read(source) for source in (ROWS, rows)]
     for user in (1, 3, 4):

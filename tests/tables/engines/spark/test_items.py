@@ -109,6 +109,7 @@ def found(table: Table, reading: Reading) -> Any:
     return sorted(users.values(), key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_every_reading_is_that_of_duckdb(spark: Any, is_listed: bool) -> None:
     frame = dirty_rows(60)
@@ -213,6 +214,7 @@ def test_workers_and_tasks_share_no_stream(spark: Any) -> None:
 BUDGET = emdp.DiscreteEmdDP(1e5, 1e-3, r=0.1)
 
 
+@pytest.mark.slow
 def test_releases_are_exact_and_reproducible_under_the_switch(spark: Any, tmp_path: Path) -> None:
     owners = np.repeat(np.arange(300), np.arange(300) % 7)
     frame = pl.DataFrame({"user": owners, "kind": (["it's", "café"] * len(owners))[: len(owners)]})

@@ -95,6 +95,7 @@ def all_names(session: Any) -> set[str]:
     return {name.rpartition(".")[2].strip("`") for name in listed.split("\n")}
 
 
+@pytest.mark.slow
 def test_functions_of_a_session_change_no_number(session: Any, called: set[str]) -> None:
     wanted = everything(rows(session))
     known = all_names(session)
