@@ -29,13 +29,18 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of Spark first, so that one worker gets all of them; then whole programs, which take longest."""
+    """Put the tests of Spark first, so that one worker gets all of them; then whole programs, which take longest.
 
-    def place(item: pytest.Item) -> tuple[bool, bool]:
-        on_spark = "spark" in getattr(item, "fixturenames", ()) or "[spark" in item.nodeid
-        return not on_spark, item.path.parent.name != "system"
+    All of Spark's are marked slow here: Java starts for the first of them, and takes one core for four minutes.
+    """
 
-    items.sort(key=place)
+    def is_of_spark(item: pytest.Item) -> bool:
+        return "spark" in getattr(item, "fixturenames", ()) or "[spark" in item.nodeid
+
+    for item in items:
+        if is_of_spark(item) and item.get_closest_marker("full") is None:
+            item.add_marker("slow")
+    items.sort(key=lambda item: (not is_of_spark(item), item.path.parent.name != "system"))
 
 
 def pytest_collection_finish() -> None:

@@ -33,8 +33,8 @@ NOT_FOR_A_MEAN = (
 )  # fmt: skip
 """Beginnings of the modules of other commands and other families of queries."""
 
-MOST_MODULES = 280
-"""Modules of emdp that a mean may load: 276 when this was written; all of emdp are almost 600."""
+MOST_MODULES = 305
+"""Modules of emdp that a mean may load: 300 when this was written, of which 20 are types of row expressions; all are 617."""
 
 CATALOG = """
 ledger = "x.ledger"

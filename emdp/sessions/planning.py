@@ -112,11 +112,12 @@ def plan_request(request: str | Query, names: Names, promises: Sequence[Guarante
 
 def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
     """Plan a statement; one of totals without a constant or range as one over rows with owners."""
-    from emdp.sql import rows_instead
-
     try:
         return _plan(translated.query, names, promises)
     except (UsageError, NotLipschitzError) as error:
+        # Loaded where it is needed.
+        from emdp.sql import rows_instead
+
         found = None if isinstance(translated.query, OwnedSelect) else rows_instead(translated.statement, names, error)
         if found is None:
             raise

@@ -22,7 +22,6 @@ from emdp.sql.clauses.ordering import read_limit, read_order
 from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
-from emdp.sql.owned.routing import rows_instead
 from emdp.sql.reader import parse
 from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, check_families, option_refusal
 from emdp.sql.text.statement import Statement
@@ -82,6 +81,9 @@ def _translated(statement: Statement, names: Names) -> Translated:
     try:
         return translate_statement(statement, names)
     except SqlError as error:
+        # Loaded where it is needed, like the engines' part of it.
+        from emdp.sql.owned.routing import rows_instead
+
         found = rows_instead(statement, names, error)
         if found is None:
             raise

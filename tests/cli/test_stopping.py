@@ -125,7 +125,9 @@ def test_nothing_is_raised_while_a_compiled_module_is_made() -> None:
 
     def load() -> None:
         ExtensionFileLoader().exec_module()
-        signal.pause()
+        # Not signal.pause: an alarm just before it would be slept through for ever.
+        while True:
+            sum(range(1000))
 
     stop = Stop()
     with pytest.raises(KeyboardInterrupt), stoppable(stop):

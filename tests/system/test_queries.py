@@ -12,6 +12,7 @@ import pytest
 
 import emdp
 from emdp.questions.names import Names
+from emdp.rows.types import Kind
 from emdp.sessions.planning import plan_request
 
 QUERIES = Path(__file__).resolve().parents[2] / "queries"
@@ -118,7 +119,28 @@ def _run(path: Path, catalog: emdp.Catalog, place: Path) -> None:
             assert own.max() <= column.high + 1e-9
 
 
+def _sales() -> Names:
+    zones = pl.DataFrame({"category": ["bar", "cafe"], "zone": ["north", "south"]})
+    kinds = {"user_id": Kind.BIGINT, "amount": Kind.DOUBLE, "rating": Kind.BIGINT} | dict.fromkeys(
+        ("title", "note", "category"), Kind.TEXT
+    )
+    columns = {"user_id": "BIGINT", "amount": "DOUBLE", "rating": "BIGINT"}
+    columns |= dict.fromkeys(("title", "note", "category"), "VARCHAR")
+    return Names(
+        "sales",
+        "user_id",
+        emdp.Interval("amount", 0, 200),
+        columns,
+        1000,
+        public={"zones": zones},
+        kinds=kinds,
+        public_kinds={"zones": dict.fromkeys(zones.columns, Kind.TEXT)},
+    )
+
+
 def _names(table: str) -> Names:
+    if table == "sales":
+        return _sales()
     box = emdp.Geo("lat", "lon", box=BOX, unit="km")
     vectors = {"word": ["linux", "windows", "coffee"], "vector": [[2.0, 0.0], [1.0, 0.0], [0.0, 1.0]]}
     spaces = {

@@ -55,7 +55,8 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
     SqlError
         If it is refused as one over rows with owners, too: for a reason that holds at user level.
     """
-    if statement.privacy != "USER_PRIVACY" or not names.kinds:
+    if statement.privacy != "USER_PRIVACY" or not names.kinds or names.users is None:
+        # Without a public number of users the first refusal names what must be declared.
         return None
     functions = {node.name.upper() for node in statement.tree.find_all(exp.Anonymous)}
     if functions & set(elsewhere()) or any(name in FAMILIES for name in statement.options):

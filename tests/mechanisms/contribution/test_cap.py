@@ -6,15 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from datasets.checkins import DEFAULT_VENUES
-from datasets.city import build_city
-from datasets.people import build_people
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.cap import choose_cap, cut_at
 from emdp.mechanisms.contribution.moves import Neighbours
 from emdp.mechanisms.contribution.octaves import OCTAVES, OctaveHistogram, octave_of
 from emdp.privacy.events.table import event_from_json
 from emdp.privacy.guarantees.kinds import UserDP
+from emdp.resources import load_dataset_module
 from emdp.testing import seeded
 
 CHECKINS = [191, 291, 1020, 3268, 8605, 17168, 23713, 21778, 13699, 5962, 1861, 330, 37, 6] + [0] * 7
@@ -36,7 +34,8 @@ def population(name: str, users: int, sample: int = 1) -> np.ndarray:
         return np.full(users, 100)
     if name == "generated":
         # What `emdp generate checkins --users 100000 --records 10000000` gives its users, by the same weights.
-        activity = build_people(0, build_city(0, DEFAULT_VENUES), 100_000).activity
+        checkins, city, people = map(load_dataset_module, ("checkins", "city", "people"))
+        activity = people.build_people(0, city.build_city(0, checkins.DEFAULT_VENUES), 100_000).activity
         drawn = np.random.default_rng(0).multinomial(10_000_000, activity / activity.sum())
         own = drawn[drawn > 0]
         return own if users == own.size else np.random.default_rng(sample).choice(own, users)

@@ -1,7 +1,7 @@
 """The DuckDB engine: one statement a statistic, pushed down to the files, and deterministic."""
 
 from collections.abc import MutableMapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -19,8 +19,10 @@ from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
-from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement, private_columns
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
+
+if TYPE_CHECKING:
+    from emdp.tables.statements.owned import OwnedStatement
 
 __all__ = ["DuckDBEngine"]
 
@@ -45,6 +47,8 @@ class DuckDBEngine:
             owned, text = _compiled_owned(table, aggregation)
             with opened(table.source, owned.lookups, table.users.keys) as connection:
                 rows = run(connection, text)
+            from emdp.tables.statements.owned import owned_coordinates
+
             return (Statistic(owned_coordinates(aggregation, rows)),)
         if not aggregation.is_plain:
             over_cells, text = _compiled_cells(table, aggregation)
@@ -60,6 +64,8 @@ class DuckDBEngine:
 
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
+            from emdp.tables.statements.owned import private_columns
+
             others = private_columns(aggregation)
             check_on_no_rows(table, lambda: _compiled_owned(table, aggregation), others)
             _check_others(table, others)
@@ -129,7 +135,9 @@ def _compiled(table: TableFacts, expressions: tuple[Expression, ...]) -> tuple[L
     return found
 
 
-def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> tuple[OwnedStatement, str]:
+def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> "tuple[OwnedStatement, str]":
+    from emdp.tables.statements.owned import owned_statement
+
     statement = owned_statement(table, totals)
     return statement, statement.query.sql(DIALECT, identify=True)
 
