@@ -34,7 +34,7 @@ NOT_FOR_A_MEAN = (
 """Beginnings of the modules of other commands and other families of queries."""
 
 MOST_MODULES = 305
-"""Modules of emdp that a mean may load: 300 when this was written, of which 20 are types of row expressions; all are 617."""
+"""Modules of emdp that a mean may load: 300 when this was written, 20 of them of row expressions; all are 617."""
 
 CATALOG = """
 ledger = "x.ledger"
