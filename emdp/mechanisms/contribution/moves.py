@@ -38,17 +38,14 @@ Each bound is attained (tests: all pairs of small bags).
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 from emdp.base.checks import check_choice, check_count
 from emdp.base.errors import UsageError
-from emdp.privacy.guarantees.kinds import Guarantee, UserDP
+from emdp.privacy.guarantees.kinds import NEIGHBOURS, Guarantee, Neighbours, UserDP
 from emdp.privacy.rounding import float_at_least, root_up
 
 __all__ = [
-    "NEIGHBOURS",
     "Move",
-    "Neighbours",
     "check_kind",
     "check_neighbours",
     "layout_move",
@@ -57,10 +54,6 @@ __all__ = [
     "sparse_move",
     "sum_move",
 ]
-
-Neighbours = Literal["replace", "remove"]
-NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "remove")
-"""Whether one user's records become others, or appear and vanish."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +103,7 @@ def check_kind(kind: Guarantee | None, neighbours: Neighbours) -> Guarantee:
     found = UserDP(0.0) if kind is None else kind
     if not isinstance(found, UserDP) or found != found.kind or found.model != "central":
         raise UsageError("kind must be a central UserDP with parameters 0; pass guarantee.kind.")
-    if getattr(found, "neighbours", "replace") != neighbours:
+    if found.neighbours != neighbours:
         raise UsageError(f"kind must be a UserDP whose neighbours are {neighbours!r}, as the noise is; pass that kind.")
     return found
 

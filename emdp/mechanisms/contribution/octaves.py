@@ -19,10 +19,10 @@ from functools import cached_property
 
 from emdp.base.checks import check_positive
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours, check_kind, moved_users
+from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.noise.discrete_laplace import draw_discrete_laplace
 from emdp.privacy.events.table import Event, GuaranteeEvent
-from emdp.privacy.guarantees.kinds import Guarantee
+from emdp.privacy.guarantees.kinds import Guarantee, Neighbours
 from emdp.privacy.rounding import as_decimal, float_at_least
 
 __all__ = ["OCTAVES", "OctaveHistogram", "octave_of"]

@@ -1,9 +1,9 @@
 """The noise with which unlisted keys appear earliest: a choice from public numbers alone, so that it costs nothing."""
 
-from emdp.mechanisms.contribution.moves import Neighbours
 from emdp.mechanisms.keys.gaussian import GaussianKeys
 from emdp.mechanisms.keys.laplace import LaplaceKeys, TruncatedKeys
 from emdp.mechanisms.keys.threshold import KeyThreshold
+from emdp.privacy.guarantees.kinds import Neighbours
 
 __all__ = ["best_threshold"]
 

@@ -37,13 +37,13 @@ import numpy as np
 
 from emdp.base.checks import check_count, check_positive
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours, moved_users
+from emdp.mechanisms.contribution.moves import moved_users
 from emdp.mechanisms.keys.threshold import MARGIN, Integers, KeyThreshold, NoisyKeys, chance_within, new_keys_delta
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.privacy.calibration import gaussian_sigma, safe_gaussian_delta
 from emdp.privacy.events.noise import GaussianEvent
 from emdp.privacy.events.table import Event
-from emdp.privacy.guarantees.kinds import Guarantee
+from emdp.privacy.guarantees.kinds import Guarantee, Neighbours
 from emdp.privacy.rounding import float_up, root_up
 
 __all__ = ["BEYOND", "GaussianKeys", "gaussian_keys_delta", "gaussian_new_key", "gaussian_threshold", "lattice_slack"]

@@ -56,10 +56,10 @@ import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours, check_kind, moved_users
+from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.noise.arrays import check_integer_array
 from emdp.privacy.events.table import Event, GuaranteeEvent
-from emdp.privacy.guarantees.kinds import Guarantee
+from emdp.privacy.guarantees.kinds import Guarantee, Neighbours
 
 __all__ = ["LEAST_DELTA", "MARGIN", "MOST_KEYS", "KeyThreshold", "NoisyKeys", "chance_within", "new_keys_delta"]
 

@@ -40,7 +40,7 @@ import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours, check_kind, moved_users
+from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.mechanisms.keys.gaussian import BEYOND, lattice_slack
 from emdp.mechanisms.keys.threshold import LEAST_DELTA, MARGIN
 from emdp.noise.arrays import check_integer_array
@@ -48,7 +48,7 @@ from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.privacy.calibration import gaussian_mu
 from emdp.privacy.events.noise import GaussianEvent
 from emdp.privacy.events.table import Event, GuaranteeEvent
-from emdp.privacy.guarantees.kinds import Guarantee
+from emdp.privacy.guarantees.kinds import Guarantee, Neighbours
 from emdp.privacy.rounding import as_decimal, float_up, root_up, split
 
 __all__ = ["WeightedKeys", "weighted_delta", "weighted_threshold"]

@@ -28,10 +28,10 @@ import numpy as np
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours, check_kind, check_neighbours
+from emdp.mechanisms.contribution.moves import check_kind, check_neighbours
 from emdp.noise.flips import draw_permute_and_flip
 from emdp.privacy.events.table import Event, GuaranteeEvent
-from emdp.privacy.guarantees.kinds import Guarantee
+from emdp.privacy.guarantees.kinds import Guarantee, Neighbours
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["GeneralisedChoice"]

@@ -51,11 +51,11 @@ import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours, check_kind, moved_users
+from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.flips import draw_permute_and_flip
 from emdp.privacy.events.table import Event, GuaranteeEvent
-from emdp.privacy.guarantees.kinds import Guarantee
+from emdp.privacy.guarantees.kinds import Guarantee, Neighbours
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["QuantileInterval", "RecordQuantiles"]

@@ -8,10 +8,9 @@ import pytest
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.cap import choose_cap, cut_at
-from emdp.mechanisms.contribution.moves import Neighbours
 from emdp.mechanisms.contribution.octaves import OCTAVES, OctaveHistogram, octave_of
 from emdp.privacy.events.table import event_from_json
-from emdp.privacy.guarantees.kinds import UserDP
+from emdp.privacy.guarantees.kinds import Neighbours, UserDP
 from emdp.resources import load_dataset_module
 from emdp.testing import seeded
 

@@ -10,12 +10,12 @@ import pytest
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import (
     Move,
-    Neighbours,
     layout_move,
     norm_cap_move,
     sparse_move,
     sum_move,
 )
+from emdp.privacy.guarantees.kinds import Neighbours
 
 Row = tuple[int, int]
 """A key and a value of a record."""

@@ -9,7 +9,6 @@ import pytest
 import scipy.stats
 
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours
 from emdp.mechanisms.keys.choose import best_threshold
 from emdp.mechanisms.keys.gaussian import (
     GaussianKeys,
@@ -25,7 +24,7 @@ from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account
 from emdp.privacy.calibration import gaussian_delta
 from emdp.privacy.events.table import GuaranteeEvent, event_from_json
-from emdp.privacy.guarantees.kinds import EmdDP, UserDP
+from emdp.privacy.guarantees.kinds import EmdDP, Neighbours, UserDP
 from emdp.testing import seeded
 
 KINDS = (TruncatedKeys, LaplaceKeys, GaussianKeys)

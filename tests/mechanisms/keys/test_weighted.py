@@ -9,13 +9,12 @@ import scipy.special
 import scipy.stats
 
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours
 from emdp.mechanisms.keys import weighted as module
 from emdp.mechanisms.keys.weighted import WeightedKeys, weighted_delta, weighted_threshold
 from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account
 from emdp.privacy.events.table import event_from_json
-from emdp.privacy.guarantees.kinds import UserDP
+from emdp.privacy.guarantees.kinds import Neighbours, UserDP
 from emdp.testing import seeded
 
 Z = scipy.stats.norm

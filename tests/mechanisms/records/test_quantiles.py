@@ -12,11 +12,10 @@ import pytest
 import scipy.stats
 
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.moves import Neighbours
 from emdp.mechanisms.records import quantiles as module
 from emdp.mechanisms.records.quantiles import QuantileInterval, RecordQuantiles
 from emdp.privacy.events.table import event_from_json
-from emdp.privacy.guarantees.kinds import UserDP
+from emdp.privacy.guarantees.kinds import Neighbours, UserDP
 from emdp.testing import seeded
 
 
