@@ -75,7 +75,11 @@ class UserReader:
         elif way < 0.9:
             made = make_user_list(pa.table([rng.choice(arrow_columns(rng)) for _ in range(2)], ["who", "plan"]), "who")
         else:
-            made = make_user_list(rng.choice(ODD_VALUES), "who")
+            given = rng.choice(ODD_VALUES)
+            made = make_user_list(given, "who")
+            if given is None:
+                need(made.count is None and made.keys is None, "something public about users of whom nothing is")
+                return "read"
         need(made.count >= 1 and (made.keys is None or len(made.keys) == made.count), "a list of users that is none")
         made.digest()
         return "read"
