@@ -54,7 +54,7 @@ class Family:
 
 FAMILIES: tuple[Family, ...] = (
     Family("select", (Select,), has_removal=True),
-    Family("owned", (OwnedSelect,)),
+    Family("owned", (OwnedSelect,), has_removal=True),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
     Family("items", (ItemFrequencies,)),

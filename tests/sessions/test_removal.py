@@ -121,6 +121,51 @@ def test_which_budget_pays_and_how_much(
         own.sql_batch(";".join([TOTALS.format(cap=2, more=f", neighbours = '{asked}'", items="COUNT(*)", rest="")] * 5))
 
 
+ROWS = [
+    ("COUNT(*) FROM t WHERE x * x > 1", ", max_records_per_user = 2"),
+    ("kind, COUNT(*), AVG(x), VARIANCE(x) FROM t WHERE x + 1 > 0.5 GROUP BY kind", ", max_records_per_user = 2"),
+    ('COUNT(DISTINCT "user") FROM t WHERE x > 0', ""),
+    ('COUNT(DISTINCT "user") FROM t', ""),
+    ('kind, COUNT(DISTINCT "user") FROM t GROUP BY kind', ""),
+]
+
+
+@pytest.mark.parametrize(("text", "cap"), ROWS)
+def test_rows_with_owners_are_asked_by_removal_without_a_number_of_users(tmp_path: Path, text: str, cap: str) -> None:
+    statement = f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, neighbours = 'remove'{cap}) {text}"
+    asked = session(tmp_path, table(OTHERS))
+    preview = asked.preview(statement)
+    assert "number private" in str(preview.explain())
+    answer = asked.sql(statement)
+    assert answer.guarantee == emdp.UserDP(1.0, neighbours="remove")
+    assert asked.remaining() == emdp.UserDP(19.0, 1e-6, neighbours="remove")
+    (charge,) = asked.ledger.entries("t", "charge")
+    assert charge.payload["users"] is None
+    assert charge.payload["event"]["kind"]["neighbours"] == "remove"
+    # Nothing that is drawn depends on what is declared of the users.
+    declared = [table(OTHERS, users) for users in (None, 2, 10**6, [0, 1, 2, 3])]
+    assert len({statistics(own, statement) for own in declared}) == 1
+    plans = [plan_request(statement, own.names())[0].plan for own in declared]
+    assert len({(plan.mechanisms[0].scale, plan.mechanisms[0].grid) for plan in plans}) == 1  # type: ignore[union-attr]
+
+
+def test_people_who_have_records_are_counted_by_removal_and_known_by_replacement(tmp_path: Path) -> None:
+    with emdp.testing.seeded(4):
+        asked = session(tmp_path, table(OTHERS, 50), [REMOVE, emdp.UserDP(9.0)])
+        text = 'SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1{}) COUNT(DISTINCT "user") AS people FROM t{}'
+        removal = asked.sql(text.format(", neighbours = 'remove'", ""))
+        assert removal.exact == {"people": len(OTHERS)}
+        assert removal.noise.scale == 1.0
+        chosen = asked.sql(text.format(", neighbours = 'remove'", " WHERE x * x > 3.9"))
+        assert chosen.exact == {"people": 1}
+
+
+def test_rows_with_owners_without_users_say_that_they_must_be_declared_or_private(tmp_path: Path) -> None:
+    asked = session(tmp_path, table(OTHERS))
+    with pytest.raises(SqlError, match="neighbours = 'remove'"):
+        asked.preview(TOTALS.format(cap=2, more="", items="COUNT(*)", rest=" WHERE x * x > 1"))
+
+
 def test_a_ledger_keeps_the_two_apart(tmp_path: Path) -> None:
     session(tmp_path, table(OTHERS, 5), emdp.UserDP(4.0, 1e-6)).close()
     with pytest.raises(LedgerError, match="holds another budget"):

@@ -8,10 +8,28 @@ overflows in its answer would fail after the charge.
 from emdp.base.errors import UsageError
 from emdp.expressions.numbers.bounds import Analysis
 
-__all__ = ["LARGEST", "SMALLEST", "check_change", "check_level", "check_values", "check_weight"]
+__all__ = [
+    "ASSUMED_USERS",
+    "LARGEST",
+    "MOST_USERS",
+    "SMALLEST",
+    "check_change",
+    "check_level",
+    "check_values",
+    "check_weight",
+]
 
 SMALLEST, LARGEST = 1e-50, 1e50
 """Beyond any unit that something is measured in; even the square of one times the cube of another is a double."""
+
+ASSUMED_USERS = 1000
+"""Number of users that previews assume where it is private."""
+
+MOST_USERS = 2**33
+"""More people than there are. Where their number is private, ranges of totals and the grid of noise are for so many: it
+is a constant, so that neither tells anything about the table. No guarantee rests on it: noise for one user's change is
+the same on any grid, and a total beyond the range is released all the same (:mod:`emdp.mechanisms.central.additive`).
+"""
 
 
 def check_values(known: Analysis, text: str) -> None:

@@ -8,14 +8,17 @@ public scale.
 Theorem (one block of an argument). Let ``v_p`` be the column of part ``p``, scales included. Replacing a user's
 records moves the drawn vector, in the noise's norm, by at most ``C`` times the largest of ``|v_p|``, ``|v_p - v_q|``
 (a cell) and, with more cells than one, ``|(v_p, v_q)|`` (two cells): ``|v_p|_1 + |v_q|_1`` or ``hypot(|v_p|_2,
-|v_q|_2)``. Removing a user: ``C max |v_p|``. Both are attained by some users, but for rounding.
+|v_q|_2)``. Removing a user, or adding one: by at most ``C max |v_p|``, in any number of cells. Both are attained by
+some users, but for rounding.
 
 Proof. A user's numbers lie in ``C`` times the hull of 0 and the unit vectors of (part, cell). The change is a convex
-function of the two users' numbers, so it is largest at vertices: 0, or one part in one cell, for each.
+function of the two users' numbers, so it is largest at vertices: 0, or one part in one cell, for each. Of a user who is
+removed it is the norm of that user's own numbers, with 0 in the other's place.
 
 Theorem (people). Numbers of at most 1 in each cell that add up to at most ``L`` move by at most ``min(2L, G)`` in the
 1-norm and ``sqrt(min(2L, G))`` in the 2-norm. Proof. No cell moves by more than 1, and all together by at most ``2L``;
-squares of numbers of at most 1 are no larger than they are (user-level-sql.md, lemma 1).
+squares of numbers of at most 1 are no larger than they are (user-level-sql.md, lemma 1). Removing a user: with ``L`` in
+place of ``2L``, since it is that user's numbers that go.
 
 Blocks stand beside one another: 1-norms add up, 2-norms by Pythagoras. All of it is exact arithmetic, rounded up once.
 """
@@ -25,6 +28,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from emdp.mechanisms.contribution.moves import moved_users
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.rounding import float_at_least, root_up
 from emdp.questions.owned.totals import Argument
 
@@ -87,6 +92,8 @@ class Block:
         Whether no cell has more than 1 of a user.
     argument : Argument or None
         The argument.
+    neighbours : {"replace", "remove"}
+        Whether one user's records become others, or all of them appear or vanish.
     """
 
     first: int
@@ -95,14 +102,17 @@ class Block:
     cells: int
     is_people: bool = False
     argument: Argument | None = None
+    neighbours: Neighbours = "replace"
 
     def change(self, drawing: Drawing, norm: int) -> Fraction:
         """Return the theorem's bound: of a 1-norm, or of the square of a 2-norm."""
         columns = [drawing.column(part) for part in range(self.parts)]
         if self.is_people:
-            count = min(2 * self.most, self.cells)
+            count = min(moved_users(self.neighbours) * self.most, self.cells)
             return count * max(_size(column, norm) for column in columns)
         own = [_size(column, norm) for column in columns]
+        if self.neighbours == "remove":
+            return max(own) * (self.most if norm == 1 else self.most * self.most)
         apart = [
             _size([one - other for one, other in zip(left, right, strict=True)], norm)
             for place, left in enumerate(columns)

@@ -17,6 +17,7 @@ from emdp.estimators.owned.blocks import Block, Drawing, Functional, best_drawin
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.privacy.calibration import LARGEST_ALPHA
+from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import Argument, OwnedTotals
 from emdp.rows.nodes import Node
@@ -175,7 +176,7 @@ def functionals(item: OwnedItem, block: Block) -> Shape:
 def _drawn(
     query: OwnedSelect, totals: OwnedTotals, places: Sequence[int], kind: type[AdditiveMechanism], norm: int
 ) -> Chosen:
-    blocks = _blocks(totals)
+    blocks = _blocks(totals, query.price.neighbours)
     shapes = tuple(functionals(item, blocks[place]) for item, place in zip(query.items, places, strict=True))
     used = sorted(set(places))
     drawn: list[tuple[Block, Drawing]] = []
@@ -190,14 +191,14 @@ def _drawn(
     return Chosen(kind, tuple(drawn), tuple(used.index(place) for place in places), shapes, tuple(errors))
 
 
-def _blocks(totals: OwnedTotals) -> list[Block]:
+def _blocks(totals: OwnedTotals, neighbours: Neighbours) -> list[Block]:
     blocks = [
-        Block(totals.first_part(place), argument.parts, totals.cap or 0, totals.cells, argument=argument)
+        Block(totals.first_part(place), argument.parts, totals.cap or 0, totals.cells, False, argument, neighbours)
         for place, argument in enumerate(totals.arguments)
     ]
     if totals.counts_users:
         most = min(totals.groups_cap or totals.cells, totals.cells)
-        blocks.append(Block(totals.parts - 1, 1, most, totals.cells, is_people=True))
+        blocks.append(Block(totals.parts - 1, 1, most, totals.cells, is_people=True, neighbours=neighbours))
     return blocks
 
 

@@ -94,7 +94,7 @@ class OwnedPlan:
     ) -> tuple[Released, Released | None]:
         """Check that the sums are what they can be for some table, then add one draw of noise to them: this spends."""
         for values in opened:
-            self.aggregation.check(records.users, values)
+            self.aggregation.check(records.most_users, values)
         released = tuple(
             self.restored(mechanism.release(self.prepared(values)))
             for mechanism, values in zip(self.mechanisms, opened, strict=True)

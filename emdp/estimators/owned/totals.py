@@ -1,7 +1,10 @@
 """Plans of statements over rows that each belong to one user: counts, sums, means, variances and people under caps.
 
 Of user ``u`` the rows are a function of that user's records and of public tables
-(:mod:`emdp.questions.owned.relations`), so that replacing the records of one user changes the rows of that user alone.
+(:mod:`emdp.questions.owned.relations`), so that replacing the records of one user changes the rows of that user alone,
+and so does removing that user. By removal nothing rests on the number of users, which is private: what is drawn, its
+scale and its grid are the same whatever is declared of it, and nothing is divided by it. COUNT(DISTINCT user) is then
+a count of the users who have a row, with noise like another.
 How far that moves what is drawn is said in :mod:`emdp.estimators.owned.blocks`; what is computed keeps to the caps
 exactly (:mod:`emdp.questions.owned.totals`), so that nothing is lost to rounding, and ``statistic_error`` is 0. No
 constant of any function is asked for: under user-level privacy any function of a row does.
@@ -17,7 +20,7 @@ from typing import Any
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
-from emdp.estimators.columns.sizes import check_level
+from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level
 from emdp.estimators.columns.true_totals import TRUE_TOTALS, true_total
 from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
@@ -28,7 +31,6 @@ from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.plan import parallel_event
 from emdp.estimators.user_groups import check_names
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
-from emdp.privacy import UserDP
 from emdp.privacy.rounding import float_at_least
 from emdp.questions.columns import PlannedColumn
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
@@ -45,15 +47,15 @@ ASSUMED_FILLING = 0.5
 QUOTIENTS = ("avg", "variance", "stddev")
 
 
-def plan_owned(query: OwnedSelect, *, users: int) -> OwnedPlan:
+def plan_owned(query: OwnedSelect, *, users: int | None) -> OwnedPlan:
     """Return the plan of a statement over rows with owners.
 
     Parameters
     ----------
     query : OwnedSelect
         Its names are looked up and its ranges known.
-    users : int
-        The public number of users.
+    users : int or None
+        The public number of users; by removal None where there is none.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def plan_owned(query: OwnedSelect, *, users: int) -> OwnedPlan:
     return OwnedPlan(
         aggregation=totals,
         mechanisms=(mechanism,),
-        event=parallel_event((mechanism,), UserDP(0.0)),
+        event=parallel_event((mechanism,), query.price.promise()),
         columns=tuple(preview.column(place, column) for place, column in enumerate(capped)),
         choice=_choice(chosen, len(query.items)),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
@@ -113,9 +115,10 @@ def _check(query: OwnedSelect) -> None:
     )
 
 
-def _mechanism(chosen: Chosen, totals: OwnedTotals, query: OwnedSelect, users: int) -> AdditiveMechanism:
+def _mechanism(chosen: Chosen, totals: OwnedTotals, query: OwnedSelect, users: int | None) -> AdditiveMechanism:
+    most = MOST_USERS if users is None or query.price.is_by_removal else users
     largest = max(
-        abs(value) * block.most * users
+        abs(value) * block.most * most
         for block, drawing in chosen.blocks
         for part in range(block.parts)
         for value in drawing.column(part)
@@ -213,6 +216,10 @@ def _choice(chosen: Chosen, items: int) -> str:
 
 def _notes(query: OwnedSelect) -> tuple[str, ...]:
     notes = []
+    if query.price.is_by_removal:
+        notes.append(
+            "hidden is whether a user has records at all; the number of users is private, and nothing is divided by it"
+        )
     if query.cap is not None:
         notes.append(
             f"records are those that conditions leave in listed groups; of a user above {query.cap} each counts as "
@@ -245,11 +252,11 @@ class _Preview:
     chosen: Chosen
     mechanism: AdditiveMechanism
     totals: OwnedTotals
-    users: int
+    users: int | None
 
     @property
     def count(self) -> float:
-        return self.users * (self.totals.cap or 1) * ASSUMED_FILLING / self.totals.cells
+        return (self.users or ASSUMED_USERS) * (self.totals.cap or 1) * ASSUMED_FILLING / self.totals.cells
 
     def column(self, place: int, column: OutputColumn) -> PlannedColumn:
         item, shape = self.query.items[place], self.chosen.shapes[place]
@@ -265,9 +272,12 @@ class _Preview:
             divisor /= width / (2.0 * math.sqrt(float(Fraction(1, 16))))
         error = expected_absolute(self.mechanism, sizes) / divisor
         is_quotient = item.kind in QUOTIENTS
+        most = "half of the most there may be"
+        if self.users is None:
+            most = f"{most}, assuming {ASSUMED_USERS} users"
         note = (
-            f"errors if {self.count:.6g} records with a value are counted in a group (half of the most there may be, "
-            "spread evenly), with a mean a quarter of the range from its middle"
+            f"errors if {self.count:.6g} records with a value are counted in a group ({most}, spread "
+            "evenly), with a mean a quarter of the range from its middle"
             if is_quotient
             else ""
         )
@@ -305,12 +315,13 @@ class _Preview:
         return [Fraction(0), *(count * Fraction(share, 8) for share in eighths)]
 
     def _range(self, item: OwnedItem) -> tuple[float, float]:
-        most = float(self.users * (self.totals.cap or 1))
+        users = MOST_USERS if self.users is None else self.users
+        most = float(users * (self.totals.cap or 1))
         width = item.high - item.low
         return {
             "rows": (0.0, most),
             "count": (0.0, most),
-            "users": (0.0, float(self.users)),
+            "users": (0.0, float(users)),
             "sum": (most * min(item.low, 0.0), most * max(item.high, 0.0)),
             "avg": (item.low, item.high),
             "variance": (0.0, width * width / 4),

@@ -37,7 +37,7 @@ from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.columns.moments import Variance
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
-from emdp.estimators.columns.sizes import check_level, check_weight
+from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level, check_weight
 from emdp.estimators.columns.true_totals import TRUE_TOTALS, true_total
 from emdp.estimators.columns.unlisted import unlisted_notes
 from emdp.estimators.columns.values import Coordinate, Draw, Known, Mean, OutputColumn, Rows
@@ -56,13 +56,7 @@ from emdp.questions.item_kinds import KINDS
 from emdp.questions.select import Select
 from emdp.spaces import Space
 
-__all__ = ["ASSUMED_USERS", "plan_totals"]
-
-ASSUMED_USERS = 1000
-"""Number of users that previews assume where it is private."""
-
-MOST_USERS = 2**33
-"""More people than there are: where their number is private, ranges of totals and the grid of noise are for so many."""
+__all__ = ["plan_totals"]
 
 MOST_NUMBERS = 200_000
 """Most released numbers of one statement, over all its groups: some seconds of exact noise."""

@@ -99,4 +99,4 @@ class OwnedSelect:
     noise: VectorNoise = "auto"
 
     def __post_init__(self) -> None:
-        check_price(self.price, "epsilon")
+        check_price(self.price, "epsilon", is_removable=True)

@@ -7,7 +7,7 @@ from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedSelect
 from emdp.sql.owned.aggregates import elsewhere
 from emdp.sql.owned.translate import translate_owned
-from emdp.sql.text.families import FAMILIES
+from emdp.sql.text.families import FAMILIES, NEIGHBOURS
 from emdp.sql.text.statement import Statement
 
 __all__ = ["rows_instead"]
@@ -55,7 +55,11 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
     SqlError
         If it is refused as one over rows with owners, too: for a reason that holds at user level.
     """
-    if statement.privacy != "USER_PRIVACY" or not names.kinds or names.users is None:
+    if statement.privacy != "USER_PRIVACY" or not names.kinds:
+        return None
+    asked = statement.options.get(NEIGHBOURS)
+    is_counted = names.users is not None or (asked is not None and asked.value == "remove")
+    if not is_counted and not _is_of_distances(refused):
         # Without a public number of users the first refusal names what must be declared.
         return None
     functions = {node.name.upper() for node in statement.tree.find_all(exp.Anonymous)}
@@ -64,6 +68,10 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
     try:
         return translate_owned(statement, names)
     except SqlError as error:
-        if error.code in LACKING and isinstance(refused, SqlError) and refused.code not in OF_DISTANCES:
+        if error.code in LACKING and isinstance(refused, SqlError) and not _is_of_distances(refused):
             raise refused from None
         raise
+
+
+def _is_of_distances(refused: EmdpError) -> bool:
+    return isinstance(refused, SqlError) and refused.code in OF_DISTANCES

@@ -58,23 +58,30 @@ def contributions(plan: Any) -> list[tuple[Fraction, ...]]:
     return found
 
 
-def largest_move(plan: Any) -> float:
+def largest_move(plan: Any, neighbours: str = "replace") -> float:
     vectors = [[float(value) for value in own] for own in contributions(plan)]
+    # By removal the other table has nothing of the user; the empty bag is the first one.
+    others = vectors if neighbours == "replace" else vectors[:1]
+    assert not any(others[0])
+    pairs = itertools.product(vectors, others)
     if plan.mechanisms[0].norm == 1:
-        moves = (
-            math.fsum(abs(x - y) for x, y in zip(*pair, strict=True)) for pair in itertools.product(vectors, repeat=2)
-        )
-    else:
-        moves = (math.dist(*pair) for pair in itertools.product(vectors, repeat=2))
-    return max(moves)
+        return max(math.fsum(abs(x - y) for x, y in zip(*pair, strict=True)) for pair in pairs)
+    return max(math.dist(*pair) for pair in pairs)
 
 
 def planned(
-    kinds: Sequence[Any], *, noise: Any, keys: tuple[Key, ...] = (), cap: int | None = 2, most: Any = None
+    kinds: Sequence[Any],
+    *,
+    noise: Any,
+    keys: tuple[Key, ...] = (),
+    cap: int | None = 2,
+    most: Any = None,
+    neighbours: Any = "replace",
 ) -> Any:
-    price = Price.asked(epsilon=1.0, delta=1e-6 if noise == "gaussian" else 0.0)
+    price = Price.asked(epsilon=1.0, delta=1e-6 if noise == "gaussian" else 0.0, neighbours=neighbours)
     items = tuple(map(item, kinds))
-    return plan_owned(OwnedSelect(Private("t"), items, price, keys, cap, most, noise=noise), users=1)
+    users = 1 if neighbours == "replace" else None
+    return plan_owned(OwnedSelect(Private("t"), items, price, keys, cap, most, noise=noise), users=users)
 
 
 SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int | None, int | None]] = [
@@ -101,28 +108,73 @@ SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int | None, int | None]] = [
 def test_no_user_moves_more_than_the_sensitivity_and_some_move_as_much(
     kinds: Sequence[str], keys: tuple[Key, ...], cap: int | None, most: int | None, noise: str
 ) -> None:
-    plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most)
-    move, bound = largest_move(plan), plan.mechanisms[0].sensitivity
+    check_moves(kinds, keys, cap, most, noise, "replace")
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(("kinds", "keys", "cap", "most"), SHAPES)
+def test_no_removed_user_moves_more_than_the_sensitivity_and_some_move_as_much(
+    kinds: Sequence[str], keys: tuple[Key, ...], cap: int | None, most: int | None, noise: str
+) -> None:
+    check_moves(kinds, keys, cap, most, noise, "remove")
+
+
+def check_moves(
+    kinds: Sequence[str], keys: tuple[Key, ...], cap: int | None, most: int | None, noise: str, neighbours: str
+) -> None:
+    plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most, neighbours=neighbours)
+    move, bound = largest_move(plan, neighbours), plan.mechanisms[0].sensitivity
     assert move <= bound * (1 + 1e-12)
     # Blocks beside one another, and numbers that rounding down leaves short, need not be attained by one pair.
     assert move >= bound * (0.999 if len(plan.blocks) == 1 else 0.7)
 
 
 @pytest.mark.parametrize(
-    ("kinds", "keys", "cap", "most", "expected"),
+    ("kinds", "keys", "cap", "most", "neighbours", "expected"),
     [
-        (["rows"], KEYS, 2, None, (4.0, 2.8284)),
-        (["sum"], (), 2, None, (6.0, 6.0)),
-        (["users"], KEYS, None, 2, (3.0, 1.7321)),
-        (["variance"], KEYS, 2, None, (4.0, 2.8284)),
+        (["rows"], KEYS, 2, None, "replace", (4.0, 2.8284)),
+        (["sum"], (), 2, None, "replace", (6.0, 6.0)),
+        (["users"], KEYS, None, 2, "replace", (3.0, 1.7321)),
+        (["variance"], KEYS, 2, None, "replace", (4.0, 2.8284)),
+        (["rows"], KEYS, 2, None, "remove", (2.0, 2.0)),
+        (["sum"], (), 2, None, "remove", (4.0, 4.0)),
+        (["users"], KEYS, None, 2, "remove", (2.0, 1.4142)),
+        (["variance"], KEYS, 2, None, "remove", (2.0, 2.0)),
+        (["users"], (), None, None, "remove", (1.0, 1.0)),
     ],
 )
 def test_moves_are_those_of_the_note(
-    kinds: Sequence[str], keys: tuple[Key, ...], cap: int | None, most: int | None, expected: tuple[float, float]
+    kinds: Sequence[str],
+    keys: tuple[Key, ...],
+    cap: int | None,
+    most: int | None,
+    neighbours: str,
+    expected: tuple[float, float],
 ) -> None:
-    # user-level-sql.md, 6.4, replace
+    # user-level-sql.md, 6.4
     for noise, own in zip(("laplace", "gaussian"), expected, strict=True):
-        plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most)
+        plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most, neighbours=neighbours)
         sizes = plan.blocks[0][1].scales
         # In the unit of the drawn rows: of SUM that of the sum.
         assert plan.mechanisms[0].sensitivity / sizes[0] == pytest.approx(own, rel=1e-4)
+
+
+@pytest.mark.parametrize("keys", [(), KEYS])
+def test_by_removal_nothing_drawn_depends_on_the_number_of_users(keys: tuple[Key, ...]) -> None:
+    price = Price("epsilon", 1.0, neighbours="remove")
+    items = (item("rows"), item("sum"), item("users"))
+    query = OwnedSelect(Private("t"), items, price, keys, 2)
+    plans = [plan_owned(query, users=users) for users in (None, 1, 10**6)]
+    assert len({(own.mechanisms[0].scale, own.mechanisms[0].grid, own.blocks) for own in plans}) == 1
+    for own in plans:
+        assert own.guarantee == emdp.UserDP(1.0, neighbours="remove")
+        assert own.aggregation.users is None
+
+
+def test_ends_in_groups_have_half_the_noise_by_removal() -> None:
+    scales = [
+        planned(["rows", "sum", "avg"], noise="laplace", keys=KEYS, neighbours=own) for own in ("replace", "remove")
+    ]
+    replace, remove = (own.mechanisms[0].scale / own.blocks[0][1].scales[0] for own in scales)
+    # Drawn are rows without a value, then the two ends, of 1-norm C = 2 a user.
+    assert (replace, remove) == pytest.approx((4.0, 2.0))

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from emdp.base.errors import UsageError
+from emdp.estimators.columns.sizes import ASSUMED_USERS
 from emdp.estimators.dispatch import plan_query
 from emdp.estimators.plan import Plan
 from emdp.estimators.select import plan_select
-from emdp.estimators.totals.totals import ASSUMED_USERS, plan_totals
+from emdp.estimators.totals.totals import plan_totals
 from emdp.expressions import col, ramp
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.privacy import UserDP
