@@ -6,12 +6,15 @@ A plan knows no table and no engine. What its statement is run on is handed to i
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import polars as pl
+
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
 from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
+from emdp.questions.owned.frames import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.spaces import Space
@@ -45,6 +48,12 @@ class Records(Protocol):
 
     def explain_cost(self, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         """Return what is public about the work of an aggregation."""
+
+    def check_owned(self, wanted: OwnedFrame) -> None:
+        """Run the statement of a table of rows with owners on no rows."""
+
+    def read_owned(self, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
+        """Return a table of rows with owners: exact, private."""
 
     def check_items(self, reading: Reading) -> None:
         """Run the statement of a reading on no rows."""

@@ -78,9 +78,9 @@ def _select(query: Any, facts: Facts) -> AnyPlan:
 
 
 def _owned(query: Any, facts: Facts) -> AnyPlan:
-    from emdp.estimators.owned.totals import plan_owned
+    from emdp.estimators.owned.statement import plan_statement
 
-    return plan_owned(query, users=facts["users"])
+    return plan_statement(query, users=facts["users"])
 
 
 def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:

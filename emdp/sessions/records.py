@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.frames import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.spaces import Space
 from emdp.tables import Table, aggregate, check_aggregation
-from emdp.tables.engine import explain_cost
+from emdp.tables.engine import check_owned, explain_cost, read_owned
 from emdp.tables.readings import check_items, explain_reading, read_items
 
 __all__ = ["TableRecords"]
@@ -47,6 +50,12 @@ class TableRecords:
 
     def explain_cost(self, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         return explain_cost(self.table, aggregation)
+
+    def check_owned(self, wanted: OwnedFrame) -> None:
+        check_owned(self.table, wanted)
+
+    def read_owned(self, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
+        return read_owned(self.table, wanted)
 
     def check_items(self, reading: Reading) -> None:
         check_items(self.table, reading)

@@ -5,11 +5,14 @@ An engine is chosen by its source alone (:mod:`emdp.tables.registry`).
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from emdp.base.errors import DataRuleError
 from emdp.base.forks import check_fork
-from emdp.base.statistic import Statistic
+from emdp.base.statistic import Hidden, Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.frames import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.tables.base import Source
 from emdp.tables.engines.base import Engine
@@ -21,11 +24,13 @@ __all__ = [
     "aggregate",
     "check_aggregation",
     "check_engine",
+    "check_owned",
     "check_rules",
     "check_statement",
     "engine_of",
     "explain_cost",
     "mean_of_user_means",
+    "read_owned",
 ]
 
 
@@ -56,6 +61,16 @@ def check_statement(table: TableFacts, expressions: Sequence[Expression]) -> Non
 def check_aggregation(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
     """Run a statement on no rows; see :meth:`emdp.tables.engines.base.Engine.check_aggregation`."""
     engine_of(table.source).check_aggregation(table, aggregation)
+
+
+def read_owned(table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
+    """Return a table of rows with owners; see :meth:`emdp.tables.engines.base.Engine.read_owned`."""
+    return engine_of(table.source).read_owned(table, wanted)
+
+
+def check_owned(table: TableFacts, wanted: OwnedFrame) -> None:
+    """Run its statement on no rows; see :meth:`emdp.tables.engines.base.Engine.check_owned`."""
+    engine_of(table.source).check_owned(table, wanted)
 
 
 def check_engine(table: TableFacts) -> None:

@@ -18,11 +18,12 @@ from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechani
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.privacy.calibration import LARGEST_ALPHA
 from emdp.privacy.guarantees.kinds import Neighbours
+from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import Argument, OwnedTotals
 from emdp.rows.nodes import Node
 
-__all__ = ["Chosen", "Shape", "choose", "functionals", "totals_of"]
+__all__ = ["Chosen", "Shape", "arguments_of", "choose", "functionals", "totals_of"]
 
 DEGREES = {"count": 0, "sum": 1, "avg": 1, "variance": 2, "stddev": 2}
 TYPICAL_MEAN, TYPICAL_SQUARE = Fraction(3, 4), Fraction(5, 8)
@@ -112,20 +113,24 @@ class Chosen:
 
 def totals_of(query: OwnedSelect) -> OwnedTotals:
     """Return what an engine must compute for a statement: an argument for each expression and range."""
-    degrees: dict[tuple[Node, float, float], int] = {}
-    for item in query.items:
-        if item.node is not None:
-            key = (item.node, *_range(item, query.items))
-            degrees[key] = max(degrees.get(key, 0), DEGREES[item.kind])
-    arguments = tuple(Argument(node, degree, low, high) for (node, low, high), degree in degrees.items())
-    if not arguments and any(item.kind == "rows" for item in query.items):
-        arguments = (Argument(None),)
+    arguments = arguments_of(query.items)
     counts_users = any(item.kind == "users" for item in query.items)
     cap = query.cap if arguments else None
     return OwnedTotals(query.relation, query.keys, arguments, cap, counts_users, query.groups_cap, query.public)
 
 
-def choose(query: OwnedSelect, totals: OwnedTotals) -> Chosen:
+def arguments_of(items: Sequence[OwnedItem]) -> tuple[Argument, ...]:
+    """Return what is summed up for some items: an argument for each expression and range."""
+    degrees: dict[tuple[Node, float, float], int] = {}
+    for item in items:
+        if item.node is not None:
+            key = (item.node, *_range(item, items))
+            degrees[key] = max(degrees.get(key, 0), DEGREES[item.kind])
+    found = tuple(Argument(node, degree, low, high) for (node, low, high), degree in degrees.items())
+    return found or ((Argument(None),) if any(item.kind == "rows" for item in items) else ())
+
+
+def choose(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Chosen:
     """Return what is drawn for a statement.
 
     Raises
@@ -174,7 +179,11 @@ def functionals(item: OwnedItem, block: Block) -> Shape:
 
 
 def _drawn(
-    query: OwnedSelect, totals: OwnedTotals, places: Sequence[int], kind: type[AdditiveMechanism], norm: int
+    query: OwnedSelect,
+    totals: OwnedTotals | OwnedGroups,
+    places: Sequence[int],
+    kind: type[AdditiveMechanism],
+    norm: int,
 ) -> Chosen:
     blocks = _blocks(totals, query.price.neighbours)
     shapes = tuple(functionals(item, blocks[place]) for item, place in zip(query.items, places, strict=True))
@@ -191,7 +200,7 @@ def _drawn(
     return Chosen(kind, tuple(drawn), tuple(used.index(place) for place in places), shapes, tuple(errors))
 
 
-def _blocks(totals: OwnedTotals, neighbours: Neighbours) -> list[Block]:
+def _blocks(totals: OwnedTotals | OwnedGroups, neighbours: Neighbours) -> list[Block]:
     blocks = [
         Block(totals.first_part(place), argument.parts, totals.cap or 0, totals.cells, False, argument, neighbours)
         for place, argument in enumerate(totals.arguments)
@@ -202,7 +211,7 @@ def _blocks(totals: OwnedTotals, neighbours: Neighbours) -> list[Block]:
     return blocks
 
 
-def _placings(query: OwnedSelect, totals: OwnedTotals) -> Iterator[tuple[int, ...]]:
+def _placings(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Iterator[tuple[int, ...]]:
     """Yield the block of each item; COUNT(*) may be an item of any argument."""
     by_node = {(argument.node, argument.low, argument.high): place for place, argument in enumerate(totals.arguments)}
     for counted in range(max(len(totals.arguments), 1)):
@@ -225,7 +234,7 @@ def _range(item: OwnedItem, items: Sequence[OwnedItem]) -> tuple[float, float]:
     return (0.0, 1.0) if found is None else (found.low, found.high)
 
 
-def _laws(query: OwnedSelect, totals: OwnedTotals) -> list[tuple[type[AdditiveMechanism], float, int]]:
+def _laws(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> list[tuple[type[AdditiveMechanism], float, int]]:
     """Return the laws that may be used, each with its error at sensitivity 1, and its norm."""
     price = query.price
     dimension = totals.dimension

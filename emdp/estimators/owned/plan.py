@@ -13,7 +13,7 @@ from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.owned.totals import OwnedTotals
 
-__all__ = ["OwnedPlan"]
+__all__ = ["OwnedPlan", "drawn_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +122,29 @@ class OwnedPlan:
         return tuple(scale for _, drawing in self.blocks for scale in drawing.scales)
 
     def _drawn(self, statistic: Sequence[Fraction]) -> list[list[Fraction]]:
-        cells = self.aggregation.cells
-        made = []
-        for block, drawing in self.blocks:
-            places = range(block.first, block.first + block.parts)
-            parts = [statistic[place * cells : (place + 1) * cells] for place in places]
-            made += [[_weighed(row, own) for own in zip(*parts, strict=True)] for row in drawing.rows]
-        return made
+        return drawn_rows(self.blocks, statistic, self.aggregation.cells)
+
+
+def drawn_rows(
+    blocks: Sequence[tuple[Block, Drawing]], statistic: Sequence[Fraction], cells: int
+) -> list[list[Fraction]]:
+    """Return what is drawn, before scales: a list of its values by cell for each row of each drawing.
+
+    Parameters
+    ----------
+    blocks : sequence of (Block, Drawing)
+        In the order of what is released.
+    statistic : sequence of Fraction
+        Part by part, cells in order.
+    cells : int
+        Number of cells.
+    """
+    made = []
+    for block, drawing in blocks:
+        places = range(block.first, block.first + block.parts)
+        parts = [statistic[place * cells : (place + 1) * cells] for place in places]
+        made += [[_weighed(row, own) for own in zip(*parts, strict=True)] for row in drawing.rows]
+    return made
 
 
 def _weighed(weights: Sequence[Fraction], values: Sequence[Fraction]) -> Fraction:

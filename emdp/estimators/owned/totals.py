@@ -11,7 +11,7 @@ constant of any function is asked for: under user-level privacy any function of 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -33,10 +33,11 @@ from emdp.estimators.user_groups import check_names
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
 from emdp.privacy.rounding import float_at_least
 from emdp.questions.columns import PlannedColumn
+from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import OwnedTotals
 
-__all__ = ["plan_owned"]
+__all__ = ["QUOTIENTS", "Preview", "additive_mechanism", "answer_names", "column_of", "of_truth", "plan_owned"]
 
 MOST_NUMBERS = 200_000
 """Most released numbers of one statement: some seconds of exact noise."""
@@ -68,14 +69,14 @@ def plan_owned(query: OwnedSelect, *, users: int | None) -> OwnedPlan:
     numbers = chosen.rows * totals.cells
     if numbers > MOST_NUMBERS:
         raise UsageError(f"the statement releases {numbers} numbers, more than {MOST_NUMBERS}; make fewer groups.")
-    mechanism = _mechanism(chosen, totals, query, users)
-    capped = tuple(_column(query, chosen, place) for place in range(len(query.items)))
+    mechanism = additive_mechanism(chosen, totals, query, users)
+    capped = tuple(column_of(query, chosen, place) for place in range(len(query.items)))
     is_cut = query.groups_cap is not None and query.groups_cap < totals.cells
-    columns = tuple(_of_truth(item, own, is_cut=is_cut) for item, own in zip(query.items, capped, strict=True))
+    columns = tuple(of_truth(item, own, is_cut=is_cut) for item, own in zip(query.items, capped, strict=True))
     keys = _keys(query)
-    names = _names(query, keys)
+    names = answer_names(query, keys)
     rows = Rows(tuple(keys.items()), columns, (mechanism,), totals.cells, names)
-    preview = _Preview(query, chosen, mechanism, totals, users)
+    preview = Preview(query, chosen, mechanism, totals, users)
     return OwnedPlan(
         aggregation=totals,
         mechanisms=(mechanism,),
@@ -115,7 +116,10 @@ def _check(query: OwnedSelect) -> None:
     )
 
 
-def _mechanism(chosen: Chosen, totals: OwnedTotals, query: OwnedSelect, users: int | None) -> AdditiveMechanism:
+def additive_mechanism(
+    chosen: Chosen, totals: OwnedTotals | OwnedGroups, query: OwnedSelect, users: int | None
+) -> AdditiveMechanism:
+    """Return the noise of what is drawn."""
     most = MOST_USERS if users is None or query.price.is_by_removal else users
     largest = max(
         abs(value) * block.most * most
@@ -132,7 +136,8 @@ def _mechanism(chosen: Chosen, totals: OwnedTotals, query: OwnedSelect, users: i
     )
 
 
-def _column(query: OwnedSelect, chosen: Chosen, place: int) -> OutputColumn:
+def column_of(query: OwnedSelect, chosen: Chosen, place: int) -> OutputColumn:
+    """Return the column of an item, made of what is released."""
     item, shape, number = query.items[place], chosen.shapes[place], chosen.places[place]
     block, drawing = chosen.blocks[number]
     first = chosen.first_row(number)
@@ -183,7 +188,7 @@ def _mean_column(
     return Quotient(item.name, top, bottom, shape.centre, item.low, item.high)
 
 
-def _of_truth(item: OwnedItem, column: OutputColumn, *, is_cut: bool) -> OutputColumn:
+def of_truth(item: OwnedItem, column: OutputColumn, *, is_cut: bool) -> OutputColumn:
     """Return a total with the ends that hold for the true one; means are of capped rows, and people are not capped."""
     if item.kind in ("rows", "count"):
         return true_total(column, 0.0, 1.0)
@@ -199,7 +204,8 @@ def _keys(query: OwnedSelect) -> dict[str, tuple[Any, ...]]:
     return {key.name: tuple(row[place] for row in rows) for place, key in enumerate(query.keys)}
 
 
-def _names(query: OwnedSelect, keys: dict[str, tuple[Any, ...]]) -> tuple[str, ...]:
+def answer_names(query: OwnedSelect, keys: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of the answer in their order, for keys of these names."""
     items = [item.name for item in query.items]
     named = query.columns
     names = [*(name for name in keys if name not in named), *named, *(name for name in items if name not in named)]
@@ -245,13 +251,13 @@ def _notes(query: OwnedSelect) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Preview:
+class Preview:
     """What is said of the columns beforehand; errors of quotients assume how many rows there are."""
 
     query: OwnedSelect
     chosen: Chosen
     mechanism: AdditiveMechanism
-    totals: OwnedTotals
+    totals: OwnedTotals | OwnedGroups
     users: int | None
 
     @property

@@ -39,7 +39,7 @@ from emdp.base.checks import check_count, check_positive
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import moved_users
 from emdp.mechanisms.keys.threshold import MARGIN, Integers, KeyThreshold, NoisyKeys, chance_within, new_keys_delta
-from emdp.noise.discrete_gaussian import draw_discrete_gaussian
+from emdp.noise.discrete_gaussian import discrete_gaussian_quantile, draw_discrete_gaussian
 from emdp.privacy.calibration import gaussian_sigma, safe_gaussian_delta
 from emdp.privacy.events.noise import GaussianEvent
 from emdp.privacy.events.table import Event
@@ -127,6 +127,9 @@ class GaussianKeys(KeyThreshold):
             slack_delta=2.0 * self.moves * BEYOND,
             kind=kind,
         )
+
+    def _half_width(self, tail: float) -> float:
+        return self.grid * discrete_gaussian_quantile(tail, self.scale / self.grid)
 
     def _draw(self, counts: Integers) -> NoisyKeys:
         units = round(1.0 / self.grid)

@@ -40,7 +40,11 @@ from emdp.mechanisms.keys.threshold import (
     chance_within,
     new_keys_delta,
 )
-from emdp.noise.discrete_laplace import discrete_laplace_standard_deviation, draw_discrete_laplace_bulk
+from emdp.noise.discrete_laplace import (
+    discrete_laplace_quantile,
+    discrete_laplace_standard_deviation,
+    draw_discrete_laplace_bulk,
+)
 from emdp.noise.truncated_laplace import (
     draw_truncated_laplace,
     truncated_laplace_edge,
@@ -94,6 +98,9 @@ class LaplaceKeys(_LaplaceScale):
 
     def _noise_event(self, kind: Guarantee) -> Event:
         return GuaranteeEvent(kind.at_level(self.epsilon, 0.0), mechanism=self.theorem)
+
+    def _half_width(self, tail: float) -> float:
+        return float(discrete_laplace_quantile(tail, self.scale))
 
     def _draw(self, counts: Integers) -> NoisyKeys:
         return _passing(counts + draw_discrete_laplace_bulk(self.scale, counts.size), self.threshold)
@@ -152,6 +159,10 @@ class TruncatedKeys(_LaplaceScale):
 
     def _noise_event(self, kind: Guarantee) -> Event:
         return self.event(kind)
+
+    def _half_width(self, tail: float) -> float:
+        # Given that it lies within the reach, noise is less often far from 0 than without that.
+        return float(min(self.reach, discrete_laplace_quantile(tail, self.scale)))
 
     def _draw(self, counts: Integers) -> NoisyKeys:
         return _passing(counts + draw_truncated_laplace(self.scale, self.reach, counts.size), self.threshold)

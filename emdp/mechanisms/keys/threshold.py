@@ -171,6 +171,16 @@ class KeyThreshold(ABC):
         """How many people a key needs to be released with probability 1/2: the noise is symmetric around 0."""
         return self.threshold
 
+    def half_width(self, level: float) -> float:
+        """Return ``h`` such that the noise of a count is within ``h`` of 0 with probability ``level``, rounded up.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+        """
+        return self._half_width(math.nextafter(1.0 - check_unit_interval("level", level), 0.0))
+
     @property
     def theorem(self) -> str:
         """The guarantee's source, in one line."""
@@ -217,6 +227,10 @@ class KeyThreshold(ABC):
     @abstractmethod
     def _noise_event(self, kind: Guarantee) -> Event:
         """Return the event of the noise on counts of keys that both neighbours have."""
+
+    @abstractmethod
+    def _half_width(self, tail: float) -> float:
+        """Return ``h`` such that noise is beyond ``h`` with probability ``tail`` at most."""
 
     @abstractmethod
     def _draw(self, counts: Integers) -> NoisyKeys:

@@ -71,11 +71,12 @@ class OwnedSelect:
     price : Price
         For the whole statement, of kind ``epsilon``.
     keys : tuple of Key
-        Groups of rows, by public lists.
+        Groups of rows, by public lists or, where a key has none, by thresholds on numbers of users.
     cap : int or None
         ``max_records_per_user``: needed by all but ``users``.
     groups_cap : int or None
-        ``max_groups_per_user``: groups in which a user counts at most, all together.
+        ``max_groups_per_user``: groups in which a user counts at most, all together. Of keys without a list it is how
+        many groups of a user are kept, chosen by the user's own rows.
     public : mapping of str to polars.DataFrame
         The public tables that the relation names.
     columns : tuple of str

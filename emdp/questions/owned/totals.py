@@ -70,7 +70,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Key:
-    """What rows are grouped by, and the public list of groups; rows of other groups count nowhere.
+    """What rows are grouped by, and the public list of groups, if there is one: rows of other groups count nowhere.
 
     Parameters
     ----------
@@ -79,12 +79,15 @@ class Key:
     node : Node
         A function of a row.
     values : tuple
-        Distinct values of its kind; None stands for NULL.
+        Distinct values of its kind; None stands for NULL. Empty where there is no list.
+    is_listed : bool
+        Whether there is a list.
     """
 
     name: str
     node: Node
     values: tuple[Value, ...]
+    is_listed: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +126,8 @@ class OwnedTotals:
     def __post_init__(self) -> None:
         if not self.relation.is_owned:
             raise UsageError("relation must be one whose rows have owners; read the private table.")
+        if not all(key.is_listed for key in self.keys):
+            raise UsageError("keys must have public lists; ask for OwnedGroups without them.")
         if (self.cap is None) == bool(self.arguments) or not (self.arguments or self.counts_users):
             raise UsageError("cap belongs to arguments, and one of these or counts_users must be given; pass them.")
         if self.cap is not None and not 1 <= self.cap < MOST_CAP:

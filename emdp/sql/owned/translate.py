@@ -215,16 +215,27 @@ def _key(context: Context, scope: Scope, name: str, node: Node, written: exp.Exp
         )
     values = listed_values(node, scope.relation, context.names)
     if values is None:
-        raise context.refusal(
-            written,
-            f"which values `{text}` has is known from the records alone, and groups come from a public list",
-            remedy=f"add WHERE {text} IN (..) with the values, a range of days or whole numbers, "
-            "or join a public table that lists them",
-            code="unlisted-groups",
-        )
+        _check_unlisted(context, text, written)
+        return Key(name, node, (), is_listed=False)
     if not values:
         raise context.refusal(written, f"no value of `{text}` is left", remedy="widen the condition", code="no-groups")
     return Key(name, node, values)
+
+
+def _check_unlisted(context: Context, text: str, written: exp.Expr) -> None:
+    """Refuse a key without a public list where the options do not allow for thresholds."""
+    options = context.statement.options
+    missing = [] if context.price.delta > 0 else ["delta = 1e-9"]
+    missing += [] if "max_groups_per_user" in options else ["max_groups_per_user = 5"]
+    if missing:
+        raise context.refusal(
+            written,
+            f"which values `{text}` has is known from the records alone, so that either a public list says it, or only "
+            "groups of many users are shown",
+            remedy=f"add {' and '.join(missing)} to OPTIONS for groups of many users; or add WHERE {text} IN (..) with "
+            "the values, a range of days or whole numbers, or join a public table that lists them",
+            code="unlisted-groups",
+        )
 
 
 def _names(context: Context, entries: Sequence[_Entry], keys: Sequence[Key], nodes: Sequence[Node]) -> list[str]:

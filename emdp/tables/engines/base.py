@@ -9,6 +9,7 @@ import polars as pl
 
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.frames import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source
@@ -47,6 +48,18 @@ class Engine(Protocol):
         ------
         UsageError
             If an axis does not fit the space, or the engine cannot compute the aggregation at all.
+        """
+
+    def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
+        """Return what is computed of rows with owners as a table of as many rows as the data make, exactly."""
+
+    def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
+        """Run the statement of such a table on no rows, so that what the engine refuses is refused before a charge.
+
+        Raises
+        ------
+        UsageError
+            If the engine cannot compute it at all.
         """
 
     def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:

@@ -23,6 +23,7 @@ import polars as pl
 from sqlglot import exp
 
 from emdp.base.errors import InternalError
+from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.relations import Derived, Filtered, Joined, Private, relations
 from emdp.questions.owned.totals import UNIT_BITS, Argument, Key, OwnedTotals
 from emdp.rows.nodes import columns
@@ -34,7 +35,19 @@ from emdp.tables.statements.linear import is_listed
 from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
 from emdp.tables.statements.rows import row_expression, summand
 
-__all__ = ["OwnedStatement", "owned_coordinates", "owned_statement", "private_columns"]
+__all__ = [
+    "ALL_ROWS",
+    "ROWS",
+    "UNIT",
+    "OwnedStatement",
+    "by_user",
+    "capped_parts",
+    "listed_join",
+    "owned_coordinates",
+    "owned_statement",
+    "private_columns",
+    "summed",
+]
 
 UNIT = 2**UNIT_BITS
 
@@ -66,7 +79,7 @@ class OwnedStatement:
     lookups: Mapping[str, pl.DataFrame]
 
 
-def private_columns(totals: OwnedTotals) -> tuple[str, ...]:
+def private_columns(totals: OwnedTotals | OwnedGroups) -> tuple[str, ...]:
     """Return the private table's columns that a statement reads, each once, in the order of their names."""
     aliases = {one.alias for one in relations(totals.relation) if isinstance(one, Private)}
     used = _used(totals)
@@ -75,6 +88,20 @@ def private_columns(totals: OwnedTotals) -> tuple[str, ...]:
 
 def owned_statement(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
     """Return the statement of some capped sums.
+
+    Raises
+    ------
+    UsageError
+        If a column is of a type that no expression reads.
+    """
+    made, lookups = by_user(table, totals)
+    return OwnedStatement(_sums(made, totals), lookups)
+
+
+def by_user(table: TableFacts, totals: OwnedTotals | OwnedGroups) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+    """Return a row a user and group, before any cap, and the tables that it joins, lists of keys among them.
+
+    Its columns are the owner, keys, the number of rows, and of each argument how many values there are and their sums.
 
     Raises
     ------
@@ -92,9 +119,9 @@ def owned_statement(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
         for place, argument in enumerate(totals.arguments)
         if argument.node is not None
     }
-    by_user = _by_user(rows.select(named).subquery("owned_rows", copy=False), totals, table)
-    lookups = {**maker.lookups, **{f"listed_{place}": _listed(key) for place, key in enumerate(totals.keys)}}
-    return OwnedStatement(_sums(by_user, totals), lookups)
+    made = _by_user(rows.select(named).subquery("owned_rows", copy=False), totals, table)
+    listed = {f"listed_{place}": _listed(key) for place, key in enumerate(totals.keys) if key.is_listed}
+    return made, {**maker.lookups, **listed}
 
 
 def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> list[Fraction]:
@@ -109,7 +136,7 @@ def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> li
     return values
 
 
-def _used(totals: OwnedTotals) -> dict[str, tuple[str, ...]]:
+def _used(totals: OwnedTotals | OwnedGroups) -> dict[str, tuple[str, ...]]:
     """Return the columns that are read of each table of the statement, in the order of their names."""
     nodes = [key.node for key in totals.keys]
     nodes += [argument.node for argument in totals.arguments if argument.node is not None]
@@ -138,7 +165,7 @@ def _argument(argument: Argument, rows: OwnedRows) -> Sql:
     return exp.Case(ifs=[exp.If(this=there, true=sql.integer(1))])
 
 
-def _by_user(rows: Sql, totals: OwnedTotals, table: TableFacts) -> exp.Select:
+def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups, table: TableFacts) -> exp.Select:
     """Return a row a user and group: how many rows, and of each argument how many values and their sums."""
     keys = {f"key_{place}": sql.column(f"key_{place}") for place in range(len(totals.keys))}
     sums: dict[str, Sql] = {ROWS: exp.Count(this=exp.Star())}
@@ -195,6 +222,14 @@ def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     return made.with_("listed", as_=listed, materialized=True, copy=False)
 
 
+def listed_join(place: int, key: Key) -> exp.Join:
+    """Return the join of rows ``by_user`` with the list of a key, which leaves out what is not listed."""
+    name = f"listed_{place}"
+    sides = sql.column(f"key_{place}", "by_user"), sql.column("value", name)
+    kind = exp.NullSafeEQ if None in key.values else exp.EQ
+    return exp.Join(this=exp.to_table(name), on=kind(this=sides[0], expression=sides[1]))
+
+
 def _in_cells(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     """Return the rows of a user and group with the number of their cell; of groups that are not listed none."""
     kept = [name for name in by_user.named_selects if not name.startswith("key_")]
@@ -204,11 +239,7 @@ def _in_cells(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
         name = f"listed_{place}"
         index = sql.column("place", name)
         cell = index if cell is None else sql.add(sql.multiply(cell, sql.integer(len(key.values))), index)
-        sides = sql.column(f"key_{place}", "by_user"), sql.column("value", name)
-        test: Sql = exp.EQ(this=sides[0], expression=sides[1])
-        if None in key.values:
-            test = exp.NullSafeEQ(this=sides[0], expression=sides[1])
-        made = made.join(exp.Join(this=exp.to_table(name), on=test), copy=False)
+        made = made.join(listed_join(place, key), copy=False)
     if cell is None:
         raise InternalError("cells were asked for without keys; please report this.")
     return made.select(exp.alias_(cell, CELL, quoted=True), copy=False)
@@ -216,15 +247,27 @@ def _in_cells(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
 
 def _parts(totals: OwnedTotals, rows: Sql, groups: Sql) -> dict[str, Sql]:
     """Return the sum over users of each part, by a user's number of rows and of groups."""
-    found: list[Sql] = []
-    for place, argument in enumerate(totals.arguments):
-        found += [_capped(value, rows, totals.cap or 0) for value in _user_parts(place, argument)]
+    found = capped_parts(totals, rows)
     if totals.counts_users:
         limit = min(totals.groups_cap or totals.cells, totals.cells)
         few = sql.compare(groups.copy(), "<=", sql.integer(limit))
         share = _whole(sql.integer(limit * UNIT), groups.copy())
         found.append(sql.case([(few, sql.integer(UNIT))], share) if limit < totals.cells else sql.integer(UNIT))
-    return {f"part_{place}": exp.Sum(this=sql.cast(value, "BIGINT")) for place, value in enumerate(found)}
+    return summed(found)
+
+
+def summed(parts: Sequence[Sql]) -> dict[str, Sql]:
+    """Return the sums over users of parts, named by their places."""
+    return {f"part_{place}": exp.Sum(this=sql.cast(value, "BIGINT")) for place, value in enumerate(parts)}
+
+
+def capped_parts(totals: OwnedTotals | OwnedGroups, rows: Sql) -> list[Sql]:
+    """Return a user's numbers in a group under the cap, by the number of rows that the user has in all."""
+    return [
+        _capped(value, rows, totals.cap or 0)
+        for place, argument in enumerate(totals.arguments)
+        for value in _user_parts(place, argument)
+    ]
 
 
 def _user_parts(place: int, argument: Argument) -> list[Sql]:

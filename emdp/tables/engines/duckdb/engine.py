@@ -10,6 +10,7 @@ from emdp.base.errors import DataRuleError, InternalError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.frames import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source, check_types
@@ -73,6 +74,20 @@ class DuckDBEngine:
             check_on_no_rows(table, lambda: _compiled(table, aggregation.values))
         else:
             check_on_no_rows(table, lambda: _compiled_cells(table, aggregation))
+
+    def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
+        from emdp.tables.statements.owned_frames import in_order
+
+        statement, text = _compiled_frame(table, wanted)
+        with opened(table.source, statement.lookups, table.users.keys) as connection:
+            return Hidden(in_order(fetch_frame(connection, text), wanted))
+
+    def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
+        from emdp.tables.statements.owned import private_columns
+
+        others = private_columns(wanted)
+        check_on_no_rows(table, lambda: _compiled_frame(table, wanted), others)
+        _check_others(table, others)
 
     def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:
         table.source.check_files(table.source_columns)
@@ -139,6 +154,13 @@ def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> "tuple[OwnedState
     from emdp.tables.statements.owned import owned_statement
 
     statement = owned_statement(table, totals)
+    return statement, statement.query.sql(DIALECT, identify=True)
+
+
+def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatement, str]":
+    from emdp.tables.statements.owned_frames import frame_statement
+
+    statement = frame_statement(table, wanted)
     return statement, statement.query.sql(DIALECT, identify=True)
 
 

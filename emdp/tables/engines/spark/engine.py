@@ -11,6 +11,7 @@ import polars as pl
 from emdp.base.errors import DataRuleError, InternalError, UsageError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.owned.frames import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source
@@ -58,6 +59,15 @@ class SparkEngine:
             )
         for part in parts_of(aggregation):
             check_on_no_rows(table, partial(_statement, table, part))
+
+    def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
+        raise InternalError("Spark was about to compute what it refuses; please report it.")
+
+    def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
+        raise UsageError(
+            "this statement chooses keys, cells or values of each user, which runs on DuckDB alone; read the rows from "
+            "Parquet files."
+        )
 
     def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:
         table.source.check_schema(table.schema, table.source_columns)

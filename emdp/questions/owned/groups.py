@@ -1,0 +1,111 @@
+"""What an engine computes by keys that nobody listed: users of every key, and capped sums of their rows.
+
+**Choice of keys.** Of a user's groups the first ``L`` in the order of a hash of the user, the key and a constant are
+kept, ties by the key itself. So which are kept is a function of that user's own rows: not of where they stand, nor of
+what others have (user-level-sql.md 1.2 and trap 1). A tuple of keys is one group; where some keys of it have a public
+list, rows of other values are left out before.
+
+**Cap.** ``k`` rows in kept groups, ``k`` over the cap ``C``, count with weight ``C/k`` each, rounded down as in
+:mod:`emdp.questions.owned.totals`. So the numbers of a user over all parts of an argument and all keys add up to at
+most ``C``, and the user counts 1 in each of at most ``L`` keys.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from emdp.base.errors import InternalError, UsageError
+from emdp.questions.owned.relations import Relation
+from emdp.questions.owned.totals import MOST_CAP, Argument, Key
+
+__all__ = ["OwnedGroups"]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedGroups:
+    """Users and capped sums by keys; the module says which.
+
+    Parameters
+    ----------
+    relation : Relation
+        Owned.
+    keys : tuple of Key
+        At least one of them without a list.
+    groups_cap : int
+        ``L``: groups of a user that are kept.
+    arguments : tuple of Argument
+        What is summed up beside the number of users.
+    cap : int or None
+        ``C``: largest weight of one user's rows together; given where there are arguments.
+    public : mapping of str to polars.DataFrame
+        The public tables that the relation names.
+    counts_users : bool
+        Whether the number of users is drawn together with the sums, as one more part.
+    """
+
+    relation: Relation
+    keys: tuple[Key, ...]
+    groups_cap: int
+    arguments: tuple[Argument, ...] = ()
+    cap: int | None = None
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    counts_users: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.relation.is_owned:
+            raise UsageError("relation must be one whose rows have owners; read the private table.")
+        if all(key.is_listed for key in self.keys):
+            raise UsageError("keys must have one without a list; ask for OwnedTotals.")
+        if (self.cap is None) == bool(self.arguments):
+            raise UsageError("cap belongs to arguments; pass both or none.")
+        for name, value in (("cap", self.cap), ("groups_cap", self.groups_cap)):
+            if value is not None and not 1 <= value < MOST_CAP:
+                raise UsageError(f"{name} must be from 1 to {MOST_CAP - 1}, got {value}; pass such a number.")
+
+    @property
+    def cells(self) -> int:
+        """Number of groups in which tables that differ in one user's records can differ: ``2 L``."""
+        return 2 * self.groups_cap
+
+    @property
+    def parts(self) -> int:
+        """Number of parts: those of the arguments in their order, then that of people."""
+        return self.first_part(len(self.arguments)) + self.counts_users
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates that can differ between neighbours."""
+        return self.parts * self.cells
+
+    def first_part(self, place: int) -> int:
+        """Return the number of the first part of an argument, or of people after the last one."""
+        return sum(argument.parts for argument in self.arguments[:place])
+
+    def check(self, users: int, counts: Sequence[int], parts: Sequence[Sequence[int]], unit: int) -> None:
+        """Check that counts and sums are what they can be for some table, before they get noise.
+
+        Parameters
+        ----------
+        users : int
+            More users than that no table has.
+        counts : sequence of int
+            Users of each key.
+        parts : sequence of sequence of int
+            Sums of each part by key, in units of ``1/unit``.
+        unit : int
+            See ``parts``.
+
+        Raises
+        ------
+        InternalError
+            If they are not.
+        """
+        is_right = all(1 <= count <= users for count in counts)
+        for place, argument in enumerate(self.arguments):
+            first = self.first_part(place)
+            of_argument = [value for part in parts[first : first + argument.parts] for value in part]
+            is_right &= all(value >= 0 for value in of_argument)
+            is_right &= sum(of_argument) <= users * (self.cap or 0) * unit
+        if not is_right:
+            raise InternalError("an engine computed sums that no table has; please report this.")

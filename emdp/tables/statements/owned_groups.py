@@ -1,0 +1,89 @@
+"""The statement of users and capped sums by keys that nobody listed (user-level-sql.md, 3.2, S2).
+
+As :mod:`emdp.tables.statements.owned`, with one layer more: of a user's groups the first ``L`` stay, by the MD5 of a
+text of the user, the keys and a constant, ties by the keys. It reads that user's own groups alone, so that it is the
+same whatever others have, wherever rows stand, and at every run. The hash is no secret, and need not be.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+from sqlglot import exp
+
+from emdp.questions.owned.groups import OwnedGroups
+from emdp.tables.facts import TableFacts
+from emdp.tables.statements import fragments as sql
+from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.owned import ALL_ROWS, ROWS, OwnedStatement, by_user, capped_parts, listed_join, summed
+from emdp.tables.statements.owned_rows import OWNER
+
+__all__ = ["PEOPLE", "first_groups", "groups_statement", "key_names", "sorted_groups"]
+
+PEOPLE = "people"
+"""Column of the number of users."""
+
+SALT = "emdp: groups of a user"
+"""Constant, so that a question that is asked twice keeps the same groups."""
+
+PLACE = "group_place"
+
+
+def groups_statement(table: TableFacts, groups: OwnedGroups) -> OwnedStatement:
+    """Return the statement: a row a key that some user has, with its users and the sum of each part.
+
+    Raises
+    ------
+    UsageError
+        If a column is of a type that no expression reads.
+    """
+    rows, lookups = by_user(table, groups)
+    kept = first_groups(_listed(rows, groups), groups)
+    keys = {name: sql.column(name, "kept") for name in key_names(groups)}
+    counts: dict[str, Sql] = {PEOPLE: exp.Count(this=exp.Star())}
+    if not groups.arguments:
+        made = sql.select({**keys, **counts}, kept.subquery("kept", copy=False))
+    else:
+        users = sql.select({OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS))}, exp.to_table("kept"))
+        users = users.group_by(sql.column(OWNER), copy=False)
+        same = exp.EQ(this=sql.column(OWNER, "kept"), expression=sql.column(OWNER, "users"))
+        parts = summed(capped_parts(groups, sql.column(ALL_ROWS)))
+        made = sql.select({**keys, **counts, **parts}, exp.to_table("kept"))
+        made = made.join(exp.Join(this=users.subquery("users", copy=False), on=same), copy=False)
+        made = made.with_("kept", as_=kept, materialized=True, copy=False)
+    return OwnedStatement(made.group_by(*(key.copy() for key in keys.values()), copy=False), lookups)
+
+
+def first_groups(rows: exp.Select, groups: OwnedGroups) -> exp.Select:
+    """Return the first ``L`` groups of each user, of rows with one for each user and group."""
+    names = rows.named_selects
+    keys = [sql.column(name) for name in key_names(groups)]
+    values = [sql.cast(value.copy(), "TEXT") for value in (sql.column(OWNER), *keys)]
+    texts = [sql.call("COALESCE", value, sql.text("")) for value in values]
+    hashed = sql.call("MD5", sql.call("CONCAT_WS", sql.text("|"), *texts, sql.text(SALT)))
+    order = [exp.Ordered(this=value, nulls_first=True) for value in (hashed, *keys)]
+    place = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(OWNER)], order=exp.Order(expressions=order))
+    numbered = sql.select({**{name: sql.column(name) for name in names}, PLACE: place}, rows.subquery("of_user"))
+    chosen = sql.select({name: sql.column(name) for name in names}, numbered.subquery("numbered", copy=False))
+    return chosen.where(sql.compare(sql.column(PLACE), "<=", sql.integer(groups.groups_cap)), copy=False)
+
+
+def key_names(groups: OwnedGroups) -> list[str]:
+    """Return the names of the columns of keys."""
+    return [f"key_{place}" for place in range(len(groups.keys))]
+
+
+def sorted_groups(frame: pl.DataFrame, groups: OwnedGroups) -> pl.DataFrame:
+    """Return the statement's rows in the order of their keys, which tells nothing of where rows stood."""
+    names: Sequence[str] = key_names(groups)
+    return frame.sort(names, nulls_last=False)
+
+
+def _listed(rows: exp.Select, groups: OwnedGroups) -> exp.Select:
+    """Return the rows whose listed keys are on their lists."""
+    made = sql.select(
+        {name: sql.column(name, "by_user") for name in rows.named_selects}, rows.subquery("by_user", copy=False)
+    )
+    for place, key in enumerate(groups.keys):
+        if key.is_listed:
+            made = made.join(listed_join(place, key), copy=False)
+    return made
