@@ -14,7 +14,8 @@ import pytest
 import emdp
 from emdp.base.errors import UsageError
 from emdp.estimators.owned.plan import drawn_rows
-from emdp.estimators.owned.unlisted import UnlistedPlan, plan_unlisted
+from emdp.estimators.owned.unlisted import plan_unlisted
+from emdp.estimators.owned.unlisted_plan import UnlistedPlan
 from emdp.mechanisms.contribution.moves import moved_users
 from emdp.mechanisms.keys.numbers import KeysThenNumbers, KeysWithNumbers
 from emdp.privacy.guarantees.kinds import Neighbours
