@@ -1,17 +1,23 @@
 """Reading columns of items from whatever frame a caller has: anything with the Arrow stream interface, or a mapping.
 
 A column of items may be a component of a time, such as ``hour(ts)``: of the record's time in UTC, in the Gregorian
-calendar, exact to the microsecond. ``emdp/tables/statements/components.py`` computes the same numbers in SQL.
+calendar, exact to the microsecond. ``hour(ts, 'Europe/Paris')`` is the same of the time that clocks of that zone show,
+in the years for which :mod:`emdp.base.zones` has offsets. ``emdp/tables/statements/components.py`` computes the same
+numbers in SQL.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from emdp.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from emdp.base.zones import Offsets
 
 __all__ = [
     "BROKEN",
@@ -77,10 +83,16 @@ class Component:
         One of ``COMPONENTS``.
     column : str
         The column of times.
+    zone : str
+        IANA name of the zone whose clocks show the time; empty for UTC.
     """
 
     part: str
     column: str
+    zone: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.part}({self.column}, '{self.zone}')" if self.zone else f"{self.part}({self.column})"
 
     @property
     def is_whole(self) -> bool:
@@ -102,11 +114,17 @@ def find_component(name: str, columns: Collection[str]) -> Component | None:
     Component(part='hour', column='ts')
     >>> find_component("hour(ts)", ["ts", "hour(ts)"]), find_component("hour(x)", ["ts"]), find_component("ts", ["ts"])
     (None, None, None)
+    >>> find_component("time(ts, 'Europe/Paris')", ["ts"])
+    Component(part='time', column='ts', zone='Europe/Paris')
     """
     found = re.fullmatch(r"([a-z]+)\((.+)\)", name, re.DOTALL)
-    if name in columns or found is None or found[1] not in COMPONENTS or found[2] not in columns:
+    if name in columns or found is None or found[1] not in COMPONENTS:
         return None
-    return Component(found[1], found[2])
+    if found[2] in columns:
+        return Component(found[1], found[2])
+    column, _, zone = found[2].rpartition(", ")
+    is_zoned = column in columns and re.fullmatch("'[^']+'", zone) is not None
+    return Component(found[1], column, zone[1:-1]) if is_zoned else None
 
 
 def to_polars(name: str, frame: object) -> pl.DataFrame:
@@ -139,7 +157,7 @@ def columns_of(name: str, frame: object, columns: Sequence[str]) -> dict[str, pl
     """Return the named columns of ``frame`` as Polars series, or raise ``UsageError`` naming a missing one.
 
     A component of a time that the frame has no column for is computed: Int64, or Float64 for ``epoch`` and ``time``;
-    NULL outside the years 1 to 9999.
+    NULL outside the years 1 to 9999, and with a zone outside those for which there are offsets.
 
     >>> list(columns_of("P", {"x": [1.0], "y": [2.0]}, ["y"]))
     ['y']
@@ -257,11 +275,12 @@ def _plain_type(kind: Any) -> Any:
 
 def _component_of(name: str, series: pl.Series, component: Component) -> pl.Series:
     dtype = series.dtype
+    offsets = None if not component.zone else _offsets(component)
     if dtype == pl.Null:
         return series.cast(pl.Int64)
-    if dtype == pl.Date and component.needs_clock:
+    if dtype == pl.Date and (component.needs_clock or component.zone):
         raise UsageError(
-            f"column {series.name!r} of {name} holds dates, which have no {component.part}; "
+            f"column {series.name!r} of {name} holds dates, which have no {component.zone or component.part}; "
             "use a component of days, or a column of timestamps."
         )
     if not isinstance(dtype, pl.Date | pl.Datetime):
@@ -269,7 +288,26 @@ def _component_of(name: str, series: pl.Series, component: Component) -> pl.Seri
             f"column {series.name!r} of {name} must hold timestamps or dates for {component.part}({series.name}), "
             f"not {dtype}; convert it, as by str.to_datetime() of Polars."
         )
-    return _component_values(_microseconds(series), component.part)
+    times = _microseconds(series)
+    return _component_values(times if offsets is None else _local(times, offsets), component.part)
+
+
+def _offsets(component: Component) -> "Offsets":
+    # Without zones nobody waits for them.
+    from emdp.base.zones import offsets_of
+
+    if component.part == "epoch":
+        raise UsageError(f"{component} counts from an instant, which is the same in all zones; leave the zone out.")
+    return offsets_of(component.zone)
+
+
+def _local(times: pl.Series, offsets: "Offsets") -> pl.Series:
+    """Return times in microseconds as clocks of a zone show them, NULL where nobody knows."""
+    counts = times.fill_null(0).to_numpy()
+    places = np.searchsorted(np.array(offsets.instants, dtype=np.int64) * 10**6, counts, side="right")
+    shown = counts + np.array(offsets.seconds, dtype=np.int64)[places] * 10**6
+    first, last = offsets.microseconds
+    return pl.Series(shown).set(times.is_null() | (times < first) | (times >= last), None)
 
 
 def _microseconds(series: pl.Series) -> pl.Series:

@@ -53,8 +53,8 @@ def check_space_types(schema: Mapping[str, str], user: str, space: Space, *, is_
 
 
 def _check_component(component: Component, column: str, part: Space, kind: str | None) -> None:
-    if kind is not None:
-        check_component(component, kind)
+    # A text is read as a timestamp.
+    check_component(component, kind or "TIMESTAMP")
     if part.labels is None:
         return
     label = part.labels[0]

@@ -259,6 +259,7 @@ def read(
         The item space; its columns must be in the source. One may also be a component of a column of timestamps or
         dates, in UTC: ``hour(ts)``, ``minute``, ``day``, ``dow`` (0 is Sunday), ``isodow``, ``month``, ``quarter``,
         ``year``, ``week`` (ISO), ``doy``, and with fractions ``epoch`` (seconds) and ``time`` (hours since midnight).
+        All but ``epoch`` may name a zone whose clocks show the time: ``hour(ts, 'America/New_York')``.
         Where there is no time, and outside the years 1 to 9999, the item is invalid.
     users : int, sequence, path or frame
         The public users: their number, a list of keys, or a table with one row a user, whose further columns are

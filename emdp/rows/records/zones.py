@@ -1,6 +1,6 @@
 """Local time: an instant in UTC as clocks of a zone show it.
 
-The offset is found by halves in a nest of CASE over the list of :mod:`emdp.rows.zones`, equal on all engines, and no
+The offset is found by halves in a nest of CASE over the list of :mod:`emdp.base.zones`, equal on all engines, and no
 engine's own zones are asked. Outside the years 1900 to 2037 the result is NULL. From UTC to local time nothing is
 ambiguous; where clocks go back two instants have one local time, and where they go forward an hour has none.
 """
@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from emdp.rows.record import Form, Given, RowFunction
 from emdp.rows.types import Kind, Value
-from emdp.rows.zones import END, START, Offsets, offsets_of, zone_names
+from emdp.base.zones import END, START, Offsets, offsets_of, zone_names
 
-__all__ = ["RECORDS"]
+__all__ = ["RECORDS", "local_microseconds"]
 
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -37,11 +37,21 @@ def _duckdb(values: Sequence[Value]) -> str:
     return f"CASE WHEN {inside} THEN emdp_0 + to_seconds(CAST({offset} AS INTEGER)) END"
 
 
-def _spark(values: Sequence[Value]) -> str:
-    offsets = offsets_of(str(values[1]))
+def local_microseconds(zone: str) -> str:
+    """Return the spelling of a local time in microseconds, of an instant ``emdp_0`` in microseconds since 1970.
+
+    >>> local_microseconds("Etc/GMT-1")[-68:]
+    'THEN emdp_0 + CAST((3600) AS BIGINT) * 1000000 ELSE NULL END'
+    """
+    offsets = offsets_of(zone)
     offset = _nest(offsets, 0, len(offsets.seconds) - 1, lambda instant: f"({instant * 1_000_000})")
-    start, end = ((time - EPOCH) // datetime.timedelta(microseconds=1) for time in (START, END))
-    return f"CASE WHEN emdp_0 >= ({start}) AND emdp_0 < {end} THEN emdp_0 + CAST({offset} AS BIGINT) * 1000000 END"
+    start, end = offsets.microseconds
+    inside = f"emdp_0 >= ({start}) AND emdp_0 < {end}"
+    return f"CASE WHEN {inside} THEN emdp_0 + CAST({offset} AS BIGINT) * 1000000 ELSE NULL END"
+
+
+def _spark(values: Sequence[Value]) -> str:
+    return local_microseconds(str(values[1]))
 
 
 def _time(time: datetime.datetime) -> str:

@@ -25,7 +25,9 @@ class Cycle(BoxPart):
     Parameters
     ----------
     col : str
-        The column.
+        The column. Of a column of times it may be ``time(ts, 'America/New_York')``, hours since midnight as clocks of
+        an IANA zone show them: whole microseconds divided by 3.6e9, rounded once, below 24. Where clocks go back an
+        hour is there twice; where they go forward it is missing. Outside the years 1900 to 2037 the item is invalid.
     period : float
         Where the numbers begin again, positive: 24 for an hour of the day. A value outside ``[0, period)`` is
         invalid. Under ``on_invalid="clamp"`` a finite one is reduced modulo the period (24.5 becomes 0.5);

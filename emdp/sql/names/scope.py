@@ -206,7 +206,8 @@ class Scope:
         space = self.context.names.space
         for name in one_by_name(f"{component}({inner.name})", space.columns):
             return item_column(self.context.names, name)
-        others = [identifier(name) for name in space.columns if name.lower().endswith(f"({inner.name.lower()})")]
+        of_column = (f"({inner.name.lower()})", f"({inner.name.lower()}, '")
+        others = [identifier(name) for name in space.columns if any(own in name.lower() for own in of_column)]
         raise self.context.refusal(
             node,
             f"the item space has no component {component}({inner.name}), so nothing bounds it",

@@ -155,7 +155,9 @@ NODES: Mapping[type[exp.Expr], Reason] = {
     ),
     exp.Collate: Reason("collation", "collations differ from engine to engine", "compare with the values as they are"),
     exp.AtTimeZone: Reason(
-        "time-zone", "time zones differ from engine to engine", "declare a column in the zone that you mean"
+        "time-zone",
+        "a local time is a column of the space here, if its owner declares it",
+        "write such a column in double quotes, as \"time(ts, 'Europe/Paris')\", or declare it",
     ),
     exp.Filter: Reason(
         "filter", "FILTER chooses records inside one aggregate", "write WHERE, or CASE WHEN .. THEN .. ELSE 0 END"

@@ -7,7 +7,7 @@ value, computed by the numpy reference; a row that finds no label takes the neut
 table of its cells.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from emdp.spaces import Grid, Space, Words
 from emdp.spaces.base import Floats
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.components import component_value
+from emdp.tables.statements.components import component_value, instant_value
 from emdp.tables.statements.formulas import leaf_formula, node_formula
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.validity import clean_columns, first_facts, second_facts
@@ -53,6 +53,9 @@ DIALECT = "duckdb"
 
 TOKENS = "item_token"
 """Name of the column of words that a Words part makes of each message."""
+
+TOKENS_KEY = ""
+"""What stands for it among columns by their own names, which are not empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +125,9 @@ def item_rows(
     continuous part: whether its item lay in the domain before the rule. ``others`` are columns of the table that are
     wanted as they are, each with its name here; not of a table of words.
     """
-    source = _source_rows(table)
+    source = _source_rows(table, others or {})
     columns = {USER: source.columns[table.user]}
-    columns.update((alias, sql.column(name)) for name, alias in (others or {}).items())
+    columns.update((alias, source.columns[name]) for name, alias in (others or {}).items())
     continuous: dict[int, dict[str, Sql]] = {}
     for index in parts:
         part = table.space.parts[index]
@@ -226,12 +229,12 @@ def _with_facts(
     return rows, {index: {name: sql.column(f"fact_{index}_{name}") for name in own} for index, own in facts.items()}
 
 
-def _source_rows(table: TableFacts) -> _SourceRows:
-    names = table.source_columns
+def _source_rows(table: TableFacts, others: Iterable[str]) -> _SourceRows:
+    names = tuple(dict.fromkeys((*table.source_columns, *others)))
     messages = [part for part in table.space.parts if isinstance(part, Words)]
     if not messages:
-        columns = {name: sql.column(name) for name in names}
-        return _SourceRows(exp.to_table("source_rows"), _with_components(table, columns), exp.Null())
+        own = {name: sql.column(name) for name in names}
+        return _SourceRows(*_with_components(table, exp.to_table("source_rows"), own), exp.Null())
     if len(messages) > 1:
         raise UsageError("space has two Words parts; words of two columns do not pair up, so keep one.")
     (part,) = messages
@@ -243,15 +246,30 @@ def _source_rows(table: TableFacts) -> _SourceRows:
     kept = [exp.alias_(sql.column(name), alias, quoted=True) for name, alias in own.items()]
     rows = exp.select(*kept, exp.alias_(exp.Explode(this=words), TOKENS, quoted=True)).from_("source_rows")
     columns = {name: sql.column(alias) for name, alias in own.items()}
-    return _SourceRows(rows.subquery("words", copy=False), _with_components(table, columns), sql.column(TOKENS))
+    columns[TOKENS_KEY] = sql.column(TOKENS)
+    relation, columns = _with_components(table, rows.subquery("words", copy=False), columns)
+    return _SourceRows(relation, columns, columns.pop(TOKENS_KEY))
 
 
-def _with_components(table: TableFacts, columns: Mapping[str, Sql]) -> dict[str, Sql]:
-    made = {
-        name: component_value(component, columns[component.column].copy(), table.schema[component.column])
-        for name, component in table.components.items()
-    }
-    return {**columns, **made}
+def _with_components(table: TableFacts, relation: Sql, columns: Mapping[str, Sql]) -> tuple[Sql, dict[str, Sql]]:
+    """Return rows, and what the table's columns and components are called there.
+
+    Instants that a zone is applied to are named at each of its transitions: they are columns of a layer of their own.
+    """
+    found = table.components
+    times = dict.fromkeys(component.column for component in found.values())
+    instants = {name: instant_value(columns[name].copy(), table.schema[name]) for name in times}
+    zoned = dict.fromkeys(component.column for component in found.values() if component.zone)
+    if zoned:
+        aliases = {name: f"instant_{place}" for place, name in enumerate(zoned)}
+        kept = {name: f"own_{place}" for place, name in enumerate(columns)}
+        named = {kept[name]: value for name, value in columns.items()}
+        named |= {alias: instants[name] for name, alias in aliases.items()}
+        relation = sql.select(named, relation).subquery("instants", copy=False)
+        columns = {name: sql.column(alias) for name, alias in kept.items()}
+        instants = {name: sql.column(aliases[name]) if name in zoned else instants[name] for name in times}
+    made = {name: component_value(component, instants[component.column].copy()) for name, component in found.items()}
+    return relation, {**columns, **made}
 
 
 def _double(column: Sql, kind: str) -> Sql:

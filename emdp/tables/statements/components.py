@@ -1,19 +1,23 @@
 """Components of times as SQL: the same numbers as ``emdp/base/frames.py`` makes, whatever the session's time zone is.
 
 Everything starts from microseconds since 1970 in UTC, a whole number that no setting changes, and NULL where there is
-no time: for NULL, both infinities, a text that is no time, and outside the years 1 to 9999. Calendar fields are taken
-from a TIMESTAMP made of that number; a TIMESTAMP WITH TIME ZONE would give them in the zone of the session.
+no time: for NULL, both infinities, a text that is no time, and outside the years 1 to 9999. A zone adds its offset, whole
+seconds that compiled transitions give (:mod:`emdp.base.zones`), to that number. Calendar fields are taken from a TIMESTAMP
+made of it; a TIMESTAMP WITH TIME ZONE would give them in the zone of the session.
 """
 
 from sqlglot import exp
 
 from emdp.base.errors import UsageError
 from emdp.base.frames import DAY_MICROSECONDS, EARLIEST, LATEST, Component
+from emdp.base.zones import offsets_of
+from emdp.rows.records.zones import local_microseconds
 from emdp.tables.base import type_name
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.spelled import filled, parsed
 
-__all__ = ["TIME_TYPES", "check_component", "component_value"]
+__all__ = ["TIME_TYPES", "check_component", "component_value", "instant_value"]
 
 NANOSECOND_TYPES = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
 ZONED_TYPE = "TIMESTAMP WITH TIME ZONE"
@@ -35,36 +39,46 @@ def check_component(component: Component, kind: str) -> None:
     Raises
     ------
     UsageError
-        If the type is no time, or a date without a time of day.
+        If the type is no time, or a date without a time of day; if there is no such zone, or it has no use.
 
     >>> check_component(Component("hour", "ts"), "TIMESTAMP_NS")
     """
-    written = f"{component.part}({component.column})"
+    written = str(component)
+    if component.zone:
+        offsets_of(component.zone)
+        if component.part == "epoch":
+            raise UsageError(f"{written} counts from an instant, which is the same in all zones; leave the zone out.")
     if type_name(kind) not in TIME_TYPES:
         raise UsageError(
             f"column {component.column!r} is {type_name(kind)}, but {written} needs a timestamp or a date; "
             "convert the column to TIMESTAMP, or name another."
         )
-    if component.needs_clock and type_name(kind) == DATE_TYPE:
+    if (component.needs_clock or component.zone) and type_name(kind) == DATE_TYPE:
         raise UsageError(
-            f"column {component.column!r} is DATE, which has no {component.part}; use a component of days such as "
+            f"column {component.column!r} is DATE, which has no {component.zone or component.part}; use a component of days such as "
             f"dow({component.column}), or a column of timestamps."
         )
 
 
-def component_value(component: Component, column: Sql, kind: str) -> Sql:
-    """Return a component of a column of times, NULL where there is none.
+def instant_value(column: Sql, kind: str) -> Sql:
+    """Return the instants of a column of times, in microseconds since 1970, NULL where there is none.
 
     Parameters
     ----------
-    component : Component
-        The component.
     column : Sql
         The column of times.
     kind : str
         Its DuckDB type; a text is read as ISO 8601.
     """
-    time = _bounded(_microseconds(column, type_name(kind)))
+    return _bounded(_microseconds(column, type_name(kind)))
+
+
+def component_value(component: Component, instant: Sql) -> Sql:
+    """Return a component of instants, of which :func:`instant_value` says what they are, NULL where there is none."""
+    time = instant
+    if component.zone:
+        # Named at each transition: it must be a column.
+        time = filled(parsed(local_microseconds(component.zone)), {"emdp_0": instant})
     if component.part == "epoch":
         return sql.divide(sql.cast(time, "DOUBLE"), sql.number(1e6))
     if component.part == "time":

@@ -22,7 +22,7 @@ from emdp.base.frames import COMPONENTS, Component, columns_of, find_component
 from emdp.expressions import evaluate
 from emdp.tables import Table, check_statement, mean_of_user_means, read
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.components import component_value
+from emdp.tables.statements.components import component_value, instant_value
 
 DAY = 86_400_000_000
 SPECIAL = [
@@ -82,7 +82,8 @@ def engine(arrow: pa.Table, part: str, *, zone: str = "UTC") -> list[Any]:
         connection.execute(f"SET TimeZone = '{zone}'")
         connection.register("source_rows", arrow)
         kind = connection.execute("SELECT column_type FROM (DESCRIBE source_rows)").fetchall()[0][0]
-        value = component_value(Component(part, "ts"), sql.column("ts"), kind).sql("duckdb", identify=True)
+        instant = instant_value(sql.column("ts"), kind)
+        value = component_value(Component(part, "ts"), instant).sql("duckdb", identify=True)
         return [row[0] for row in connection.execute(f"SELECT {value} FROM source_rows").fetchall()]
 
 

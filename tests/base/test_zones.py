@@ -10,7 +10,7 @@ import pytest
 from emdp.base.errors import UsageError
 from emdp.rows.nodes import Call, Column, Literal
 from emdp.rows.types import Kind
-from emdp.rows.zones import END, START, offsets_of, tzdata_version, zone_names
+from emdp.base.zones import END, START, offsets_of, tzdata_version, zone_names
 from emdp.tables.base import CLOSED
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.rows import row_expression

@@ -45,6 +45,11 @@ class Offsets:
     seconds: tuple[int, ...]
 
     @property
+    def microseconds(self) -> tuple[int, int]:
+        """Microseconds since 1970: the first instant that has an offset, and the first one after that has none."""
+        return _seconds(START) * 10**6, _seconds(END) * 10**6
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the list: a later tzdata that leaves it as it is asks the same question."""
         return sha256(repr((self.instants, self.seconds)).encode()).hexdigest()
