@@ -8,9 +8,9 @@ import duckdb
 import pytest
 
 from emdp.base.errors import UsageError
+from emdp.base.zones import END, START, offsets_of, tzdata_version, zone_names
 from emdp.rows.nodes import Call, Column, Literal
 from emdp.rows.types import Kind
-from emdp.base.zones import END, START, offsets_of, tzdata_version, zone_names
 from emdp.tables.base import CLOSED
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.rows import row_expression

@@ -8,9 +8,9 @@ ambiguous; where clocks go back two instants have one local time, and where they
 import datetime
 from collections.abc import Callable, Sequence
 
+from emdp.base.zones import END, START, Offsets, offsets_of, zone_names
 from emdp.rows.record import Form, Given, RowFunction
 from emdp.rows.types import Kind, Value
-from emdp.base.zones import END, START, Offsets, offsets_of, zone_names
 
 __all__ = ["RECORDS", "local_microseconds"]
 

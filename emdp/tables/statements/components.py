@@ -1,9 +1,9 @@
 """Components of times as SQL: the same numbers as ``emdp/base/frames.py`` makes, whatever the session's time zone is.
 
 Everything starts from microseconds since 1970 in UTC, a whole number that no setting changes, and NULL where there is
-no time: for NULL, both infinities, a text that is no time, and outside the years 1 to 9999. A zone adds its offset, whole
-seconds that compiled transitions give (:mod:`emdp.base.zones`), to that number. Calendar fields are taken from a TIMESTAMP
-made of it; a TIMESTAMP WITH TIME ZONE would give them in the zone of the session.
+no time: for NULL, both infinities, a text that is no time, and outside the years 1 to 9999. A zone adds its offset to that number, whole
+seconds by :mod:`emdp.base.zones`. Calendar fields are taken from a TIMESTAMP made of it; a TIMESTAMP WITH TIME ZONE
+would give them in the zone of the session.
 """
 
 from sqlglot import exp
@@ -55,8 +55,8 @@ def check_component(component: Component, kind: str) -> None:
         )
     if (component.needs_clock or component.zone) and type_name(kind) == DATE_TYPE:
         raise UsageError(
-            f"column {component.column!r} is DATE, which has no {component.zone or component.part}; use a component of days such as "
-            f"dow({component.column}), or a column of timestamps."
+            f"column {component.column!r} is DATE, which has no {component.zone or component.part}; use a component of "
+            f"days such as dow({component.column}), or a column of timestamps."
         )
 
 
