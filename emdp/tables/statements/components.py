@@ -1,9 +1,9 @@
 """Components of times as SQL: the same numbers as ``emdp/base/frames.py`` makes, whatever the session's time zone is.
 
 Everything starts from microseconds since 1970 in UTC, a whole number that no setting changes, and NULL where there is
-no time: for NULL, both infinities, a text that is no time, and outside the years 1 to 9999. A zone adds its offset to that number, whole
-seconds by :mod:`emdp.base.zones`. Calendar fields are taken from a TIMESTAMP made of it; a TIMESTAMP WITH TIME ZONE
-would give them in the zone of the session.
+no time: for NULL, both infinities, a text that is no time, and outside the years 1 to 9999. A zone adds its offset to
+that number, whole seconds by :mod:`emdp.base.zones`. Calendar fields are taken from a TIMESTAMP made of it; a TIMESTAMP
+WITH TIME ZONE would give them in the zone of the session.
 """
 
 from sqlglot import exp
