@@ -1,4 +1,4 @@
-"""The contract of a plan: what every plan says, and in which order a session asks it to check, compute and release.
+"""The contract of a plan: its public facts, and the order in which a session asks it to check, compute and release.
 
 A plan knows no table and no engine. What its statement is run on is handed to it as :class:`Records`.
 """
@@ -73,15 +73,15 @@ class AnyPlan(Protocol):
 
     @property
     def event(self) -> Event:
-        """What the ledger is charged."""
+        """The charge as the ledger keeps it."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the release."""
+        """Guarantee of the release."""
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """What draws: one mechanism for each group of users, or the releaser of messages."""
+        """Mechanisms that draw: one for each group of users, or the releaser of messages."""
 
     @property
     def columns(self) -> tuple[PlannedColumn, ...]:
@@ -89,11 +89,11 @@ class AnyPlan(Protocol):
 
     @property
     def choice(self) -> str:
-        """Why this mechanism."""
+        """Reason for this mechanism, in a few sentences."""
 
     @property
     def finisher(self) -> Finisher:
-        """What makes rows of what was released."""
+        """Maker of the answer's rows from what was released."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -105,15 +105,15 @@ class AnyPlan(Protocol):
 
     @property
     def weighing(self) -> str:
-        """How much a user and a record count, in words."""
+        """Weight of a user and of a record, in words."""
 
     @property
     def without_records(self) -> str:
-        """What a public user without records counts with; empty: the neutral item."""
+        """Record of a public user without records, in words; empty for the neutral item."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What is the data owner's to know, besides the users and the space."""
+        """Facts that the data owner vouches for, besides the users and the space."""
 
     @property
     def is_constant(self) -> bool:

@@ -1,4 +1,4 @@
-"""All users' numbers, asked where the records are: what :mod:`emdp.mechanisms.crowd` is to blocks that stay on workers.
+"""Sums over all users' numbers on workers: :class:`emdp.mechanisms.crowd.Crowd` for blocks that stay there.
 
 A question goes to the workers in an encoder. What comes back are sums over the users of one worker's partition, in
 parts of 32 bits, so that sums of any size are exact. Users without records are asked here, like all others.
@@ -43,7 +43,7 @@ OTHER_USERS = "more or fewer users came from the engine than there are; please r
 
 
 class UserValues(Protocol):
-    """What numbers users have; frozen, and holds public facts alone."""
+    """Numbers of users; frozen, and holds public facts alone."""
 
     def of_block(self, block: Any, asked: Integers | None) -> Integers:
         """Return numbers of users of a block, shape (rows, d): of all, or of those in the rows ``asked``."""
@@ -102,12 +102,12 @@ class SumsEncoder:
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        """Which sum, or -1 for the number of users, which part of it, and how much."""
+        """Place of a sum (:data:`USERS` for the number of users), number of its part of 32 bits, and that part."""
         return dict.fromkeys(("place", "limb", "sum"), pl.Int64())
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Which part of which sum."""
+        """Columns that name one part of one sum."""
         return ("place", "limb")
 
     def encode(self, block: Any, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
@@ -157,7 +157,7 @@ class WorkerCrowd:
 
     @property
     def users(self) -> int:
-        """How many there are."""
+        """Number of users in the crowd."""
         return self.everybody if self.among is None else len(self.among)
 
     def mapped(self, change: Callable[[Integers], Integers]) -> "WorkerCrowd":

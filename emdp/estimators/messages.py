@@ -36,7 +36,7 @@ TRUST: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "local": (SIMULATED,),
     }
 )
-"""For each model what is assumed of whoever sees what."""
+"""Assumptions of each model about those who see messages."""
 
 
 class Releaser(Mechanism, Protocol):
@@ -64,7 +64,7 @@ class Releaser(Mechanism, Protocol):
 
 
 class MessageRelease:
-    """What most releasers have in common: every message is random, and drawn exactly."""
+    """Common part of releasers: every message is random, and drawn exactly."""
 
     @property
     def is_exact(self) -> bool:
@@ -95,12 +95,10 @@ class WrappedRelease(MessageRelease):
 
     @property
     def slack_epsilon(self) -> float:
-        """As of the mechanism."""
         return self.mechanism.slack_epsilon
 
     @property
     def slack_delta(self) -> float:
-        """As of the mechanism."""
         return self.mechanism.slack_delta
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
@@ -165,12 +163,10 @@ class MessagePlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the release."""
         return self.event.guarantee
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The releaser alone."""
         return (self.releaser,)
 
     @property

@@ -1,4 +1,4 @@
-"""Everything about a release that is settled before the data is touched."""
+"""Plan of a release with additive noise: all that is settled before the data is touched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -62,17 +62,14 @@ class Plan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the release."""
         return self.event.guarantee
 
     @property
     def is_constant(self) -> bool:
-        """Whether no table could change the answer, so that none need be touched."""
         return all(mechanism.is_exact for mechanism in self.mechanisms)
 
     @property
     def weighing(self) -> str:
-        """How much a user and a record count, in words."""
         cap = self.aggregation.cap
         if cap is None:
             return WEIGHING
@@ -80,12 +77,10 @@ class Plan:
 
     @property
     def without_records(self) -> str:
-        """What a public user without records counts with, where it is not the neutral item: empty."""
         return ""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What is the data owner's to know, besides the users and the space: nothing."""
         return ()
 
     def group_sizes(self, users: int) -> tuple[int, ...]:

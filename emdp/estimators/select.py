@@ -126,7 +126,7 @@ def plan_select(query: Select, *, space: Space, users: int | None, records: int 
 
 @dataclass(frozen=True, eq=False)
 class _Value:
-    """What is public of one value over all cells: its own constant, per unit of ``d_em`` or for one user replaced."""
+    """Public facts of one value over all cells: its own constant, per unit of ``d_em`` or for one user replaced."""
 
     expression: Expression
     unfiltered: Expression

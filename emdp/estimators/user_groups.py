@@ -1,4 +1,4 @@
-"""What a public partition of users means for a plan: one mechanism a group, one price, key columns of its rows."""
+"""Plans over a public partition of users: one mechanism a group, one price, key columns of its rows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class GroupKeys:
 
 @dataclass(frozen=True)
 class Change:
-    """How far the contribution of one user moves the coordinates.
+    """Sensitivity of the coordinates to the contribution of one user.
 
     Parameters
     ----------

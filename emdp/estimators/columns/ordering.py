@@ -45,7 +45,6 @@ class Ordered:
 
     @property
     def shape(self) -> Shape:
-        """That of the rows in their natural order."""
         return self.finisher.shape
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:

@@ -14,7 +14,7 @@ TRUE_TOTALS = (
     "and has no upper end, since nothing bounds what such users hold (of numbers below 0 no lower end, of both signs "
     'none); answer.interval(of="capped") has both ends of the capped total'
 )
-"""What an answer says of its counts and sums under a cap."""
+"""Note of answers with counts and sums under a cap."""
 
 
 @dataclass(frozen=True)

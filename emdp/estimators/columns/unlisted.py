@@ -1,4 +1,4 @@
-"""What an answer says of records whose value is on no list, where they are counted as another one."""
+"""Notes about records whose value is on no list, where they are counted as another one."""
 
 from collections.abc import Sequence
 

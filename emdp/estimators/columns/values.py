@@ -1,4 +1,4 @@
-"""From released coordinates to the columns of an answer: means, ratios of two releases, known numbers, and their rows.
+"""Columns of an answer from released coordinates: means, ratios of two releases, known numbers, and their rows.
 
 Everything here is post-processing of released and public numbers. Intervals come from the exact law of the noise: of
 one coordinate, or of a numerator and its denominator together (a Fieller set).
@@ -44,7 +44,7 @@ REMARK_LEVEL = 0.95
 """Coverage of the interval by which a share is said to be smaller than was assumed."""
 
 UNBOUNDED = Estimate(None, -math.inf, math.inf)
-"""What a share that its own noise reaches leaves to say of a ratio."""
+"""Estimate of a ratio whose denominator, a share, is not larger than its own noise: nothing is known of it."""
 
 
 NO_END = math.nan
@@ -53,7 +53,7 @@ NO_END = math.nan
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """What was released for one group of users.
+    """Released coordinates of one group of users, with their noise.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Where a column finds one of its numbers for each cell: in a value of the aggregation, or public.
+    """Number of a column for each cell: a coordinate of one value of the aggregation, or a public number.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class Rows:
 
     @property
     def sortable(self) -> tuple[str, ...]:
-        """All columns of the frame: keys, items, and the ends of the items' intervals."""
+        """Columns by which rows can be sorted: keys, items, and the ends of the items' intervals."""
         return (*self.names, *(f"{column.name}{end}" for column in self.columns for end in ("_low", "_high")))
 
     @property

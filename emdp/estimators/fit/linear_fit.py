@@ -57,7 +57,7 @@ NO_INTERVAL = (
 
 @dataclass(frozen=True)
 class Rescaling:
-    """How features and target are brought to [-1, 1], and weights back into their units.
+    """Affine maps of features and target to [-1, 1], and of weights back into the units of the columns.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class LinearFitMessages(WrappedRelease):
 
     @property
     def records(self) -> KeptRecords:
-        """What is kept of users' records."""
+        """Rule for the records of each user that are kept, and their numbers."""
         own = self.rescaling
         scales = (*zip(own.middles, own.halves, strict=True), own.target)
         return KeptRecords(self.query, self.space, scales, self.cap)

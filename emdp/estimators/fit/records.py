@@ -67,7 +67,7 @@ class KeptRecords:
 
     @property
     def neutral(self) -> tuple[float, ...]:
-        """What a user without records has in place of a record's numbers (EMD 8.1)."""
+        """Numbers of the neutral item, which stands for the records of a user without any (EMD 8.1)."""
         return tuple(self.rescaled(self.space.neutral_item)[1:, 0].tolist())
 
 

@@ -1,4 +1,4 @@
-"""What releases of averaged histograms, and of users' messages, take of one block, and of all blocks of a worker.
+"""Encoders of users' histograms and messages: sums over the users of one block, or of all blocks of a worker.
 
 Both add up over users, in any order: shares are integers, and so are tallies of messages. So workers send sums, which
 :mod:`emdp.estimators.frequency.histograms` puts together with the users without records.
@@ -24,8 +24,8 @@ AT_ONCE = 2**22
 """Users whose messages are drawn together: an oracle's work may grow with the number of draws, not of users alone."""
 
 CHOSEN, TALLY, DRAWN = 0, 1, 2
-"""What a row of an :class:`OracleEncoder` counts: users who chose an item and have sent nothing yet; one number of the
-flat tally; users whose messages are in it."""
+"""Kinds of rows of an :class:`OracleEncoder`: users who chose an item and have sent nothing yet; one number of the flat
+tally; users whose messages are in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +86,13 @@ class OracleEncoder:
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
-        """What a row counts, its item or its place in the tally, how many, and perhaps the item's sum of shares."""
+        """Kind of the row, code of its item or place in the tally, count and, if kept, the item's sum of shares."""
         kept = {"share": pl.Float64()} if self.keep_exact else {}
         return {"what": pl.Int64(), "place": pl.Int64(), "count": pl.Int64(), **kept}
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What a row counts, and where."""
+        """Kind of the row, and its item or place."""
         return ("what", "place")
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:

@@ -1,4 +1,4 @@
-"""What ``d_em`` is made of on a set of cells: positions of a line, clusters, or the axes of a grid."""
+"""Geometry of ``d_em`` on a set of cells: positions of a line, clusters, or the axes of a grid."""
 
 import math
 from dataclasses import dataclass

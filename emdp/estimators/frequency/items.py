@@ -37,13 +37,13 @@ from emdp.spaces import Space, count_items
 __all__ = ["plan_item_frequencies"]
 
 TIED = 1.01
-"""How much more planned error than the least, after projection, is no reason against a method."""
+"""Largest ratio of planned errors, after projection, at which two methods count as equal."""
 
 NEAR = 1.002
-"""How much more error before the projection counts as nearly the least: 0.4 % of the squared error."""
+"""Largest ratio of errors before the projection at which two methods count as equal: 0.4 % of the squared error."""
 
 ENDS = ("", "_low", "_high")
-"""What is appended to a column's name for its value and the ends of its interval."""
+"""Suffixes of a column's name for its value and the ends of its interval."""
 
 
 def plan_item_frequencies(

@@ -48,7 +48,7 @@ LAPLACE_EXCESS = 3.0
 """Excess kurtosis of the Laplace law."""
 
 SUM_TOLERANCE = 1e-9
-"""Of shares that should add up to 1."""
+"""Allowed rounding error of shares that should add up to 1."""
 
 
 class ErrorModel(ABC):

@@ -141,7 +141,7 @@ def noise_radius(mechanism: AdditiveMechanism, level: float, norm: Norm, geometr
 
 @dataclass(frozen=True)
 class MessageErrors:
-    """What is public about a mean of independent vectors, one a message.
+    """Public bounds on the error of a mean of independent vectors, one a message.
 
     Parameters
     ----------

@@ -32,13 +32,13 @@ from emdp.transport.simplex import project_to_simplex
 __all__ = ["PooledRows", "ShareRows", "check_adjustable", "check_columns", "top_rows"]
 
 Intervals = Callable[[Floats, float, bool], tuple[Floats, Floats]]
-"""From estimates, a level and whether all hold together, to the ends of intervals."""
+"""Function of estimates, a level and whether all intervals hold together; returns the ends of intervals."""
 
 Radius = Callable[[float, Norm, Geometry], float]
-"""From a level, a norm and the geometry of the items to the radius of a ball that holds the exact shares."""
+"""Function of a level, a norm and the items' geometry; returns the radius of a ball that holds the exact shares."""
 
 ADJUSTED, CERTAIN = "_adjusted", "_is_certain"
-"""What is appended to a column's name for adjusted shares, and for which items surely are among the top."""
+"""Suffixes of a column's name for adjusted shares, and for the items that surely are among the top."""
 
 SIMPLEX = "adjusted shares are the nearest distribution in the 2-norm: they are biased, and have no intervals"
 NEAR = "adjusted shares are a distribution near the estimates in the unit of d_em: biased, without intervals"
@@ -70,7 +70,6 @@ class ShareRows:
 
     @cached_property
     def items(self) -> pl.DataFrame:
-        """All items."""
         listed = finite_items(self.space)
         return pl.DataFrame() if listed is None else pl.DataFrame(self.space.decode(listed))
 
@@ -81,7 +80,6 @@ class ShareRows:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the rows."""
         return (RAW, *_adjustment_notes(self.adjust))
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
@@ -134,12 +132,11 @@ class PooledRows:
 
     @property
     def shape(self) -> Shape:
-        """As of the rows."""
         return self.rows.shape
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know besides what is said of the release."""
+        """Notes besides those of the release."""
         return (*((RAW,) if self.is_local else ()), *_adjustment_notes(self.adjust))
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:

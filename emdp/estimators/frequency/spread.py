@@ -1,4 +1,4 @@
-"""How much faster shares of items move than ``d_em``: 1 over the smallest distance of two items, rounded up.
+"""Largest change of items' shares per unit of ``d_em``: 1 over the smallest distance of two items, rounded up.
 
 Two bags' normalised histograms have a total variation distance of at most ``d_em/w``, ``w`` the smallest distance of
 two items (EMD 2): whatever is paid for by total variation is paid for by ``d_em`` times ``1/w``.

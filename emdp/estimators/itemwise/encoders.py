@@ -1,4 +1,4 @@
-"""What an item-wise release draws of one block: sampled records, users' histograms of outputs, or moved points.
+"""Encoders of item-wise releases: sampled records, users' histograms of outputs, or moved points of one block.
 
 Every encoder is a :class:`emdp.questions.reading.BlockEncoder`: public facts alone, so that it can be sent to where
 the records are. A user's records all stand in one block where users matter; hence blocks are independent of one

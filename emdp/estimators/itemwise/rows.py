@@ -106,7 +106,7 @@ class CountRows:
 
     @cached_property
     def outputs(self) -> pl.DataFrame:
-        """What each output is."""
+        """Columns that describe each output, one row an output."""
         return pl.DataFrame(self.randomizer.outputs_frame())
 
     @cached_property
@@ -127,7 +127,6 @@ class CountRows:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the rows."""
         if self.is_estimated:
             return (MULTISET, RAW)
         are_items = self.outputs.columns == list(self.randomizer.space.columns)
@@ -218,7 +217,6 @@ class FrameRows:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the rows."""
         return (MULTISET,)
 
     @property

@@ -37,7 +37,7 @@ ONE = Constant(1.0)
 
 @dataclass(frozen=True)
 class Needed:
-    """What one item is made of.
+    """Values that one item is made of.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _typical_moments(need: Needed) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class KindRule:
-    """What a kind of item is made of, and what a preview takes it to be.
+    """Rule of a kind of item: its values, its column, and the means that a preview assumes.
 
     Parameters
     ----------
@@ -304,4 +304,4 @@ RULES: dict[str, KindRule] = {
     "count": KindRule(_total),
     "sum": KindRule(_total),
 }
-"""By kind, as :data:`emdp.questions.item_kinds.KINDS`; what holds under a cap is in :mod:`emdp.estimators.totals`."""
+"""Rules by kind, as :data:`emdp.questions.item_kinds.KINDS`; rules under a cap are in :mod:`emdp.estimators.totals`."""

@@ -1,4 +1,4 @@
-"""What every user of a block sends in the local model, added up: for :mod:`emdp.estimators.mean.local`."""
+"""Encoder of users' messages about means in the local model, for :mod:`emdp.estimators.mean.local`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["ASKED", "EXACT", "MESSAGES", "USERS", "MeanEncoder", "added_up"]
 Integers = npt.NDArray[np.int64]
 
 MESSAGES, ASKED, EXACT, USERS = 0, 1, 2, 3
-"""What a row adds up: messages in grid steps, or bits that are +1; bits; exact means; users."""
+"""Kinds of sums: messages in grid steps, or bits that are +1; bits; exact means; users."""
 
 LOW_BITS = 32
 """Bits of the lower part of a sum, which is kept apart so that neither part leaves 64 bits."""
@@ -43,12 +43,12 @@ class MeanEncoder:
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
-        """What a row adds up, of which coordinate, and the sums of the upper and of the lower parts."""
+        """Kind of the sum, number of the coordinate, and the sums of the upper and of the lower parts."""
         return dict.fromkeys(("what", "place", "high", "low"), pl.Int64())
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What a row adds up, and of which coordinate."""
+        """Kind of the sum, and number of the coordinate."""
         return ("what", "place")
 
     def encode(self, block: MeanBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:

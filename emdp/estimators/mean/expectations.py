@@ -1,4 +1,4 @@
-"""What a preview says of each item: noise and errors from public numbers, for quotients under a stated assumption.
+"""Previews of items: noise and errors from public numbers, for quotients under a stated assumption.
 
 Errors are taken to first order in the noise. Every mean that is divided, squared or both is assumed a quarter of its
 public range above the middle of that range, and a variance at half of its largest; these are the places for which

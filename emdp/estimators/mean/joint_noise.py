@@ -1,4 +1,4 @@
-"""Which noise answers a select list in one draw: its law, its scales, one mechanism for each group of users."""
+"""Noise of a select list in one draw: its law, its scales, one mechanism for each group of users."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ ROUNDED = 0.005
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """How far one user's contribution moves the scaled coordinates of an aggregation, for any scales.
+    """Sensitivity of the scaled coordinates of an aggregation to one user's contribution, for any scales.
 
     Under ``alpha`` per unit of ``d_em`` (EMD 2), under ``epsilon`` for replacement of all the user's records.
 

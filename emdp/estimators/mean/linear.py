@@ -121,7 +121,7 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class LinearNeeds:
-    """What is public about a linear query, and what its noise must cover.
+    """Public facts of a linear query, and the noise that it needs.
 
     Parameters
     ----------

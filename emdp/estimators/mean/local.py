@@ -66,7 +66,7 @@ class LocalMeans(WrappedRelease):
 
     @property
     def standard_deviation(self) -> float:
-        """Of one released mean."""
+        """Standard deviation of one released mean."""
         return math.sqrt(self.mechanism.variance)
 
     def encoder(self, *, keep_exact: bool) -> MeanEncoder | None:

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 __all__ = ["Constant", "Want", "relative_errors", "starting_scales", "tuned_scales"]
 
 Constant = Callable[[tuple[float, ...]], float]
-"""From scales to a bound on the change of the scaled vector."""
+"""Function of the scales; returns a bound on the change of the scaled vector."""
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -50,7 +50,7 @@ _NO_WORSE = 1.0 + 1e-9
 
 @dataclass(frozen=True)
 class Want:
-    """What one column asks of the noise.
+    """Needs of one column: its share of the noise and the coordinates that it reads.
 
     Parameters
     ----------

@@ -226,18 +226,18 @@ class _Widths:
 
     @cached_property
     def of_node(self) -> float:
-        """Of a node, or of all of them together."""
+        """Half-width of a node, or of all nodes together."""
         mechanism = self.mechanism
         width = mechanism.simultaneous_half_width if self.together else mechanism.interval_half_width
         return width(self.level)
 
     @property
     def of_share(self) -> float:
-        """Of the share of the chosen records."""
+        """Half-width of the share of the chosen records."""
         return self.of_node if self.is_filtered else 0.0
 
     def of_excess(self, q: float) -> float:
-        """Of a node minus q times the share."""
+        """Half-width of a node minus q times the share."""
         if not self.is_filtered:
             return self.of_node
         if self.together:

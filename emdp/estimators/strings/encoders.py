@@ -1,4 +1,4 @@
-"""What is made of users' strings where the records are, added up: for :mod:`emdp.estimators.strings.search`.
+"""Encoders of users' strings: sums over the users of one worker, for :mod:`emdp.estimators.strings.search`.
 
 A worker sends strings that users of its partition have, each once with a sum, or a tally of messages about prefixes;
 never a string with its user. Counts of strings for a curator are settled on workers too: of those below the threshold

@@ -16,7 +16,7 @@ from emdp.spaces.base import Floats
 __all__ = ["FoundRows", "StringShares"]
 
 CERTAIN = "_is_certain"
-"""What is appended to a column's name for which strings surely are among the most frequent ones."""
+"""Suffix of a column's name for the strings that surely are among the most frequent ones."""
 
 MOST_ROWS = 2**22
 """Rows of shares after which equal strings are put together."""

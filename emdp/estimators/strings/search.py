@@ -192,7 +192,7 @@ class StringCounts(MessageRelease):
 
 @dataclass(frozen=True, eq=False)
 class _Method:
-    """What answers a query, priced."""
+    """Method that answers a query, with its guarantee, threshold and error."""
 
     releaser: PrefixRelease | StringCounts
     guarantee: UserDP

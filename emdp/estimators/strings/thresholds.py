@@ -1,4 +1,4 @@
-"""Which searches for frequent strings users and price allow: from public numbers alone."""
+"""Choice among searches for frequent strings, from the public number of users and the price alone."""
 
 import math
 from functools import lru_cache
@@ -11,7 +11,7 @@ from emdp.questions.heavy_hitters import EPSILONS, HeavyHitters
 __all__ = ["least_threshold", "try_search"]
 
 LEAST_STEP = 1.01
-"""How near to the smallest threshold that users and price allow the one for ``count`` is."""
+"""Largest ratio of the threshold for ``count`` to the smallest one that users and price allow."""
 
 LEAST_THRESHOLD = 1e-5
 

@@ -71,7 +71,7 @@ _NARROWEST = 2.0**-20
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one item is made of.
+    """Coordinates that one item is made of.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class TotalsNoise:
 
     @property
     def text(self) -> str:
-        """Which noise was chosen and why."""
+        """Chosen noise and the reason for it."""
         if len(self.relative) == 1 and self.kind is LaplaceMechanism:
             return "Laplace noise, all of epsilon for the column."
         return (

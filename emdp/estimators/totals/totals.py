@@ -255,7 +255,7 @@ def _rows(
 
 @dataclass(frozen=True, eq=False)
 class _Preview:
-    """What is said of the columns beforehand; errors of quotients assume a count of the smallest group of users."""
+    """Preview of the columns; errors of quotients assume a count of the smallest group of users."""
 
     chosen: TotalsNoise
     mechanism: AdditiveMechanism
