@@ -28,6 +28,6 @@ GRAMMAR = Grammar(
     value_range=_value_range,
     text=to_text,
 )
-"""What Python's operators build, and what reads an expression's constant, range and text."""
+"""Nodes that Python's operators build, and readers of an expression's constant, range and text."""
 
 Expression.grammar = GRAMMAR

@@ -16,7 +16,7 @@ from emdp.expressions.nodes.lookup import LabelValue
 __all__ = ["to_text"]
 
 _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(6)
-"""How tightly a text binds, as in Python."""
+"""Binding strengths of operators in a text, as in Python."""
 
 _INFIX: dict[type[Expression], tuple[str, int]] = {
     arithmetic.Add: ("+", _SUM),

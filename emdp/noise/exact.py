@@ -34,11 +34,11 @@ _FLOAT_MARGIN = 2.0**-30
 # Relative gap between a uniform variable and a chance at which float64 settles a comparison.
 
 Bounds = Callable[[int], tuple[Fraction, Fraction]]
-"""From a number of bits to rationals around a chance, relatively closer than about ``2^-bits``."""
+"""Function of a number of bits; returns rationals around a chance, relatively closer than about ``2^-bits``."""
 
 
 Accepted = npt.NDArray[np.bool_]
-"""Which of the proposals are kept."""
+"""Proposals that are kept, one truth value each."""
 
 
 class LazyUniform:

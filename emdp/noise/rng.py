@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system's generators, or the test switch's.
+"""Random bits: from the operating system's generators, or from the test switch's.
 
 Every sampler of the package takes its bits here. Most use :func:`random_words`: OpenSSL's generator, a stream cipher
 (AES-256 in counter mode, NIST SP 800-90A) keyed by the operating system, keyed anew after a fork, and one for each

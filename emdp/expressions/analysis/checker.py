@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 REMEMBERED = "_leaf_bounds"
-"""Where a space keeps what was found of leaves, beside its fields as a cached property does."""
+"""Attribute under which a space keeps the bounds of leaves, beside its fields as a cached property does."""
 
 MOST_REMEMBERED = 512
 """Leaves that a space remembers; then it begins anew."""
@@ -177,7 +177,7 @@ class _Sweep:
     space: Space
     known: dict[int, Analysis] = field(default_factory=dict)
     held: dict[tuple[int, int, float], Analysis] = field(default_factory=dict)
-    """For a node's identity, a part's index and a position; only for nodes that name values of the part."""
+    """Analyses by a node's identity, a part's index and a position; only for nodes that name values of the part."""
 
     def run(self) -> Analysis:
         nodes = walk(self.root)

@@ -1,4 +1,4 @@
-"""What an engine computes for one statement: values of records, spread over cells, averaged or totalled a user.
+"""Aggregation of one statement: values of records, spread over cells, averaged or totalled a user.
 
 A record ``x`` gives to each cell ``k`` and value ``i`` the number ``v_i(x) w_k(x)``; the weights ``w_k(x) >= 0`` of a
 record add up to at most 1. Without axes there is one cell of weight 1. Everything here is public; engines compute it,
@@ -113,7 +113,7 @@ class UserGroups:
 
 @dataclass(frozen=True, eq=False)
 class Aggregation:
-    """What to compute, for each group of users.
+    """Definition of the exact statistic that an engine computes, for each group of users.
 
     With ``cap=None``: for each value and cell the mean over the group's public users of the mean over their records,
     a user without records counting with the space's neutral item. With a cap: the total over users and records of

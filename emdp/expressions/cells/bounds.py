@@ -1,4 +1,4 @@
-"""How sensitive values spread over cells are: to a move of a record, and to the replacement of a user.
+"""Sensitivity of values spread over cells: to a move of a record, and to the replacement of a user.
 
 Let ``F(x) = (s_i v_i(x) w_k(x))`` be a record's scaled vector, ``V = (s_i v_i)`` and ``W = (w_k)``, the product of
 the axes' weights: ``w_k >= 0``, and the 1-norm of ``W``, hence its 2-norm, is at most 1. With ``M_i = max |v_i|`` the
@@ -212,7 +212,7 @@ def _check_chosen(aggregation: Aggregation, space: Space) -> None:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What is known of an aggregation's vector: values with their scales, hat axes, label axes."""
+    """Values of an aggregation with their scales, and its hat and label axes, as bounds need them."""
 
     aggregation: Aggregation
     scales: tuple[float, ...]

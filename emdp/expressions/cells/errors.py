@@ -1,4 +1,4 @@
-"""How far one user's contribution as an engine computes it is from the exact one (EMD 8.5)."""
+"""Numerical error of one user's contribution: distance of the engine's result from the exact one (EMD 8.5)."""
 
 import math
 

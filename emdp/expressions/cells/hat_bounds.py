@@ -1,4 +1,4 @@
-"""How fast the weights of hat axes change, and how well the engine computes them.
+"""Lipschitz bounds and rounding errors of the weights of hat axes.
 
 With ``u`` the places of an item along the axes (each clamped, or round a cycle) and ``du`` the change of places over a
 move of one part, the products ``W`` of the axes' weights change by at most

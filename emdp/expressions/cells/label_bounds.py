@@ -1,4 +1,4 @@
-"""How far apart the items of different cells of a label axis are."""
+"""Lipschitz constants of cells of label axes: from the smallest distance between items of different cells."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""What analysts write expressions with, and the table of scalar functions.
+"""Functions that analysts write expressions with, and the table of scalar functions.
 
 A family of scalar functions is a file: for each function its node, its function of Python, named in the file's
 ``__all__``, and its record in ``RECORDS``. All else reads the table: Python's names, the text of expressions, SQL, its

@@ -1,4 +1,4 @@
-"""What analysts build expressions from: columns, distances, similarities and categories of one item."""
+"""Leaves of expressions: columns, distances, similarities and categories of one item."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

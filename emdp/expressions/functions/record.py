@@ -30,7 +30,7 @@ class ConstantArgument:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Why constants do not fit a function, in SQL's words.
+    """Refusal of a function's constants, in SQL's words.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ MAX_SIZE = 10_000
 
 @dataclass(frozen=True)
 class Grammar:
-    """What expressions need of the nodes and readers that are built on them.
+    """Nodes and readers that are built on expressions, and that expressions need.
 
     Parameters
     ----------

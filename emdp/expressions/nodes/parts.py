@@ -1,4 +1,4 @@
-"""Which part of a space a leaf speaks of: by its columns, or as the only part that fits."""
+"""Part of a space that a leaf names: by its columns, or as the only part that fits."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 ColumnNames = str | Sequence[str] | None
-"""How a caller names a leaf's part: a column of it, several, or None for the only part that fits."""
+"""Name of a leaf's part: a column of it, several, or None for the only part that fits."""
 
 Found = TypeVar("Found")
 

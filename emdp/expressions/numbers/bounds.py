@@ -1,5 +1,4 @@
-"""What the type checker knows of an expression: a constant for each part of the space, a range, a rounding
-error.
+"""Bounds of an expression: a constant for each part of the space, a range, a rounding error.
 
 The invariant behind every rule (EMD 2, "Product spaces"): with ``t_i`` the *untruncated* distance of part
 ``i`` divided by its diameter, any two items of the domain satisfy ``|f(x) - f(x')| <= sum_i parts[i]
