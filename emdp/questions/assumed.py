@@ -1,4 +1,4 @@
-"""Which share of the records a condition is taken to choose before any is looked at: from the public space alone.
+"""Assumed share of the records that a condition chooses: from the public space alone, before any record is read.
 
 Records are taken as spread evenly over the space. Of listed values a condition chooses then as many as it lists: 3 of
 24 are 12.5 %, ``=`` is one of them, ``NOT`` is the rest, and ``OR`` of conditions on one part counts each value once;
@@ -32,13 +32,13 @@ MOST_ITEMS, AT_ONCE = 2**17, 2**13
 """Most items of listed values that are all looked at, and items that are looked at together: both bound the memory."""
 
 OTHERWISE = "OPTIONS (expected_share = ...) in SQL and share= in Python say otherwise"
-"""How an analyst who knows better says so."""
+"""Remedy in a note: how an analyst states another share."""
 
 LEAST_SHARE = 1e-9
-"""What stands for a share that no item looked at has: dividing by it is still a number."""
+"""Smallest assumed share, in place of 0: dividing by it still gives a number."""
 
 WORSE = 1.1
-"""How many times the previewed one an error is, from which on an answer says so."""
+"""Ratio of an error to the previewed one, from which on an answer notes it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Assumed:
 
     @property
     def text(self) -> str:
-        """What is assumed, in words, and how to say otherwise."""
+        """Assumed share and its reason, and how to state another one."""
         matched = f"that {in_words(self.share)} of records match{' in each group' if self.is_grouped else ''}"
         return f"{matched} ({'as was stated' if self.is_stated else OTHERWISE})"
 
@@ -151,7 +151,7 @@ class _Cluster:
     touched: set[int]
     factors: list[Expression] = field(default_factory=list)
     cells: dict[int, Floats] = field(default_factory=dict)
-    """For a part that is grouped by, the cell of each of its codes."""
+    """Cell of each code, for each part that is grouped by."""
 
     def join(self, other: "_Cluster") -> None:
         self.touched |= other.touched

@@ -1,4 +1,4 @@
-"""What is public about a column of an answer, and how released coordinates become rows."""
+"""Public facts about a column of an answer, and the contract of what makes rows of released coordinates."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,12 +11,12 @@ from emdp.questions.shape import Shape
 __all__ = ["Finisher", "PlannedColumn", "Released", "TopItems"]
 
 Released = tuple[tuple[Fraction, ...], ...]
-"""For each group of users the released coordinates, in the statistic's own units."""
+"""Released coordinates of each group of users, in the statistic's own units."""
 
 
 @dataclass(frozen=True)
 class PlannedColumn:
-    """What is public about one column of an answer.
+    """Public facts about one column of an answer.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class TopItems:
 
 
 class Finisher(Protocol):
-    """How released coordinates become the rows of an answer: post-processing, of public numbers and noisy ones."""
+    """Maker of an answer's rows from released coordinates: post-processing, of public and noisy numbers alone."""
 
     @property
     def shape(self) -> Shape:
-        """What the frame's columns are."""
+        """Layout of the frame's columns."""
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the answer: key columns if any, then ``name``, ``name_low``, ``name_high`` for every column.

@@ -40,6 +40,6 @@ class ComparedMethod:
 
     @property
     def text(self) -> str:
-        """It as one line."""
+        """The method as one line of text."""
         known = "left out" if self.expected_error is None else f"expected {self.measure} {self.expected_error:.3g}"
         return f"{self.method}, {known}{', chosen' if self.is_chosen else ''}: {self.remark}"

@@ -17,7 +17,7 @@ DEFAULT_LENGTH = 12
 
 WORD_CHARACTERS = string.ascii_lowercase + string.digits + "'"
 TEXT_CHARACTERS = string.ascii_lowercase + string.digits + " _-'"
-"""What strings that messages of users find consist of, unless told: words have no other characters."""
+"""Default alphabet of strings that messages of users find: words have no other characters."""
 
 EPSILONS = (1e-6, 40.0)
 """Prices that the mechanisms are made for."""

@@ -16,7 +16,7 @@ __all__ = ["ADJUSTMENTS", "Adjustment", "ItemFrequencies"]
 
 Adjustment = Literal["none", "simplex", "d_em"]
 ADJUSTMENTS: tuple[Adjustment, ...] = ("none", "simplex", "d_em")
-"""Which distribution near the estimates stands beside them: none, the nearest in the 2-norm, one near in ``d_em``."""
+"""Distributions that may stand beside the estimates: none, the nearest in the 2-norm, one near in ``d_em``."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ __all__ = ["KINDS", "ItemKind", "KindRefusal", "Setting", "kind_of_function"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a statement with an aggregate asks for.
+    """Facts about a statement on which the kinds of its items depend.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class KindRefusal:
-    """Why a kind is refused in some statements.
+    """Refusal of a kind in some statements, with its reason.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["MODELS", "Itemwise", "check_model", "itemwise"]
 
 Model = Literal["central", "shuffle", "local"]
 MODELS: tuple[Model, ...] = ("central", "shuffle", "local")
-"""Who sees what (EMD 1): a curator sees the records, a shuffler mixes everybody's messages, or nobody is trusted."""
+"""Models of trust (EMD 1): a curator sees the records, a shuffler mixes everybody's messages, or nobody is trusted."""
 
 
 @dataclass(frozen=True, eq=False)

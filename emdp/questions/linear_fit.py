@@ -19,7 +19,7 @@ FIT_LOSSES: tuple[FitLoss, ...] = ("squared", "logistic")
 """Half the square of the residual, for a number; cross-entropy, for a target of 0 and 1."""
 
 INTERCEPT = "intercept"
-"""What the constant's row is called in the answer."""
+"""Name of the constant's row in the answer."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class LinearFit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the rows of the answer are called: the constant, then the features."""
+        """Names of the answer's rows: the constant, then the features."""
         return (INTERCEPT, *map(str, self.features))
 
     @property

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 INTERVAL_ENDS = ("_low", "_high")
-"""What an answer appends to a column's name for the ends of its interval."""
+"""Suffixes of a column's name for the ends of its interval."""
 
 VectorNoise = Literal["auto", "laplace", "gaussian", "k_norm"]
 VECTOR_NOISE: tuple[VectorNoise, ...] = ("auto", "laplace", "gaussian", "k_norm")
@@ -30,7 +30,7 @@ VECTOR_NOISE: tuple[VectorNoise, ...] = ("auto", "laplace", "gaussian", "k_norm"
 
 MeanModel = Literal["central", "local"]
 MEAN_MODELS: tuple[MeanModel, ...] = ("central", "local")
-"""Who adds the noise: a curator to the average, or every user to the own mean."""
+"""Models of trust for means: a curator adds noise to the average, or every user to the own mean."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Everything public that a statement may name: columns, users, public tables."""
+"""Public names that a statement may use: columns, users, public tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

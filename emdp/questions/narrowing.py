@@ -15,7 +15,7 @@ UserCondition = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Where:
-    """Which records and which users count.
+    """Choice of records and of users.
 
     Parameters
     ----------

@@ -15,12 +15,12 @@ PRICE_KINDS: tuple[PriceKind, ...] = ("alpha", "epsilon")
 """Named as the level is: ``alpha`` per unit of ``d_em`` (d_EM-DP), ``epsilon`` at the user level."""
 
 NEIGHBOUR_WORDS: tuple[Neighbours, ...] = NEIGHBOURS
-"""What ``neighbours`` may be: ``"replace"`` (the default) or ``"remove"``."""
+"""Values of ``neighbours``: ``"replace"`` (the default) or ``"remove"``."""
 
 
 @dataclass(frozen=True, repr=False)
 class Price:
-    """What a question may spend.
+    """Price of a question: the kind of guarantee, its level and delta.
 
     Parameters
     ----------

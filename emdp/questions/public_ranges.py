@@ -25,8 +25,8 @@ from emdp.spaces.items import count_items
 __all__ = ["BlockRange", "block_range", "check_statistic"]
 
 ROUNDING = 2.0**-32
-"""How far outside a computed value may be, relative to the largest absolute one: more than any sum in fixed point is
-off by (``fixed_point.py``), and far less than noise."""
+"""Allowed distance of a computed value from its range, relative to the largest absolute one: more than any sum in fixed
+point is off by (``fixed_point.py``), and far less than noise."""
 
 Block = TypeVar("Block")
 

@@ -1,4 +1,4 @@
-"""What an engine reads for a release that randomizes items or users one by one, and the blocks it hands on.
+"""Records that an engine reads for releases which randomize items or users one by one, and their blocks.
 
 Some releases fall into two steps, so that the first can run wherever the records are: a :class:`BlockEncoder` makes
 random output of one block, and the rest of the release merges the outputs of all blocks.
@@ -65,7 +65,7 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read, all of it private.
+    """Request for private records in one of the forms of ``what``.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class BagBlock(Protocol):
 
     @property
     def offsets(self) -> Integers:
-        """Where each user's entries begin, and where the last one's end."""
+        """Bounds of each user's entries, shape (users + 1,): where they begin, and where the last one's end."""
 
     @property
     def codes(self) -> Integers:
@@ -103,7 +103,7 @@ class BagBlock(Protocol):
 
     @property
     def counts(self) -> Integers:
-        """How many records of the user are that item, at least 1."""
+        """Number of the user's records that are that item, at least 1."""
 
 
 class PointBlock(Protocol):
@@ -115,7 +115,7 @@ class PointBlock(Protocol):
 
     @property
     def offsets(self) -> Integers | None:
-        """Where each user's items begin, and where the last one's end; or None."""
+        """Bounds of each user's items, shape (users + 1,); None where users do not matter."""
 
     @property
     def items(self) -> Floats:
@@ -143,7 +143,7 @@ class TextBlock(Protocol):
 
     @property
     def offsets(self) -> Integers:
-        """Where each user's entries begin, and where the last one's end."""
+        """Bounds of each user's entries, shape (users + 1,): where they begin, and where the last one's end."""
 
     @property
     def texts(self) -> pl.Series:
@@ -151,7 +151,7 @@ class TextBlock(Protocol):
 
     @property
     def counts(self) -> Integers:
-        """How many records of the user have that string, at least 1."""
+        """Number of the user's records that have that string, at least 1."""
 
 
 class BlockEncoder(Protocol):
@@ -251,7 +251,7 @@ class UserPreparer(Protocol):
 
     @property
     def width(self) -> int:
-        """How many numbers are kept of a record."""
+        """Numbers kept of a record."""
 
     def prepare(self, block: PointBlock) -> tuple[Integers, Floats]:
         """Return where each user's records begin and end, at least one each, and their numbers, shape (rows, width)."""

@@ -78,7 +78,7 @@ class GroupColumn:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Which public users count, in which groups.
+    """Groups of the public users that count.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How the rows of an answer are laid out, for whoever shows them."""
+"""Layout of an answer's rows, for reports and pictures."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ __all__ = ["Shape"]
 
 @dataclass(frozen=True)
 class Shape:
-    """What the columns of an answer's frame are, besides values and the ends of their intervals.
+    """Roles of the columns of an answer's frame, besides values and the ends of their intervals.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ __all__ = ["MEAN_METHODS", "MeanMethod", "UserMean", "user_mean"]
 
 MeanMethod = Literal["auto", "range", "direct"]
 MEAN_METHODS: tuple[MeanMethod, ...] = ("auto", "range", "direct")
-"""What is expected to be nearer; a range and then the mean inside it; one round on the whole bounds."""
+"""Methods for means over users: the one with the smaller expected error; range, then mean; one round on the bounds."""
 
 SAID = ("model", "spread", "between", "radius", "records", "failure", "method")
 """Parameters that a query's text names where they are not the default."""
