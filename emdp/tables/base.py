@@ -1,4 +1,4 @@
-"""What every source of rows has: the base class, and how a DuckDB connection is closed off and given its rows."""
+"""Base class of sources of rows, and the closing off of a DuckDB connection that is given their rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ OTHER_COLUMNS = (
     "the source has other columns, or columns of other types, than it was opened with; open it again, and leave it as "
     "it is while it is read; what was charged stays charged."
 )
-"""What is said of a statement that an engine could compute on no rows, and then could not."""
+"""Error of a statement that an engine could compute on no rows, and then could not."""
 
 CLOSED: Mapping[str, str] = MappingProxyType(
     {

@@ -25,7 +25,7 @@ PLAIN = frozenset(
 
 DECIMAL = re.compile(r"DECIMAL ?\( ?([0-9]{1,2}) ?, ?([0-9]{1,2}) ?\)")
 MOST_DIGITS = 38
-"""Of a decimal, in DuckDB and in Spark."""
+"""Most digits of a decimal, in DuckDB and in Spark."""
 
 ENUM_VALUE = r"'((?:[^']|'')*)'"
 ENUM = re.compile(rf"ENUM\s*\(\s*{ENUM_VALUE}(?:\s*,\s*{ENUM_VALUE})*\s*\)", re.IGNORECASE)

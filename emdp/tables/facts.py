@@ -1,4 +1,4 @@
-"""What an owner declares of a private table, and what a statement about it needs: columns, space, users, source."""
+"""Owner's declarations of a private table, and the facts that a statement needs: columns, space, users, source."""
 
 import hashlib
 import json

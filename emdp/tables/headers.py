@@ -1,4 +1,4 @@
-"""Whether the first row of a file of text holds the names of its columns, or is somebody's record.
+"""Header check of a file of text: its first row holds the names of its columns, or is somebody's record.
 
 What looks like a value is none of a name's: a file whose first row has such a text is refused until its owner says
 which of the two it is. A row of words alone cannot be told apart. What is said of it are a place and a kind of value,
@@ -26,7 +26,7 @@ KINDS = (
 """Forms of values, in small letters, that no column is called by."""
 
 PIECES = re.compile(r"[;|\t]")
-"""What stands between values where a file was written with another delimiter than it is read with."""
+"""Separators of values in a file that was written with another delimiter than it is read with."""
 
 
 def kind_of_value(text: str) -> str | None:

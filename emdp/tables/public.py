@@ -1,4 +1,4 @@
-"""What an owner declares public beside a private table: its users with their columns, and tables to join.
+"""Public declarations beside a private table: its users with their columns, and tables to join.
 
 All of it is read whole, since nothing in it is private. Text of a CSV file is converted here where no value loses
 anything by it; a private table's text is never looked at for that.

@@ -1,4 +1,4 @@
-"""What the engine of a table reads for releases of messages."""
+"""Records that the engine of a table reads for releases of messages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What row expressions read a table's columns as."""
+"""Kinds of a table's columns in row expressions."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Where rows come from: Parquet or CSV files, a table of a DuckDB file, or a frame in memory.
+"""Sources of rows: Parquet or CSV files, a table of a DuckDB file, or a frame in memory.
 
 A source looks at public metadata only: names, types, sizes and times of files. It never reads a record, not even
 to guess a type, so every column of a CSV file is text until the space says what it is.
@@ -59,7 +59,7 @@ LONGEST_ROW = 2_000_000
 """Bytes of a row of a CSV file: what DuckDB takes at most by itself."""
 
 LARGEST_MILLISECONDS = 2**53
-"""Of a time from 1970, on either side; as microseconds it fits 64 bits (and lies 285,000 years away)."""
+"""Largest time from 1970, on either side; as microseconds it fits 64 bits (and lies 285,000 years away)."""
 
 
 @dataclass(frozen=True)

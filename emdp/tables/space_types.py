@@ -1,4 +1,4 @@
-"""Which column types a space and its users can be read from."""
+"""Column types from which a space and its users can be read."""
 
 from collections.abc import Mapping
 

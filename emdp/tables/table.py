@@ -67,7 +67,7 @@ class Table(TableFacts):
 
     @property
     def engine(self) -> "Engine":
-        """What computes exact statistics of the records."""
+        """Engine that computes exact statistics of the records."""
         from emdp.tables.engine import engine_of
 
         return engine_of(self.source)

@@ -20,7 +20,7 @@ __all__ = ["Engine"]
 
 
 class Engine(Protocol):
-    """What every engine computes.
+    """Contract of an engine: exact statistics, and records for releases of messages.
 
     Exact values come hidden. An error never holds a private value or the engine's own text.
     """

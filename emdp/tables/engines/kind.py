@@ -1,4 +1,4 @@
-"""What a table of engines knows of each before it is loaded: how it is made, and which sources are its own."""
+"""Public facts about an engine before it is loaded: its constructor, and the sources that are its own."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["EngineKind", "Opener"]
 
 
 class Opener(Protocol):
-    """How an engine that reads rows where they are opens them. Nothing heavy is loaded before something is opened."""
+    """Opener of rows that an engine reads where they are. Nothing heavy is loaded before something is opened."""
 
     def is_frame(self, source: object) -> bool:
         """Say whether something is a frame of the engine, without loading the engine."""

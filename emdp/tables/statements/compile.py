@@ -82,7 +82,7 @@ class CompiledItems:
 
 @dataclass(frozen=True, eq=False)
 class _SourceRows:
-    """What follows FROM in the inner layer, how the table's columns are called there, and the words if any."""
+    """Source of the inner layer: its FROM clause, the names of the table's columns there, and the words if any."""
 
     relation: Sql
     columns: Mapping[str, Sql]

@@ -1,4 +1,4 @@
-"""From the rows of a cell statement to coordinates: sums of base cells handed on to the cells at their corners."""
+"""Coordinates from the rows of a cell statement: sums of base cells handed on to the cells at their corners."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -24,7 +24,7 @@ from emdp.tables.statements.fragments import Sql
 __all__ = ["SPECIAL", "Facts", "StatedSql", "sql_of", "within"]
 
 Facts = Mapping[str, Sql]
-"""What the rule asks about a row: ``valid``, ``missing``, and for a ball ``largest``, ``endless``, ``length``."""
+"""Facts about a row for the rule: ``valid``, ``missing``, and for a ball ``largest``, ``endless``, ``length``."""
 
 SHORT_ANGLE = 3.0
 """Radians: up to here the sine of half an angle is below 0.998, so that no rounding brings it above 1, where the arc

@@ -1,4 +1,4 @@
-"""What an aggregation comes down to on a space: which expressions are compiled, and how cells are numbered."""
+"""Columns and cells of an aggregation on a space: the expressions that are compiled, and the numbers of cells."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

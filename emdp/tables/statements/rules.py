@@ -37,7 +37,7 @@ TEXTS = {
         "please report it",
     ),
 }
-"""For each rule what is said where it is broken, and the remedy."""
+"""Text and remedy of each rule where it is broken."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Breach:
-    """How a table breaks a rule, for its owner: a fact about the private records.
+    """Broken rule of a table, for its owner: a fact about the private records.
 
     Parameters
     ----------

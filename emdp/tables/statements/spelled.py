@@ -24,7 +24,7 @@ from emdp.tables.statements.fragments import Sql
 __all__ = ["Columns", "Writer", "filled", "grouped", "iso", "micros_of", "parsed", "placed"]
 
 Columns = Callable[[Column], Sql]
-"""What a column is in the statement: an expression of its kind, as ``read_as`` of the engine makes it."""
+"""Function from a column to its SQL: an expression of its kind, as ``read_as`` of the engine makes it."""
 
 MOST_NODES = 20_000
 """Most nodes of a statement's tree that stand for one expression: some functions name an argument several times."""
@@ -45,7 +45,7 @@ class _AsWritten(DuckDB):
 
 @dataclass(frozen=True)
 class Writer:
-    """How one engine writes row expressions.
+    """Spelling of row expressions for one engine.
 
     Parameters
     ----------

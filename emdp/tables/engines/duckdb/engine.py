@@ -33,7 +33,7 @@ MOST_STATEMENTS = 32
 _statements: MutableMapping[TableFacts, dict[tuple[Expression, ...], tuple[LinearStatement, str]]] = WeakKeyDictionary()
 
 _cells: MutableMapping[TableFacts, MutableMapping[Aggregation, tuple[CellStatement, str]]] = WeakKeyDictionary()
-"""By the aggregation itself: its statement is forgotten with it."""
+"""Statements by the aggregation object: a statement is forgotten with it."""
 
 
 class DuckDBEngine:

@@ -1,4 +1,4 @@
-"""How a statement runs on DuckDB: on a connection of its own that can open the declared files and nothing else.
+"""Runs of statements on DuckDB: on a connection of their own that can open the declared files and nothing else.
 
 External access is off but for these files, extensions cannot be loaded, Python objects cannot be reached, the
 configuration is locked, and attached files are read-only. Text of DuckDB's errors never leaves this file, since it may
@@ -43,27 +43,28 @@ __all__ = [
 DIALECT = "duckdb"
 
 INTERRUPTED = "Query interrupted"
-"""What DuckDB makes of Ctrl-C while a statement runs: a plain RuntimeError with this text."""
+"""Text of DuckDB's error for Ctrl-C while a statement runs: a plain RuntimeError."""
 
 OUT_OF_MEMORY = "Out of Memory"
-"""What DuckDB's error says then, where Arrow has wrapped it."""
+"""Text of DuckDB's error for too little memory, where Arrow has wrapped it."""
 
 DISABLED_OPTIMIZERS = ("statistics_propagation", "partial_aggregate_pushdown")
-"""What DuckDB 2.0 must leave alone. The first takes a Parquet footer's smallest and largest value for those of all
-records, though NaN is left out of them, and then drops the test that would have found it. The second adds records up
-user by user before it joins them to their users, though they are many more groups than were asked for."""
+"""Optimizers that DuckDB 2.0 must not use. The first takes a Parquet footer's smallest and largest value for those of
+all records, though NaN is left out of them, and then drops the test that would have found it. The second adds records
+up user by user before it joins them to their users, though they are many more groups than were asked for."""
 
 DISK_FULL = ("No space left on device", "max_temp_directory_size", "Disk quota exceeded", "File too large")
-"""What it says where records that memory does not hold found no room: the system's words, or its own setting's name."""
+"""Texts of DuckDB's error where records that memory does not hold found no room: the system's words, or its own
+setting's name."""
 
 NOT_TEXT = "nanobind::str()"
-"""What is in the error of DuckDB's Python part for a name or text that is no UTF-8: a plain RuntimeError."""
+"""Text in the error of DuckDB's Python part for a name or text that is no UTF-8: a plain RuntimeError."""
 
 MOST_STATEMENTS = 32
 """Statements that are remembered to have been checked: they hold public facts alone."""
 
 _checked: set[tuple[object, ...]] = set()
-"""What ran on no rows in this process: all that it depends on, which is public."""
+"""Statements that ran on no rows in this process, with all that they depend on, which is public."""
 
 
 class Statement(Protocol):

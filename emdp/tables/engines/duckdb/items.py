@@ -1,4 +1,4 @@
-"""What DuckDB reads for releases that randomize items or users one by one, hidden until the session opens it.
+"""DuckDB's reading of records for releases that randomize items or users one by one, hidden until they are opened.
 
 Blocks come from one statement each, in Arrow batches, and hold whole users, so that memory is bounded by a batch and
 the largest user. Users are numbered; no key leaves this file.

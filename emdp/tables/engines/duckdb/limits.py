@@ -1,4 +1,4 @@
-"""What the DuckDB engine may take of a machine: memory and threads, from the environment, as DuckDB itself sets them.
+"""Limits of the DuckDB engine: memory and threads, from the environment, as DuckDB itself sets them.
 
 ``EMDP_MEMORY_LIMIT`` is DuckDB's ``memory_limit``, by default four fifths of the machine's memory; what does not fit
 goes to temporary files in ``TMPDIR``. ``EMDP_THREADS`` is DuckDB's ``threads``, by default one for each core. Neither

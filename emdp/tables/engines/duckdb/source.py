@@ -44,27 +44,28 @@ PAUSE = 0.05
 """Seconds between two attempts."""
 
 UNCHARGED = "nothing was charged; "
-"""What is true of every opening but that of a statement, which may come after the charge."""
+"""Assurance in errors of every opening but that of a statement, which may come after the charge."""
 
 MAIN_SCHEMA = "main."
 """DuckDB's own schema, in which a table without one is looked for."""
 
 SCANNED = re.compile(r'"Table": *"((?:[^"\\]|\\.)*)"')
-"""What a plan in JSON says of each table that it scans; within another text the quotes would be escaped."""
+"""Pattern of a scanned table's name in a plan in JSON; within another text the quotes would be escaped."""
 
 NAMES = "memory.main,system.main,source_file.main"
-"""Where names are looked for: emdp's relations, DuckDB's functions, and last the file, which only a view gets to whose
-schema is another one than that of its tables."""
+"""Search path of names: emdp's relations, DuckDB's functions, and last the file, which only a view gets to whose schema
+is another one than that of its tables."""
 
 COMPUTED_COLUMNS = """
 SELECT count(*) FROM information_schema.columns WHERE table_catalog = 'source_file' AND is_generated <> 'NEVER'
 AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)
 AND EXISTS (SELECT 1 FROM duckdb_functions() WHERE database_name = 'source_file')
 """
-"""How many columns of a table are computed, in a file with macros. It takes longer than all that opens a file."""
+"""Query for the number of a table's computed columns, in a file with macros. It takes longer than all that opens a
+file."""
 
 LOCKED = "Could not set lock on file"
-"""What DuckDB 2.0 says of a file that another process has open for writing (an IOException like many others)."""
+"""Text of DuckDB 2.0's error for a file that another process has open for writing (an IOException like many others)."""
 
 
 @dataclass(frozen=True)
