@@ -2,6 +2,7 @@
 
 import string
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from emdp.base.checks import check_choice, check_count, check_range, check_unit_interval
 from emdp.base.errors import UsageError
@@ -10,7 +11,7 @@ from emdp.questions.itemwise import MODELS, Model
 from emdp.questions.names import Names
 from emdp.questions.price import Price, check_price, refuse_removal
 
-__all__ = ["DEFAULT_LENGTH", "HeavyHitters", "check_listed", "check_text_column", "heavy_hitters"]
+__all__ = ["DEFAULT_LENGTH", "HeavyHitters", "WordTokenizer", "check_listed", "check_text_column", "heavy_hitters"]
 
 DEFAULT_LENGTH = 12
 """Bytes of the longest string that messages of users find, unless told: every further few are one more level."""
@@ -21,6 +22,9 @@ TEXT_CHARACTERS = string.ascii_lowercase + string.digits + " _-'"
 
 EPSILONS = (1e-6, 40.0)
 """Prices that the mechanisms are made for."""
+
+WordTokenizer = Literal["words", "unicode"]
+"""Rules that make words of a text."""
 
 TEXT_TYPES = ("VARCHAR", "ENUM")
 
@@ -60,6 +64,8 @@ class HeavyHitters:
         In (0, 1): what is said of the strings that are found fails with at most this probability.
     name : str
         Column of the frequencies.
+    tokenizer : {"words", "unicode"}
+        Which tokens, with words=True, as :class:`emdp.Words` makes them; ``"unicode"`` in the central model alone.
 
     Raises
     ------
@@ -82,6 +88,7 @@ class HeavyHitters:
     model: Model = "central"
     failure: float = 0.01
     name: str = "frequency"
+    tokenizer: WordTokenizer = "words"
 
     def __post_init__(self) -> None:
         for field, example in (("column", "a column of text"), ("name", "the answer's column")):
@@ -95,6 +102,7 @@ class HeavyHitters:
                 raise UsageError(f"{field} must be True or False; pass one of them.")
         if self.words and not self.lower:
             raise UsageError("lower=False does not fit words=True, whose tokens are of small letters; leave it out.")
+        self._check_tokenizer()
         self._check_wanted()
         self._check_price()
         self._check_strings()
@@ -115,13 +123,23 @@ class HeavyHitters:
     def text(self) -> str:
         """The query as text, for the ledger and for explanations."""
         parts = [f"heavy_hitters({self.column!r}"]
-        for field in ("threshold", "count", "price", "words", "length", "alphabet", "lower"):
+        for field in ("threshold", "count", "price", "words", "tokenizer", "length", "alphabet", "lower"):
             value = getattr(self, field)
             if isinstance(value, Price):
                 parts += [f"epsilon={value.level!r}", *([f"delta={value.delta!r}"] if value.delta else [])]
             elif value != type(self).__dataclass_fields__[field].default:
                 parts.append(f"{field}={value!r}")
         return ", ".join([*parts, f"model={self.model!r}", f"failure={self.failure!r}"]) + ")"
+
+    def _check_tokenizer(self) -> None:
+        check_choice("tokenizer", self.tokenizer, get_args(WordTokenizer))
+        if self.tokenizer == "unicode" and not self.words:
+            raise UsageError("tokenizer='unicode' is about words; pass words=True, or leave it out.")
+        if self.tokenizer == "unicode" and (self.model != "central" or self.alphabet is not None):
+            raise UsageError(
+                "tokenizer='unicode' needs model='central' without an alphabet: messages of users are about ASCII "
+                "characters; pass model='central', or leave tokenizer out."
+            )
 
     def _check_wanted(self) -> None:
         if (self.threshold is None) == (self.count is None):
@@ -176,6 +194,7 @@ def heavy_hitters(
     model: Model = "central",
     failure: float = 0.01,
     name: str = "frequency",
+    tokenizer: WordTokenizer = "words",
     neighbours: Neighbours = "replace",
 ) -> HeavyHitters:
     """Return a :class:`HeavyHitters` query; see there for the parameters.
@@ -186,7 +205,8 @@ def heavy_hitters(
     refuse_removal(neighbours, "frequencies of strings")
     missing = "epsilon must be given: strings of an unknown list are found at user level; pass one."
     price = Price.user_level(epsilon, delta, missing=missing, ends=EPSILONS)
-    return HeavyHitters(column, price, threshold, count, words, length, alphabet, lower, model, failure, name)
+    return HeavyHitters(column, price, threshold, count, words, length, alphabet, lower, model, failure, name,
+                        tokenizer)  # fmt: skip
 
 
 def check_text_column(query: HeavyHitters, names: Names) -> None:

@@ -54,6 +54,8 @@ class TextColumn:
         Most bytes of a string in UTF-8; longer ones are none.
     alphabet : str or None
         The ASCII characters of a string; one with others is none.
+    tokenizer : {"words", "unicode"}
+        Which tokens, with words.
     """
 
     name: str
@@ -61,6 +63,7 @@ class TextColumn:
     lower: bool = True
     length: int | None = None
     alphabet: str | None = None
+    tokenizer: Literal["words", "unicode"] = "words"
 
 
 @dataclass(frozen=True)

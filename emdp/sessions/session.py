@@ -8,7 +8,7 @@ from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.distributions import FrequencyMethod, frequencies, quantiles
-from emdp.questions.heavy_hitters import heavy_hitters
+from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
 from emdp.questions.means import MeanModel, VectorNoise, mean, vector_mean
@@ -262,6 +262,7 @@ class Session(Asking):
         model: Model = "central",
         failure: float = 0.01,
         name: str = "frequency",
+        tokenizer: WordTokenizer = "words",
         neighbours: Neighbours = "replace",
     ) -> Answer:
         """Find the frequent strings of a column of text whose values nobody listed, at user level.
@@ -288,7 +289,8 @@ class Session(Asking):
         """
         return self.answer(heavy_hitters(
             column, threshold=threshold, count=count, epsilon=epsilon, delta=delta, words=words, length=length,
-            alphabet=alphabet, lower=lower, model=model, failure=failure, name=name, neighbours=neighbours
+            alphabet=alphabet, lower=lower, model=model, failure=failure, name=name, tokenizer=tokenizer,
+            neighbours=neighbours
         ))  # fmt: skip
 
     def user_mean(

@@ -124,3 +124,18 @@ def test_frequencies_of_an_unknown_list_name_the_search() -> None:
     assert "heavy_hitters" not in str(caught.value)
     space = Product(Interval("x", 0, 1), Categories("kind", ["a", "b"]))
     check_listed("kind", Names("visits", "user", space, TYPES, 100))
+
+
+def test_words_of_every_language_are_for_a_curator() -> None:
+    made = heavy_hitters("message", count=3, epsilon=1.0, delta=1e-9, words=True, tokenizer="unicode")
+    assert made.characters is None
+    assert "tokenizer='unicode'" in made.text
+    for own, what in (
+        ({"model": "local", "delta": 0.0, "words": True}, "central"),
+        ({"alphabet": "abc", "words": True}, "alphabet"),
+        ({"words": False}, "words=True"),
+    ):
+        with pytest.raises(UsageError, match=what):
+            heavy_hitters("message", **{"count": 3, "epsilon": 1.0, "delta": 1e-9, "tokenizer": "unicode", **own})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="tokenizer must be one of"):
+        heavy_hitters("message", count=3, epsilon=1.0, delta=1e-9, words=True, tokenizer="whitespace")  # type: ignore[arg-type]

@@ -147,7 +147,7 @@ def test_words_are_the_space_s_own_tokens() -> None:
         "日本 cat",
     ]  # fmt: skip
     frame = pl.DataFrame({"user": list(range(len(texts))), "text": texts})
-    for tokenizer in ("words", "whitespace"):
+    for tokenizer in emdp.Words.TOKENIZERS:
         space = emdp.Words("text", VECTORS, on_invalid="neutral", tokenizer=tokenizer)
         table = read(frame, user="user", space=space, users=len(texts))
         total = []

@@ -245,7 +245,7 @@ def plan_heavy_hitters(query: HeavyHitters, *, users: int) -> MessagePlan:
         reading=Reading(
             "texts",
             by_user=True,
-            column=TextColumn(query.column, query.words, query.lower, query.longest, query.characters),
+            column=TextColumn(query.column, query.words, query.lower, query.longest, query.characters, query.tokenizer),
         ),
         releaser=method.releaser,
         event=GuaranteeEvent(method.guarantee, "frequent strings"),
@@ -336,6 +336,7 @@ def _strings(query: HeavyHitters) -> str:
     limits += [] if query.characters is None else [f"with other characters than {query.characters!r}"]
     what = "words are as emdp.Words makes them" if query.words else "strings are whole texts"
     case = "ASCII capitals are small letters" if query.lower else "capitals and small letters differ"
+    case = "folded by Unicode 14.0" if query.tokenizer == "unicode" else case
     none = f"; strings {' or '.join(limits)} count as none" if limits else ""
     return f"{what}, {case}{none}; missing texts are records without one, and a user without records has none"
 

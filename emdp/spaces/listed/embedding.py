@@ -12,6 +12,7 @@ import numpy as np
 from emdp.base.checks import check_choice
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
+from emdp.spaces.listed import unicode
 from emdp.spaces.listed.finite import FinitePart, Label
 from emdp.spaces.listed.spread import largest_distance
 from emdp.spaces.listed.vector_table import check_vector_names, digest_of, read_vectors, to_inline
@@ -26,7 +27,10 @@ from emdp.spaces.rounding import (
 )
 from emdp.spaces.values import shown
 
-__all__ = ["Embedding", "Words"]
+__all__ = ["Embedding", "Tokenizer", "Words"]
+
+Tokenizer = Literal["words", "whitespace", "unicode"]
+"""Names of the rules that make words of a text."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -230,23 +234,29 @@ class Words(Embedding):
         The column of texts.
     vectors, key, vector, diameter, on_invalid, neutral, sha256
         As for :class:`Embedding`; the keys are strings.
-    tokenizer : {"words", "whitespace"}
+    tokenizer : {"words", "whitespace", "unicode"}
         ``"words"``: ASCII capitals become small letters, then tokens are the matches of
         ``PATTERNS["words"]``: runs of ASCII letters and digits, with apostrophes between them.
-        ``"whitespace"``: tokens are the runs without ASCII white space, unchanged. Both are the same in RE2
-        (DuckDB), Java (Spark) and Python.
+        ``"whitespace"``: tokens are the runs without ASCII white space, unchanged.
+        ``"unicode"``: words of every language, as :mod:`emdp.spaces.listed.unicode` says, by Unicode 14.0: folded as
+        NFKC_Casefold; runs of letters, digits and marks; single letters of scripts without spaces. All are the same in
+        RE2 (DuckDB), Java (Spark) and Python.
 
     Attributes
     ----------
     CAPITALS, SMALL : str
         What lower-casing translates, character by character.
     PATTERNS : mapping
-        Regular expression of a token, for each tokenizer.
+        Regular expression of a token, for each tokenizer of ASCII.
+    TOKENIZERS : tuple of str
+        Names of all tokenizers.
 
     >>> table = {"word": ["i", "don't", "know"], "vector": [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]}
     >>> space = Words("text", table, on_invalid="neutral")
     >>> space.tokenize("I DON'T know!")
     ['i', "don't", 'know']
+    >>> Words("text", table, tokenizer="unicode").tokenize("M\u00dcLLER, \u6771\u4eac")
+    ['m\u00fcller', '\u6771', '\u4eac']
     """
 
     CAPITALS: ClassVar[str] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -255,8 +265,10 @@ class Words(Embedding):
         {"words": r"[a-z0-9]+(?:'[a-z0-9]+)*", "whitespace": r"[^\x09-\x0d\x20]+"}
     )
 
+    TOKENIZERS: ClassVar[tuple[str, ...]] = (*PATTERNS, "unicode")
+
     kind: ClassVar[str] = "words"
-    tokenizer: Literal["words", "whitespace"]
+    tokenizer: Tokenizer
 
     def __init__(
         self,
@@ -269,7 +281,7 @@ class Words(Embedding):
         on_invalid: OnInvalid = "error",
         neutral: Label | None = None,
         sha256: str | None = None,
-        tokenizer: Literal["words", "whitespace"] = "words",
+        tokenizer: Tokenizer = "words",
     ) -> None:
         super().__init__(
             col,
@@ -283,15 +295,22 @@ class Words(Embedding):
         )
         if not isinstance(self.values[0], str):
             raise UsageError("the key column of a Words space must hold strings; name another by key=.")
-        self._set(tokenizer=check_choice("tokenizer", tokenizer, tuple(self.PATTERNS)))
+        self._set(tokenizer=check_choice("tokenizer", tokenizer, self.TOKENIZERS))
 
     @property
     def pattern(self) -> str:
         """Regular expression of a token."""
-        return self.PATTERNS[self.tokenizer]
+        return self.pattern_of(self.tokenizer)
+
+    @classmethod
+    def pattern_of(cls, tokenizer: str) -> str:
+        """Return the regular expression of a token, by a tokenizer's name."""
+        return unicode.pattern() if tokenizer == "unicode" else cls.PATTERNS[tokenizer]
 
     def tokenize(self, text: str) -> list[str]:
         """Return the tokens of a text, in order, by the declared rule."""
+        if self.tokenizer == "unicode":
+            return unicode.tokens(text)
         if self.tokenizer == "words":
             text = text.translate(str.maketrans(self.CAPITALS, self.SMALL))
         return re.findall(self.pattern, text)

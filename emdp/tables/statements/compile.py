@@ -28,6 +28,7 @@ from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.components import component_value, instant_value
 from emdp.tables.statements.formulas import leaf_formula, node_formula
 from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.tokens import tokens
 from emdp.tables.statements.validity import clean_columns, first_facts, second_facts
 
 __all__ = [
@@ -241,7 +242,7 @@ def _source_rows(table: TableFacts, others: Iterable[str]) -> _SourceRows:
     message = sql.cast(sql.column(part.column), "TEXT")
     none = exp.Array(expressions=[exp.Null()])
     # A missing message is one invalid item; a message without words is no item at all.
-    words = sql.case([(sql.is_null(sql.column(part.column)), none)], _tokens(part, message))
+    words = sql.case([(sql.is_null(sql.column(part.column)), none)], tokens(part.tokenizer, message))
     own = {name: f"column_{number}" for number, name in enumerate(names)}
     kept = [exp.alias_(sql.column(name), alias, quoted=True) for name, alias in own.items()]
     rows = exp.select(*kept, exp.alias_(exp.Explode(this=words), TOKENS, quoted=True)).from_("source_rows")
@@ -274,12 +275,6 @@ def _with_components(table: TableFacts, relation: Sql, columns: Mapping[str, Sql
 
 def _double(column: Sql, kind: str) -> Sql:
     return column if kind.upper() == "DOUBLE" else sql.cast(column, "DOUBLE", safe=True)
-
-
-def _tokens(part: Words, message: Sql) -> Sql:
-    if part.tokenizer == "words":
-        message = exp.Translate(this=message, from_=sql.text(part.CAPITALS), to=sql.text(part.SMALL))
-    return exp.Anonymous(this="regexp_extract_all", expressions=[message, sql.text(part.pattern)])
 
 
 def _part_index(leaf: Leaf | Column, space: Space) -> int:

@@ -9,12 +9,12 @@ nothing here: a record counts whatever they make of its item.
 from sqlglot import exp
 
 from emdp.questions.reading import TextColumn
-from emdp.spaces import Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.compile import USER
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.items import RECORDS, ItemStatement, of_users
+from emdp.tables.statements.tokens import lowered, tokens
 
 __all__ = ["TEXT", "texts_statement"]
 
@@ -36,13 +36,11 @@ def texts_statement(table: TableFacts, column: TextColumn) -> ItemStatement:
     """
     value = sql.cast(sql.column(column.name), "TEXT")
     if column.words:
-        tokens = exp.Anonymous(
-            this="regexp_extract_all", expressions=[_lowered(value), sql.text(Words.PATTERNS["words"])]
-        )
         none = exp.Array(expressions=[exp.Null()])
-        made: Sql = exp.Explode(this=sql.case([(sql.is_null(sql.column(column.name)), none)], tokens))
+        found = tokens(column.tokenizer, value)
+        made: Sql = exp.Explode(this=sql.case([(sql.is_null(sql.column(column.name)), none)], found))
     else:
-        made = _lowered(value) if column.lower else value
+        made = lowered(value) if column.lower else value
     raw = exp.select(exp.alias_(sql.column(table.user), USER, quoted=True), exp.alias_(made, RAW, quoted=True)).from_(
         "source_rows"
     )
@@ -51,10 +49,6 @@ def texts_statement(table: TableFacts, column: TextColumn) -> ItemStatement:
     bags = sql.select(columns, rows.subquery("kept", copy=False))
     bags = bags.group_by(sql.column(USER), sql.column(TEXT), copy=False)
     return of_users(table, bags, {}, (TEXT, RECORDS), order=())
-
-
-def _lowered(value: Sql) -> Sql:
-    return exp.Translate(this=value, from_=sql.text(Words.CAPITALS), to=sql.text(Words.SMALL))
 
 
 def _kept(column: TextColumn) -> Sql:

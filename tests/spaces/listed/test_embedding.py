@@ -255,6 +255,7 @@ def test_words_are_their_own_kind() -> None:
     assert words != Embedding("text", TABLE)
     assert words.kind == "words"
     assert Words("text", TABLE, tokenizer="whitespace") != words
+    assert Words("text", TABLE, tokenizer="unicode").to_json()["tokenizer"] == "unicode"
     with pytest.raises(UsageError, match="tokenizer must be one of"):
         Words("text", TABLE, tokenizer="letters")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="must hold strings"):

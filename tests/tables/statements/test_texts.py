@@ -21,7 +21,23 @@ from emdp.tables.readings import read_items
 from emdp.tables.statements.texts import TEXT, texts_statement
 from emdp.tables.table import Table
 
-PIECES = ["hello", "World", "don't", "caf\u00e9", "", " ", "x" * 30, 'quote"', "a_b-c", "12", "\u0130", "a\0b", "'; --"]
+PIECES = [
+    "hello",
+    "World",
+    "don't",
+    "caf\u00e9",
+    "",
+    " ",
+    "x" * 30,
+    'quote"',
+    "a_b-c",
+    "12",
+    "\u0130",
+    "STRA\u00dfE",
+    "\u6771\u4eac",
+    "a\0b",
+    "'; --",
+]
 SPACE = emdp.Interval("x", 0, 1)
 COLUMNS = [
     TextColumn("message"),
@@ -29,6 +45,7 @@ COLUMNS = [
     TextColumn("message", length=5),
     TextColumn("message", alphabet="abcdefghijklmnopqrstuvwxyz '_-", length=12),
     TextColumn("message", words=True),
+    TextColumn("message", words=True, tokenizer="unicode"),
     TextColumn("message", words=True, length=4, alphabet="abcdefghijklmnopqrstuvwxyz0123456789'"),
 ]
 
@@ -46,7 +63,7 @@ def rows(count: int = 500) -> pl.DataFrame:
 
 def reference(frame: pl.DataFrame, column: TextColumn) -> dict[int, Counter[str | None]]:
     small = str.maketrans(Words.CAPITALS, Words.SMALL)
-    rule = Words("message", {"word": ["a", "b"], "v": [[0.0], [1.0]]})
+    rule = Words("message", {"word": ["a", "b"], "v": [[0.0], [1.0]]}, tokenizer=column.tokenizer)
     bags: dict[int, Counter[str | None]] = {}
     for user, _, text in frame.iter_rows():
         found: list[Any] = [text]

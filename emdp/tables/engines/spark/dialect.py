@@ -226,6 +226,12 @@ def _function(node: Sql, kinds: _Kinds) -> Sql:
     arguments: list[Sql] = node.expressions
     if name == "regexp_extract_all":
         return _call("REGEXP_EXTRACT_ALL", *arguments, exp.Var(this="0"))
+    if name == "list_reduce":
+        values, step, first = arguments
+        return _call("AGGREGATE", values, first, step)
+    if name == "split_part":
+        # Its place is a number of 32 bits.
+        return _call("SPLIT_PART", *arguments[:2], exp.Var(this=arguments[2].name.rstrip("L")))
     if name == "epoch_us":
         # Times are microseconds already.
         return arguments[0]
@@ -233,7 +239,8 @@ def _function(node: Sql, kinds: _Kinds) -> Sql:
         return arguments[0]
     if name == "date_part":
         return _field(arguments[0].name, arguments[1])
-    renamed = {"hash": "XXHASH64", "bit_xor": "BIT_XOR", "strlen": "OCTET_LENGTH"}
+    renamed = {"hash": "XXHASH64", "bit_xor": "BIT_XOR", "strlen": "OCTET_LENGTH", "regexp_matches": "REGEXP_LIKE"}
+    renamed |= {"string_split": "SPLIT", "replace": "REPLACE"}
     return _call(renamed[name], *arguments)
 
 

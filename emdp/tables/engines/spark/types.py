@@ -60,7 +60,8 @@ ALWAYS: Mapping[type[Sql], str] = {
 BY_NAME = {
     **dict.fromkeys(("hash", "bit_xor", "strlen", "epoch_us", "epoch_ns", "date_part"), WHOLE),
     "make_timestamp": TIME,
-    "regexp_extract_all": TEXT,
+    **dict.fromkeys(("regexp_extract_all", "list_reduce", "string_split", "split_part", "replace"), TEXT),
+    "regexp_matches": BOOLEAN,
 }
 """Kinds of functions that sqlglot does not know."""
 
@@ -132,6 +133,9 @@ def _relation(relation: Sql, tables: Mapping[str, Kinds], found: dict[int, str])
 
 def _value(node: Sql, scope: Mapping[tuple[str, str], str], tables: Mapping[str, Kinds], found: dict[int, str]) -> str:
     below: list[str] = []
+    if isinstance(node, exp.Lambda):
+        # Functions over lists are of texts here.
+        scope = {**scope, **{("", own.name): TEXT for own in node.expressions}}
     for child in node.iter_expressions():
         if isinstance(child, exp.Select | exp.Union):
             _query(child, tables, found)
@@ -160,7 +164,7 @@ def _kind(node: Sql, below: list[str], scope: Mapping[tuple[str, str], str], fou
         return _widest([*chosen, found[id(node.args["default"])]])
     if isinstance(node, exp.If):
         return found[id(node.args["true"])]
-    if isinstance(node, exp.Alias | exp.Paren | exp.Neg | exp.Abs | exp.Max | exp.Min):
+    if isinstance(node, exp.Alias | exp.Paren | exp.Neg | exp.Abs | exp.Max | exp.Min | exp.Lambda):
         return below[0]
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Mod | exp.Coalesce | exp.Least | exp.Greatest):
         return _widest(below)
