@@ -1,9 +1,10 @@
 """The systems that are compared, what each needs installed, and what it is told.
 
 A privacy statement says what it protects against. emdp's number of users is public, and its epsilon is for all records
-of one user *replaced* by others. The others' is for a user who *comes or goes*; replacing is going and coming, so that
-at half the number they promise what emdp does (OpenDP can be asked for replacement itself). Each answers both ways:
-`number` is the same epsilon in everybody's own terms, `protection` the same promise.
+of one user *replaced* by others, unless it is asked for `neighbours = 'remove'`. The others' is for a user who *comes
+or goes*; replacing is going and coming, so that at half the number they promise what emdp does (OpenDP can be asked for
+replacement itself). Each answers in three ways: `number` is the same epsilon in everybody's own terms, `protection` the
+same promise of replacement, `removal` the same promise of a user who comes or goes.
 """
 
 from dataclasses import dataclass, field
@@ -16,14 +17,22 @@ __all__ = ["SETTINGS", "SYSTEMS", "System", "named"]
 SETTINGS = {
     "number": "the same epsilon, each system's own neighbours",
     "protection": "the same promise: one user's records replaced",
+    "removal": "the same promise: a user comes or goes",
 }
-"""The two ways of being equal."""
+"""The ways of being equal."""
 
-HALF = {"number": {"epsilon": EPSILON}, "protection": {"epsilon": EPSILON / 2}}
+OWN = {
+    "number": {"epsilon": EPSILON},
+    "protection": {"epsilon": EPSILON},
+    "removal": {"epsilon": EPSILON, "neighbours": "remove"},
+}
+
+HALF = {"number": {"epsilon": EPSILON}, "protection": {"epsilon": EPSILON / 2}, "removal": {"epsilon": EPSILON}}
 
 UNITS = {
     "number": {"epsilon": EPSILON, "unit": "contributions"},
     "protection": {"epsilon": EPSILON, "unit": "changes"},
+    "removal": {"epsilon": EPSILON, "unit": "contributions"},
 }
 
 OPENDP = ("opendp[polars]==0.16.0",)
@@ -66,9 +75,9 @@ class System:
 CHECKED, KEPT = "emdp, data checked before", "emdp, session kept"
 
 SYSTEMS = (
-    System("emdp", "system_emdp", "new"),
-    System(CHECKED, "system_emdp", "checked"),
-    System(KEPT, "system_emdp", "kept"),
+    System("emdp", "system_emdp", "new", told=OWN),
+    System(CHECKED, "system_emdp", "checked", told=OWN),
+    System(KEPT, "system_emdp", "kept", told=OWN),
     System("plain DuckDB", "system_duckdb", "records"),
     System("plain DuckDB, capped", "system_duckdb", "capped"),
     System("OpenDP", "system_opendp", "", OPENDP, UNITS, factor=10),

@@ -1,6 +1,7 @@
 """Nodes of arguments of other kinds: casts that lose nothing are put in, as SQL does it."""
 
 import datetime
+import re
 from collections.abc import Sequence
 
 from emdp.base.errors import UsageError
@@ -9,10 +10,15 @@ from emdp.rows.nodes import Call, Case, Cast, InList, Literal, Node
 from emdp.rows.record import Form, Given
 from emdp.rows.types import Kind
 
-__all__ = ["as_kind", "call", "case", "common_kind", "in_list"]
+__all__ = ["DAY", "TIME", "as_kind", "call", "case", "common_kind", "in_list"]
 
 WIDER: dict[Kind, Kind] = {Kind.BIGINT: Kind.DOUBLE, Kind.DATE: Kind.TIMESTAMP}
 """Casts that SQL puts in by itself: of whole numbers to numbers, of dates to times."""
+
+DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+TIME = re.compile(rf"{DAY.pattern}(?:[ T](?!24)[0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]{{1,6}})?)?)?")
+"""Texts that DuckDB and all Pythons read alike; DuckDB would drop an offset from UTC without a word, and Python 3.14
+takes 24:00, which older ones refuse, for the next day."""
 
 
 def call(name: str, *arguments: Node) -> Call:
@@ -154,10 +160,11 @@ def _literal_as(node: Literal, kind: Kind) -> Literal | None:
 
 
 def _time(text: str, kind: Kind) -> Literal | None:
+    text = text.strip()
+    if not (DAY if kind is Kind.DATE else TIME).fullmatch(text):
+        return None
+    read = datetime.date if kind is Kind.DATE else datetime.datetime
     try:
-        if kind is Kind.DATE:
-            return Literal(datetime.date.fromisoformat(text.strip()), kind)
-        found = datetime.datetime.fromisoformat(text.strip())
+        return Literal(read.fromisoformat(text), kind)
     except ValueError:
         return None
-    return Literal(found, kind) if found.tzinfo is None else None

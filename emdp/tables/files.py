@@ -4,6 +4,7 @@ import fcntl
 import glob
 import hashlib
 import os
+import re
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,11 +16,13 @@ from emdp.base.errors import EmdpError, UsageError
 
 __all__ = [
     "LOGS",
+    "NAMED_LOGS",
     "check_no_log",
     "expand_paths",
     "file_marks",
     "files_fingerprint",
     "folder_keys",
+    "kind_of_named_log",
     "log_refusal",
     "read_lock",
     "state_marks",
@@ -28,8 +31,11 @@ __all__ = [
 LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 """Folders in which a table keeps the log of its files, and what the table is called."""
 
-ICEBERG, ICEBERG_FOLDER, ICEBERG_SUFFIXES = "Iceberg", "metadata", (".metadata.json", ".metadata.json.gz")
-"""The same of Iceberg, whose folder of this name has files that end so."""
+NAMED_LOGS = {
+    "metadata": ("Iceberg", re.compile(r".*[.]metadata[.]json([.]gz)?|version-hint[.]text")),
+    "snapshot": ("Paimon", re.compile(r"snapshot-.*")),
+}
+"""The same of folders whose name others use, too: what the table is called, and what a file of its log is called."""
 
 DUCKLAKE, DUCKLAKE_PREFIX = "DuckLake", "ducklake-"
 """DuckLake's log is a database elsewhere; its files are called so."""
@@ -247,11 +253,22 @@ def _kind_of_log(folder: str) -> str | None:
     for name, kind in LOGS.items():
         if os.path.isdir(os.path.join(folder, name)):
             return kind
+    return kind_of_named_log(lambda name: _names(os.path.join(folder, name)))
+
+
+def kind_of_named_log(names_of: Callable[[str], Iterable[str]]) -> str | None:
+    """Return what a table is called that has a folder of :data:`NAMED_LOGS`, by the names in a folder of it."""
+    for folder, (kind, pattern) in NAMED_LOGS.items():
+        if any(map(pattern.fullmatch, names_of(folder))):
+            return kind
+    return None
+
+
+def _names(folder: str) -> list[str]:
     try:
-        names = os.listdir(os.path.join(folder, ICEBERG_FOLDER))
+        return os.listdir(folder)
     except OSError:
-        return None
-    return ICEBERG if any(name.endswith(ICEBERG_SUFFIXES) for name in names) else None
+        return []
 
 
 def _check_finished(folder: str, paths: list[str]) -> None:

@@ -250,9 +250,9 @@ def read(
         comes to this process, and each row must be made from rows of its own user. Remote addresses are refused. Every
         row is one record (in a ``Words`` space, every word is), exact duplicates included. In place of a table a
         view of tables of the same DuckDB file may stand, each row made from rows of its own user and from nothing
-        that changes by itself; one that reads other files is refused. Files of a Delta Lake, Iceberg, Hudi or DuckLake
-        table are refused, since rows that its log calls deleted would count: pass the frame of a library that reads the
-        log (``deltalake``, ``pyiceberg``), a table of that format in Spark, or a snapshot written elsewhere.
+        that changes by itself; one that reads other files is refused. Files of a Delta Lake, Iceberg, Hudi, Paimon or
+        DuckLake table are refused, since rows that its log calls deleted would count: pass the frame of a library that
+        reads the log (``deltalake``, ``pyiceberg``), a table of that format in Spark, or a snapshot written elsewhere.
     user : str
         The column that says whose record a row is.
     space : Space

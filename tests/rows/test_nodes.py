@@ -101,3 +101,11 @@ def test_casts_that_lose_something_are_not_put_in() -> None:
     assert common_kind([NULL, NULL]) is Kind.TEXT
     with pytest.raises(UsageError, match="cast to TEXT, got DOUBLE"):
         Cast(Y, Kind.TEXT)
+
+
+def test_a_text_is_a_time_only_as_all_pythons_and_duckdb_read_it() -> None:
+    for text in ("2020-01-05 24:00:00", "20200105T101112", "2020-W01-1", "2020-01-05 10:00+01:00", "2020-01-05 10"):
+        assert as_kind(Literal(text, Kind.TEXT), Kind.TIMESTAMP) is None, text
+    assert as_kind(Literal("20200105", Kind.TEXT), Kind.DATE) is None
+    made = as_kind(Literal(" 2020-01-05T23:59:58.25 ", Kind.TEXT), Kind.TIMESTAMP)
+    assert made == Literal(dt.datetime(2020, 1, 5, 23, 59, 58, 250000), Kind.TIMESTAMP)

@@ -151,7 +151,7 @@ def _to_date(node: Node) -> Callable[[tuple[Any, ...]], Any]:
 def _to_timestamp(node: Node) -> Callable[[tuple[Any, ...]], Any]:
     if isinstance(node, Cast) and node.argument.kind is Kind.DATE:
         return _strict(lambda day: dt.datetime.combine(day, dt.time()))(node)
-    pattern = r" *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})? *"
+    pattern = r" *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T](?!24)[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})? *"
 
     def read(text: str) -> Any:
         return dt.datetime.fromisoformat(text.strip(" ")) if re.fullmatch(pattern, text) else None

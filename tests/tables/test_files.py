@@ -22,6 +22,8 @@ LOGS = {
     "Delta Lake": "_delta_log/00000000000000000000.json",
     "Iceberg": "metadata/00001-8d2f.metadata.json",
     "Iceberg ": "metadata/v3.metadata.json.gz",
+    "Iceberg  ": "metadata/version-hint.text",
+    "Paimon": "snapshot/snapshot-1",
     "Hudi": ".hoodie/hoodie.properties",
 }
 

@@ -2,11 +2,11 @@
 
 import datetime
 import math
-import re
 from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.rows.building import DAY, TIME
 from emdp.sql.context import Context, unwrapped
 
 __all__ = ["Literal", "number_of", "read_literal"]
@@ -15,11 +15,6 @@ Value = str | int | float | bool | datetime.date | datetime.datetime
 
 LARGEST_INTEGER = 2**63 - 1
 """Integers of columns have 64 bits."""
-
-DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-TIME = re.compile(rf"{DAY}(?:[ T](?!24)[0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]{{1,6}})?)?)?")
-"""Texts that DuckDB and all Pythons read alike; DuckDB would drop an offset from UTC without a word, and Python 3.14
-takes 24:00, which older ones refuse, for the next day."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +125,7 @@ def _date(context: Context, node: exp.Cast) -> Literal | None:
     if to.expressions or to.this not in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ):
         return None
     try:
-        if to.this == exp.DType.DATE and re.fullmatch(DAY, text):
+        if to.this == exp.DType.DATE and DAY.fullmatch(text):
             return Literal(datetime.date.fromisoformat(text), node)
         if to.this != exp.DType.DATE and TIME.fullmatch(text):
             return Literal(datetime.datetime.fromisoformat(text), node)

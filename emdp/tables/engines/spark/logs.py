@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from emdp.tables.engines.spark.errors import is_spark_error
-from emdp.tables.files import ICEBERG, ICEBERG_FOLDER, ICEBERG_SUFFIXES, LOGS, log_refusal
+from emdp.tables.files import LOGS, kind_of_named_log, log_refusal
 
 __all__ = ["check_no_spark_log"]
 
@@ -74,13 +74,13 @@ def _kind_of_log(folder: Any, settings: Any, path_of: Any) -> str | None:
         for name, kind in LOGS.items():
             if system.exists(path_of(folder, name)):
                 return kind
-        metadata = path_of(folder, ICEBERG_FOLDER)
-        names = (
-            [status.getPath().getName() for status in system.listStatus(metadata)] if system.exists(metadata) else []
-        )
+        return kind_of_named_log(lambda name: _names(system, path_of(folder, name)))
     except Exception as error:
         if not is_spark_error(error):
             raise
         # What this user may not look into, as the root of a bucket, says nothing.
         return None
-    return ICEBERG if any(name.endswith(ICEBERG_SUFFIXES) for name in names) else None
+
+
+def _names(system: Any, folder: Any) -> list[str]:
+    return [status.getPath().getName() for status in system.listStatus(folder)] if system.exists(folder) else []

@@ -88,7 +88,9 @@ def test_times_are_microseconds_and_texts_are_compared_as_they_are(spark: Any) -
     assert row.same
 
 
-@pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json", ".hoodie/hoodie.properties"])
+@pytest.mark.parametrize(
+    "log", ["_delta_log/0.json", "metadata/v1.metadata.json", "snapshot/snapshot-1", ".hoodie/hoodie.properties"]
+)
 def test_files_of_a_table_with_a_log_are_refused(spark: Any, tmp_path: Any, log: str) -> None:
     table = tmp_path / "city" / "visits"
     (table / "data").mkdir(parents=True)
@@ -107,7 +109,9 @@ def test_files_of_a_table_with_a_log_are_refused(spark: Any, tmp_path: Any, log:
         spark.conf.set("spark.sql.sources.useV1SourceList", "")
         frames.append(spark.read.parquet(str(table / "data")))
         for source in [*frames, "spark::logged", f"spark::parquet.{table}/data"]:
-            with pytest.raises(UsageError, match=r"is of the (Delta Lake|Iceberg|Hudi) table .*visits', whose log"):
+            with pytest.raises(
+                UsageError, match=r"is of the (Delta Lake|Iceberg|Hudi|Paimon) table .*visits', whose log"
+            ):
                 emdp.read(source, user="user", space=SPACE, users=3)
     finally:
         spark.conf.set("spark.sql.sources.useV1SourceList", before)
