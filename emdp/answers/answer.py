@@ -120,7 +120,9 @@ class Answer(Description):
         Of :meth:`emdp.Session.user_mean`: ``ranges`` (what users were clipped to, one a coordinate) and, where the
         first round estimates it, ``near``, the share of users near that range, with its standard error ``near_error``:
         well below 1 it says that users differ by more than was assumed. Of :meth:`emdp.Session.heavy_hitters`:
-        ``complete_above`` (the frequency from which every string was found), ``half_width`` and ``found``.
+        ``complete_above`` (the frequency from which every string was found), ``half_width`` and ``found``. Of totals
+        whose cap is automatic or measured: ``cap``, ``records_left_out`` (an estimate, or None), ``users_by_records``
+        (noisy numbers of users by octave of their records) and ``users_noise_scale``.
         """
         found = getattr(self._rows, "diagnostics", None)
         told: dict[str, Any] = {} if found is None else found(self.released)

@@ -25,7 +25,7 @@ from emdp.audit.releases import (
 )
 from emdp.audit.tester import LEAST_TRIALS, Scores
 from emdp.base.errors import UsageError
-from emdp.estimators import AnyPlan, MessagePlan, OwnedPlan, Plan
+from emdp.estimators import AnyPlan, MeasuredPlan, MessagePlan, OwnedPlan, Plan
 from emdp.estimators.strings.search import StringCounts
 from emdp.questions.reading import TextColumn
 from emdp.spaces import Space
@@ -191,7 +191,7 @@ def audited(plan: AnyPlan) -> AuditedPlan:
     UsageError
         If plans of its kind are not known to the audit.
     """
-    if isinstance(plan, OwnedPlan):
+    if isinstance(plan, OwnedPlan | MeasuredPlan):
         raise UsageError(
             "query reads records that the item space cannot make, so that no neighbours are at hand; audit a statement "
             "that an EmdDP budget could pay, or COUNT(*) and SUM of the space's columns."

@@ -13,8 +13,9 @@ Block = TypeVar("Block")
 class Statistic:
     """Exact values computed from a private table; printing one shows nothing.
 
-    Only :mod:`emdp.sessions.releasing` opens it, after the ledger was charged. Values are exact fractions, so that the
-    rounding before the noise is the only rounding (EMD 8.5).
+    Only :mod:`emdp.sessions.releasing` opens it, after the ledger was charged, and the second reading of a release that
+    goes on there :mod:`emdp.estimators.owned.automatic`. Values are exact fractions, so that the rounding before the
+    noise is the only rounding (EMD 8.5).
 
     >>> Statistic([Fraction(1, 2)])
     Statistic(hidden)

@@ -1,5 +1,10 @@
-"""Totals under a cap, read as true totals: intervals without an end that the cap may move past the truth."""
+"""Totals under a cap, read as true totals.
 
+Their intervals lack an end that the cap may move past the truth; where what the cap leaves out was estimated, that end
+is moved out by twice the estimate.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -7,7 +12,7 @@ from typing import Any
 
 from emdp.estimators.columns.values import NO_END, Draw, Estimate, OutputColumn
 
-__all__ = ["TRUE_TOTALS", "OneSided", "true_total"]
+__all__ = ["MEASURED_TOTALS", "TRUE_TOTALS", "Measured", "OneSided", "measured_total", "true_total"]
 
 TRUE_TOTALS = (
     "users above {cap} records count as {cap}: an interval of a count or sum is for the true total of all records, "
@@ -15,6 +20,15 @@ TRUE_TOTALS = (
     'none); answer.interval(of="capped") has both ends of the capped total'
 )
 """Note of answers with counts and sums under a cap."""
+
+MEASURED_TOTALS = (
+    "users with more records than {cap} count as {cap}: an interval of a count or sum is for the true total of all "
+    "records. How many are left out so is estimated from noisy numbers of users by octave of their records, and "
+    "twice the estimate, of all groups together, is added to the outer end (which is left out where no octave stands "
+    "out from its noise): that end rests on the shape of the tail, "
+    'since a handful of users may hold any number; answer.interval(of="capped") has both ends of the capped total'
+)
+"""The same where what the cap leaves out was estimated."""
 
 
 @dataclass(frozen=True)
@@ -73,3 +87,71 @@ def true_total(column: OutputColumn, low: float, high: float) -> OutputColumn:
     (True, False)
     """
     return OneSided(column, has_low=low >= 0, has_high=high <= 0)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A column of capped totals, read as one of true totals with an estimate of what the cap leaves out.
+
+    Let the cap leave out records of total weight ``c``, whose values lie in ``[low, high]``. Then the true total is the
+    capped one plus a number in ``[c min(low, 0), c max(high, 0)]``. With an interval ``[l, h]`` of the capped total the
+    true one is in ``[l + c min(low, 0), h + c max(high, 0)]``. ``c`` is an estimate, and twice it is taken here: that
+    end's coverage is measured, not proven; an end that the values cannot move has the coverage of the noise.
+
+    Parameters
+    ----------
+    column : OutputColumn
+        The capped totals.
+    below, above : float
+        How much farther the ends lie, at least 0.
+    """
+
+    column: OutputColumn
+    below: float
+    above: float
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the capped total is one released number."""
+        return self.column.is_linear
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.column.name
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the column has noise."""
+        return self.column.is_noisy
+
+    @property
+    def dtype(self) -> Any:
+        """The column's type."""
+        return self.column.dtype
+
+    def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
+        """Return the value of the capped total and ends for the true one."""
+        return [
+            Estimate(one.value, _moved(one.low, -self.below), _moved(one.high, self.above))
+            for one in self.column.estimates(draw, group, level)
+        ]
+
+    def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
+        """Return the capped totals, which are what the noise was added to."""
+        return self.column.exact(values, cells, group)
+
+
+def measured_total(column: OutputColumn, low: float, high: float, cut: float) -> OutputColumn:
+    """Return a capped total of values in a range with ends for the true total, by an estimate of what is left out.
+
+    >>> from emdp.estimators.columns.values import Known
+    >>> one = measured_total(Known("n", (Fraction(7),)), 0.0, 5.0, 3.0)
+    >>> one.below, one.above
+    (0.0, 30.0)
+    """
+    return Measured(column, 2.0 * cut * max(-low, 0.0), 2.0 * cut * max(high, 0.0))
+
+
+def _moved(end: float, by: float) -> float:
+    return math.nextafter(end + by, math.copysign(math.inf, by)) if by else end

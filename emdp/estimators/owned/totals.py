@@ -21,7 +21,7 @@ from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
 from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level
-from emdp.estimators.columns.true_totals import TRUE_TOTALS, true_total
+from emdp.estimators.columns.true_totals import MEASURED_TOTALS, TRUE_TOTALS, measured_total, true_total
 from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
 from emdp.estimators.owned.blocks import Block, Drawing, express
@@ -37,7 +37,16 @@ from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import OwnedTotals
 
-__all__ = ["QUOTIENTS", "Preview", "additive_mechanism", "answer_names", "column_of", "of_truth", "plan_owned"]
+__all__ = [
+    "QUOTIENTS",
+    "Preview",
+    "additive_mechanism",
+    "answer_names",
+    "column_of",
+    "of_truth",
+    "owned_notes",
+    "plan_owned",
+]
 
 MOST_NUMBERS = 200_000
 """Most released numbers of one statement: some seconds of exact noise."""
@@ -48,7 +57,7 @@ ASSUMED_FILLING = 0.5
 QUOTIENTS = ("avg", "variance", "stddev")
 
 
-def plan_owned(query: OwnedSelect, *, users: int | None) -> OwnedPlan:
+def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = None) -> OwnedPlan:
     """Return the plan of a statement over rows with owners.
 
     Parameters
@@ -57,6 +66,8 @@ def plan_owned(query: OwnedSelect, *, users: int | None) -> OwnedPlan:
         Its names are looked up and its ranges known.
     users : int or None
         The public number of users; by removal None where there is none.
+    cut : float or None
+        An estimate, from what was released before, of how many records the cap leaves out.
 
     Raises
     ------
@@ -72,7 +83,7 @@ def plan_owned(query: OwnedSelect, *, users: int | None) -> OwnedPlan:
     mechanism = additive_mechanism(chosen, totals, query, users)
     capped = tuple(column_of(query, chosen, place) for place in range(len(query.items)))
     is_cut = query.groups_cap is not None and query.groups_cap < totals.cells
-    columns = tuple(of_truth(item, own, is_cut=is_cut) for item, own in zip(query.items, capped, strict=True))
+    columns = tuple(of_truth(item, own, is_cut=is_cut, cut=cut) for item, own in zip(query.items, capped, strict=True))
     keys = _keys(query)
     names = answer_names(query, keys)
     rows = Rows(tuple(keys.items()), columns, (mechanism,), totals.cells, names)
@@ -84,7 +95,7 @@ def plan_owned(query: OwnedSelect, *, users: int | None) -> OwnedPlan:
         columns=tuple(preview.column(place, column) for place, column in enumerate(capped)),
         choice=_choice(chosen, len(query.items)),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=_notes(query),
+        notes=owned_notes(query, str(query.cap), is_measured=cut is not None),
         blocks=chosen.blocks,
     )
 
@@ -188,8 +199,11 @@ def _mean_column(
     return Quotient(item.name, top, bottom, shape.centre, item.low, item.high)
 
 
-def of_truth(item: OwnedItem, column: OutputColumn, *, is_cut: bool) -> OutputColumn:
+def of_truth(item: OwnedItem, column: OutputColumn, *, is_cut: bool, cut: float | None = None) -> OutputColumn:
     """Return a total with the ends that hold for the true one; means are of capped rows, and people are not capped."""
+    if cut is not None and item.kind in ("rows", "count", "sum"):
+        low, high = (item.low, item.high) if item.kind == "sum" else (0.0, 1.0)
+        return measured_total(column, low, high, cut)
     if item.kind in ("rows", "count"):
         return true_total(column, 0.0, 1.0)
     if item.kind == "sum":
@@ -220,22 +234,23 @@ def _choice(chosen: Chosen, items: int) -> str:
     return f"{chosen.kind.name} noise, {what} a group for {items} column{'s' if items > 1 else ''}."
 
 
-def _notes(query: OwnedSelect) -> tuple[str, ...]:
+def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool) -> tuple[str, ...]:
+    """Return what a reader must know of a statement, with its cap in words: whether it is known, and what it does."""
     notes = []
     if query.price.is_by_removal:
         notes.append(
             "hidden is whether a user has records at all; the number of users is private, and nothing is divided by it"
         )
-    if query.cap is not None:
+    if any(item.kind != "users" for item in query.items):
         notes.append(
-            f"records are those that conditions leave in listed groups; of a user above {query.cap} each counts as "
-            f"{query.cap} divided by their number, none is left out"
+            f"records are those that conditions leave in listed groups; of a user above {cap} each counts as "
+            f"{cap} divided by their number, none is left out"
         )
     if any(item.kind in ("rows", "count", "sum") for item in query.items):
-        notes.append(TRUE_TOTALS.format(cap=query.cap))
+        notes.append((MEASURED_TOTALS if is_measured else TRUE_TOTALS).format(cap=cap))
     if any(item.kind in QUOTIENTS for item in query.items):
         notes.append(
-            f"means, variances and deviations weigh records of at most {query.cap} a user, over values that are there; "
+            f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
             "where their count is within its noise there is no value (NULL) and an unbounded interval"
         )
     if query.groups_cap is not None:

@@ -73,7 +73,10 @@ class OwnedSelect:
     keys : tuple of Key
         Groups of rows, by public lists or, where a key has none, by thresholds on numbers of users.
     cap : int or None
-        ``max_records_per_user``: needed by all but ``users``.
+        ``max_records_per_user``: needed by all but ``users``, or chosen.
+    measures_cap : bool
+        Whether a tenth of epsilon buys the numbers of users by octave of their records: the cap is chosen from them
+        where none is given, and what it leaves out is estimated.
     groups_cap : int or None
         ``max_groups_per_user``: groups in which a user counts at most, all together. Of keys without a list it is how
         many groups of a user are kept, chosen by the user's own rows.
@@ -98,6 +101,7 @@ class OwnedSelect:
     offset: int = 0
     text: str = ""
     noise: VectorNoise = "auto"
+    measures_cap: bool = False
 
     def __post_init__(self) -> None:
         check_price(self.price, "epsilon", is_removable=True)

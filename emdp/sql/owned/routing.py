@@ -14,7 +14,7 @@ __all__ = ["rows_instead"]
 
 OF_DISTANCES = frozenset(
     (
-        "cap-missing", "case-condition", "case-else", "column-outside-space",
+        "cap-automatic", "cap-missing", "case-condition", "case-else", "column-outside-space",
         "column-without-group", "comparison", "condition-as-number",
         "condition-range", "constant-condition", "constant-needed", "count-distinct", "count-expression",
         "count-filtered", "equal-values", "expression", "extract", "extract-component", "filter", "group-component",

@@ -18,12 +18,15 @@ from emdp.sql.context import Context, identifier, listed, near, one_by_name, unw
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
 from emdp.sql.owned.keys import listed_values
 from emdp.sql.owned.sources import Scope, check_names, read_from
-from emdp.sql.text.families import EXPECTED_SHARE, FAMILIES, FAR_POINT
+from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP
 from emdp.sql.text.statement import Statement
 
 __all__ = ["translate_owned"]
 
 ENDS = ("", "_low", "_high")
+
+TOTALS = ("rows", "count", "sum")
+"""Kinds of aggregates that need some cap, which is automatic where none is given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +92,15 @@ def _question(
     shown = [key.name for key in keys] + [f"{item.name}{end}" for item in items for end in ENDS]
     tree = context.statement.tree
     options = context.statement.options
+    is_given = CAP in options and options[CAP].value != AUTOMATIC
+    cap = _whole(context, CAP) if is_given else None
     return OwnedSelect(
         relation=scope.relation,
         items=items,
         price=context.price,
         keys=keys,
-        cap=_whole(context, "max_records_per_user"),
+        cap=cap,
+        measures_cap=(cap is None and any(item.kind != "users" for item in items)) or _measures(context),
         groups_cap=_whole(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
         public=context.names.public,
         columns=(*(key.name for key in keys if key.name not in names), *names),
@@ -125,15 +131,17 @@ def _check_cap(context: Context, entries: Sequence[_Entry]) -> None:
     aggregates = [entry for entry in entries if entry.aggregate is not None]
     capped = [entry for entry in aggregates if entry.aggregate is not None and entry.aggregate.kind != "users"]
     options = context.statement.options
-    if capped and "max_records_per_user" not in options:
+    totals = [entry for entry in capped if entry.aggregate is not None and entry.aggregate.kind in TOTALS]
+    if capped and not totals and CAP not in options:
+        # Of means alone it must be said, since other means without a cap weigh every user equally.
         name = capped[0].aggregate.function if capped[0].aggregate is not None else ""
         raise context.refusal(
             capped[0].body,
-            f"{name} depends on how many records a user has, and nothing bounds that",
-            remedy="add max_records_per_user = 50, or the number that fits, to OPTIONS",
+            f"{name} of records chosen so weighs a user by how many records they have, and nothing bounds that",
+            remedy="add max_records_per_user = auto to OPTIONS, or the number that fits, such as 50",
             code="cap-missing",
         )
-    if not capped and "max_records_per_user" in options:
+    if not capped and (CAP in options or _measures(context)):
         raise context.refusal(
             None,
             "max_records_per_user has no use here, for no record is counted",
@@ -322,6 +330,11 @@ def _answer_column(
 def _noise(context: Context) -> VectorNoise:
     option = context.statement.options.get("noise")
     return next((law for law in VECTOR_NOISE if option is not None and law == option.value), "auto")
+
+
+def _measures(context: Context) -> bool:
+    option = context.statement.options.get(MEASURE_CAP)
+    return option is not None and option.value == "true"
 
 
 def _whole(context: Context, name: str) -> int | None:

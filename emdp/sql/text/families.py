@@ -9,10 +9,13 @@ from emdp.questions.user_mean import MEAN_METHODS
 from emdp.sql.text.statement import Option, Statement
 
 __all__ = [
+    "AUTOMATIC",
+    "CAP",
     "CHOICES",
     "EXPECTED_SHARE",
     "FAMILIES",
     "FAR_POINT",
+    "MEASURE_CAP",
     "NEIGHBOURS",
     "USER_LEVEL",
     "check_families",
@@ -37,6 +40,12 @@ FAR_POINT = "far_point"
 
 NEIGHBOURS = "neighbours"
 """Option that says what epsilon hides: one user's records, or whether a user has any."""
+
+CAP, AUTOMATIC = "max_records_per_user", "auto"
+"""Option that bounds how many records of a user count, and the word by which it is chosen from the data."""
+
+MEASURE_CAP = "measure_cap"
+"""Option that has what a given cap leaves out estimated."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     **{name: tuple(choices) for name, choices in CHOICES.items()},

@@ -10,7 +10,17 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from emdp.base.errors import SqlError
 from emdp.questions.price import NEIGHBOUR_WORDS
-from emdp.sql.text.families import CHOICES, EXPECTED_SHARE, FAR_POINT, NEIGHBOURS, USER_LEVEL, usual
+from emdp.sql.text.families import (
+    AUTOMATIC,
+    CAP,
+    CHOICES,
+    EXPECTED_SHARE,
+    FAR_POINT,
+    MEASURE_CAP,
+    NEIGHBOURS,
+    USER_LEVEL,
+    usual,
+)
 from emdp.sql.text.statement import Option, Privacy
 from emdp.sql.text.tokens import CLOSING, OPENING
 
@@ -30,7 +40,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "USER_PRIVACY": (
         "epsilon",
         "delta",
-        "max_records_per_user",
+        CAP,
+        MEASURE_CAP,
         NEIGHBOURS,
         "max_groups_per_user",
         "noise",
@@ -245,6 +256,11 @@ def _check_count(reader: _Reader, option: Option, privacy: str) -> None:
         raise _about(reader, option, "option-value", problem, f"write {option.name} = 50, for instance")
 
 
+def _check_cap(reader: _Reader, option: Option, privacy: str) -> None:
+    if option.value != AUTOMATIC:
+        _check_count(reader, option, privacy)
+
+
 def _check_not_negative(reader: _Reader, option: Option, privacy: str) -> None:
     if isinstance(option.value, str) or not option.value >= 0:
         problem, remedy = f"{option.name} must be a number of at least 0", f"write {option.name} = 0.5, for instance"
@@ -294,7 +310,8 @@ _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "alpha": _check_positive,
     "epsilon": _check_positive,
     "delta": _check_delta,
-    "max_records_per_user": _check_count,
+    CAP: _check_cap,
+    MEASURE_CAP: _check_truth,
     "max_groups_per_user": _check_count,
     "noise": _check_noise,
     NEIGHBOURS: _check_neighbours,

@@ -24,6 +24,7 @@ from sqlglot import exp
 
 from emdp.base.errors import InternalError
 from emdp.questions.owned.groups import OwnedGroups
+from emdp.questions.owned.octaves import OwnedOctaves
 from emdp.questions.owned.relations import Derived, Filtered, Joined, Private, relations
 from emdp.questions.owned.totals import UNIT_BITS, Argument, Key, OwnedTotals
 from emdp.rows.nodes import columns
@@ -95,7 +96,8 @@ def owned_statement(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
         If a column is of a type that no expression reads.
     """
     made, lookups = by_user(table, totals)
-    return OwnedStatement(_sums(made, totals), lookups)
+    query = _octaves(made, totals) if isinstance(totals, OwnedOctaves) else _sums(made, totals)
+    return OwnedStatement(query, lookups)
 
 
 def by_user(table: TableFacts, totals: OwnedTotals | OwnedGroups) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
@@ -228,6 +230,21 @@ def listed_join(place: int, key: Key) -> exp.Join:
     sides = sql.column(f"key_{place}", "by_user"), sql.column("value", name)
     kind = exp.NullSafeEQ if None in key.values else exp.EQ
     return exp.Join(this=exp.to_table(name), on=kind(this=sides[0], expression=sides[1]))
+
+
+def _octaves(by_user: exp.Select, totals: OwnedOctaves) -> exp.Select:
+    """Return the number of users in each octave of rows in listed groups, in units; by comparisons, which are exact."""
+    rows: exp.Select = _in_cells(by_user, totals) if totals.keys else by_user
+    counts = {OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS))}
+    users = sql.select(counts, rows.subquery("listed", copy=False)).group_by(sql.column(OWNER), copy=False)
+    last = totals.cells - 1
+    bins = [
+        (sql.compare(sql.column(ALL_ROWS), "<=", sql.integer(2**place)), sql.integer(place)) for place in range(last)
+    ]
+    named = sql.select({CELL: sql.case(bins, sql.integer(last))}, users.subquery("users", copy=False))
+    people = sql.multiply(exp.Count(this=exp.Star()), sql.integer(UNIT))
+    made = sql.select({CELL: sql.column(CELL), "part_0": people}, named.subquery("octaves", copy=False))
+    return made.group_by(sql.column(CELL), copy=False)
 
 
 def _in_cells(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:

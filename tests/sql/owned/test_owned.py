@@ -42,7 +42,7 @@ def session(tmp_path: Path, records: pl.DataFrame) -> Iterator[emdp.Session]:
     table = emdp.read(records, user="u", space=space, users=20, name="t")
     with (
         emdp.testing.seeded(3),
-        emdp.Session(table, budget=emdp.UserDP(1e9), ledger=tmp_path / "l", public={"zones": ZONES}) as opened,
+        emdp.Session(table, budget=emdp.UserDP(1e9, 1e-3), ledger=tmp_path / "l", public={"zones": ZONES}) as opened,
     ):
         yield opened
 
@@ -138,14 +138,65 @@ def test_what_is_refused_says_why_and_what_to_write(session: emdp.Session, text:
     assert "Lipschitz" not in str(caught.value)
 
 
-def test_sums_without_a_cap_and_a_cap_without_sums_are_refused(session: emdp.Session) -> None:
+def test_means_without_a_cap_and_a_cap_without_sums_are_refused(session: emdp.Session) -> None:
     for header, text, code in (
-        ("", "COUNT(*) FROM t WHERE rating > 3", "cap-missing"),
+        ("", "AVG(x) FROM t WHERE rating > 3", "cap-missing"),
         (", max_records_per_user = 5", "COUNT(DISTINCT u) FROM t WHERE rating > 3", "cap-unused"),
+        (", max_records_per_user = auto", "COUNT(DISTINCT u) FROM t WHERE rating > 3", "cap-unused"),
+        (", max_records_per_user = auto", "MEDIAN(x) FROM t", "cap-automatic"),
+        (", max_records_per_user = often", "COUNT(*) FROM t", "option-value"),
+        (", max_records_per_user = 5, measure_cap = TRUE", "MEDIAN(x) FROM t", "cap-automatic"),
+        (", delta = 1e-9, max_groups_per_user = 2", "title, COUNT(*) FROM t GROUP BY title", "plan"),
     ):
         with pytest.raises(SqlError) as caught:
             session.preview(f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0{header}) {text}")
         assert caught.value.code == code
+    with pytest.raises(SqlError) as caught:
+        session.preview("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) AVG(x) FROM t WHERE rating > 3")
+    assert "max_records_per_user = auto" in caught.value.remedy
+
+
+AUTOMATIC = [
+    ("", "COUNT(*) AS n FROM t"),
+    (", max_records_per_user = auto", "COUNT(*) AS n FROM t WHERE rating > 2"),
+    ("", "cat, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY cat ORDER BY n DESC LIMIT 2"),
+    (", neighbours = 'remove'", "cat, COUNT(*) AS n, COUNT(DISTINCT u) AS people FROM t GROUP BY cat"),
+    (", max_records_per_user = 'auto'", "AVG(x) AS n FROM t"),
+    (", max_records_per_user = 7, measure_cap = TRUE", "COUNT(*) AS n FROM t"),
+    (", delta = 1e-9, noise = 'gaussian'", "cat, COUNT(*) AS n FROM t GROUP BY cat"),
+]
+
+
+@pytest.mark.parametrize(("options", "text"), AUTOMATIC)
+def test_a_cap_is_chosen_after_one_charge(session: emdp.Session, options: str, text: str) -> None:
+    statement = f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 5.0{options}) {text}"
+    is_given = "measure_cap" in options
+    shown = str(session.preview(statement).explain())
+    assert ("automatic: known after the charge" in shown) != is_given
+    before = len(session.ledger.entries("t", "charge"))
+    answer = session.sql(statement)
+    charges = session.ledger.entries("t", "charge")[before:]
+    assert len(charges) == 1
+    assert charges[0].payload["event"]["guarantee"]["epsilon"] == 5.0
+    assert answer.guarantee.level == 5.0
+    told = answer.diagnostics
+    assert told["cap"] == 7 if is_given else told["cap"] >= 1
+    assert told["users_by_records"].columns == ["records_above", "records_up_to", "users"]
+    assert any(f"{told['cap']} records a user" in remark for remark in answer.remarks)
+    assert answer.frame.height == answer.interval(0.9, of="capped").height / len(answer.columns)
+    assert str(told["cap"]) in str(answer.explain())
+
+
+def test_an_automatic_cap_is_what_the_answer_says(session: emdp.Session, records: pl.DataFrame) -> None:
+    answer = session.sql("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 50.0) COUNT(*) AS n FROM t WHERE rating >= 2")
+    counts = records.filter(pl.col("rating") >= 2).group_by("u").len()
+    cap = answer.diagnostics["cap"]
+    assert answer.exact == {"n": float(counts.get_column("len").clip(upper_bound=cap).sum())}
+    told = answer.diagnostics["users_by_records"]
+    # Noise of scale 0.4 users a bin.
+    for low, high, users in told.rows():
+        inside = counts.filter((pl.col("len") > low) & (pl.col("len") <= (high or 2**62))).height
+        assert abs(users - inside) < 12
 
 
 def rows_moved(query: str, before: dict[str, Any], after: dict[str, Any], kept: int) -> int:

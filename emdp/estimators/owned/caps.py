@@ -1,0 +1,195 @@
+"""From noisy users by octave of their records to a cap, the plan at that cap, and the rows of an answer.
+
+All of it is post-processing of what :mod:`emdp.mechanisms.contribution.octaves` released.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from emdp.estimators.owned.plan import OwnedPlan
+from emdp.estimators.owned.totals import plan_owned
+from emdp.mechanisms.contribution.cap import Cap, choose_cap, cut_at
+from emdp.mechanisms.contribution.octaves import OctaveHistogram
+from emdp.mechanisms.release import Mechanism
+from emdp.questions.columns import Finisher, Released
+from emdp.questions.owned.question import OwnedSelect
+from emdp.questions.owned.totals import MOST_CAP
+from emdp.questions.shape import Shape
+
+__all__ = ["CapRule", "MeasuredRelease", "MeasuredRows"]
+
+
+@dataclass(frozen=True, eq=False)
+class CapRule:
+    """How noisy octaves become a cap, an estimate of what it leaves out, and a plan: public, before and after.
+
+    Parameters
+    ----------
+    query : OwnedSelect
+        With the law and the price of the second release.
+    users : int or None
+        The public number of users, if there is one.
+    histogram : OctaveHistogram
+        The first release.
+    kappa : float
+        Scale of the noise on a count of records at a cap of 1.
+    cells : int
+        Number of groups.
+    """
+
+    query: OwnedSelect
+    users: int | None
+    histogram: OctaveHistogram
+    kappa: float
+    cells: int
+    _plans: dict[tuple[int, float | None], OwnedPlan] = field(default_factory=dict, repr=False)
+
+    def cap(self, noisy: Sequence[int]) -> int:
+        """Return the cap: the given one, or that of least expected error."""
+        return min(math.ceil(self._least(noisy).cap), MOST_CAP - 1) if self.query.cap is None else self.query.cap
+
+    def cut(self, noisy: Sequence[int]) -> float | None:
+        """Return the estimate of how many records the cap leaves out, of all users and groups.
+
+        None where no octave stands out from its noise: then nothing is known of it.
+        """
+        if self._least(noisy).seen == 0:
+            return None
+        return cut_at(noisy, self.histogram.scale, float(self.cap(noisy)))
+
+    def plan(self, noisy: Sequence[int]) -> OwnedPlan:
+        """Return the plan of the second release."""
+        return self.plan_at(self.cap(noisy), self.cut(noisy))
+
+    def plan_at(self, cap: int, cut: float | None = None) -> OwnedPlan:
+        """Return the plan at a cap."""
+        key = (cap, cut)
+        if key not in self._plans:
+            self._plans.clear()
+            self._plans[key] = plan_owned(replace(self.query, cap=cap), users=self.users, cut=cut)
+        return self._plans[key]
+
+    def _least(self, noisy: Sequence[int]) -> Cap:
+        return choose_cap(noisy, self.histogram.scale, self.kappa, self.cells)
+
+
+@dataclass(frozen=True)
+class MeasuredRelease:
+    """The two releases, as a reader of an answer sees them.
+
+    Parameters
+    ----------
+    histogram : OctaveHistogram
+        The first.
+    noise : Mechanism
+        The second, at the cap that a preview assumes.
+    cap : int
+        That cap.
+    is_automatic : bool
+        Whether the cap is chosen.
+    slack_epsilon : float
+        What is charged for rounding, whatever the cap.
+    """
+
+    histogram: OctaveHistogram
+    noise: Mechanism
+    cap: int
+    is_automatic: bool
+    slack_epsilon: float
+    is_exact = False
+
+    @property
+    def theorem(self) -> str:
+        """The guarantee's source, in one line."""
+        return f"{self.histogram.theorem}; then {self.noise.theorem}; their epsilons add up"
+
+    @property
+    def slack_delta(self) -> float:
+        """The part of delta that covers rounding, of the second release."""
+        return self.noise.slack_delta
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return the noise of the histogram, and that of the statement at the given or assumed cap."""
+        first = ("octaves", f"epsilon {self.histogram.epsilon:.6g}, noise scale {self.histogram.scale:.6g} users a bin")
+        if not self.is_automatic:
+            return (first, *self.noise.facts(unit))
+        shown = tuple((name, f"{fact}, at a cap of {self.cap}") for name, fact in self.noise.facts(unit))
+        return (first, *shown)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRows:
+    """Rows of an answer whose first released group is the cap and the noisy octaves, and whose others are the sums.
+
+    Parameters
+    ----------
+    rule : CapRule
+        What makes the cap's plan of the octaves.
+    shape : Shape
+        Meaning of the columns, the same for every cap.
+    is_capped : bool
+        Whether intervals are of capped totals.
+    """
+
+    rule: CapRule
+    shape: Shape
+    is_capped: bool = False
+
+    def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return the rows of the statement at the cap that was used."""
+        return self._rows(released).frame(released[1:], level, together=together)
+
+    def of_capped(self) -> "MeasuredRows":
+        """Return the same rows with intervals of capped totals in place of true ones."""
+        return replace(self, is_capped=True)
+
+    def exact(self, statistics: Released) -> pl.DataFrame:
+        """Return the rows before noise, at the cap that was used."""
+        return self._rows(statistics).exact(statistics[1:])
+
+    def diagnostics(self, released: Released) -> dict[str, Any]:
+        """Return the cap, the estimated number of records that it leaves out, and users by octave of their records."""
+        noisy = _octaves(released)
+        bins = range(len(noisy))
+        found = {
+            "records_above": [0 if place == 0 else 2 ** (place - 1) for place in bins],
+            "records_up_to": [None if place == bins[-1] else 2**place for place in bins],
+            "users": list(noisy),
+        }
+        return {
+            "cap": self.rule.cap(noisy),
+            "records_left_out": self.rule.cut(noisy),
+            "users_by_records": pl.DataFrame(found),
+            "users_noise_scale": self.rule.histogram.scale,
+        }
+
+    def remarks(self, released: Released) -> tuple[str, ...]:
+        """Return the cap and what it leaves out, and what the statement's own rows remark."""
+        noisy = _octaves(released)
+        how = "a cap of" if self.rule.query.cap is not None else "the cap was chosen as"
+        cut = self.rule.cut(noisy)
+        what = (
+            "no octave of users stands out from its noise, so that nothing is known of the records it leaves out"
+            if cut is None
+            else f"it leaves out about {cut:.4g} records, an estimate that rests on the shape of the tail"
+        )
+        inner = self._rows(released)
+        own = getattr(getattr(inner, "finisher", inner), "remarks", None)
+        return (
+            f"{how} {self.rule.cap(noisy)} records a user; {what}",
+            *(() if own is None else own(released[1:])),
+        )
+
+    def _rows(self, released: Released) -> Finisher:
+        finisher = self.rule.plan(_octaves(released)).finisher
+        inner = getattr(finisher, "of_capped", None) if self.is_capped else None
+        found: Finisher = finisher if inner is None else inner()
+        return found
+
+
+def _octaves(released: Released) -> tuple[int, ...]:
+    return tuple(map(int, released[0]))

@@ -1,0 +1,47 @@
+"""What an engine computes to choose a cap: how many users have up to 1, 2, 4, ... rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from emdp.base.errors import InternalError
+from emdp.mechanisms.contribution.octaves import OCTAVES
+from emdp.questions.owned.totals import OwnedTotals
+
+__all__ = ["OwnedOctaves", "octaves_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedOctaves(OwnedTotals):
+    """Users by octave of their number of rows in listed groups, in the bins of
+    :mod:`emdp.mechanisms.contribution.octaves`: a user who has a row is in one bin, others in none.
+
+    Made by :func:`octaves_of`; ``counts_users`` is all that it asks for, and its cells are the bins.
+    """
+
+    @property
+    def cells(self) -> int:
+        """Number of bins."""
+        return OCTAVES
+
+    def check(self, users: int, statistic: Sequence[Fraction]) -> None:
+        """Check that the bins hold whole numbers of users, at most all together.
+
+        Raises
+        ------
+        InternalError
+            If they do not.
+        """
+        is_whole = len(statistic) == OCTAVES and all(count >= 0 and count.denominator == 1 for count in statistic)
+        if not is_whole or sum(statistic) > users:
+            raise InternalError("an engine counted users that no table has; please report this.")
+
+
+def octaves_of(totals: OwnedTotals) -> OwnedOctaves:
+    """Return the histogram of the rows that some totals are over.
+
+    >>> from emdp.questions.owned.relations import Private
+    >>> octaves_of(OwnedTotals(Private("t"), counts_users=True)).dimension
+    21
+    """
+    return OwnedOctaves(totals.relation, totals.keys, counts_users=True, public=totals.public)

@@ -1,4 +1,0 @@
--- code: cap-missing
--- underlined: COUNT(*)
--- says: max_records_per_user = 50
-SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) COUNT(*) FROM visits
