@@ -109,6 +109,7 @@ EXACT_SUMS: dict[str, set[str]] = {
         "sum((argument.parts for argument in self.arguments[:place]))",
         "sum(of_argument)",
     },
+    "questions/owned/octaves": {"sum(statistic)"},
     "questions/owned/totals": {
         "sum((argument.parts for argument in self.arguments[:place]))",
         "sum(statistic[first * self.cells:(first + count) * self.cells])",

@@ -23,15 +23,7 @@ from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
 from emdp.sql.reader import parse
-from emdp.sql.text.families import (
-    AUTOMATIC,
-    CAP,
-    EXPECTED_SHARE,
-    MEASURE_CAP,
-    NEIGHBOURS,
-    check_families,
-    option_refusal,
-)
+from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, check_cap, check_families, option_refusal
 from emdp.sql.text.statement import Statement
 from emdp.sql.values.scalar import Scalars
 
@@ -87,7 +79,7 @@ def translate(text: str, names: Names) -> tuple[Translated, ...]:
 def _translated(statement: Statement, names: Names) -> Translated:
     """Return what a statement comes down to: mean values and totals of the space first, then rows with owners."""
     try:
-        _check_cap(statement)
+        check_cap(statement)
         return translate_statement(statement, names)
     except SqlError as error:
         # Loaded where it is needed, like the engines' part of it.
@@ -97,17 +89,6 @@ def _translated(statement: Statement, names: Names) -> Translated:
         if found is None:
             raise
         return Translated(statement, found)
-
-
-def _check_cap(statement: Statement) -> None:
-    """Refuse a cap that is chosen or measured: rows with owners alone have one."""
-    cap, measured = statement.options.get(CAP), statement.options.get(MEASURE_CAP)
-    if cap is not None and cap.value == AUTOMATIC:
-        problem = "an automatic cap is for COUNT, SUM, AVG, VARIANCE and STDDEV under USER_PRIVACY"
-        raise option_refusal(statement, cap, problem, "leave it out, or write a number", "cap-automatic")
-    if measured is not None and measured.value == "true":
-        problem = "a measured cap is for COUNT, SUM, AVG, VARIANCE and STDDEV under USER_PRIVACY"
-        raise option_refusal(statement, measured, problem, "leave it out", "cap-automatic")
 
 
 def translate_statement(statement: Statement, names: Names) -> Translated:

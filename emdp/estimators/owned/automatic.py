@@ -100,7 +100,7 @@ class MeasuredPlan:
     @property
     def choice(self) -> str:
         """How epsilon is divided, and what the second release draws."""
-        share = HISTOGRAM_WEIGHTS[0] / sum(HISTOGRAM_WEIGHTS)
+        share = HISTOGRAM_WEIGHTS[0] / math.fsum(HISTOGRAM_WEIGHTS)
         what = "the cap is chosen" if self.rule.query.cap is None else "what the cap leaves out is estimated"
         first = f"Users by octave of their records with {share:.0%} of epsilon, from which {what}"
         return f"{first}; then {self.typical.choice}"

@@ -18,6 +18,7 @@ __all__ = [
     "MEASURE_CAP",
     "NEIGHBOURS",
     "USER_LEVEL",
+    "check_cap",
     "check_families",
     "option_refusal",
     "usual",
@@ -82,6 +83,23 @@ def check_families(statement: Statement, functions: Iterable[str]) -> None:
             if function in own and option.value not in allowed:
                 problem = f"{name} of {function} must be one of {', '.join(allowed)}"
                 raise option_refusal(statement, option, problem, f"write {name} = '{usual(allowed)}'", "option-value")
+
+
+def check_cap(statement: Statement) -> None:
+    """Refuse a cap that is chosen or measured: rows with owners alone have one.
+
+    Raises
+    ------
+    SqlError
+        With the option underlined.
+    """
+    cap, measured = statement.options.get(CAP), statement.options.get(MEASURE_CAP)
+    if cap is not None and cap.value == AUTOMATIC:
+        problem = "an automatic cap is for COUNT, SUM, AVG, VARIANCE and STDDEV under USER_PRIVACY"
+        raise option_refusal(statement, cap, problem, "leave it out, or write a number", "cap-automatic")
+    if measured is not None and measured.value == "true":
+        problem = "a measured cap is for COUNT, SUM, AVG, VARIANCE and STDDEV under USER_PRIVACY"
+        raise option_refusal(statement, measured, problem, "leave it out", "cap-automatic")
 
 
 def usual(words: Sequence[str]) -> str:

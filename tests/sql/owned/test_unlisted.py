@@ -130,7 +130,7 @@ def test_nothing_is_found_where_nobody_is_enough(session: emdp.Session) -> None:
 REFUSED = [
     ("epsilon = 1, max_groups_per_user = 3, max_records_per_user = 9", "title, COUNT(*)", "unlisted-groups", "delta"),
     ("epsilon = 1, delta = 1e-9, max_records_per_user = 9", "title, COUNT(*)", "unlisted-groups", "max_groups"),
-    ("epsilon = 1, delta = 1e-9, max_groups_per_user = 3", "title, COUNT(*)", "cap-missing", "max_records"),
+    ("epsilon = 1, delta = 1e-9, max_groups_per_user = 3", "title, COUNT(*)", "plan", "max_records"),
     ("epsilon = 1, delta = 1e-9, max_groups_per_user = 3, max_records_per_user = 9", "x + 1 AS title, COUNT(*)",
      "double-key", "FLOOR"),
 ]  # fmt: skip
