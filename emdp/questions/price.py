@@ -2,13 +2,24 @@
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, Self
 
 from emdp.base.checks import check_choice, check_positive, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import NEIGHBOURS, EmdDP, Guarantee, Model, Neighbours, UserDP
+from emdp.privacy.rounding import root_up
 
-__all__ = ["NEIGHBOUR_WORDS", "PRICE_KINDS", "Neighbours", "Price", "PriceKind", "check_price", "refuse_removal"]
+__all__ = [
+    "NEIGHBOUR_WORDS",
+    "PRICE_KINDS",
+    "Neighbours",
+    "Price",
+    "PriceKind",
+    "check_price",
+    "epsilon_of_rho",
+    "refuse_removal",
+]
 
 PriceKind = Literal["alpha", "epsilon"]
 PRICE_KINDS: tuple[PriceKind, ...] = ("alpha", "epsilon")
@@ -206,6 +217,38 @@ def check_price(
         check_positive(price.kind, price.level)
     if not is_removable:
         refuse_removal(price.neighbours, "such questions")
+
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """Return the epsilon at which Gaussian noise of ``rho`` has this delta, rounded up.
+
+    Noise of deviation ``sigma`` for a move of ``Delta`` in the 2-norm has ``rho = Delta^2/(2 sigma^2)`` (concentrated
+    differential privacy: Bun and Steinke 2016, proposition 1.6), so ``mu = Delta/sigma = sqrt(2 rho)``. The epsilon is
+    that of the exact profile (Balle and Wang 2018, theorem 8), not of the looser conversion from ``rho``.
+
+    Parameters
+    ----------
+    rho : float
+        Above 0.
+    delta : float
+        In (0, 1).
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range, or delta alone covers noise of this ``rho``.
+
+    >>> round(epsilon_of_rho(1 / (2 * 5.4953**2), 1e-9), 4)
+    1.0
+    """
+    # Loaded where it is needed.
+    from emdp.privacy.calibration import gaussian_alpha
+
+    square = 2 * Fraction(check_positive("rho", rho))
+    epsilon = gaussian_alpha(root_up(square), check_unit_interval("delta", delta))
+    if epsilon == 0:
+        raise UsageError(f"rho = {rho:g} is so small that delta = {delta:g} covers it; pass a smaller delta.")
+    return epsilon
 
 
 def refuse_removal(neighbours: object, what: str) -> None:

@@ -18,7 +18,7 @@ from emdp.sql.context import Context, identifier, listed, near, one_by_name, unw
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
 from emdp.sql.owned.keys import listed_values
 from emdp.sql.owned.sources import Scope, check_names, read_from
-from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP
+from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP, RHO
 from emdp.sql.text.statement import Statement
 
 __all__ = ["translate_owned"]
@@ -140,6 +140,14 @@ def _check_cap(context: Context, entries: Sequence[_Entry]) -> None:
             f"{name} of records chosen so weighs a user by how many records they have, and nothing bounds that",
             remedy="add max_records_per_user = auto to OPTIONS, or the number that fits, such as 50",
             code="cap-missing",
+        )
+    is_measured = bool(capped) and (options[CAP].value == AUTOMATIC if CAP in options else True)
+    if RHO in options and (is_measured or _measures(context)):
+        raise context.refusal(
+            None,
+            "rho is of Gaussian noise alone, and an automatic or measured cap has other noise first",
+            remedy="add max_records_per_user = 50, or the number that fits, or write epsilon in place of rho",
+            code="rho-cap",
         )
     if not capped and (CAP in options or _measures(context)):
         raise context.refusal(

@@ -17,6 +17,7 @@ __all__ = [
     "FAR_POINT",
     "MEASURE_CAP",
     "NEIGHBOURS",
+    "RHO",
     "USER_LEVEL",
     "check_cap",
     "check_families",
@@ -44,6 +45,9 @@ NEIGHBOURS = "neighbours"
 
 CAP, AUTOMATIC = "max_records_per_user", "auto"
 """Option that bounds how many records of a user count, and the word by which it is chosen from the data."""
+
+RHO = "rho"
+"""Option that prices Gaussian noise in place of epsilon."""
 
 MEASURE_CAP = "measure_cap"
 """Option that has what a given cap leaves out estimated."""

@@ -8,8 +8,8 @@ from typing import cast
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from emdp.base.errors import SqlError
-from emdp.questions.price import NEIGHBOUR_WORDS
+from emdp.base.errors import SqlError, UsageError
+from emdp.questions.price import NEIGHBOUR_WORDS, epsilon_of_rho
 from emdp.sql.text.families import (
     AUTOMATIC,
     CAP,
@@ -18,6 +18,7 @@ from emdp.sql.text.families import (
     FAR_POINT,
     MEASURE_CAP,
     NEIGHBOURS,
+    RHO,
     USER_LEVEL,
     usual,
 )
@@ -39,6 +40,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "EMD_PRIVACY": ("alpha", "delta", "noise", EXPECTED_SHARE, FAR_POINT, *CHOICES),
     "USER_PRIVACY": (
         "epsilon",
+        RHO,
         "delta",
         CAP,
         MEASURE_CAP,
@@ -111,6 +113,8 @@ def read_header(text: str, tokens: Sequence[Token], main: int) -> Header:
     elif reader.is_at(0, "(") or reader.is_at(0, "OPTION"):
         problem = f"the options of {privacy} follow the word OPTIONS"
         raise reader.refusal(word, word, "options", problem, f"write {EXAMPLES[privacy]}")
+    if RHO in options:
+        options |= _of_rho(reader, options)
     _check_required(reader, word, privacy, options)
     first, last = tokens[main + 1], tokens[reader.index - 1]
     rest = (*tokens[: main + 1], *tokens[reader.index :])
@@ -309,6 +313,7 @@ def _check_neighbours(reader: _Reader, option: Option, privacy: str) -> None:
 _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "alpha": _check_positive,
     "epsilon": _check_positive,
+    RHO: _check_positive,
     "delta": _check_delta,
     CAP: _check_cap,
     MEASURE_CAP: _check_truth,
@@ -323,6 +328,28 @@ _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     FAR_POINT: _check_truth,
     **dict.fromkeys(CHOICES, _check_word),
 }
+
+
+def _of_rho(reader: _Reader, options: Mapping[str, Option]) -> dict[str, Option]:
+    """Return epsilon and noise as a price in rho has them."""
+    rho, delta, noise = options[RHO], options.get("delta"), options.get("noise")
+    if "epsilon" in options:
+        problem = "rho and epsilon are two prices of one statement"
+        raise _about(reader, rho, "option-twice", problem, "leave one of them out")
+    if delta is None or not delta.value:
+        problem = "rho is of Gaussian noise, whose epsilon holds up to a delta above 0 only"
+        raise _about(reader, rho, "option-value", problem, "add delta = 1e-9, or write epsilon in place of rho")
+    if noise is not None and noise.value != "gaussian":
+        problem = "rho is of Gaussian noise alone"
+        raise _about(reader, noise, "option-value", problem, "leave noise out, or write epsilon in place of rho")
+    try:
+        epsilon = epsilon_of_rho(float(rho.value), float(delta.value))
+    except UsageError as error:
+        raise _about(reader, rho, "option-value", error.problem, error.remedy) from None
+    return {
+        "epsilon": Option("epsilon", epsilon, rho.start, rho.end),
+        "noise": Option("noise", "gaussian", rho.start, rho.end),
+    }
 
 
 def _check_required(reader: _Reader, word: Token, privacy: str, options: dict[str, Option]) -> None:

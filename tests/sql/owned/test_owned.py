@@ -235,3 +235,54 @@ def test_nothing_of_a_record_reaches_an_error(tmp_path: Path) -> None:
         ):  # fmt: skip
             answer = session.sql(HEADER + f"COUNT(*) AS k FROM t WHERE ({condition}) OR x > 1")
             assert len(answer.frame) == 1
+
+
+RHO = "SELECT WITH USER_PRIVACY OPTIONS (rho = 0.1, delta = 1e-9{}) {}"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (", max_records_per_user = 10", "cat, COUNT(*) AS n, AVG(x) AS m FROM t WHERE rating > 1 GROUP BY cat"),
+        (", max_records_per_user = 10, neighbours = 'remove'", "COUNT(*) AS n FROM t"),
+        ("", "COUNT(DISTINCT u) AS n FROM t WHERE rating > 1"),
+    ],
+)
+def test_rho_is_the_price_of_gaussian_noise(session: emdp.Session, options: str, text: str) -> None:
+    answer = session.sql(RHO.format(options, text))
+    noise = answer.noise
+    # rho = Delta^2/(2 sigma^2), but for what the grid takes of delta.
+    assert (noise.sensitivity / noise.scale) ** 2 / 2 == pytest.approx(0.1, rel=1e-5)
+    # The exact profile's epsilon, below the 2.98 that the conversion from rho alone gives (Bun and Steinke 2016, 1.3).
+    assert 2.2 < answer.guarantee.level < 0.1 + 2 * (0.1 * 20.7233) ** 0.5
+    assert answer.guarantee.delta == 1e-9
+
+
+@pytest.mark.parametrize(
+    ("header", "text", "code"),
+    [
+        ("rho = 0.1, max_records_per_user = 5", "COUNT(*) FROM t", "option-value"),
+        ("rho = 0.1, epsilon = 1, delta = 1e-9, max_records_per_user = 5", "COUNT(*) FROM t", "option-twice"),
+        ("rho = 0.1, delta = 1e-9, noise = 'laplace', max_records_per_user = 5", "COUNT(*) FROM t", "option-value"),
+        ("rho = 1e-9, delta = 0.1, max_records_per_user = 5", "COUNT(*) FROM t", "option-value"),
+        ("rho = 0.1, delta = 1e-9", "COUNT(*) FROM t", "rho-cap"),
+        ("rho = 0.1, delta = 1e-9, max_records_per_user = 5, measure_cap = TRUE", "COUNT(*) FROM t", "rho-cap"),
+    ],
+)
+def test_where_rho_says_nothing_it_is_refused(session: emdp.Session, header: str, text: str, code: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        session.preview(f"SELECT WITH USER_PRIVACY OPTIONS ({header}) {text}")
+    assert caught.value.code == code
+
+
+def test_rho_is_paid_by_the_reserve_of_gaussian_noise_as_squares(tmp_path: Path, records: pl.DataFrame) -> None:
+    table = emdp.read(records.select("u", "x"), user="u", space=emdp.Interval("x", 0, 10), users=20, name="t")
+    with (
+        emdp.testing.seeded(3),
+        emdp.Session(table, budget=emdp.UserDP(8.0, 1e-6), ledger=tmp_path / "l", gaussian_share=0.9) as opened,
+    ):
+        for _ in range(3):
+            opened.sql(RHO.format(", max_records_per_user = 10", "COUNT(*) FROM t"))
+        # Three releases of epsilon 2.6 each, by the sum of their rho.
+        assert opened.spent().level < 6.0
+        assert opened.remaining().level == pytest.approx(0.8)
