@@ -288,3 +288,15 @@ def test_words_of_generated_messages(tmp_path: Path, switched: None) -> None:
     certain = joined.filter(pl.col("frequency_is_certain"))["value"]
     assert len(certain) >= 3
     assert set(certain) <= set(exact["value"][:50])
+
+
+def test_words_of_every_language_are_found(tmp_path: Path, switched: None) -> None:
+    own = ["M\u00fcller \u6771\u4eac", "MU\u0308LLER", "STRASSE stra\u00dfe"]
+    users = np.arange(FEW)
+    frame = pl.DataFrame({"user": users, "x": 0.5, "message": [own[number % 3] for number in users]})
+    with opened(tmp_path, frame=frame) as session:
+        answer = session.heavy_hitters("message", **CENTRAL, tokenizer="unicode")
+    found = dict(answer.frame.select("value", "frequency").iter_rows())
+    assert found.keys() == {"m\u00fcller", "strasse", "\u6771", "\u4eac"}
+    assert found["m\u00fcller"] == pytest.approx(4 / 9, abs=0.05)
+    assert found["strasse"] == pytest.approx(1 / 3, abs=0.05)

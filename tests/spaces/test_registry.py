@@ -6,7 +6,7 @@ import pytest
 
 import emdp.spaces as spaces
 from emdp.base.errors import UsageError
-from emdp.spaces import Clusters, Geo, Product, from_json
+from emdp.spaces import Clusters, Geo, Product, Words, from_json
 from emdp.spaces.registry import KINDS
 
 PRICE = {"kind": "interval", "col": "price", "low": 0, "high": 10}
@@ -30,6 +30,9 @@ def test_catalogs_may_leave_out_what_has_a_default() -> None:
     assert space == Geo("lat", "lon", (40.48, -74.26, 40.92, -73.70), on_invalid="clamp")
     clusters = from_json({"kind": "clusters", "col": "c", "cluster_of": {"a": "x", "b": "x"}, "within": 0.5})
     assert clusters == Clusters("c", {"a": "x", "b": "x"}, 0.5)
+    words = Words("text", {"word": ["a", "b"], "v": [[0.0], [1.0]]}, tokenizer="unicode")
+    assert from_json(words.to_json()) == words
+    assert from_json({name: own for name, own in words.to_json().items() if name != "tokenizer"}).tokenizer == "words"
     product = from_json({"kind": "product", "parts": [PRICE, {"kind": "cycle", "col": "hour", "period": 24}]})
     assert product.shares == (0.5, 0.5)
 

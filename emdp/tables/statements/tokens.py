@@ -16,7 +16,7 @@ from emdp.spaces.listed import unicode
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["folded", "lowered", "tokens"]
+__all__ = ["folded", "lowered", "tokens", "unguarded"]
 
 BLOCKS = (0x80, 0x370, 0x400, 0x530, 0x2000, 0xFB50, 0xFF00, 0x110000)
 """Code points between which characters are folded in one step: Latin, Greek, Cyrillic, other letters, signs and
@@ -52,6 +52,18 @@ def folded(text: Sql) -> Sql:
         made = _replaced(made, {one: folds.several[one] for one in characters}, _has(text, characters))
     made = _replaced(made, folds.pairs, _has(text, _marked(folds)))
     return sql.case([(_has_class(text, "\x80-\U0010ffff"), made)], lowered(text.copy()))
+
+
+def unguarded(node: exp.Translate) -> exp.Translate:
+    """Return a step of single characters that does not look first, for engines that keep its table from text to text.
+
+    A text without any of the characters stays as it is in either form.
+    """
+    sides = node.args["from_"], node.args["to"]
+    if not all(isinstance(side, exp.Case) and side.args["default"].name == "" for side in sides):
+        return node
+    one, other = (side.args["ifs"][0].args["true"] for side in sides)
+    return exp.Translate(this=node.this, from_=one, to=other)
 
 
 def _blocks(characters: Iterable[str]) -> Iterator[list[str]]:

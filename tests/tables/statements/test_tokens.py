@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from emdp.spaces import Words
 from emdp.spaces.listed import unicode
-from emdp.tables.statements.tokens import tokens
+from emdp.tables.statements.tokens import tokens, unguarded
 
 TABLE = {"word": ["a", "b"], "v": [[0.0], [1.0]]}
 
@@ -114,3 +114,15 @@ def test_classes_are_those_of_unicode() -> None:
     for kind, low, high in unicode._runs():
         for code in range(low, high + 1) if kind in kinds else ():
             assert unicodedata.category(chr(code)).startswith(kinds[kind]), hex(code)
+
+
+def test_steps_that_do_not_look_first_make_the_same() -> None:
+    """As Spark takes them: every one-character step on every text."""
+    given = list(texts(300, seed=9))
+    made = tokens("unicode", exp.column("t", quoted=True))
+    plain = made.transform(lambda node: unguarded(node) if isinstance(node, exp.Translate) else node)
+    assert plain != made
+    with duckdb.connect() as connection:
+        written = plain.sql("duckdb", identify=True)
+        rows = connection.execute(f"SELECT {written} FROM (SELECT unnest($1) AS t)", [given]).fetchall()
+    assert [row[0] for row in rows] == [unicode.tokens(text) for text in given]

@@ -33,6 +33,7 @@ from emdp.tables.engines.spark.text import operands_apart, operators_as_calls
 from emdp.tables.engines.spark.types import DECIMAL, DOUBLE, HUGE, NOTHING, TEXT, WHOLE, Kinds, kinds_of
 from emdp.tables.statements.formulas import called_function
 from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.tokens import unguarded
 
 __all__ = ["DIALECT", "to_spark"]
 
@@ -266,6 +267,10 @@ def _quotient(value: Sql, unit: int) -> Sql:
     return exp.Paren(this=exp.IntDiv(this=value, expression=_integer(unit)))
 
 
+def _translate(node: Sql, kinds: _Kinds) -> Sql:
+    return unguarded(node) if isinstance(node, exp.Translate) else node
+
+
 def _integer(value: int) -> Sql:
     return exp.Var(this=f"{value}L" if value <= LARGEST_WHOLE else f"{value}BD")
 
@@ -294,6 +299,7 @@ RULES: Mapping[type[Sql], Rule] = {
     exp.Div: _divide,
     exp.Floor: _floor,
     exp.Anonymous: _function,
+    exp.Translate: _translate,
     exp.Add: partial(_arithmetic, "TRY_ADD"),
     exp.Sub: partial(_arithmetic, "TRY_SUBTRACT"),
     exp.Mul: partial(_arithmetic, "TRY_MULTIPLY"),
