@@ -68,10 +68,13 @@ class CapRule:
     def plan_at(self, cap: int, cut: float | None = None) -> OwnedPlan:
         """Return the plan at a cap."""
         key = (cap, cut)
-        if key not in self._plans:
+        found = self._plans.get(key)
+        if found is None:
+            found = plan_owned(replace(self.query, cap=cap), users=self.users, cut=cut)
+            # The last one alone is kept, for the rows of the answer that it made.
             self._plans.clear()
-            self._plans[key] = plan_owned(replace(self.query, cap=cap), users=self.users, cut=cut)
-        return self._plans[key]
+            self._plans[key] = found
+        return found
 
     def _least(self, noisy: Sequence[int]) -> Cap:
         return choose_cap(noisy, self.histogram.scale, self.kappa, self.cells)
