@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from emdp.questions.names import Names
 from emdp.questions.owned.relations import Filtered, Joined, Private, Public, Relation, relations
 from emdp.rows.nodes import Call, Column, InList, Literal, Node
+from emdp.rows.periods import listed_periods
 from emdp.rows.ranges import finite_values
 from emdp.rows.types import Kind, Value
 
@@ -18,11 +19,13 @@ MOST_LISTED = 100_000
 def listed_values(node: Node, relation: Relation, names: Names) -> tuple[Value, ...] | None:
     """Return the public list of groups of a key, in order: what the statement or a declaration says, never the records.
 
-    It is, whatever comes first: the list, value or range that a condition of WHERE gives the key itself; the values of
-    a listed column of the space; the values of a column of a public table; all values that the expression can have.
-    None where there is none of these.
+    It is, whatever comes first: the list, value or range that a condition of WHERE gives the key itself; the days,
+    months, ... within the times that WHERE leaves; the values of a listed column of the space; the values of a column
+    of a public table; all values that the expression can have. None where there is none of these.
     """
     found = _of_conditions(node, relation)
+    if found is None:
+        found = listed_periods(node, _conditions(relation), MOST_LISTED)
     if found is None and isinstance(node, Column):
         found = _of_column(node, relation, names)
     if found is None:

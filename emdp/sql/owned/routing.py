@@ -20,8 +20,8 @@ OF_DISTANCES = frozenset(
         "count-filtered", "equal-values", "expression", "extract", "extract-component", "filter", "group-component",
         "group-expression", "group-nothing", "group-text", "groups", "implicit-cast", "is-truth", "join-condition",
         "join-key", "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
-        "no-finite-constant", "null-condition", "self-join", "text-as-number", "text-without-list", "too-large",
-        "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
+        "no-finite-constant", "null-condition", "self-join", "text-as-number", "text-without-list", "time-zone",
+        "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
     )
 )  # fmt: skip
 """Refusals whose reason is about distances, lists or columns of the space, which rows with owners do not need."""

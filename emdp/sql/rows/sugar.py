@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from emdp.base.errors import UsageError
-from emdp.rows.building import call, case
+from emdp.rows.building import as_kind, call, case
 from emdp.rows.nodes import Cast, Literal, Node
 from emdp.rows.records.times import PARTS
 from emdp.rows.types import Kind
@@ -81,6 +81,11 @@ def _date_trunc(arguments: Sequence[Node]) -> Node:
     return call("date_trunc", _text(unit.value.lower()), arguments[1])
 
 
+def _date(arguments: Sequence[Node]) -> Node:
+    fitted = as_kind(arguments[0], Kind.DATE)
+    return Cast(arguments[0], Kind.DATE) if fitted is None else fitted
+
+
 def _date_diff(arguments: Sequence[Node]) -> Node:
     """Return how many times a unit begins between two times, the number of boundaries, as DuckDB has it."""
     unit, start, end = arguments
@@ -141,6 +146,7 @@ SUGAR: Mapping[str, Sugar] = {
     "datepart": Sugar("DATE_PART('hour', ts)", 2, 2, _date_part),
     "date_trunc": Sugar("DATE_TRUNC('month', ts)", 2, 2, _date_trunc),
     "datetrunc": Sugar("DATE_TRUNC('month', ts)", 2, 2, _date_trunc),
+    "date": Sugar("DATE(ts)", 1, 1, _date),
     "date_diff": Sugar("DATE_DIFF('day', a, b)", 3, 3, _date_diff),
     "datediff": Sugar("DATE_DIFF('day', a, b)", 3, 3, _date_diff),
     "ilike": Sugar("e ILIKE 'pattern'", 2, 2, _ilike),

@@ -34,7 +34,7 @@ from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import is_listed
 from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
-from emdp.tables.statements.rows import row_expression, summand
+from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = [
     "ALL_ROWS",
@@ -87,20 +87,22 @@ def private_columns(totals: OwnedTotals | OwnedGroups) -> tuple[str, ...]:
     return tuple(sorted({name for alias in aliases for name in used.get(alias, ())}))
 
 
-def owned_statement(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
-    """Return the statement of some capped sums.
+def owned_statement(table: TableFacts, totals: OwnedTotals, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
+    """Return the statement of some capped sums, with functions of a row as an engine writes them.
 
     Raises
     ------
     UsageError
         If a column is of a type that no expression reads.
     """
-    made, lookups = by_user(table, totals)
+    made, lookups = by_user(table, totals, writing)
     query = _octaves(made, totals) if isinstance(totals, OwnedOctaves) else _sums(made, totals)
     return OwnedStatement(query, lookups)
 
 
-def by_user(table: TableFacts, totals: OwnedTotals | OwnedGroups) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def by_user(
+    table: TableFacts, totals: OwnedTotals | OwnedGroups, writing: RowsWriting = DUCKDB_ROWS
+) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
     """Return a row a user and group, before any cap, and the tables that it joins, lists of keys among them.
 
     Its columns are the owner, keys, the number of rows, and of each argument how many values there are and their sums.
@@ -110,14 +112,14 @@ def by_user(table: TableFacts, totals: OwnedTotals | OwnedGroups) -> tuple[exp.S
     UsageError
         If a column is of a type that no expression reads.
     """
-    maker = RowsMaker(table, totals.public, _used(totals))
+    maker = RowsMaker(table, totals.public, _used(totals), writing)
     rows = maker.rows(totals.relation)
     if rows.owner is None:
         raise InternalError("sums were asked for of rows that nobody owns; please report this.")
     named: dict[str, Sql] = {OWNER: rows.owner.copy()}
-    named |= {f"key_{place}": row_expression(key.node, rows.column) for place, key in enumerate(totals.keys)}
+    named |= {f"key_{place}": writing.row_expression(key.node, rows.column) for place, key in enumerate(totals.keys)}
     named |= {
-        f"argument_{place}": _argument(argument, rows)
+        f"argument_{place}": _argument(argument, rows, writing)
         for place, argument in enumerate(totals.arguments)
         if argument.node is not None
     }
@@ -154,17 +156,17 @@ def _used(totals: OwnedTotals | OwnedGroups) -> dict[str, tuple[str, ...]]:
     return {table: tuple(sorted(names)) for table, names in found.items()}
 
 
-def _argument(argument: Argument, rows: OwnedRows) -> Sql:
+def _argument(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:
     """Return a row's number, NULL where there is no value: in units of ``2**-UNIT_BITS``, or 1 where none is summed."""
     if argument.node is None:
         raise InternalError("rows themselves have no number; please report this.")
     if argument.degree:
-        return summand(argument.node, rows.column, argument.low, argument.high, bits=UNIT_BITS)
-    value = row_expression(argument.node, rows.column)
+        return writing.summand(argument.node, rows.column, argument.low, argument.high)
+    value = writing.row_expression(argument.node, rows.column)
     there: Sql = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
     if argument.node.kind is Kind.DOUBLE:
         there = sql.negate(exp.IsNan(this=value.copy()))
-    return exp.Case(ifs=[exp.If(this=there, true=sql.integer(1))])
+    return sql.case([(there, sql.integer(1))], exp.Null())
 
 
 def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups, table: TableFacts) -> exp.Select:

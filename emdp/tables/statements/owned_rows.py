@@ -15,7 +15,7 @@ from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.compile import USER, item_rows, name_in_items
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.rows import read_as, row_expression
+from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = ["OWNER", "OwnedRows", "RowsMaker", "public_type"]
 
@@ -72,6 +72,7 @@ class RowsMaker:
     table: TableFacts
     public: Mapping[str, pl.DataFrame]
     used: Mapping[str, tuple[str, ...]]
+    writing: RowsWriting = DUCKDB_ROWS
     lookups: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def rows(self, relation: Relation) -> OwnedRows:
@@ -81,7 +82,7 @@ class RowsMaker:
             return self._public(relation)
         inner = self.rows(relation.relation)
         if isinstance(relation, Filtered):
-            condition = row_expression(relation.condition, inner.column)
+            condition = self.writing.row_expression(relation.condition, inner.column)
             return OwnedRows(inner.source, inner.owner, inner.known, inner.joins, (*inner.conditions, condition))
         if isinstance(relation, Derived):
             return self._derived(relation, inner)
@@ -92,14 +93,17 @@ class RowsMaker:
         if other.joins or other.conditions:
             raise InternalError("a public relation with conditions of its own must be derived; please report this.")
         both = OwnedRows(inner.source, inner.owner, {**inner.known, **other.known})
-        condition = exp.true() if relation.condition is None else row_expression(relation.condition, both.column)
+        condition = (
+            exp.true() if relation.condition is None else self.writing.row_expression(relation.condition, both.column)
+        )
         join = exp.Join(this=other.source, side="LEFT" if relation.is_left else "", on=condition)
         return OwnedRows(inner.source, inner.owner, both.known, (*inner.joins, join), inner.conditions)
 
     def _derived(self, relation: Derived, inner: OwnedRows) -> OwnedRows:
         name = f"derived_{relation.alias}"
         named = {
-            f"column_{place}": row_expression(node, inner.column) for place, (_, node) in enumerate(relation.columns)
+            f"column_{place}": self.writing.row_expression(node, inner.column)
+            for place, (_, node) in enumerate(relation.columns)
         }
         known = {
             (relation.alias, own): sql.column(f"column_{place}", name)
@@ -112,7 +116,7 @@ class RowsMaker:
 
     def _private(self, relation: Private) -> OwnedRows:
         name = f"private_{relation.alias}"
-        rows, values = _private_rows(self.table, self.used.get(relation.alias, ()))
+        rows, values = _private_rows(self.table, self.used.get(relation.alias, ()), self.writing)
         named = {f"column_{place}": value for place, value in enumerate(values.values())}
         made = sql.select({OWNER: sql.column(USER), **named}, rows.subquery("records", copy=False))
         known = {(relation.alias, own): sql.column(f"column_{place}", name) for place, own in enumerate(values)}
@@ -126,7 +130,9 @@ class RowsMaker:
         # Rows count, also where nobody names a column of them.
         self.lookups[name] = pl.DataFrame(kept or [pl.Series("none", [1] * len(frame), dtype=pl.Int64)])
         known = {
-            (relation.alias, column): read_as(sql.column(f"column_{place}", name), public_type(frame.schema[column]))
+            (relation.alias, column): self.writing.read_as(
+                sql.column(f"column_{place}", name), public_type(frame.schema[column])
+            )
             for place, column in enumerate(own)
         }
         return OwnedRows(exp.to_table(name), None, known)
@@ -145,7 +151,7 @@ def public_type(dtype: Any) -> str:
     return PUBLIC_TYPES.get(dtype.base_type(), str(dtype))
 
 
-def _private_rows(table: TableFacts, names: Sequence[str]) -> tuple[exp.Select, dict[str, Sql]]:
+def _private_rows(table: TableFacts, names: Sequence[str], writing: RowsWriting) -> tuple[exp.Select, dict[str, Sql]]:
     """Return the records with their user, and what the columns are read as: those of the space after its rule."""
     space = table.space
     if any(isinstance(part, Words) for part in space.parts):
@@ -166,7 +172,7 @@ def _private_rows(table: TableFacts, names: Sequence[str]) -> tuple[exp.Select, 
             index, part = cleaned[name]
             values[name] = sql.column(name_in_items(index, name, part))
         else:
-            values[name] = _label(read_as(sql.column(others[name]), table.schema[name]), name, space)
+            values[name] = _label(writing.read_as(sql.column(others[name]), table.schema[name]), name, space)
     return rows, values
 
 

@@ -6,6 +6,8 @@ shared sub-expressions and long IN lists out of it, which then raise.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -18,7 +20,7 @@ from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.spelled import Columns, Writer, filled, grouped, iso, parsed, placed
 
-__all__ = ["SUMMAND_BITS", "kind_of_type", "read_as", "row_expression", "summand"]
+__all__ = ["DUCKDB_ROWS", "SUMMAND_BITS", "RowsWriting", "kind_of_type", "read_as", "row_expression", "summand"]
 
 SUMMAND_BITS = 20
 """A summand's unit is ``2**-20`` of the range's width: user-level-sql.md, section 3.2."""
@@ -180,3 +182,22 @@ def _literal(value: Value, kind: Kind) -> Sql:
 
 DUCKDB = Writer(_spelling, _literal, _tried)
 """DuckDB's way of writing."""
+
+
+@dataclass(frozen=True)
+class RowsWriting:
+    """How statements over rows with owners have one engine's functions of a row written.
+
+    Parameters
+    ----------
+    read_as, row_expression, summand : callable
+        As the functions of these names here.
+    """
+
+    read_as: Callable[[Sql, str], Sql]
+    row_expression: Callable[[Node, Columns], Sql]
+    summand: Callable[[Node, Columns, float, float], Sql]
+
+
+DUCKDB_ROWS = RowsWriting(read_as, row_expression, summand)
+"""Functions of a row for DuckDB."""

@@ -19,6 +19,7 @@ from emdp.tables.engines.spark.errors import hidden_errors
 from emdp.tables.engines.spark.execution import check_on_no_rows, spark_rows, spark_source, statement_rows
 from emdp.tables.engines.spark.items import check_items, explain_reading, read_items
 from emdp.tables.engines.spark.parts import parts_of, read_once
+from emdp.tables.engines.spark.rows import SPARK_ROWS, in_numbers
 from emdp.tables.engines.spark.source import shown_plan
 from emdp.tables.engines.spark.wait import waited
 from emdp.tables.facts import TableFacts
@@ -26,6 +27,7 @@ from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
+from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement, private_columns
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
 
 __all__ = ["SparkEngine"]
@@ -44,7 +46,8 @@ class SparkEngine:
         Of many values in several statements, all on the same rows; see :mod:`emdp.tables.engines.spark.parts`.
         """
         if isinstance(aggregation, OwnedTotals):
-            raise InternalError("Spark was about to compute what it refuses; please report it.")
+            rows = _collected(table, _owned(table, aggregation), None)
+            return (Statistic(owned_coordinates(aggregation, rows)),)
         parts = parts_of(aggregation)
         if len(parts) == 1:
             return tuple(map(Statistic, _coordinates(table, aggregation, None)))
@@ -54,9 +57,9 @@ class SparkEngine:
 
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
-            raise UsageError(
-                "this statement reads functions of a record that run on DuckDB alone; read the rows from Parquet files."
-            )
+            table.source.check_schema(table.schema, private_columns(aggregation))
+            check_on_no_rows(table, partial(_owned, table, aggregation))
+            return
         for part in parts_of(aggregation):
             check_on_no_rows(table, partial(_statement, table, part))
 
@@ -158,8 +161,15 @@ def _statement(table: TableFacts, aggregation: Aggregation) -> LinearStatement |
     return linear_statement(table, aggregation.values) if plain else cell_statement(table, aggregation)
 
 
+def _owned(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
+    statement = owned_statement(table, totals, SPARK_ROWS)
+    lists = {f"listed_{place}" for place in range(len(totals.keys))}
+    lookups = {name: in_numbers(frame, is_list=name in lists) for name, frame in statement.lookups.items()}
+    return OwnedStatement(statement.query, lookups)
+
+
 def _collected(
-    table: TableFacts, statement: LinearStatement | CellStatement, rows: Any | None
+    table: TableFacts, statement: LinearStatement | CellStatement | OwnedStatement, rows: Any | None
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a statement on a table's rows, or on those that are given."""
     query, lookups, keys = statement.query, statement.lookups, table.users.keys

@@ -4,21 +4,23 @@
 raises on no value in ANSI mode. DATE is days and TIMESTAMP microseconds since 1970, as the sources hand them out.
 """
 
+import polars as pl
 from sqlglot import exp
 
 from emdp.base.errors import UsageError
-from emdp.base.frames import DAY_MICROSECONDS
+from emdp.base.frames import DAY_MICROSECONDS, EARLIEST, LATEST
 from emdp.rows.nodes import Node
 from emdp.rows.record import Form
 from emdp.rows.records.texts import spark_text
 from emdp.rows.types import Kind, Value
 from emdp.tables.base import type_name
 from emdp.tables.engines.spark.text import operators_as_calls
+from emdp.tables.engines.spark.types import BOOLEAN, DOUBLE, TEXT, WHOLE, written
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.rows import SUMMAND_BITS, kind_of_type, summand_of
+from emdp.tables.statements.rows import SUMMAND_BITS, RowsWriting, kind_of_type, summand_of
 from emdp.tables.statements.spelled import Columns, Writer, filled, micros_of, parsed, placed
 
-__all__ = ["read_as", "row_expression", "summand"]
+__all__ = ["SPARK_ROWS", "in_numbers", "read_as", "row_expression", "summand"]
 
 
 def read_as(column: Sql, duckdb_type: str) -> Sql:
@@ -95,5 +97,51 @@ def _literal(value: Value, kind: Kind) -> Sql:
     return parsed(f"CAST('{micros if kind is Kind.TIMESTAMP else micros // DAY_MICROSECONDS}' AS BIGINT)").copy()
 
 
+DIALECT = "spark"
+
 SPARK = Writer(_spelling, _literal, lambda tree: tree)
 """Spark's way of writing: no spelling raises."""
+
+
+KINDS = {Kind.BOOLEAN: BOOLEAN, Kind.DOUBLE: DOUBLE, Kind.TEXT: TEXT}
+"""Kinds of values in statements; the others are whole numbers there."""
+
+
+def _opaque(tree: Sql, kind: str) -> Sql:
+    return written(tree.sql(DIALECT, identify=True), kind)
+
+
+def _read_opaque(column: Sql, duckdb_type: str) -> Sql:
+    read = read_as(column, duckdb_type)
+    kind = kind_of_type(duckdb_type)
+    return read if read is column or kind is None else _opaque(read, KINDS.get(kind, WHOLE))
+
+
+SPARK_ROWS = RowsWriting(
+    _read_opaque,
+    lambda node, columns: _opaque(row_expression(node, columns), KINDS.get(node.kind, WHOLE)),
+    lambda node, columns, low, high: _opaque(summand(node, columns, low, high), WHOLE),
+)
+"""Functions of a row as texts for Spark, in statements whose other parts are rewritten for it."""
+
+
+def in_numbers(frame: pl.DataFrame, *, is_list: bool) -> pl.DataFrame:
+    """Return a public table with times as the numbers that statements take: see :func:`read_as`.
+
+    Of a list of keys dates are days, as results of functions of a row are; elsewhere microseconds, as a source's.
+    Decimals are doubles.
+    """
+    return pl.DataFrame([_in_numbers(column, is_list) for column in frame.iter_columns()])
+
+
+def _in_numbers(column: pl.Series, is_list: bool) -> pl.Series:
+    if column.dtype.is_decimal():
+        return column.cast(pl.Float64)
+    if not isinstance(column.dtype, pl.Date | pl.Datetime):
+        return column
+    is_date = column.dtype == pl.Date
+    number = column.to_physical() if is_date else column.dt.cast_time_unit("us").to_physical()
+    unit = DAY_MICROSECONDS if is_date else 1
+    number = number.cast(pl.Int64)
+    inside = number.set((number < EARLIEST // unit) | (number >= LATEST // unit), None)
+    return inside if is_list else inside * unit

@@ -14,7 +14,7 @@ from emdp.tables.base import type_name
 from emdp.tables.statements.formulas import called_function
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["BOOLEAN", "DECIMAL", "DOUBLE", "HUGE", "NOTHING", "TEXT", "WHOLE", "column_kind", "kinds_of"]
+__all__ = ["BOOLEAN", "DECIMAL", "DOUBLE", "HUGE", "NOTHING", "TEXT", "WHOLE", "column_kind", "kinds_of", "written"]
 
 DOUBLE, WHOLE, HUGE, DECIMAL = "double", "whole", "huge", "decimal"
 TEXT, BOOLEAN, NOTHING, TIME = "text", "boolean", "nothing", "time"
@@ -50,8 +50,10 @@ BY_CAST = {
 ALWAYS: Mapping[type[Sql], str] = {
     **dict.fromkeys((exp.Div, exp.Avg, exp.Floor, exp.Asin, exp.Pow, exp.Sign), DOUBLE),
     **dict.fromkeys((exp.Count, exp.CountIf, exp.IntDiv, exp.RowNumber), WHOLE),
-    **dict.fromkeys((exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ, exp.And, exp.Or, exp.Not, exp.Is), BOOLEAN),
-    **dict.fromkeys((exp.In, exp.IsNan, exp.Boolean), BOOLEAN),
+    **dict.fromkeys(
+        (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.And, exp.Or, exp.Not, exp.Is), BOOLEAN
+    ),
+    **dict.fromkeys((exp.In, exp.IsNan, exp.Boolean, exp.NullSafeEQ), BOOLEAN),
     **dict.fromkeys((exp.Translate, exp.Explode, exp.Array), TEXT),
     exp.Null: NOTHING,
 }
@@ -64,6 +66,22 @@ BY_NAME = {
     "regexp_matches": BOOLEAN,
 }
 """Kinds of functions that sqlglot does not know."""
+
+
+KIND = "emdp_kind"
+"""What is known of a text that is Spark's already."""
+
+
+def written(text: str, kind: str) -> Sql:
+    """Return what is written for Spark already, of a known kind, as a part of a statement that is not.
+
+    >>> from emdp.tables.engines.spark.types import WHOLE, written
+    >>> written("length(`s`)", WHOLE).sql("spark")
+    'length(`s`)'
+    """
+    found: Sql = exp.Var(this=text)
+    found.meta[KIND] = kind
+    return found
 
 
 def column_kind(kind: str) -> str:
@@ -151,6 +169,8 @@ def _kind(node: Sql, below: list[str], scope: Mapping[tuple[str, str], str], fou
     kind = type(node)
     if kind in ALWAYS:
         return ALWAYS[kind]
+    if isinstance(node, exp.Var) and KIND in node.meta:
+        return str(node.meta[KIND])
     if isinstance(node, exp.Column):
         return _known(scope, (node.table, node.name))
     if isinstance(node, exp.Literal):

@@ -1,0 +1,191 @@
+"""Statements over rows with owners on Spark: DuckDB's whole numbers, for every function of a row and every shape."""
+
+import dataclasses
+import datetime as dt
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from row_cases import POLARS, VALUES, cases
+
+import emdp
+from emdp.questions.owned.octaves import octaves_of
+from emdp.questions.owned.relations import Filtered, Private
+from emdp.questions.owned.totals import Argument, Key, OwnedTotals
+from emdp.rows.nodes import Call, Cast, Column, InList, Literal, Node
+from emdp.rows.types import Kind
+from emdp.sessions.planning import plan_request
+from emdp.tables import Table, aggregate, check_aggregation, read
+
+CHUNKS = 10
+ROWS = 700
+SPACE = emdp.Product(emdp.Interval("x", 0, 10, on_invalid="clamp"), emdp.Categories("k", ["a", "b", "c"]))
+HEADER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 7) "
+
+
+def renamed(node: Any) -> Any:
+    """Return a node whose columns have their kinds in their names."""
+    if isinstance(node, Column):
+        return Column("t", f"{node.name}_{node.kind.value}", node.kind)
+    if isinstance(node, tuple):
+        return tuple(renamed(part) for part in node)
+    if not dataclasses.is_dataclass(node) or isinstance(node, type):
+        return node
+    own = {field.name: getattr(node, field.name) for field in dataclasses.fields(node) if field.init}
+    return type(node)(**{name: renamed(value) for name, value in own.items()})
+
+
+NODES: list[Node] = [renamed(node) for own in cases().values() for node in own]
+
+
+def hard_rows() -> pl.DataFrame:
+    source = random.Random(8)
+    columns = sorted({(column.name, column.kind) for node in NODES for column in _columns(node)}, key=str)
+    made = {
+        name: pl.Series([source.choice(VALUES[kind]) for _ in range(ROWS)], dtype=POLARS[kind])
+        for name, kind in columns
+    }
+    return pl.DataFrame({"u": [place % 23 for place in range(ROWS)], "z": [0.5] * ROWS, **made})
+
+
+def _columns(node: Node) -> frozenset[Column]:
+    from emdp.rows.nodes import columns
+
+    return columns(node)
+
+
+def both(session: Any, frame: pl.DataFrame, **declared: Any) -> tuple[Table, Table]:
+    """Return a table of each engine with the same rows."""
+    rows = session.createDataFrame(frame.to_arrow())
+    one, other = (read(source, user="u", name="t", **declared) for source in (frame, rows))
+    return one, other
+
+
+def sums(table: Table, totals: OwnedTotals) -> Sequence[Any]:
+    check_aggregation(table, totals)
+    (found,) = aggregate(table, totals)
+    totals.check(table.n, found.open())
+    return found.open()
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_every_function_of_a_row_in_sums(spark: Any, chunk: int) -> None:
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=23)
+    nodes = NODES[chunk::CHUNKS]
+    arguments = [
+        Argument(node, degree=1, low=-1e3, high=1e3) if node.kind.is_number else Argument(node) for node in nodes
+    ]
+    totals = OwnedTotals(Private("t"), arguments=tuple(arguments), cap=17)
+    found, expected = (sums(table, totals) for table in reversed(tables))
+    for place, node in enumerate(nodes):
+        first = totals.first_part(place)
+        last = first + arguments[place].parts
+        assert found[first:last] == expected[first:last], str(node)
+
+
+def test_keys_of_every_kind(spark: Any) -> None:
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=list(range(30)))
+    for kind in (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN, Kind.BIGINT):
+        column = Column("t", f"c0_{kind.value}", kind)
+        values = tuple(dict.fromkeys(VALUES[kind]))
+        key = Key("key", column, values)
+        totals = OwnedTotals(Private("t"), (key,), (Argument(None),), 5, counts_users=True, groups_cap=2)
+        found, expected = (sums(table, totals) for table in reversed(tables))
+        assert found == expected, kind
+        assert sum(expected) > 100
+        # What an automatic cap is made of.
+        found, expected = (sums(table, octaves_of(totals)) for table in reversed(tables))
+        assert found == expected, kind
+        assert sum(expected) == 23
+
+
+def test_conditions_and_lists(spark: Any) -> None:
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=23)
+    text, day = Column("t", "c0_TEXT", Kind.TEXT), Column("t", "c0_DATE", Kind.DATE)
+    listed = InList(text, tuple(Literal(value, Kind.TEXT) for value in VALUES[Kind.TEXT][1::2]))
+    later = Call("greater", (day, Literal(dt.date(1969, 12, 31), Kind.DATE)))
+    relation = Filtered(Filtered(Private("t"), Call("or", (listed, later))), Call("not", (Call("is_null", (text,)),)))
+    totals = OwnedTotals(relation, arguments=(Argument(Cast(text, Kind.DATE)), Argument(None)), cap=4)
+    found, expected = (sums(table, totals) for table in reversed(tables))
+    assert found == expected
+    assert expected[-1] > 50
+
+
+STATEMENTS = (
+    "COUNT(*) FROM t WHERE i IS NULL OR b",
+    "COUNT(*), SUM(x), AVG(CLAMP(i, 0, 50)), VARIANCE(CLAMP(i, -5, 9)), COUNT(i) FROM t WHERE i > 3 OR LENGTH(k) = 1",
+    "HOUR(ts AT TIME ZONE 'Asia/Kathmandu') h, b IS NULL e, COUNT(DISTINCT u), COUNT(*) FROM t GROUP BY 1, b IS NULL",
+    "day, COUNT(*) FILTER (WHERE b), SUM(x) FROM t WHERE day BETWEEN DATE '2024-01-03' AND DATE '2024-01-20' "
+    "GROUP BY day",
+    "p.name, COUNT(*), SUM(CLAMP(CASE WHEN t.day >= p.since THEN x ELSE p.price END, 0, 10)) FROM t "
+    "JOIN p ON t.k = p.k AND t.ts < p.until GROUP BY p.name",
+    "name IS NULL e, COUNT(*) FROM t LEFT JOIN p USING (k) GROUP BY name IS NULL",
+    "s.k, COUNT(*) FROM (SELECT x / i AS y, k, CAST(ts AS DATE) AS d FROM t WHERE i <> 7) s "
+    "WHERE y > 0.01 AND d > DATE '2024-03-01' AND s.k IN ('a', 'b', 'zz') GROUP BY s.k",
+)
+
+
+def visits() -> pl.DataFrame:
+    source = random.Random(1)
+    wild = [None, float("nan"), 1.5, -2.0, 1e300, float("inf")]
+    rows = [
+        {
+            "u": source.choice(["ann", "bob", "cleo", None, *"defghij"]), "x": source.choice([*wild, source.random()]),
+            "k": source.choice(["a", "b", "c"]), "i": source.choice([None, 0, 1, -5, 7, 2**62, source.randrange(99)]),
+            "ts": dt.datetime(2024, 1, 1) + dt.timedelta(minutes=source.randrange(500_000)),
+            "day": dt.date(2024, 1, 1) + dt.timedelta(days=source.randrange(30)),
+            "b": source.choice([True, False, None]),
+        }
+        for _ in range(400)
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+PUBLIC = {
+    "p": pl.DataFrame(
+        {
+            "k": ["a", "b", "b"], "name": ["A", "B", "B2"],
+            "price": pl.Series(["1.25", "0.1", None]).cast(pl.Decimal(9, 2)),
+            "since": [dt.date(2024, 1, 5), dt.date(2024, 1, 9), None],
+            "until": [dt.datetime(2024, 7, 5, 1, 2, 3), None, dt.datetime(2024, 9, 9)],
+        }
+    )
+}  # fmt: skip
+
+
+def test_whole_statements(spark: Any) -> None:
+    tables = both(spark, visits(), space=SPACE, users=["ann", "bob", *"defghijkl"])
+    for statement in STATEMENTS:
+        plans = [plan_request(HEADER + statement, table.names(PUBLIC))[0].plan for table in tables]
+        totals = [plan.aggregation for plan in plans]  # type: ignore[union-attr]
+        assert all(isinstance(own, OwnedTotals) for own in totals), statement
+        expected, found = (sums(table, own) for table, own in zip(tables, totals, strict=True))
+        assert found == expected, statement
+        assert any(expected), statement
+
+
+def test_an_answer_of_a_session(spark: Any, tmp_path: Path) -> None:
+    rows = visits().filter(pl.col("u") != "cleo")
+    table = both(spark, rows, space=SPACE, users=["ann", "bob", *"defghijkl"])[1]
+    session = emdp.Session(table, budget=emdp.UserDP(2e6), ledger=str(tmp_path / "l"), public=PUBLIC)
+    answer = session.sql(
+        "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1e6, max_records_per_user = 1000) COUNT(*) FROM t WHERE i = 7"
+    )
+    assert answer.frame.row(0)[0] == pytest.approx(len(rows.filter(pl.col("i") == 7)), abs=0.1)
+
+
+def test_a_column_that_changed_its_type_is_refused_before_the_charge(spark: Any) -> None:
+    spark.createDataFrame(visits().select("u", "x", "k", "i").to_arrow()).createOrReplaceTempView("visits_of_test")
+    table = read("spark::visits_of_test", user="u", space=SPACE, users=11, name="t")
+    spark.createDataFrame(
+        visits().select("u", "x", "k", pl.col("i").cast(pl.String)).to_arrow()
+    ).createOrReplaceTempView("visits_of_test")
+    totals = OwnedTotals(Private("t"), arguments=(Argument(Column("t", "i", Kind.BIGINT)),), cap=4)
+    try:
+        with pytest.raises(emdp.EmdpError):
+            check_aggregation(table, totals)
+    finally:
+        spark.catalog.dropTempView("visits_of_test")
