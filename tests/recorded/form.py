@@ -23,6 +23,9 @@ __all__ = ["differences", "digest", "line_of", "numberless", "plain"]
 LONGEST = 320
 """Characters of a sequence that is written in full."""
 
+LAST_BITS = 2.0**-46
+"""Largest relative difference of what is the same number but for rounding: far below a step of the noise's grid."""
+
 SHOWN = 3
 """Members of a longer one that are."""
 
@@ -97,6 +100,11 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
 
     >>> list(differences({"a": [1, 2.0]}, {"a": [1, 3.0], "b": 0}))
     ['a[1]: before 2.0, after 3.0', 'b: before nothing, after 0']
+
+    Numbers that differ in their last bits alone are the same: processors with other instructions round otherwise.
+
+    >>> list(differences([0.1, 1.0], [0.10000000000000002, 1.0000000001]))
+    ['[1]: before 1.0, after 1.0000000001']
     """
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted(before.keys() | after.keys()):
@@ -112,6 +120,8 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
     elif isinstance(before, str) and isinstance(after, str) and "\n" in before + after and before != after:
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=0, lineterm="")
         yield f"{path}:\n    " + "\n    ".join(lines)
+    elif isinstance(before, float) and isinstance(after, float) and math.isclose(before, after, rel_tol=LAST_BITS):
+        return
     elif json.dumps(before) != json.dumps(after):
         yield f"{path}: before {before!r}, after {after!r}"
 
