@@ -14,7 +14,7 @@ from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee
 from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
-from emdp.questions.owned.frames import OwnedFrame
+from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.spaces import Space

@@ -12,7 +12,7 @@ from emdp.base.forks import check_fork
 from emdp.base.statistic import Hidden, Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
-from emdp.questions.owned.frames import OwnedFrame
+from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.tables.base import Source
 from emdp.tables.engines.base import Engine

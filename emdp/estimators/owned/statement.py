@@ -1,9 +1,20 @@
-"""The plan of a statement over rows with owners, by what it asks for."""
+"""The plan of a statement over rows with owners, by what it asks for.
+
+Sums and people share one draw (:mod:`emdp.estimators.owned.totals`). A quantile, a number of different values, and
+people under a condition of their own are releases of their own, each with the share ``1/k`` of epsilon of ``k``
+columns. Delta is for sums alone, which have a use for it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 from emdp.base.errors import UsageError
+from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import AnyPlan
-from emdp.estimators.owned.totals import plan_owned
-from emdp.questions.owned.question import OwnedSelect
+from emdp.estimators.owned.totals import answer_names, plan_owned
+from emdp.privacy.rounding import split
+from emdp.questions.owned.question import TOTAL_KINDS, OwnedItem, OwnedSelect
+from emdp.questions.owned.relations import Filtered
 
 __all__ = ["plan_statement"]
 
@@ -23,11 +34,19 @@ def plan_statement(query: OwnedSelect, *, users: int | None) -> AnyPlan:
     UsageError
         If an option, an item, a name or the noise does not fit.
     """
+    pieces = list(_pieces(query.items))
+    is_simple = len(pieces) == 1 and pieces[0][0].kind in TOTAL_KINDS and pieces[0][0].condition is None
     is_listed = all(key.is_listed for key in query.keys)
-    if query.measures_cap and not is_listed:
+    if query.measures_cap and not (is_listed and is_simple):
         raise UsageError(
-            "max_records_per_user must be a number where groups have no public list, for an automatic or measured cap "
-            "is of the records in listed groups; add max_records_per_user = 50, or list the groups."
+            "max_records_per_user must be a number where groups have no public list, and beside quantiles, different "
+            "values and people under FILTER, for an automatic or measured cap is of the records in listed groups; add "
+            "max_records_per_user = 50, or list the groups."
+        )
+    if not is_listed and not is_simple:
+        raise UsageError(
+            "keys without a public list have counts and sums alone, without FILTER of people; list the groups in "
+            "WHERE, or leave these columns out."
         )
     # Loaded where it is needed.
     if query.measures_cap:
@@ -35,7 +54,72 @@ def plan_statement(query: OwnedSelect, *, users: int | None) -> AnyPlan:
 
         return plan_measured(query, users=users)
     if is_listed:
-        return plan_owned(query, users=users)
+        return plan_owned(query, users=users) if is_simple else _joined(query, pieces, users)
     from emdp.estimators.owned.unlisted import plan_unlisted
 
     return plan_unlisted(query, users=users)
+
+
+def _pieces(items: tuple[OwnedItem, ...]) -> Iterator[tuple[OwnedItem, ...]]:
+    """Yield items that are released together."""
+    totals = tuple(item for item in items if item.kind in TOTAL_KINDS and item.condition is None)
+    if totals:
+        yield totals
+    for item in items:
+        if item not in totals:
+            yield (item,)
+
+
+def _joined(query: OwnedSelect, pieces: list[tuple[OwnedItem, ...]], users: int | None) -> AnyPlan:
+    from emdp.estimators.owned.joined import JoinedPlan, JoinedRows, joined_event
+
+    needs_cap = any(item.kind not in ("users", "distinct") for item in query.items)
+    if not needs_cap and query.cap is not None:
+        raise UsageError("max_records_per_user has no use where no record is counted; leave it out.")
+    if query.distinct_cap is not None and all(item.kind != "distinct" for item in query.items):
+        raise UsageError("max_distinct_per_user is for COUNT(DISTINCT column); leave it out.")
+    if query.groups_cap is not None and all(item.kind != "users" for item in query.items):
+        raise UsageError("max_groups_per_user is for counts of people by groups; leave it out.")
+    keys = tuple(key.name for key in query.keys)
+    names = answer_names(query, keys)
+    shares = split(query.price.level, tuple(float(len(items)) for items in pieces))
+    members = tuple(_planned(query, items, share, users) for items, share in zip(pieces, shares, strict=True))
+    rows = JoinedRows(tuple(member.finisher for member in members), keys, names)
+    planned = {column.name: column for member in members for column in member.columns}
+    notes = tuple(dict.fromkeys(note for member in members for note in member.notes))
+    return JoinedPlan(
+        members=members,
+        event=joined_event([member.event for member in members], query.price.promise()),
+        columns=tuple(replace(planned[item.name], share=1.0 / len(query.items)) for item in query.items),
+        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
+        notes=notes,
+    )
+
+
+def _planned(query: OwnedSelect, items: tuple[OwnedItem, ...], share: float, users: int | None) -> AnyPlan:
+    """Return the plan of one piece, unordered."""
+    kinds = {item.kind for item in items}
+    is_total = kinds <= set(TOTAL_KINDS)
+    own = replace(
+        query,
+        items=items,
+        price=replace(query.price, level=share, delta=query.price.delta if is_total else 0.0),
+        cap=query.cap if kinds - {"users", "distinct"} else None,
+        groups_cap=query.groups_cap if "users" in kinds else None,
+        columns=(),
+        order=(),
+        limit=None,
+        offset=0,
+    )
+    if kinds == {"quantile"}:
+        from emdp.estimators.owned.quantiles import plan_quantile
+
+        return plan_quantile(own, users=users)
+    if kinds == {"distinct"}:
+        from emdp.estimators.owned.distinct import plan_distinct
+
+        return plan_distinct(own)
+    condition = items[0].condition
+    if condition is None:
+        return plan_owned(own, users=users)
+    return plan_owned(replace(own, relation=Filtered(own.relation, condition)), users=users)

@@ -34,7 +34,7 @@ from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
 from emdp.privacy.rounding import float_at_least
 from emdp.questions.columns import PlannedColumn
 from emdp.questions.owned.groups import OwnedGroups
-from emdp.questions.owned.question import OwnedItem, OwnedSelect
+from emdp.questions.owned.question import TOTAL_KINDS, OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import OwnedTotals
 
 __all__ = [
@@ -108,6 +108,8 @@ def _check(query: OwnedSelect) -> None:
         raise UsageError("noise 'gaussian' needs a delta above 0, got 0; pass a delta or leave noise out.")
     if not query.items:
         raise UsageError("items must have an aggregate; pass one.")
+    if any(item.kind not in TOTAL_KINDS for item in query.items):
+        raise UsageError("items must be counts, sums, means, variances or people here; ask for the others apart.")
     needs_cap = any(item.kind != "users" for item in query.items)
     if needs_cap and query.cap is None:
         raise UsageError(

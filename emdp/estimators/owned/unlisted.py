@@ -32,7 +32,7 @@ from emdp.mechanisms.keys.threshold import KeyThreshold
 from emdp.privacy.rounding import split
 from emdp.questions.columns import PlannedColumn
 from emdp.questions.owned.groups import OwnedGroups
-from emdp.questions.owned.question import OwnedItem, OwnedSelect
+from emdp.questions.owned.question import TOTAL_KINDS, OwnedItem, OwnedSelect
 
 __all__ = ["plan_unlisted"]
 
@@ -110,6 +110,8 @@ def _check(query: OwnedSelect) -> None:
             "max_groups_per_user must be given for keys without a public list, since a user could show any number of "
             "them; add max_groups_per_user = 5."
         )
+    if any(item.kind not in TOTAL_KINDS or item.condition is not None for item in query.items):
+        raise UsageError("items must be counts, sums, means, variances or people here; list the groups for others.")
     needs_cap = any(item.kind != "users" for item in query.items)
     if needs_cap == (query.cap is None):
         raise UsageError("max_records_per_user belongs to counts and sums of records; add it there, and only there.")

@@ -32,7 +32,7 @@ from emdp.base.checks import check_count
 from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 
-__all__ = ["count_distinct"]
+__all__ = ["assign_distinct", "count_distinct"]
 
 _MOST = 2**40
 
@@ -66,31 +66,48 @@ def count_distinct(users: npt.ArrayLike, values: npt.ArrayLike, caps: Sequence[i
     >>> count_distinct([0, 1, 1, 1], [5, 5, 6, 7], (1, 2))
     (2, 3)
     """
+    limits = [check_count("cap", cap) for cap in caps]
+    return tuple(len(assign_distinct(users, values, limit)) for limit in limits)
+
+
+def assign_distinct(users: npt.ArrayLike, values: npt.ArrayLike, cap: int) -> Integers:
+    """Return the places of the pairs by which values are taken, one for each taken value: private.
+
+    Parameters
+    ----------
+    users, values : array-like of int, shape (pairs,)
+        As of :func:`count_distinct`.
+    cap : int
+        ``l``, from 1 on.
+
+    >>> assign_distinct([0, 1, 1, 1], [5, 5, 6, 7], 1).tolist()
+    [0, 2]
+    """
     owners = check_integer_array("users", users, low=-(2**62), high=2**62)
     items = check_integer_array("values", values, low=0, high=_MOST)
     if owners.size != items.size:
         raise UsageError("users and values must be of one length; pass one of each for every pair.")
     if np.any(owners[1:] < owners[:-1]):
         raise UsageError("users must rise; sort the pairs by the fixed order of users.")
-    limits = [check_count("cap", cap) for cap in caps]
+    check_count("cap", cap)
     if not owners.size:
-        return (0,) * len(limits)
+        return np.zeros(0, dtype=np.int64)
     order = np.lexsort((items, owners))
     starts = np.flatnonzero(np.diff(owners, prepend=owners[0] - 1)).tolist()
     known = np.unique(items[order], return_inverse=True)[1].tolist()
-    return tuple(_greedy(starts, known, limit) for limit in limits)
+    return np.asarray(order[_greedy(starts, known, cap)], dtype=np.int64)
 
 
-def _greedy(starts: list[int], items: list[int], limit: int) -> int:
+def _greedy(starts: list[int], items: list[int], limit: int) -> list[int]:
     taken = bytearray(max(items) + 1)
-    total = 0
+    found: list[int] = []
     for start, end in zip(starts, [*starts[1:], len(items)], strict=True):
         left = limit
-        for item in items[start:end]:
-            if not taken[item]:
-                taken[item] = 1
-                total += 1
+        for place in range(start, end):
+            if not taken[items[place]]:
+                taken[items[place]] = 1
+                found.append(place)
                 left -= 1
                 if not left:
                     break
-    return total
+    return found

@@ -39,12 +39,18 @@ R``, and a draw whose excess is at most ``R``, the lower edge of the cell (or th
 taken) is at or below the quantile. *Proof.* The extra cell and the others cover all ranks from ``-R`` on, so the least
 cost is 0. Then ``Q W_i - P W + R <= R``: not more than ``p W`` lies below cell ``i``. ∎ Likewise above. No estimate of
 ``W`` is needed. The interval is for the quantile of the *weighted* records.
+
+**Theorem 4 (groups).** Quantiles and intervals of ``n`` groups of records, each at the rate of ``D = max(P, Q - P) C'``
+of theorem 2, are ``epsilon``-DP together, if a user's weights in all groups add up to at most ``C``. *Proof.* That of
+theorem 2 for each of the three choices, with groups in place of parts: a user moves the costs in group ``j`` by at most
+``max(P, Q - P)(c_j + c_j')`` (those of theorem 3 too: what a user adds to their ends lies in the same interval). ∎
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -206,6 +212,8 @@ class QuantileInterval:
         As of :class:`RecordQuantiles`, with one level.
     failure : float
         In (0, 1): the interval misses the quantile of the weighted records with at most this probability.
+    groups : int
+        Groups of records that are released for this price together, a call of :meth:`release` each: theorem 4.
 
     >>> QuantileInterval(0.5, 100.0, "remove", 1, 0.05).release([1000, 1000, 1, 1000, 1000])
     (2, 1, 3)
@@ -216,16 +224,26 @@ class QuantileInterval:
     neighbours: Neighbours
     cap: int
     failure: float
+    groups: int = 1
+    slack_epsilon: ClassVar[float] = 0.0
+    slack_delta: ClassVar[float] = 0.0
+    is_exact: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_unit_interval("level", self.level)
         check_unit_interval("failure", self.failure)
+        check_count("groups", self.groups)
         _check_price(self)
 
     @property
     def theorem(self) -> str:
         """The guarantee's source, in one line."""
         return "choice of a cell by rank, and of two more for an interval (user-level-sql.md 2.6)"
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return level and price as an answer's derivation shows them."""
+        del unit
+        return (("quantile", f"level {self.level:g}, half of the price for it and a quarter for each end"),)
 
     def event(self, kind: Guarantee | None = None) -> Event:
         """Return the event to charge before the release."""
@@ -246,18 +264,38 @@ class QuantileInterval:
             An end is None where the interval goes on to the end of the domain.
         """
         array, level = _check_weights(weights), as_decimal(self.level)
-        bound = _bound(level, -self.cap if self.neighbours == "replace" else self.cap)
-        whole = as_decimal(self.epsilon)
-        reach = math.ceil(_reach(bound, whole / 4, array.size + 1, self.failure / 2))
-        middle = _choose(_interval_costs(*_ends(array, level)), bound, whole / 2, [bound])
+        bound, whole = self._bound, as_decimal(self.epsilon)
+        bounds = [bound] * self.groups
+        reach = self._reach(array.size)
+        middle = _choose(_interval_costs(*_ends(array, level)), bound, whole / 2, bounds)
         first, last = _ends(array, level)
         front = -level.numerator * int(array.sum())
         back = level.denominator * int(array.sum()) + front
         low = _interval_costs(np.append(first + reach, front), np.append(last + reach, front + reach))
         high = _interval_costs(np.append(first - reach, back - reach), np.append(last - reach, back))
-        ends = [_choose(costs, bound, whole / 4, [bound]) for costs in (low, high)]
+        ends = [_choose(costs, bound, whole / 4, bounds) for costs in (low, high)]
         found = [None if end == array.size else end for end in ends]
         return middle, found[0], found[1]
+
+    def rank_error(self, cells: int) -> float:
+        """Return how far the ranks of an end of the interval may be from the level, but for the failure; in weight.
+
+        Parameters
+        ----------
+        cells : int
+            Of the grid.
+        """
+        return float(Fraction(self._reach(cells), as_decimal(self.level).denominator))
+
+    @property
+    def _bound(self) -> int:
+        """``D``: by replacement and of one group that of the lemma, which is less."""
+        is_one = self.groups == 1 and self.neighbours == "replace"
+        return _bound(as_decimal(self.level), -self.cap if is_one else moved_users(self.neighbours) * self.cap)
+
+    def _reach(self, cells: int) -> int:
+        slack = 1 + Fraction(self.groups, 2**18)
+        return math.ceil(_reach(self._bound, as_decimal(self.epsilon) / 4, cells + 1, self.failure / 2) * slack)
 
 
 @dataclass(frozen=True)

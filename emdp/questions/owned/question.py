@@ -15,13 +15,16 @@ from emdp.questions.price import Price, check_price
 from emdp.questions.select import Order
 from emdp.rows.nodes import Node
 
-__all__ = ["OWNED_KINDS", "OwnedItem", "OwnedKind", "OwnedSelect"]
+__all__ = ["OWNED_KINDS", "TOTAL_KINDS", "OwnedItem", "OwnedKind", "OwnedSelect"]
 
-OwnedKind = Literal["rows", "count", "sum", "avg", "variance", "stddev", "users"]
-OWNED_KINDS: tuple[OwnedKind, ...] = ("rows", "count", "sum", "avg", "variance", "stddev", "users")
+OwnedKind = Literal["rows", "count", "sum", "avg", "variance", "stddev", "users", "quantile", "distinct"]
+TOTAL_KINDS: tuple[OwnedKind, ...] = ("rows", "count", "sum", "avg", "variance", "stddev", "users")
+"""Kinds that are made of sums with noise."""
+
+OWNED_KINDS: tuple[OwnedKind, ...] = (*TOTAL_KINDS, "quantile", "distinct")
 """``rows`` COUNT(*); ``count`` values that are there; ``sum``, ``avg``, ``variance``, ``stddev`` of such values;
 ``users``
-people who have a row."""
+people who have a row; ``quantile`` of values; ``distinct`` how many different values there are."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,10 @@ class OwnedItem:
         Finite range that values are clamped to, for ``sum``, ``avg``, ``variance`` and ``stddev``.
     text : str
         The aggregate as the analyst wrote it.
+    level : float or None
+        Of a quantile, in (0, 1).
+    condition : Node or None
+        Of ``users``: people who have a row for which it is true.
     """
 
     kind: OwnedKind
@@ -48,8 +55,12 @@ class OwnedItem:
     low: float = 0.0
     high: float = 1.0
     text: str = ""
+    level: float | None = None
+    condition: Node | None = None
 
     def __post_init__(self) -> None:
+        if (self.level is None) == (self.kind == "quantile") or (self.condition is not None and self.kind != "users"):
+            raise UsageError("level belongs to a quantile, and a condition to users; pass them there alone.")
         if self.kind not in OWNED_KINDS or (self.node is None) != (self.kind in ("rows", "users")):
             raise UsageError(
                 f"node does not fit an aggregate of kind {self.kind!r}; pass one for count, sum and means."
@@ -73,13 +84,15 @@ class OwnedSelect:
     keys : tuple of Key
         Groups of rows, by public lists or, where a key has none, by thresholds on numbers of users.
     cap : int or None
-        ``max_records_per_user``: needed by all but ``users``, or chosen.
+        ``max_records_per_user``: needed by all but ``users`` and ``distinct``, or chosen.
     measures_cap : bool
         Whether a tenth of epsilon buys the numbers of users by octave of their records: the cap is chosen from them
         where none is given, and what it leaves out is estimated.
     groups_cap : int or None
         ``max_groups_per_user``: groups in which a user counts at most, all together. Of keys without a list it is how
         many groups of a user are kept, chosen by the user's own rows.
+    distinct_cap : int or None
+        ``max_distinct_per_user``: values of a user that a count of different values counts at most; None to choose it.
     public : mapping of str to polars.DataFrame
         The public tables that the relation names.
     columns : tuple of str
@@ -102,6 +115,7 @@ class OwnedSelect:
     text: str = ""
     noise: VectorNoise = "auto"
     measures_cap: bool = False
+    distinct_cap: int | None = None
 
     def __post_init__(self) -> None:
         check_price(self.price, "epsilon", is_removable=True)

@@ -18,9 +18,10 @@ from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
 from emdp.sql.context import Context, identifier, unwrapped
 from emdp.sql.owned.sources import Scope
 from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
+from emdp.sql.text.statement import Option
 from emdp.sql.values.functions import first_argument
 
-__all__ = ["OwnedAggregate", "elsewhere", "is_aggregate", "read_aggregate"]
+__all__ = ["OwnedAggregate", "is_aggregate", "is_elsewhere", "read_aggregate"]
 
 KINDS: Mapping[str, OwnedKind] = {
     "COUNT": "count",
@@ -33,13 +34,24 @@ KINDS: Mapping[str, OwnedKind] = {
 }
 """Aggregates of this route."""
 
+OF_RECORDS = ("QUANTILE", "MEDIAN")
+"""Aggregates of this route where the statement caps the records of a user: else they weigh every user equally."""
+
 MOST_WIDTH = 2.0**53
 """Widest range that is taken for one that somebody meant."""
 
 
-def elsewhere() -> tuple[str, ...]:
+def _elsewhere() -> tuple[str, ...]:
     """Return the aggregates that weigh every user equally, or stand alone: none of this route."""
     return tuple(name for name in aggregates() if name not in KINDS)
+
+
+def is_elsewhere(options: Mapping[str, Option], name: str) -> bool:
+    """Say whether an aggregate is none of this route under some options: quantiles are under a cap that is given."""
+    cap = options.get("max_records_per_user")
+    if name in OF_RECORDS and cap is not None and isinstance(cap.value, int) and "measure_cap" not in options:
+        return False
+    return name in _elsewhere()
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,10 @@ class OwnedAggregate:
         Range of what it is of.
     function : str
         Its name, in capitals.
+    level : float or None
+        Of a quantile.
+    condition : Node or None
+        Of people, that of FILTER.
     """
 
     kind: OwnedKind
@@ -63,6 +79,8 @@ class OwnedAggregate:
     low: float
     high: float
     function: str
+    level: float | None = None
+    condition: Node | None = None
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -88,7 +106,11 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggre
         condition = scope.reader.condition(node.expression.this)
         node = unwrapped(node.this)
     name = node.name.upper()
-    if not isinstance(node, exp.Anonymous) or name not in KINDS:
+    if not isinstance(node, exp.Anonymous) or is_elsewhere(context.statement.options, name):
+        raise _none(context, node)
+    if name in OF_RECORDS:
+        return _quantile(context, scope, node, condition)
+    if name not in KINDS:
         raise _none(context, node)
     arguments = node.expressions
     if len(arguments) != 1:
@@ -96,7 +118,7 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggre
             node, f"{name} takes one argument, not {len(arguments)}", remedy=f"write {name}(e)", code="argument-count"
         )
     if isinstance(arguments[0], exp.Distinct):
-        return _people(context, scope, node, condition)
+        return _distinct(context, scope, node, condition)
     if isinstance(arguments[0], exp.Star):
         if condition is None:
             return OwnedAggregate("rows", None, 0.0, 1.0, name)
@@ -113,27 +135,54 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggre
     return OwnedAggregate(KINDS[name], value, *_range(context, scope, arguments[0], value), name)
 
 
-def _people(context: Context, scope: Scope, node: exp.Anonymous, condition: Node | None) -> OwnedAggregate:
+def _distinct(context: Context, scope: Scope, node: exp.Anonymous, condition: Node | None) -> OwnedAggregate:
+    """Return COUNT(DISTINCT e): people where ``e`` is the user's column, else different values."""
     user = context.names.user
     distinct = node.expressions[0]
-    value = scope.reader.read(distinct.expressions[0]) if len(distinct.expressions) == 1 else None
-    private = {own.alias for own in relations(scope.relation) if isinstance(own, Private)}
-    is_user = isinstance(value, Column) and value.table in private and value.name == user
-    if node.name.upper() != "COUNT" or not is_user:
+    if node.name.upper() != "COUNT" or len(distinct.expressions) != 1:
         raise context.refusal(
             node,
-            "how many values occur depends on single records of many users",
-            remedy=f"write COUNT(DISTINCT {identifier(user)}), which counts people",
+            "DISTINCT is of one expression, in COUNT",
+            remedy=f"write COUNT(DISTINCT {identifier(user)}), or COUNT(DISTINCT e)",
             code="count-distinct",
         )
+    value = scope.reader.read(distinct.expressions[0])
+    private = {own.alias for own in relations(scope.relation) if isinstance(own, Private)}
+    if isinstance(value, Column) and value.table in private and value.name == user:
+        return OwnedAggregate("users", None, 0.0, 1.0, "COUNT", condition=condition)
     if condition is not None:
+        value = case([(condition, value)])
+    return OwnedAggregate("distinct", value, 0.0, 1.0, "COUNT")
+
+
+def _quantile(context: Context, scope: Scope, node: exp.Anonymous, condition: Node | None) -> OwnedAggregate:
+    """Return QUANTILE(e, p) or MEDIAN(e) of records."""
+    name, arguments = node.name.upper(), node.expressions
+    if len(arguments) != (1 if name == "MEDIAN" else 2):
+        usage = "MEDIAN(e)" if name == "MEDIAN" else "QUANTILE(e, 0.25), QUANTILE(e, 0.75)"
         raise context.refusal(
             node,
-            "FILTER of a count of people is not answered",
-            remedy="put its condition into WHERE, in a statement of its own",
-            code="distinct-filter",
+            f"{name} of records takes {'an expression' if name == 'MEDIAN' else 'an expression and one level'}",
+            remedy=f"write {usage}",
+            code="argument-count",
         )
-    return OwnedAggregate("users", None, 0.0, 1.0, "COUNT")
+    level = 0.5
+    if name == "QUANTILE":
+        written = arguments[1]
+        level = float(written.name) if isinstance(written, exp.Literal) and not written.is_string else 0.0
+        if not 0.0 < level < 1.0:
+            raise context.refusal(
+                written, "a level is a number between 0 and 1", remedy="write 0.9, for instance", code="level"
+            )
+    value = scope.reader.read(arguments[0])
+    if not value.kind.is_number:
+        raise context.refusal(
+            arguments[0], f"{name} is of numbers", remedy="cast it to DOUBLE, or write COUNT", code="no-number"
+        )
+    low, high = _range(context, scope, arguments[0], value)
+    if condition is not None:
+        value = case([(condition, value)])
+    return OwnedAggregate("quantile", value, low, high, name, level=level)
 
 
 def _range(context: Context, scope: Scope, written: exp.Expr, value: Node) -> tuple[float, float]:
@@ -173,11 +222,11 @@ def _is_refused_aggregate(name: str) -> bool:
 
 def _none(context: Context, node: exp.Expr) -> SqlError:
     name = node.name.upper()
-    if name in elsewhere():
+    if name in _elsewhere():
         return context.refusal(
             node,
             f"{name} is not answered for records chosen or computed in this way",
-            remedy="write COUNT(*), COUNT(DISTINCT user), SUM, AVG, VARIANCE or STDDEV",
+            remedy="write COUNT, SUM, AVG, VARIANCE or STDDEV, or QUANTILE with max_records_per_user",
             code="owned-aggregate",
         )
     refused = UNSUPPORTED.get(name)

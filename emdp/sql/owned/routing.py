@@ -5,7 +5,7 @@ from sqlglot import exp
 from emdp.base.errors import EmdpError, SqlError
 from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedSelect
-from emdp.sql.owned.aggregates import elsewhere
+from emdp.sql.owned.aggregates import is_elsewhere
 from emdp.sql.owned.translate import translate_owned
 from emdp.sql.text.families import FAMILIES, NEIGHBOURS
 from emdp.sql.text.statement import Statement
@@ -63,7 +63,8 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
         # Without a public number of users the first refusal names what must be declared.
         return None
     functions = {node.name.upper() for node in statement.tree.find_all(exp.Anonymous)}
-    if functions & set(elsewhere()) or any(name in FAMILIES for name in statement.options):
+    options = statement.options
+    if any(is_elsewhere(options, name) for name in functions) or any(name in FAMILIES for name in statement.options):
         return None
     try:
         return translate_owned(statement, names)

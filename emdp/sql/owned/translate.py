@@ -23,6 +23,9 @@ from emdp.sql.text.statement import Statement
 
 __all__ = ["translate_owned"]
 
+UNCAPPED = ("users", "distinct")
+"""Kinds that no cap of records is for."""
+
 ENDS = ("", "_low", "_high")
 
 TOTALS = ("rows", "count", "sum")
@@ -70,6 +73,7 @@ def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
     _check_cap(context, entries)
     grouped = _grouped(context, scope, tree.args.get("group"), entries)
     keys = tuple(_key(context, scope, name, node, written) for name, node, written in grouped)
+    _check_listed(context, entries, keys)
     return _question(context, scope, entries, keys, [node for _, node, _ in grouped])
 
 
@@ -85,6 +89,8 @@ def _question(
             entry.aggregate.low,
             entry.aggregate.high,
             context.statement.text_of(entry.body),
+            entry.aggregate.level,
+            entry.aggregate.condition,
         )
         for entry, name in zip(entries, names, strict=True)
         if entry.aggregate is not None
@@ -100,7 +106,7 @@ def _question(
         price=context.price,
         keys=keys,
         cap=cap,
-        measures_cap=(cap is None and any(item.kind != "users" for item in items)) or _measures(context),
+        measures_cap=(cap is None and any(item.kind not in UNCAPPED for item in items)) or _measures(context),
         groups_cap=_whole(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
         public=context.names.public,
         columns=(*(key.name for key in keys if key.name not in names), *names),
@@ -109,6 +115,7 @@ def _question(
         offset=read_limit(context, tree.args.get("offset")) or 0,
         text=context.statement.text,
         noise=_noise(context),
+        distinct_cap=_whole(context, "max_distinct_per_user"),
     )
 
 
@@ -129,7 +136,7 @@ def _check_options(context: Context) -> None:
 def _check_cap(context: Context, entries: Sequence[_Entry]) -> None:
     """Refuse sums over records that nothing bounds, and a cap that bounds nothing."""
     aggregates = [entry for entry in entries if entry.aggregate is not None]
-    capped = [entry for entry in aggregates if entry.aggregate is not None and entry.aggregate.kind != "users"]
+    capped = [entry for entry in aggregates if entry.aggregate is not None and entry.aggregate.kind not in UNCAPPED]
     options = context.statement.options
     totals = [entry for entry in capped if entry.aggregate is not None and entry.aggregate.kind in TOTALS]
     if capped and not totals and CAP not in options:
@@ -154,6 +161,14 @@ def _check_cap(context: Context, entries: Sequence[_Entry]) -> None:
             None,
             "max_records_per_user has no use here, for no record is counted",
             remedy="leave max_records_per_user out",
+            code="cap-unused",
+        )
+    kinds = {entry.aggregate.kind for entry in aggregates if entry.aggregate is not None}
+    if "max_distinct_per_user" in options and "distinct" not in kinds:
+        raise context.refusal(
+            None,
+            "max_distinct_per_user has no use here, for no different values are counted",
+            remedy="leave max_distinct_per_user out",
             code="cap-unused",
         )
 
@@ -236,6 +251,21 @@ def _key(context: Context, scope: Scope, name: str, node: Node, written: exp.Exp
     if not values:
         raise context.refusal(written, f"no value of `{text}` is left", remedy="widen the condition", code="no-groups")
     return Key(name, node, values)
+
+
+def _check_listed(context: Context, entries: Sequence[_Entry], keys: tuple[Key, ...]) -> None:
+    """Refuse what is answered by listed keys alone."""
+    if all(key.is_listed for key in keys):
+        return
+    for entry in entries:
+        own = entry.aggregate
+        if own is not None and (own.kind in ("quantile", "distinct") or own.condition is not None):
+            raise context.refusal(
+                entry.body,
+                f"this is answered by groups of a public list alone, and `{keys[0].name}` has none",
+                remedy="list the groups in WHERE, or leave this column out",
+                code="listed-groups-alone",
+            )
 
 
 def _check_unlisted(context: Context, text: str, written: exp.Expr) -> None:

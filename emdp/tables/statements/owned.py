@@ -23,6 +23,7 @@ import polars as pl
 from sqlglot import exp
 
 from emdp.base.errors import InternalError
+from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.octaves import OwnedOctaves
 from emdp.questions.owned.relations import Derived, Filtered, Joined, Private, relations
@@ -38,16 +39,22 @@ from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = [
     "ALL_ROWS",
+    "CELL",
     "ROWS",
     "UNIT",
     "OwnedStatement",
     "by_user",
+    "capped",
     "capped_parts",
+    "has_owner",
+    "in_cells",
     "listed_join",
+    "lists",
     "owned_coordinates",
     "owned_statement",
     "private_columns",
     "summed",
+    "used_columns",
 ]
 
 UNIT = 2**UNIT_BITS
@@ -80,10 +87,10 @@ class OwnedStatement:
     lookups: Mapping[str, pl.DataFrame]
 
 
-def private_columns(totals: OwnedTotals | OwnedGroups) -> tuple[str, ...]:
+def private_columns(totals: OwnedTotals | OwnedFrame) -> tuple[str, ...]:
     """Return the private table's columns that a statement reads, each once, in the order of their names."""
     aliases = {one.alias for one in relations(totals.relation) if isinstance(one, Private)}
-    used = _used(totals)
+    used = used_columns(totals)
     return tuple(sorted({name for alias in aliases for name in used.get(alias, ())}))
 
 
@@ -112,7 +119,7 @@ def by_user(
     UsageError
         If a column is of a type that no expression reads.
     """
-    maker = RowsMaker(table, totals.public, _used(totals), writing)
+    maker = RowsMaker(table, totals.public, used_columns(totals), writing)
     rows = maker.rows(totals.relation)
     if rows.owner is None:
         raise InternalError("sums were asked for of rows that nobody owns; please report this.")
@@ -124,8 +131,12 @@ def by_user(
         if argument.node is not None
     }
     made = _by_user(rows.select(named).subquery("owned_rows", copy=False), totals, table)
-    listed = {f"listed_{place}": _listed(key) for place, key in enumerate(totals.keys) if key.is_listed}
-    return made, {**maker.lookups, **listed}
+    return made, {**maker.lookups, **lists(totals.keys)}
+
+
+def lists(keys: Sequence[Key]) -> dict[str, pl.DataFrame]:
+    """Return the lists of keys under the names by which they are joined."""
+    return {f"listed_{place}": _listed(key) for place, key in enumerate(keys) if key.is_listed}
 
 
 def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> list[Fraction]:
@@ -140,10 +151,13 @@ def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> li
     return values
 
 
-def _used(totals: OwnedTotals | OwnedGroups) -> dict[str, tuple[str, ...]]:
+def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[str, ...]]:
     """Return the columns that are read of each table of the statement, in the order of their names."""
     nodes = [key.node for key in totals.keys]
-    nodes += [argument.node for argument in totals.arguments if argument.node is not None]
+    if isinstance(totals, OwnedTotals | OwnedGroups):
+        nodes += [argument.node for argument in totals.arguments if argument.node is not None]
+    else:
+        nodes += totals.nodes
     for relation in relations(totals.relation):
         if isinstance(relation, Filtered | Joined) and relation.condition is not None:
             nodes.append(relation.condition)
@@ -184,13 +198,16 @@ def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups, table: TableFacts) ->
             sums[f"first_{place}"] = _total(_square(rest))
             sums[f"last_{place}"] = _total(_square(value))
     made = sql.select({OWNER: sql.column(OWNER), **keys, **sums}, rows)
-    named: Sql = exp.Not(this=exp.Is(this=sql.column(OWNER), expression=exp.Null()))
-    if table.users.keys is not None:
-        named = exp.and_(named, is_listed(sql.column(OWNER)))
     made = made.group_by(sql.column(OWNER), *(key.copy() for key in keys.values()), copy=False)
     return sql.select(
         {name: sql.column(name) for name in (OWNER, *keys, *sums)}, made.subquery("grouped", copy=False)
-    ).where(named, copy=False)
+    ).where(has_owner(table), copy=False)
+
+
+def has_owner(table: TableFacts) -> Sql:
+    """Return the condition that a row is one of a user who counts."""
+    named: Sql = exp.Not(this=exp.Is(this=sql.column(OWNER), expression=exp.Null()))
+    return named if table.users.keys is None else exp.and_(named, is_listed(sql.column(OWNER)))
 
 
 def _square(value: Sql) -> Sql:
@@ -215,7 +232,7 @@ def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     if not totals.keys:
         parts = _parts(totals, sql.column(ROWS), sql.integer(1))
         return sql.select({CELL: sql.integer(0), **parts}, by_user.subquery("by_user", copy=False))
-    listed = _in_cells(by_user, totals)
+    listed = in_cells(by_user, totals.keys)
     counts = {OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS)), GROUPS: exp.Count(this=exp.Star())}
     users = sql.select(counts, exp.to_table("listed")).group_by(sql.column(OWNER), copy=False)
     same = exp.EQ(this=sql.column(OWNER, "listed"), expression=sql.column(OWNER, "users"))
@@ -236,7 +253,7 @@ def listed_join(place: int, key: Key) -> exp.Join:
 
 def _octaves(by_user: exp.Select, totals: OwnedOctaves) -> exp.Select:
     """Return the number of users in each octave of rows in listed groups, in units; by comparisons, which are exact."""
-    rows: exp.Select = _in_cells(by_user, totals) if totals.keys else by_user
+    rows: exp.Select = in_cells(by_user, totals.keys) if totals.keys else by_user
     counts = {OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS))}
     users = sql.select(counts, rows.subquery("listed", copy=False)).group_by(sql.column(OWNER), copy=False)
     last = totals.cells - 1
@@ -249,19 +266,17 @@ def _octaves(by_user: exp.Select, totals: OwnedOctaves) -> exp.Select:
     return made.group_by(sql.column(CELL), copy=False)
 
 
-def _in_cells(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
+def in_cells(by_user: exp.Select, keys: Sequence[Key]) -> exp.Select:
     """Return the rows of a user and group with the number of their cell; of groups that are not listed none."""
     kept = [name for name in by_user.named_selects if not name.startswith("key_")]
     cell: Sql | None = None
     made = sql.select({name: sql.column(name) for name in kept}, by_user.subquery("by_user", copy=False))
-    for place, key in enumerate(totals.keys):
+    for place, key in enumerate(keys):
         name = f"listed_{place}"
         index = sql.column("place", name)
         cell = index if cell is None else sql.add(sql.multiply(cell, sql.integer(len(key.values))), index)
         made = made.join(listed_join(place, key), copy=False)
-    if cell is None:
-        raise InternalError("cells were asked for without keys; please report this.")
-    return made.select(exp.alias_(cell, CELL, quoted=True), copy=False)
+    return made.select(exp.alias_(sql.integer(0) if cell is None else cell, CELL, quoted=True), copy=False)
 
 
 def _parts(totals: OwnedTotals, rows: Sql, groups: Sql) -> dict[str, Sql]:
@@ -283,7 +298,7 @@ def summed(parts: Sequence[Sql]) -> dict[str, Sql]:
 def capped_parts(totals: OwnedTotals | OwnedGroups, rows: Sql) -> list[Sql]:
     """Return a user's numbers in a group under the cap, by the number of rows that the user has in all."""
     return [
-        _capped(value, rows, totals.cap or 0)
+        capped(value, rows, totals.cap or 0)
         for place, argument in enumerate(totals.arguments)
         for value in _user_parts(place, argument)
     ]
@@ -304,7 +319,8 @@ def _user_parts(place: int, argument: Argument) -> list[Sql]:
     return [missing, first, sql.subtract(sql.subtract(weight, first.copy()), last), last.copy()]
 
 
-def _capped(value: Sql, rows: Sql, cap: int) -> Sql:
+def capped(value: Sql, rows: Sql, cap: int) -> Sql:
+    """Return a user's whole number under the cap, by the number of rows that the user has in all, rounded down."""
     few = sql.compare(rows.copy(), "<=", sql.integer(cap))
     scaled = sql.multiply(sql.cast(value.copy(), "HUGEINT"), sql.integer(cap))
     return sql.case([(few, sql.cast(value, "HUGEINT"))], _whole(scaled, rows.copy()))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import permutations, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,14 @@ def test_several_levels_cost_what_they_claim(neighbours: Neighbours, monkeypatch
 def test_an_interval_costs_what_it_claims(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = QuantileInterval(0.5, 0.8, neighbours, 1, 0.9)
     assert 0.2 < largest_loss(asked, 2, [(0, 0), (3, 2), (30, 90)], 1, neighbours, monkeypatch) <= 0.8 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighbours", ["remove", "replace"])
+def test_groups_cost_what_they_claim_together(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = QuantileInterval(0.5, 0.8, neighbours, 1, 0.9, groups=2)
+    both = SimpleNamespace(release=lambda own: [asked.release(own[:2]), asked.release(own[2:])])
+    reached = largest_loss(both, 4, [(0, 0, 0, 0), (3, 2, 2, 3)], 1, neighbours, monkeypatch)
+    assert 0.2 < reached <= 0.8 * (1 + 1e-9)
 
 
 def test_disjoint_parts_alone_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:

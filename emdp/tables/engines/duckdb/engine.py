@@ -10,7 +10,7 @@ from emdp.base.errors import DataRuleError, InternalError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
-from emdp.questions.owned.frames import OwnedFrame
+from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source, check_types

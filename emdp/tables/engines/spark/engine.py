@@ -11,7 +11,7 @@ import polars as pl
 from emdp.base.errors import DataRuleError, InternalError, UsageError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
-from emdp.questions.owned.frames import OwnedFrame
+from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source

@@ -1,0 +1,98 @@
+"""What plans over tables of rows with owners have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from emdp.base.statistic import Hidden
+from emdp.estimators.contract import Records
+from emdp.mechanisms.release import Mechanism
+from emdp.privacy import Event, Guarantee
+from emdp.questions.columns import Finisher, PlannedColumn
+from emdp.questions.comparison import ComparedMethod
+from emdp.questions.owned.grids import OwnedFrame
+
+__all__ = ["FramePlan"]
+
+
+@dataclass(frozen=True, eq=False)
+class FramePlan(ABC):
+    """A priced release of one table that the engine computes of rows with owners.
+
+    Parameters
+    ----------
+    aggregation : OwnedFrame
+        What the engine computes.
+    event : Event
+        What the ledger is charged.
+    columns, choice, finisher, notes
+        As of :class:`emdp.estimators.plan.Plan`.
+    """
+
+    aggregation: OwnedFrame
+    event: Event
+    columns: tuple[PlannedColumn, ...]
+    choice: str
+    finisher: Finisher
+    notes: tuple[str, ...]
+    comparison: tuple[ComparedMethod, ...] = ()
+
+    @property
+    @abstractmethod
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """One."""
+
+    @property
+    @abstractmethod
+    def weighing(self) -> str:
+        """How much a user and a row count, in words."""
+
+    @abstractmethod
+    def drawn(self, frame: pl.DataFrame, records: Records, *, keep_exact: bool) -> tuple[Any, Any | None]:
+        """Draw once of what the engine computed: this spends."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds for the release."""
+        return self.event.guarantee
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no table could change the answer: never known here."""
+        return False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is the data owner's to know, besides the users."""
+        return ("public tables that a statement joins do not come from the private records",)
+
+    @property
+    def without_records(self) -> str:
+        """What a public user without records counts with: nothing."""
+        return "no records, and counts nowhere"
+
+    def group_sizes(self, users: int) -> tuple[int, ...]:
+        """Return the public number of users: there is one group of them."""
+        return (users,)
+
+    def check(self, records: Records) -> None:
+        """Run the statement on no rows."""
+        records.check_owned(self.aggregation)
+
+    def work(self, records: Records) -> tuple[tuple[str, str], ...]:
+        """Return what is public about the work: nothing more."""
+        del records
+        return ()
+
+    def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Hidden[Any], ...]:
+        """Return the engine's table."""
+        del keep_exact
+        return (records.read_owned(self.aggregation),)
+
+    def release(self, opened: Sequence[pl.DataFrame], records: Records, *, keep_exact: bool) -> tuple[Any, Any | None]:
+        """Check that the numbers are what they can be for some table, then draw: this spends."""
+        (frame,) = opened
+        return self.drawn(frame, records, keep_exact=keep_exact)
