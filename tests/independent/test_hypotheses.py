@@ -25,6 +25,7 @@ from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.descent.rounds import DescentSetting
 from emdp.mechanisms.keys.gaussian import GaussianKeys
 from emdp.mechanisms.keys.laplace import LaplaceKeys, TruncatedKeys
+from emdp.mechanisms.keys.numbers import KeysThenNumbers, KeysWithNumbers
 from emdp.mechanisms.keys.weighted import WeightedKeys
 from emdp.mechanisms.local.noise import LocalNoise
 from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
@@ -133,6 +134,17 @@ def threshold(module: str, kind: Any) -> list[tuple[str, str, Call]]:
     ]
 
 
+def numbers_apart(dimension: int) -> Any:
+    return KeysThenNumbers(
+        TruncatedKeys(1.0, 1e-6, 1, "replace"), LaplaceMechanism(sensitivity=4.0, alpha=1.0, dimension=dimension)
+    )
+
+
+def numbers_together(dimension: int, keys: int, magnitude: float = 1.0) -> Any:
+    noise = GaussianMechanism(sensitivity=2.0, alpha=1.0, delta=1e-9, dimension=dimension, magnitude=magnitude)
+    return KeysWithNumbers(noise, keys, "replace", 1e-9)
+
+
 def vector(module: str, kind: Any) -> list[tuple[str, str, Call]]:
     return [
         (module, "the radius is positive", lambda: kind(2, 0.0, 1.0, 10)),
@@ -225,6 +237,10 @@ ROWS: list[tuple[str, str, Call]] = [
     *threshold("keys/threshold", TruncatedKeys),
     *threshold("keys/laplace", LaplaceKeys),
     *threshold("keys/gaussian", GaussianKeys),
+    ("keys/numbers", "noise is for all keys that move (apart)", lambda: numbers_apart(3)),
+    ("keys/numbers", "noise is for all keys that move (together)", lambda: numbers_together(3, 1)),
+    ("keys/numbers", "a user has a key", lambda: numbers_together(4, 0)),
+    ("keys/numbers", "a number of users is not rounded", lambda: numbers_together(4, 1, magnitude=2.0**60)),
     ("keys/weighted", "epsilon is positive", lambda: WeightedKeys(0.0, 1e-6, 3, "remove")),
     ("keys/weighted", "delta is positive", lambda: WeightedKeys(1.0, 0.0, 3, "remove")),
     ("keys/weighted", "a user has a key", lambda: WeightedKeys(1.0, 1e-6, 0, "remove")),
