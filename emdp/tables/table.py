@@ -272,6 +272,7 @@ def read(
     columns : mapping of str to str, optional
         Column names and DuckDB types, for a source whose data is not at hand: nothing is opened then. Types are written
         as DuckDB's DESCRIBE does: ``DOUBLE``, ``VARCHAR``, ``DECIMAL(18,3)``, ``ENUM('a', 'b')``; nested ones are none.
+        All columns of a CSV file are ``VARCHAR``: those of the space are read as numbers and times from that.
     version : str, optional
         Declares which state of the data this is, in place of the fingerprint: for files that are rewritten without
         a change, for frames, and for Spark, whose data has no fingerprint. The rules are validated once for a version
@@ -313,9 +314,10 @@ def read(
     schema = parsed_columns(columns) if columns is not None else opened.schema()
     if isinstance(opened, CsvSource):
         opened.check_names((user, *space.columns, *schema), where="in user=, then space=, then columns=")
+        _check_text_types(schema)
     for column in (user, *space.columns):
         if column not in schema and (column == user or find_component(column, schema) is None):
-            raise UsageError(f"source has no column {column!r}; {_column_remedy(column, opened, schema)}.")
+            raise UsageError(f"source has no column {column!r}; {_column_remedy(column, opened, schema, columns)}.")
     check_space_types(schema, user, space, is_text=opened.is_text)
     if shares is not None and not isinstance(shares, str):
         raise UsageError(f"shares must be the name of a table, not {type(shares).__name__}; pass a text.")
@@ -332,9 +334,21 @@ def read(
     )
 
 
-def _column_remedy(column: str, source: Source, schema: Mapping[str, str]) -> str:
+def _check_text_types(schema: Mapping[str, str]) -> None:
+    """Refuse declared types that no CSV file has, here and not at the first question."""
+    for column, kind in schema.items():
+        if kind != "VARCHAR":
+            raise UsageError(
+                f"columns gives {column!r} the type {kind}, and every column of a CSV file is text; write VARCHAR, and a "
+                "column of the space is read as its number or time all the same."
+            )
+
+
+def _column_remedy(column: str, source: Source, schema: Mapping[str, str], columns: object) -> str:
     if column in source.folder_columns():
         return "it stands in the names of folders alone; write it into the files, or name one folder as the source"
+    if isinstance(source, CsvSource) and columns is not None:
+        return "columns leaves it out, so name it there"
     # What stands first in a file of text is a row of names only if its owner wrote one.
     if isinstance(source, CsvSource) and source.header is not False:
         return "check its header row and its delimiter"

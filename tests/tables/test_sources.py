@@ -250,6 +250,19 @@ def test_columns_of_folder_names_are_refused_with_the_remedy(tmp_path: Path) -> 
         read("/nowhere/week=1/*.parquet", user="week", space=SPACE, users=3, columns={"user": "BIGINT", "x": "DOUBLE"})
 
 
+@pytest.mark.parametrize("kind", ["DOUBLE", "DECIMAL(18,3)", "BIGINT", "DATE", "ENUM('1.5')"])
+def test_declared_types_that_no_csv_file_has_are_refused_at_once(tmp_path: Path, kind: str) -> None:
+    FRAME.write_csv(tmp_path / "t.csv")
+    columns = {"user": "VARCHAR", "x": "VARCHAR"}
+    with pytest.raises(UsageError, match=r"columns gives 'x' the type .* CSV file is text; write VARCHAR"):
+        read(tmp_path / "t.csv", user="user", space=SPACE, users=3, columns=columns | {"x": kind})
+    with pytest.raises(UsageError, match=r"no column 'user'; columns leaves it out"):
+        read(tmp_path / "t.csv", user="user", space=SPACE, users=3, columns={"x": "VARCHAR"})
+    declared = read(tmp_path / "t.csv", user="user", space=SPACE, users=3, columns=columns)
+    declared.validate()
+    assert float(mean_of_user_means(declared, [emdp.col("x")]).open()[0]) == pytest.approx(7 / 3)
+
+
 def test_a_column_of_the_files_wins_over_the_folders_name(tmp_path: Path) -> None:
     (tmp_path / "t/x=5").mkdir(parents=True)
     FRAME.write_parquet(tmp_path / "t/x=5/a.parquet")
