@@ -339,8 +339,8 @@ def _check_text_types(schema: Mapping[str, str]) -> None:
     for column, kind in schema.items():
         if kind != "VARCHAR":
             raise UsageError(
-                f"columns gives {column!r} the type {kind}, and every column of a CSV file is text; write VARCHAR, and a "
-                "column of the space is read as its number or time all the same."
+                f"columns gives {column!r} the type {kind}, and every column of a CSV file is text; write VARCHAR, and "
+                "a column of the space is read as its number or time all the same."
             )
 
 
