@@ -90,7 +90,6 @@ class WrappedRelease(MessageRelease):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return self.mechanism.theorem
 
     @property

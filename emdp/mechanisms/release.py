@@ -1,4 +1,4 @@
-"""What a reader of an answer is told of the mechanism behind it, whatever its kind."""
+"""Public facts about the mechanism behind an answer, whatever its kind."""
 
 from typing import Protocol
 
@@ -30,5 +30,5 @@ class Mechanism(Protocol):
         Parameters
         ----------
         unit : str
-            What a sensitivity is measured per, such as ``d_em``.
+            Unit of sensitivities, such as ``d_em``.
         """

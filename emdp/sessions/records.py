@@ -12,8 +12,7 @@ from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.spaces import Space
 from emdp.tables import Table, aggregate, check_aggregation
-from emdp.tables.engine import check_owned, explain_cost, read_owned
-from emdp.tables.readings import check_items, explain_reading, read_items
+from emdp.tables.readings import check_items, read_items
 
 __all__ = ["TableRecords"]
 
@@ -49,13 +48,13 @@ class TableRecords:
         return aggregate(self.table, aggregation)
 
     def explain_cost(self, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
-        return explain_cost(self.table, aggregation)
+        return self.table.engine.explain_cost(self.table, aggregation)
 
     def check_owned(self, wanted: OwnedFrame) -> None:
-        check_owned(self.table, wanted)
+        self.table.engine.check_owned(self.table, wanted)
 
     def read_owned(self, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
-        return read_owned(self.table, wanted)
+        return self.table.engine.read_owned(self.table, wanted)
 
     def check_items(self, reading: Reading) -> None:
         check_items(self.table, reading)
@@ -64,4 +63,4 @@ class TableRecords:
         return read_items(self.table, reading, encoder)
 
     def explain_reading(self, reading: Reading) -> tuple[tuple[str, str], ...]:
-        return explain_reading(self.table, reading)
+        return self.table.engine.explain_reading(self.table, reading)

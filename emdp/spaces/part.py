@@ -63,7 +63,6 @@ class Part(Space):
         return f"{type(self).__name__}({', '.join(arguments)})"
 
     def valid_mask(self, frame: object) -> Mask:
-        """Say of each row of a frame whether its item lies in the domain."""
         return self._inside(self._read(frame))
 
     def encode(self, frame: object) -> Floats:

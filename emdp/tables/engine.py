@@ -5,14 +5,11 @@ An engine is chosen by its source alone (:mod:`emdp.tables.registry`).
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from emdp.base.errors import DataRuleError
 from emdp.base.forks import check_fork
-from emdp.base.statistic import Hidden, Statistic
+from emdp.base.statistic import Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
-from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.tables.base import Source
 from emdp.tables.engines.base import Engine
@@ -24,13 +21,10 @@ __all__ = [
     "aggregate",
     "check_aggregation",
     "check_engine",
-    "check_owned",
     "check_rules",
     "check_statement",
     "engine_of",
-    "explain_cost",
     "mean_of_user_means",
-    "read_owned",
 ]
 
 
@@ -63,16 +57,6 @@ def check_aggregation(table: TableFacts, aggregation: Aggregation | OwnedTotals)
     engine_of(table.source).check_aggregation(table, aggregation)
 
 
-def read_owned(table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
-    """Return a table of rows with owners; see :meth:`emdp.tables.engines.base.Engine.read_owned`."""
-    return engine_of(table.source).read_owned(table, wanted)
-
-
-def check_owned(table: TableFacts, wanted: OwnedFrame) -> None:
-    """Run its statement on no rows; see :meth:`emdp.tables.engines.base.Engine.check_owned`."""
-    engine_of(table.source).check_owned(table, wanted)
-
-
 def check_engine(table: TableFacts) -> None:
     """Check what an answer needs besides the data: limits that make sense, a place for temporary files, and a process
     that has its threads.
@@ -96,8 +80,3 @@ def check_rules(table: TableFacts) -> None:
     broken = engine_of(table.source).broken_rules(table)
     if broken:
         raise DataRuleError(broken[0].sentence())
-
-
-def explain_cost(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
-    """Return what is public about the work of an aggregation, for people to read; of DuckDB nothing."""
-    return engine_of(table.source).explain_cost(table, aggregation)

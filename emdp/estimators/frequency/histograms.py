@@ -71,7 +71,6 @@ class HistogramRelease(WrappedRelease):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"{self.mechanism.theorem}; the averaged histogram moves by 2/n under replacement (EMD 6)"
 
     def intervals(self, values: Floats, level: float, together: bool) -> tuple[Floats, Floats]:
@@ -137,7 +136,6 @@ class OracleRelease(MessageRelease):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"{self.accounted}; {self.oracle.theorem}" if self.accounted else self.oracle.theorem
 
     @property

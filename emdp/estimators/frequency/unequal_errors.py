@@ -52,7 +52,6 @@ class UnequalErrors(ErrorModel):
         return self._spread(sums, np.asarray(np.bincount(groups), dtype=np.float64))
 
     def prefix_variances(self, order: Integers) -> Floats:
-        """Return the variances of the sums of the first 1, ..., size - 1 cells in an order, after the same step."""
         counts = np.arange(1, self.size, dtype=np.float64)
         return self._spread(np.cumsum(self._variances[order])[:-1], counts)
 

@@ -68,7 +68,6 @@ class ItemwiseRelease(MessageRelease):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"{self.accounted}; {self.randomizer.theorem}"
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:

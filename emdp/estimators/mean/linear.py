@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from emdp.base.errors import InternalError
+from emdp.estimators.columns.one_row import OneRow
 from emdp.estimators.plan import Plan
 from emdp.expressions import Expression, analyse_vector
 from emdp.expressions.analysis.vectors import VectorAnalysis
@@ -23,7 +24,6 @@ from emdp.privacy import Guarantee
 from emdp.privacy.rounding import quotient_up
 from emdp.questions import Mean, VectorMean
 from emdp.questions.columns import PlannedColumn, Released
-from emdp.questions.shape import Shape
 from emdp.spaces import Space
 
 __all__ = ["LinearNeeds", "LinearQuery", "MeansRow", "linear_needs", "noise_for", "plan_linear"]
@@ -40,27 +40,18 @@ ROUNDED_SPREAD = 1e-9
 
 
 @dataclass(frozen=True)
-class MeansRow:
+class MeansRow(OneRow):
     """One row of released coordinates, each with an interval from the noise's law.
 
     Parameters
     ----------
-    names : tuple of str
-        Column of each coordinate.
     mechanism : AdditiveMechanism
         Its noise.
     """
 
-    names: tuple[str, ...]
     mechanism: AdditiveMechanism
 
-    @property
-    def shape(self) -> Shape:
-        """One row without keys."""
-        return Shape("rows")
-
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return one row: for each name the value and the ends of its interval."""
         width = self.mechanism.simultaneous_half_width(level) if together else self.mechanism.interval_half_width(level)
         data: dict[str, list[float]] = {}
         for name, value in zip(self.names, map(float, released[0]), strict=True):
@@ -68,10 +59,6 @@ class MeansRow:
             data[f"{name}_low"] = [value - width]
             data[f"{name}_high"] = [value + width]
         return pl.DataFrame(data)
-
-    def exact(self, statistics: Released) -> pl.DataFrame:
-        """Return one row of exact values."""
-        return pl.DataFrame({name: [float(value)] for name, value in zip(self.names, statistics[0], strict=True)})
 
 
 def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.base.errors import InternalError
+from emdp.estimators.columns.one_row import OneRow
 from emdp.estimators.crowds import OTHER_USERS, neutral_units
 from emdp.estimators.mean.encoders import ASKED, EXACT, MESSAGES, USERS, MeanEncoder, added_up
 from emdp.estimators.mean.linear import LinearNeeds, LinearQuery, linear_needs, noise_for, plan_linear
@@ -32,7 +33,6 @@ from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
 from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
 from emdp.questions.columns import Released
 from emdp.questions.reading import MeanBlock, Reading, RepeatedBlocks
-from emdp.questions.shape import Shape
 from emdp.spaces import Space
 
 __all__ = ["LocalMeans", "LocalRow", "plan_local_means"]
@@ -164,37 +164,24 @@ class LocalMeans(WrappedRelease):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalRow:
+class LocalRow(OneRow):
     """One row of estimated means, each with an interval from the law of the messages.
 
     Parameters
     ----------
-    names : tuple of str
-        Column of each mean.
     mechanism : LocalNoise or LocalOneBit
         The randomizer.
     """
 
-    names: tuple[str, ...]
     mechanism: LocalNoise | LocalOneBit
 
-    @property
-    def shape(self) -> Shape:
-        """One row without keys."""
-        return Shape("rows")
-
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return one row: for each name the value and the ends of its interval."""
         own = 1.0 - (1.0 - level) / len(self.names) if together else level
         data: dict[str, list[float]] = {}
         for place, (name, value) in enumerate(zip(self.names, map(float, released[0]), strict=True)):
             low, high = self.mechanism.interval(place, value, own)
             data |= {name: [value], f"{name}_low": [low], f"{name}_high": [high]}
         return pl.DataFrame(data)
-
-    def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return one row of exact values."""
-        return pl.DataFrame({name: [float(value)] for name, value in zip(self.names, statistics[0], strict=True)})
 
 
 def plan_local_means(query: LinearQuery, *, space: Space, users: int) -> Plan | MessagePlan:

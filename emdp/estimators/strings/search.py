@@ -59,7 +59,6 @@ class PrefixRelease(MessageRelease):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         own = "a user sends one message, epsilon-LDP at user level given all before it"
         own += " (emdp.mechanisms.strings.prefix_search)"
         return f"{self.accounted}; {own}" if self.accounted else own

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
+from emdp.estimators.columns.one_row import OneRow
 from emdp.estimators.crowds import MeanValues, WorkerCrowd, neutral_units
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
 from emdp.estimators.user_groups import check_names
@@ -36,7 +37,6 @@ from emdp.mechanisms.user_vector.plan import UserVectorRelease, UserVectorSettin
 from emdp.privacy import GuaranteeEvent, UserDP
 from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.reading import MeanBlock, Reading, RepeatedBlocks
-from emdp.questions.shape import Shape
 from emdp.questions.user_mean import UserMean
 from emdp.spaces import Space
 
@@ -115,30 +115,21 @@ class UserMeanMessages(WrappedRelease):
 
 
 @dataclass(frozen=True, eq=False)
-class UserMeanRow:
+class UserMeanRow(OneRow):
     """One row of means, each with an interval.
 
     Parameters
     ----------
-    names : tuple of str
-        Column of each mean.
     limit : int or None
         Most rows; there is one.
     offset : int
         Rows left out first.
     """
 
-    names: tuple[str, ...]
     limit: int | None = None
     offset: int = 0
 
-    @property
-    def shape(self) -> Shape:
-        """One row without keys."""
-        return Shape("rows")
-
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return one row: for each name the value and the ends of its interval."""
         own = 1.0 - (1.0 - level) / len(self.names) if together else level
         data: dict[str, list[float]] = {}
         values = released.value if isinstance(released.value, tuple) else (released.value,)
@@ -147,10 +138,6 @@ class UserMeanRow:
             low, high = released.interval(own) if is_one else released.interval(place, own)
             data |= {name: [float(value)], f"{name}_low": [low], f"{name}_high": [high]}
         return pl.DataFrame(data).slice(self.offset, self.limit)
-
-    def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return one row of exact values."""
-        return pl.DataFrame({name: [float(value)] for name, value in zip(self.names, statistics[0], strict=True)})
 
     def diagnostics(self, released: Any) -> dict[str, Any]:
         """Return what the first round told besides: the range, and how many users seem to lie near it."""

@@ -108,7 +108,6 @@ class AdditiveMechanism(ABC):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return _CONSTANT if self.is_exact else self._law_theorem()
 
     @cached_property

@@ -69,7 +69,6 @@ class CentralDescent(Descent):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         change = "sqrt(T) 2 C/n in the 2-norm" if self.is_gaussian else "T sqrt(p) 2 C/n in the 1-norm"
         return f"{self.law.name} noise for all T rounds as one vector, which one user moves by {change}"
 

@@ -82,7 +82,6 @@ class MessageDescent(Descent):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         dealt = "disjoint users a round (parallel composition)" if self.is_dealt else "shuffled rounds (LSU 5)"
         return f"{dealt}; {self.law.theorem}"
 

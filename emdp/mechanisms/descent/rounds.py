@@ -302,7 +302,6 @@ class Descent(ABC):
         return min(total, self.expected_excess)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the release, as pairs of a short name and a fact."""
         del unit
         own = self.setting
         return (

@@ -72,7 +72,6 @@ class Exponential(FiniteRandomizer):
         self.tuned = tuned
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "tuned": self.tuned}
 
     @property

@@ -232,7 +232,6 @@ class FiniteRandomizer(Randomizer):
         return np.asarray(second.max(axis=0), dtype=np.float64)
 
     def at(self, alpha0: float) -> Self:
-        """Return the same randomizer at another strength."""
         other = copy(self)
         for parent in type(self).__mro__:
             for name, member in vars(parent).items():
@@ -242,7 +241,6 @@ class FiniteRandomizer(Randomizer):
         return other
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "requested": self.requested, "items": self.items.count}
 
     def _from_shares(self, shares: Floats) -> Floats:

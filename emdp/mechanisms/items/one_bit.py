@@ -131,7 +131,6 @@ class OneBit(FiniteRandomizer):
         return (self.bound / self.tilt) ** 2
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "lipschitz": self.lipschitz, "centre": self.centre, "bound": self.bound}
 
     def _weights_at(self, strength: float) -> Integers:

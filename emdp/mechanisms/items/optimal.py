@@ -116,13 +116,11 @@ class Optimal(FiniteRandomizer):
         return float(self.prior @ (self.matrix * self.items.matrix).sum(axis=1))
 
     def at(self, alpha0: float) -> "Optimal":
-        """Return the same randomizer at another strength."""
         other = super().at(alpha0)
         _check_strength(other.requested)
         return other
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "prior": self.prior.tolist()}
 
     @cached_property

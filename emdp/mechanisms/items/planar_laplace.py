@@ -194,7 +194,6 @@ class PlanarLaplace(Randomizer):
         return mass * (1.0 - 2.0**-40) if mass > LEAST_MASS else 0.0
 
     def at(self, alpha0: float) -> Self:
-        """Return the same randomizer at another strength."""
         return type(self)(self.space, alpha0)
 
     def slack_epsilon(self, alpha: float) -> float:
@@ -258,7 +257,6 @@ class PlanarLaplace(Randomizer):
         return np.asarray(np.sqrt(np.square(apart).sum(axis=2)) / -self.units, dtype=np.float64)
 
     def explain(self) -> str:
-        """Return the randomizer in one line."""
         unit = "" if self.space.unit is None else f" {self.space.unit}"
         line = (
             f"{super().explain()}: moves an item by {self.expected_error:.4g}{unit} on average before it is clamped to "
@@ -272,7 +270,6 @@ class PlanarLaplace(Randomizer):
         return line
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {
             **super().parameters(),
             "dimension": self.dimension,

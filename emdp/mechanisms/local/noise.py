@@ -72,7 +72,6 @@ class LocalNoise:
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"{self.mechanism.theorem}, by every user alone (local: n = 1)"
 
     @property

@@ -75,7 +75,6 @@ class HadamardResponseOracle(SymbolOracle):
         return float(self._largest_variances(np.array([share]))[0]) / self.users
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "blocks": self.blocks, "block": self.block}
 
     @property

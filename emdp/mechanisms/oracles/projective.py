@@ -74,7 +74,6 @@ class ProjectiveOracle(SymbolOracle):
         return inside, other
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "prime": self.points.q, "coordinates": self.points.t}
 
     def _choose(self) -> None:

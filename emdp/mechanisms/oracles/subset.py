@@ -103,7 +103,6 @@ class SubsetOracle(BitsOracle):
         return total
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "size": self.size, "numerator": self.numerator}
 
     def _check_tally(self, tally: Integers) -> None:

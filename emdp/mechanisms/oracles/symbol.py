@@ -82,7 +82,6 @@ class SymbolOracle(FrequencyOracle):
         return np.bincount(given, minlength=self.outputs).astype(np.int64, copy=False)
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "inside": self.inside, "outside": self.outside, "numerator": self.numerator}
 
     def _encode(self, items: Integers) -> npt.NDArray[np.int32]:

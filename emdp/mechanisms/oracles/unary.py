@@ -127,7 +127,6 @@ class UnaryEncoding(BitsOracle):
         return own + draw_binomials(bags.users - holders, np.full(self.items, self.zero, dtype=np.int64), total)
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "one": self.one, "zero": self.zero}
 
     def _draw_bits(self, items: Integers) -> npt.NDArray[np.bool_]:

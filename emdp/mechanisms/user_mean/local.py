@@ -235,7 +235,6 @@ class TwoRounds(LocalUserMean):
         return self.setting.unconditional(self.deviation**2, self.stage.wrong_bin(self.setting.tolerated(self.finders)))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return what each round is."""
         bins = self.setting.bins
         first = f"{self.stage.name}, epsilon {self.first:.6g}, of {self.finders} users; {bins.count} bins"
         return (("range", f"{first} of {2 * bins.radius:.6g}"), *super().facts(unit))

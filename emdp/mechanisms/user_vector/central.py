@@ -102,7 +102,6 @@ class CentralUserVector(UserVectorMechanism):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         found = "median bins by permute-and-flip (LSU 2.4), " if self.frame.ranged else ""
         return f"{found}{self.noise.name} noise on the clipped mean (EMD 2, EMD 8.5)"
 
@@ -162,7 +161,6 @@ class CentralUserVector(UserVectorMechanism):
         return least_users(lambda users: min(1.0, math.fsum(self._wrong(users))), target)
 
     def wrong_bins(self, *, tolerant: bool = False) -> tuple[float, ...]:
-        """Return for each coordinate the probability at most of a wrong bin; tolerant of 1 % outliers, if wanted."""
         return self._wrong(self.setting.tolerated(self.setting.users) if tolerant else self.setting.users)
 
     @cached_property
@@ -172,7 +170,6 @@ class CentralUserVector(UserVectorMechanism):
         return self.noise.standard_deviation * math.sqrt(self.frame.share * squares)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the release, as pairs of a short name and a fact."""
         shown = [("mean", f"{self.noise.name} noise at epsilon {self.second:.6g}"), *self.noise.facts(unit)]
         if self.frame.ranged:
             most = max(self.frame.bins[place].count for place in self.frame.ranged)
@@ -207,7 +204,6 @@ class CentralUserVector(UserVectorMechanism):
         return UserVectorRelease(value, tuple(windows), self)
 
     def ends(self, released: UserVectorRelease, coordinate: int, tail: float) -> tuple[float, float]:
-        """Return ends that miss the mean with probability at most ``tail`` where the ranges miss nobody."""
         value = float(released.value[coordinate])
         low, high = self.frame.windows[coordinate]
         if not self.frame.is_turned:

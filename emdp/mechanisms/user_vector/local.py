@@ -130,7 +130,6 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         shuffled = ", shuffled (LSU 2.3)" if self.is_mixed else ""
         return f"range by one-bit Hadamard response, mean by a scalar randomizer, pure LDP (LSU 2.2){shuffled}"
 
@@ -201,7 +200,6 @@ class LocalUserVector(UserVectorMechanism):
         return (senders // self.frame.width if self.is_sampled else senders,) * self.frame.width
 
     def wrong_bins(self, *, tolerant: bool = False) -> tuple[float, ...]:
-        """Return for each coordinate the probability at most of a wrong bin; tolerant of 1 % outliers, if wanted."""
         return self._wrong(self.setting.tolerated(self.first) if tolerant else self.first)
 
     @cached_property
@@ -211,11 +209,9 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def deviation(self) -> float:
-        """Root of the expected squared 2-norm of the error, at most, where the range is not missed."""
         return math.sqrt(self.frame.share * math.fsum(self.variances))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the release, as pairs of a short name and a fact."""
         del unit
         first, second = self.message_epsilons
         shown = [("messages", self.name), ("mean", f"{self.reported[1]} a user at epsilon {second:.6g} each")]
@@ -249,7 +245,6 @@ class LocalUserVector(UserVectorMechanism):
         return UserVectorRelease(value, tuple(windows), self, tuple(counts))
 
     def ends(self, released: UserVectorRelease, coordinate: int, tail: float) -> tuple[float, float]:
-        """Return ends that miss the mean with probability at most ``tail`` where the ranges miss nobody."""
         value = float(released.value[coordinate])
         if self.frame.is_turned:
             half = self._turned_half(tail)

@@ -239,7 +239,6 @@ class CubeRandomizer(VectorRandomizer):
         return total / len(clipped) + float(lost @ lost)
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the ledger keeps of it, JSON-ready."""
         return {**super().parameters(), "planes": self.planes, "blocks": self.blocks}
 
     @property

@@ -104,7 +104,6 @@ class Product(Space):
 
     @property
     def width(self) -> int:
-        """Number of float64 columns of an encoded item."""
         return sum(part.width for part in self.members)
 
     @property
@@ -170,7 +169,6 @@ class Product(Space):
         return FunctionBounds(quotient_up(lipschitz, share), own.low, own.high, own.rounding)
 
     def column_values(self, items: Floats, column: str) -> Floats:
-        """Return the value of a numeric column for each encoded item."""
         place = self._place(column)
         return self.members[place].column_values(items[:, self.slices[place]], column)
 
