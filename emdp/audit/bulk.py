@@ -1,4 +1,4 @@
-"""Which releases of messages can be drawn in bulk, and from what: the records of one user on two tables.
+"""Bulk draws of messages: releases that allow them, from the records of one user on two tables.
 
 Bulk draws need everybody else to be alike, as in the tables that an audit makes (:mod:`emdp.audit.neighbours`); where
 they are not, or a release is of another kind, it is run again and again as a whole (:mod:`emdp.audit.releases`).

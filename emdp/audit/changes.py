@@ -1,4 +1,4 @@
-"""How much one user's records can change what a plan computes: what the search for a neighbour makes large.
+"""Largest change of a plan's statistic by one user's records: the aim of the search for a neighbour.
 
 These numbers only choose the tables; what is audited is computed by the engine. Changes are in units of the noise where
 there is some.

@@ -1,4 +1,4 @@
-"""What a release promises at one distance: the epsilon that an audit's bound is held against."""
+"""Claimed loss of a release at one distance: the epsilon that an audit's bound is held against."""
 
 import math
 from collections.abc import Sequence

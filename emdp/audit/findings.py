@@ -73,7 +73,7 @@ class AuditRow:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether answers of whole sessions, with a ledger and all checks, have the law of the draws in bulk.
+    """Comparison of answers of whole sessions, with a ledger and all checks, with the law of the draws in bulk.
 
     Parameters
     ----------

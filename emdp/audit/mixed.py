@@ -152,7 +152,8 @@ class MixedMessages:
 
 @dataclass(frozen=True, eq=False)
 class RangeMessages:
-    """Both rounds of range-then-mean where every user is in both; the second asks about what the first found.
+    """Messages of both rounds of range-then-mean where every user is in both; the second asks about what the first
+    found.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ class RangeMessages:
 
     @property
     def epsilon0(self) -> float | None:
-        """What both messages of a user promise together."""
+        """Epsilon of both messages of a user together."""
         return self.way.epsilon
 
     def alone(self) -> "RangeMessages | None":
@@ -222,7 +223,7 @@ class RangeMessages:
 
     @cached_property
     def _shares(self) -> Floats:
-        """What the decoder makes of all users sending one symbol, a row each: it is linear in the tally."""
+        """Decoder's estimates where all users send one symbol, a row each: it is linear in the tally."""
         oracle = self.way.stage.oracle
         return np.array([oracle.decode(oracle.users * one) for one in np.eye(oracle.outputs, dtype=np.int64)])
 

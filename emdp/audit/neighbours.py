@@ -24,7 +24,7 @@ __all__ = ["Change", "Move", "Neighbours", "best_move", "made_users", "neighbour
 Floats = npt.NDArray[np.float64]
 
 Change = Callable[[Floats], Floats]
-"""From encoded items, shape (n, width), how much a user's statistic changes from one to the other, shape (n, n)."""
+"""Function of encoded items, shape (n, width): changes of a user's statistic from one to the other, shape (n, n)."""
 
 NEARER = 1e-3
 """Part of a change that is given up to have it at distance 0 in place of 1."""
@@ -53,7 +53,7 @@ DISTANCE_ERROR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """What one user's records change to.
+    """Change of one user's records.
 
     Parameters
     ----------

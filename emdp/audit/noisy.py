@@ -33,7 +33,7 @@ SURELY = 30.0
 """Logarithm of the ratio of what cannot happen on one of the tables."""
 
 UserStrings = Sequence[tuple[Integers, Integers]]
-"""For each user the codes of the own strings, -1 for records without one, and how many records have each."""
+"""Codes of each user's strings, -1 for records without one, and the number of records of each."""
 
 
 def log_ratio(mechanism: AdditiveMechanism, released: Floats, shift: Floats) -> Floats:
@@ -78,7 +78,7 @@ class NoisyHistogram:
 
     @cached_property
     def _centres(self) -> tuple[Floats, Floats]:
-        """What ``release`` makes of each table where the noise is 0."""
+        """Output of ``release`` on each table where the noise is 0."""
         silent = copy(self.releaser)
         vars(silent)["_draw"] = lambda items: np.zeros(items, dtype=np.int64)
         found = [silent.release(iter(own), users=self.users, keep_exact=False)[0][0] for own in self.blocks]

@@ -52,7 +52,7 @@ EXPLANATION = (
     "counting, where the delta is far below one over the number of runs, where a function of the query is flat beyond "
     "a short distance, or where an accountant's proof is not tight.",
 )
-"""What stands on the page; the second paragraph is what a ratio means."""
+"""Text on the page; the second paragraph explains a ratio."""
 
 
 def picture(rows: Sequence[AuditRow], *, title: str = "") -> Picture:

@@ -1,4 +1,4 @@
-"""What an audit asks of a plan, by the kind of plan: one class a kind, and one table of them."""
+"""Plans as an audit sees them: one class a kind of plan, and one table of them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
@@ -38,7 +38,7 @@ class AuditedPlan(Protocol):
 
     @property
     def name(self) -> str:
-        """What its mechanism is called, with its number of coordinates."""
+        """Name of the plan's mechanism, with its number of coordinates."""
 
     @property
     def is_drawn_by_user(self) -> bool:
@@ -180,7 +180,7 @@ class AuditedMessages:
 
 
 AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {Plan: AuditedNoise, MessagePlan: AuditedMessages}
-"""How each kind of plan is audited."""
+"""Audited form of each kind of plan."""
 
 
 def audited(plan: AnyPlan) -> AuditedPlan:

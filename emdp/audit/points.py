@@ -36,7 +36,7 @@ MOST_CORNERS = 6
 
 @dataclass(frozen=True)
 class _Column:
-    """How one coordinate of the cube becomes a column: labels, a range of numbers, or times (then in seconds)."""
+    """Map from one coordinate of the cube to a column: labels, a range of numbers, or times (then in seconds)."""
 
     name: str
     low: float = 0.0

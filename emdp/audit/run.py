@@ -76,7 +76,7 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """What an audit was asked for."""
+    """Settings of an audit."""
 
     table: Table
     public: Mapping[str, object]

@@ -24,10 +24,10 @@ from emdp.tables import Table, read
 __all__ = ["Case", "suite"]
 
 ALPHA = 4.0
-"""Of queries: losses from 0.5 to 4 are then within reach of d_em = 1."""
+"""Alpha of queries: losses from 0.5 to 4 are then within reach of d_em = 1."""
 
 DELTA = 1e-6
-"""Where a mechanism needs one."""
+"""Delta of mechanisms that need one."""
 
 MOST_VALUES = 4
 """Functions of a vector."""
@@ -36,7 +36,7 @@ MOST_LABELS = 24
 """Items of the finite space that randomizers run on, at most: linear programs and all pairs are then small."""
 
 CELLS = 4
-"""Of a grid, along each axis, where the space has no finite part."""
+"""Cells of a grid along each axis, where the space has no finite part."""
 
 GROUPED = 8
 """Items of the made clusters."""
@@ -54,8 +54,8 @@ SEARCHED, FITTED = 1000, 1000
 """Strings that made records hold; users of searches, which need so many, and of local fits."""
 
 SHORT = {"clip": 0.5, "radius": 0.01}
-"""Of a curator's fits: weights so near to 0 that what turns a user's clipped gradient round in the first round turns it
-round in every one, as is paid for."""
+"""Clip and radius of a curator's fits: weights so near to 0 that records which turn a user's clipped gradient round in
+the first round turn it round in every one, as is paid for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ TAILS = 48
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What was seen of the draws on two tables.
+    """Scores of the draws on two tables.
 
     Parameters
     ----------

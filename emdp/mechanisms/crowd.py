@@ -1,4 +1,4 @@
-"""All users' numbers, wherever they are: a mechanism says what to add up over them, as often as it has rounds.
+"""Sums over all users' numbers, wherever these are: a mechanism asks for as many as it has rounds.
 
 A :class:`Crowd` answers a :class:`Question` with its sums over all users. Questions are frozen public values, so that
 they can be sent to where the records are; what they draw (users' messages) is drawn there, once for each user that is
@@ -50,7 +50,7 @@ class Crowd(Protocol):
 
     @property
     def users(self) -> int:
-        """How many there are."""
+        """Number of users."""
 
     def added(self, question: Question, groups: Groups | None = None, *, is_last: bool = False) -> Sums:
         """Return a question's sums over all users, those in no group left out.
@@ -94,7 +94,6 @@ class GatheredUsers:
 
     @property
     def users(self) -> int:
-        """How many there are."""
         return self._users
 
     def added(self, question: Question, groups: Groups | None = None, *, is_last: bool = False) -> Sums:

@@ -18,7 +18,7 @@ __all__ = ["METHODS", "ItemMethod", "Method", "item_methods", "oracle_at"]
 ItemMethod = Literal[
     "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response"
 ]
-"""What an analyst may name: ``"auto"`` is the best for space, price and model."""
+"""Names of methods that an analyst may choose: ``"auto"`` is the best for space, price and model."""
 
 
 @dataclass(frozen=True)

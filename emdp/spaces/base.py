@@ -34,7 +34,7 @@ ON_INVALID: tuple[OnInvalid, ...] = ("error", "clamp", "neutral")
 
 @dataclass(frozen=True)
 class FunctionBounds:
-    """What is publicly known of a function on one space.
+    """Public facts about a function on one space.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Space(ABC):
 
     @property
     def structure(self) -> Literal["line", "discrete", "clusters", "general"]:
-        """Which exact transport applies: points of a line, 0/1 distance, two-level clusters, or none."""
+        """Exact transport that applies: points of a line, 0/1 distance, two-level clusters, or none."""
         return "general"
 
     @property
@@ -139,7 +139,7 @@ class Space(ABC):
 
     @property
     def point_kind(self) -> PointKind:
-        """How a point is written in SQL (:data:`emdp.spaces.ranges.PointKind`)."""
+        """Form of a point in SQL (:data:`emdp.spaces.ranges.PointKind`)."""
         return ""
 
     @property

@@ -1,4 +1,4 @@
-"""What every space but ``Product`` shares: reading a frame, the ``on_invalid`` rule, weights, a repr."""
+"""Common part of all spaces but ``Product``: reading a frame, the ``on_invalid`` rule, weights, a repr."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

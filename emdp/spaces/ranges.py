@@ -1,4 +1,4 @@
-"""What a space states of its columns as plain data: the range of each, and nodes of a grid along it."""
+"""Public ranges of a space's columns as plain data, and nodes of a grid along them."""
 
 import math
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from emdp.base.errors import InternalError
 __all__ = ["GridLine", "PointKind", "Span", "line_of"]
 
 PointKind = str
-"""How a point is written in SQL: ``"number"``, ``"place"`` (``POINT(..)``), ``"vector"`` (``VECTOR[..]``), ``"label"``,
-or ``""`` where there is no way."""
+"""Form of a point in SQL: ``"number"``, ``"place"`` (``POINT(..)``), ``"vector"`` (``VECTOR[..]``), ``"label"``, or
+``""`` where there is no way."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What owners and analysts give: how a message shows it, whether it is text, and numbers in rows."""
+"""Values that owners and analysts give: their form in a message, the test for text, and numbers in rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real

@@ -13,7 +13,6 @@ from typing import Any
 import polars as pl
 
 from emdp.base.errors import InternalError
-from emdp.estimators.columns.one_row import OneRow
 from emdp.estimators.plan import Plan
 from emdp.expressions import Expression, analyse_vector
 from emdp.expressions.analysis.vectors import VectorAnalysis
@@ -24,9 +23,10 @@ from emdp.privacy import Guarantee
 from emdp.privacy.rounding import quotient_up
 from emdp.questions import Mean, VectorMean
 from emdp.questions.columns import PlannedColumn, Released
+from emdp.questions.shape import Shape
 from emdp.spaces import Space
 
-__all__ = ["LinearNeeds", "LinearQuery", "MeansRow", "linear_needs", "noise_for", "plan_linear"]
+__all__ = ["LinearNeeds", "LinearQuery", "MeansRow", "OneRow", "linear_needs", "noise_for", "plan_linear"]
 
 LinearQuery = Mean | VectorMean
 
@@ -37,6 +37,26 @@ NAMED: Mapping[str, type[AdditiveMechanism]] = MappingProxyType(
 
 ROUNDED_SPREAD = 1e-9
 """A constant's range is wider than a point by outward rounding alone: far less than this, relative to its size."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneRow:
+    """One row without keys; subclasses give its intervals.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Column of each value.
+    """
+
+    names: tuple[str, ...]
+
+    @property
+    def shape(self) -> Shape:
+        return Shape("rows")
+
+    def exact(self, statistics: Any) -> pl.DataFrame:
+        return pl.DataFrame({name: [float(value)] for name, value in zip(self.names, statistics[0], strict=True)})
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,9 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.base.errors import InternalError
-from emdp.estimators.columns.one_row import OneRow
 from emdp.estimators.crowds import OTHER_USERS, neutral_units
 from emdp.estimators.mean.encoders import ASKED, EXACT, MESSAGES, USERS, MeanEncoder, added_up
-from emdp.estimators.mean.linear import LinearNeeds, LinearQuery, linear_needs, noise_for, plan_linear
+from emdp.estimators.mean.linear import LinearNeeds, LinearQuery, OneRow, linear_needs, noise_for, plan_linear
 from emdp.estimators.messages import SIMULATED, WEIGHING, MessagePlan, WrappedRelease
 from emdp.estimators.plan import Plan
 from emdp.expressions import evaluate

@@ -20,8 +20,8 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
-from emdp.estimators.columns.one_row import OneRow
 from emdp.estimators.crowds import MeanValues, WorkerCrowd, neutral_units
+from emdp.estimators.mean.linear import OneRow
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
 from emdp.estimators.user_groups import check_names
 from emdp.estimators.user_mean.comparison import Candidate, compared_ways

@@ -97,7 +97,7 @@ class CentralDescent(Descent):
 
     @property
     def users_a_round(self) -> int:
-        """All of them."""
+        """Number of users asked in a round: all."""
         return self.setting.users
 
     @property

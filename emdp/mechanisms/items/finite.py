@@ -1,4 +1,4 @@
-"""What randomizers of finite item spaces share: integer weights, the ``alpha0`` they have, draws, unbiased estimates.
+"""Common part of randomizers of finite item spaces: integer weights, their ``alpha0``, draws, unbiased estimates.
 
 Theorem (EMD 3 and 4). Let ``X`` be finite, ``W`` an integer matrix with rows summing to ``2**62``, ``A = W/2**62``. The
 randomizer that draws ``y`` with probability ``A[x, y]`` is ``alpha0``-``d_X``-DP exactly if ``W[x, y] <= exp(alpha0
@@ -102,7 +102,7 @@ class FiniteRandomizer(Randomizer):
 
     @property
     def alpha0(self) -> float:
-        """What the weights really achieve, rounded up; at most ``requested``."""
+        """Strength of the integer weights, rounded up; at most ``requested``."""
         return self._fitted[1]
 
     @property

@@ -107,7 +107,7 @@ class Optimal(FiniteRandomizer):
 
     @property
     def stretch(self) -> float:
-        """By how much the program's constraints are tighter than asked for pairs that it leaves out; 1 for none."""
+        """Factor by which the program's constraints are tightened for pairs that it leaves out; 1 for none."""
         return self._solution[1]
 
     @property

@@ -24,7 +24,7 @@ from emdp.mechanisms.weights import Floats, Integers
 __all__ = ["optimal_law", "sparse_pairs", "stretch_of"]
 
 STRETCHES = (1.0, 1.05, 1.1, 1.25, 1.5)
-"""What spanners are tried, the tightest first."""
+"""Stretches of the spanners that are tried, the tightest first."""
 
 BETWEEN = 1 + 1e-9
 """Factor by which a detour may be longer and still leave a pair out; the stretch is measured afterwards."""

@@ -29,7 +29,7 @@ class Randomizer(ABC):
     @property
     @abstractmethod
     def alpha0(self) -> float:
-        """What the randomizer really achieves, rounded up; it can be less than requested, or a little more."""
+        """Actual strength of the randomizer, rounded up; it can be less than requested, or a little more."""
 
     @property
     @abstractmethod

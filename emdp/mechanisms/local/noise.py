@@ -81,7 +81,7 @@ class LocalNoise:
 
     @property
     def slack_epsilon(self) -> float:
-        """As of the mechanism: one user's message is all that a neighbour changes."""
+        """Loss from rounding of one user's message, which is all that a neighbour changes; the mechanism's own."""
         return self.mechanism.slack_epsilon
 
     @property

@@ -72,7 +72,7 @@ class Bags:
 
     @property
     def users(self) -> int:
-        """How many users there are."""
+        """Number of users."""
         return len(self.offsets) - 1
 
     def part(self, first: int, last: int) -> "Bags":

@@ -333,7 +333,7 @@ class FrequencyOracle(ABC):
 
     @property
     def _width(self) -> float:
-        """How far apart two users' contributions to ``n`` times an estimate can be."""
+        """Largest difference of two users' contributions to ``n`` times an estimate."""
         high, low = self.chances
         return float(1 / (high - low))
 

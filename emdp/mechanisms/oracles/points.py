@@ -62,12 +62,12 @@ class Points:
 
     @property
     def on_each(self) -> int:
-        """How many points a hyperplane has."""
+        """Number of points on a hyperplane."""
         return self._of_dimension(self.t - 1)
 
     @property
     def on_two(self) -> int:
-        """How many points two hyperplanes have in common."""
+        """Number of points that two hyperplanes have in common."""
         return self._of_dimension(self.t - 2)
 
     def vectors(self, numbers: Integers) -> Integers:

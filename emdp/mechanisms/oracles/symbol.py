@@ -64,7 +64,7 @@ class SymbolOracle(FrequencyOracle):
 
     @property
     def outputs(self) -> int:
-        """How many symbols there are."""
+        """Number of symbols."""
         return self.inside + self.outside
 
     @property

@@ -85,7 +85,7 @@ class CentralMean(UserMeanMechanism):
 
     @property
     def deviation(self) -> float:
-        """Of the noise."""
+        """Standard deviation of the noise."""
         return self.noise.deviation
 
     @property
@@ -178,7 +178,7 @@ class CentralRange(CentralMean):
 
     @property
     def users_needed(self) -> int:
-        """For a wrong bin to be as rare as half of the setting's ``failure``."""
+        """Users for a wrong bin to be as rare as half of the setting's ``failure``."""
         return self.stage.users_needed(self.setting.failure - self.setting.gamma)
 
     @property

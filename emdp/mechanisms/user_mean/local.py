@@ -155,7 +155,7 @@ class OneRound(LocalUserMean):
 
     @cached_property
     def epsilon(self) -> float:
-        """Of the randomizer's integers."""
+        """Epsilon of the randomizer's integers."""
         return self.scalar(self.setting.low, self.setting.high, self.second).epsilon
 
     @property
@@ -226,7 +226,7 @@ class TwoRounds(LocalUserMean):
 
     @property
     def users_needed(self) -> int:
-        """For a wrong bin to be as rare as half of the setting's ``failure``."""
+        """Users for a wrong bin to be as rare as half of the setting's ``failure``."""
         return self.stage.users_needed(self.setting.failure - self.setting.gamma)
 
     @property
@@ -264,7 +264,7 @@ class BudgetSplit(TwoRounds):
 
     @property
     def finders(self) -> int:
-        """All users."""
+        """Number of users in round one: all."""
         return self.setting.users
 
     @property

@@ -236,7 +236,7 @@ class HadamardRange(RangeStage):
 
     @property
     def epsilon(self) -> float:
-        """Of the integer probabilities."""
+        """Epsilon of the integer probabilities."""
         return self.oracle.epsilon
 
     @cached_property

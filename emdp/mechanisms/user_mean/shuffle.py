@@ -104,7 +104,7 @@ class ShuffledUserMean(UserMeanMechanism):
 
     @cached_property
     def bounds(self) -> tuple[UserShuffleBound, ...]:
-        """What the accountant says of those who are in one round, or of all, who are in both."""
+        """Bounds of the accountant for users in one round each, or for all users in both."""
         return _mixed(self.inner)
 
     @property
@@ -113,17 +113,17 @@ class ShuffledUserMean(UserMeanMechanism):
 
     @property
     def epsilon(self) -> float:
-        """Of the mixed messages, rounded up."""
+        """Epsilon of the mixed messages, rounded up."""
         return self._worst.epsilon
 
     @property
     def delta(self) -> float:
-        """Of the mixed messages."""
+        """Delta of the mixed messages."""
         return max(bound.delta for bound in self.bounds)
 
     @property
     def epsilon0(self) -> float:
-        """Of a user's own messages."""
+        """Epsilon of a user's own messages, before they are mixed."""
         return self.inner.epsilon
 
     @property

@@ -125,7 +125,7 @@ class CentralUserVector(UserVectorMechanism):
 
     @cached_property
     def total(self) -> Total:
-        """What ranges and noise guarantee together."""
+        """Joint guarantee of ranges and noise."""
         if self.is_gaussian and self.frame.ranged:
             choices = [GuaranteeEvent(UserDP(self.first), "median bin")] * len(self.frame.ranged)
             return tight([*choices, self.noise.event(UserDP(0.0))], self.setting.delta)
@@ -134,7 +134,7 @@ class CentralUserVector(UserVectorMechanism):
 
     @property
     def epsilon(self) -> float:
-        """What is spent: of all ranges and the noise, rounded up."""
+        """Epsilon of all ranges and the noise together, rounded up."""
         return self.total.guarantee.level
 
     @property
@@ -144,7 +144,7 @@ class CentralUserVector(UserVectorMechanism):
 
     @property
     def slack_epsilon(self) -> float:
-        """What the grid of the noise costs, rounded up."""
+        """Loss from the grid of the noise, rounded up."""
         return self.total.slack_epsilon
 
     @property

@@ -145,7 +145,7 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def reported(self) -> tuple[int, int]:
-        """How many messages a user sends in each round."""
+        """Number of messages that a user sends in each round."""
         ranged = 0 if self.rounds == "one round" else len(self.frame.ranged)
         return (min(ranged, 1), 1) if self.is_sampled else (ranged, self.frame.width)
 
@@ -172,7 +172,7 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def delta(self) -> float:
-        """What is spent of delta: nothing without a shuffler."""
+        """Delta that is spent: 0 without a shuffler."""
         return self._shuffled[1] if self.is_mixed else 0.0
 
     @property
@@ -195,7 +195,7 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def planned_counts(self) -> tuple[int, ...]:
-        """How many users are to report each coordinate in round two, at least: for predictions."""
+        """Least number of users that report each coordinate in round two: for predictions."""
         senders = self.second if self.rounds == "two groups" else self.setting.users
         return (senders // self.frame.width if self.is_sampled else senders,) * self.frame.width
 

@@ -1,4 +1,4 @@
-"""What all events have in common; :mod:`emdp.privacy.events.table` says what an event is."""
+"""Base class of events; :mod:`emdp.privacy.events.table` says what an event is."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast

@@ -19,7 +19,7 @@ from emdp.privacy.rounding import as_decimal, quotient_up
 __all__ = ["GaussianEvent", "KNormEvent", "LaplaceEvent"]
 
 _KIND = EmdDP(0.0)
-"""What levels are stated as by default."""
+"""Kind of guarantee in which levels are stated by default."""
 _TOLERANCE = 5e-10
 """Relative, on a Gaussian event's delta: less than the excess 1e-9 that the profile is computed with, so that
 it gives nothing away, and more than the rounding of a caller's ``delta - slack_delta``."""

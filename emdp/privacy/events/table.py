@@ -1,4 +1,4 @@
-"""What was released, event by event: a ledger's memory, from which prices are computed and never the reverse.
+"""Events, the record of what was released: a ledger's memory, from which prices are computed and never the reverse.
 
 **Stability contract.** Ledgers outlive versions. A field of an event never changes its meaning, its unit or
 its name; a new version may add an event, or a field with a default that means what its absence meant. An

@@ -1,4 +1,4 @@
-"""From one kind of guarantee to another (EMD 1): what is listed here holds, everything else is refused.
+"""Conversions between kinds of guarantee (EMD 1): what is listed here holds, everything else is refused.
 
 | from | to | level | why |
 |---|---|---|---|

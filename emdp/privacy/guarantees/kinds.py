@@ -38,11 +38,12 @@ Sizes = Literal["unbounded", "bounded"]
 Model = Literal["central", "local", "shuffle"]
 Neighbours = Literal["replace", "remove"]
 SIZES: tuple[Sizes, ...] = ("unbounded", "bounded")
-"""Whether the two bags of neighbours may differ in size, or have one public size."""
+"""Sizes of the two bags of neighbours: unlike ones allowed, or one public size."""
 MODELS: tuple[Model, ...] = ("central", "local", "shuffle")
-"""Who sees what: a trusted curator, nobody but the user, or a trusted shuffler of the users' messages."""
+"""Models of trust: a trusted curator, nobody but the user, or a trusted shuffler of the users' messages."""
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "remove")
-"""Whether one user's records become others, with a public list or number of users; or appear and vanish."""
+"""Relations of neighbours: one user's records become others, with a public list or number of users; or appear and
+vanish."""
 
 
 class Guarantee(ABC):

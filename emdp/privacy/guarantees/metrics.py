@@ -18,7 +18,7 @@ __all__ = ["MetricTotal", "change_metric", "compose_metrics"]
 
 @dataclass(frozen=True)
 class MetricTotal:
-    """What two releases under two ground metrics guarantee together, under a mixture of the two.
+    """Joint guarantee of two releases under two ground metrics, under a mixture of the two.
 
     Parameters
     ----------

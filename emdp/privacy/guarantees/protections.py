@@ -23,7 +23,7 @@ __all__ = ["Change", "HasDiameter", "change_distance", "epsilon_for", "protect"]
 
 
 class HasDiameter(Protocol):
-    """What is needed of a space; ``parts``, ``weights`` (or ``shares``) and ``columns`` are read where they exist."""
+    """Facts needed of a space; ``parts``, ``weights`` (or ``shares``) and ``columns`` are read where they exist."""
 
     @property
     def diameter(self) -> float:

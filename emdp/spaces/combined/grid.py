@@ -174,7 +174,7 @@ class Grid(Part):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """By how much the code grows along each axis."""
+        """Growth of the code along each axis."""
         return tuple(math.prod(self.shape[place + 1 :]) for place in range(len(self.shape)))
 
     @property

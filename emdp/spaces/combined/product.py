@@ -15,7 +15,7 @@ from emdp.spaces.rounding import difference_up, quotient_up
 __all__ = ["LARGEST_WEIGHT_RATIO", "Product"]
 
 LARGEST_WEIGHT_RATIO = 1e12
-"""Of the largest weight to the smallest: beyond it the light part's distances vanish in the rounding of the others."""
+"""Largest ratio of two weights: beyond it the light part's distances vanish in the rounding of the others."""
 
 
 @dataclass(frozen=True, init=False, repr=False)

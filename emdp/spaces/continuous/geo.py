@@ -45,7 +45,7 @@ LATITUDES, LONGITUDES = ("lat", "latitude"), ("lon", "lng", "long", "longitude")
 """Words in a column's name that say which of the two it holds."""
 
 ELSEWHERE = "as_given = true in a catalog, --as-given on the command line"
-"""How it is said where there is no Python."""
+"""Form of the option where there is no Python."""
 
 UNINHABITED = -60.0
 """No city lies south of it, but there the box of many a one lies whose longitudes were put first."""

@@ -87,7 +87,7 @@ LONG_CHORD = 1.5
 """Chord of 97 degrees: where no pair is farther, no chord to an antipode is needed."""
 
 SMALLEST_COSINE = 1e-6
-"""Of half the angle: above it the module's first-order bound moves the cosine by less than 6 %."""
+"""Smallest cosine of half the angle: above it the module's first-order bound moves the cosine by less than 6 %."""
 
 
 def great_circle(lat: Floats, lon: Floats, lat0: float, lon0: float) -> Floats:

@@ -1,4 +1,4 @@
-"""What finite spaces share: a list of values, codes for them, indicators of one value."""
+"""Common part of finite spaces: a list of values, codes for them, indicators of one value."""
 
 import math
 from abc import abstractmethod
