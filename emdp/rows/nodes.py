@@ -5,7 +5,7 @@ it, so a change of a text is a change of every question that has it.
 """
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from emdp.rows.functions import FUNCTIONS
 from emdp.rows.record import Form, Given
 from emdp.rows.types import Kind, Value, check_value
 
-__all__ = ["Call", "Case", "Cast", "Column", "InList", "Literal", "Node", "columns", "operands"]
+__all__ = ["Call", "Case", "Cast", "Column", "InList", "Literal", "Node", "columns", "operands", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -220,6 +220,25 @@ def columns(node: Node) -> frozenset[Column]:
     frozenset({Column(table='t', name='x', kind=<Kind.BIGINT: 'BIGINT'>)})
     """
     return frozenset(part for part in _parts(node) if isinstance(part, Column))
+
+
+def replaced(node: Node, others: Mapping[Node, Node]) -> Node:
+    """Return a row expression with some of its parts, of any depth, replaced by others of their kinds.
+
+    >>> x, y = Column("t", "x", Kind.BIGINT), Column("s", "y", Kind.BIGINT)
+    >>> print(replaced(Call("add", (x, Literal(1, Kind.BIGINT))), {x: y}))
+    ("s"."y" + 1)
+    """
+    if node in others:
+        return others[node]
+    if isinstance(node, Call):
+        return Call(node.function, tuple(replaced(part, others) for part in node.arguments))
+    if isinstance(node, Case):
+        branches = tuple((replaced(test, others), replaced(value, others)) for test, value in node.branches)
+        return Case(branches, replaced(node.otherwise, others))
+    if isinstance(node, InList):
+        return InList(replaced(node.argument, others), node.values)
+    return Cast(replaced(node.argument, others), node.kind) if isinstance(node, Cast) else node
 
 
 def _parts(node: Node) -> Iterator[Node]:

@@ -8,7 +8,7 @@ from emdp.rows.record import Range
 from emdp.rows.rules import hull
 from emdp.rows.types import Value
 
-__all__ = ["MOST_VALUES", "finite_values", "range_of"]
+__all__ = ["MOST_VALUES", "bounds_of", "finite_values", "range_of"]
 
 MOST_VALUES = 10_000
 """Most values that a list is made of."""
@@ -35,8 +35,19 @@ def range_of(node: Node, ranges: Mapping[Column, Range]) -> Range | None:
     >>> range_of(Call("multiply", (x, Literal(2.0, Kind.DOUBLE))), {x: (-1.0, 3.0)})
     (-2.0, 6.0)
     """
-    found = _range(node, ranges, {})
+    found = bounds_of(node, ranges)
     return found if found is not None and math.isfinite(found[0]) and math.isfinite(found[1]) else None
+
+
+def bounds_of(node: Node, ranges: Mapping[Column, Range]) -> Range | None:
+    """Return what :func:`range_of` does, with an infinite end where nothing is known on that side alone.
+
+    >>> from emdp.rows.types import Kind
+    >>> n = Column("t", "n", Kind.DOUBLE)
+    >>> bounds_of(Call("add", (n, Literal(2.0, Kind.DOUBLE))), {n: (1.0, math.inf)})
+    (3.0, inf)
+    """
+    return _range(node, ranges, {})
 
 
 def finite_values(node: Node) -> tuple[Value, ...] | None:

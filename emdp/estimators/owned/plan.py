@@ -65,6 +65,8 @@ class OwnedPlan:
         cap = self.aggregation.cap
         if cap is None:
             return "every user counts once"
+        if self.aggregation.relation.is_per_user:
+            return "every user counts with one row, made of all their records"
         return f"every record counts, those of one user together as at most {cap}"
 
     @property

@@ -83,7 +83,11 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
     mechanism = additive_mechanism(chosen, totals, query, users)
     capped = tuple(column_of(query, chosen, place) for place in range(len(query.items)))
     is_cut = query.groups_cap is not None and query.groups_cap < totals.cells
-    columns = tuple(of_truth(item, own, is_cut=is_cut, cut=cut) for item, own in zip(query.items, capped, strict=True))
+    is_capped = not query.relation.is_per_user
+    columns = tuple(
+        of_truth(item, own, is_cut=is_cut if item.kind == "users" else is_capped, cut=cut)
+        for item, own in zip(query.items, capped, strict=True)
+    )
     keys = _keys(query)
     names = answer_names(query, keys)
     rows = Rows(tuple(keys.items()), columns, (mechanism,), totals.cells, names)
@@ -202,15 +206,17 @@ def _mean_column(
 
 
 def of_truth(item: OwnedItem, column: OutputColumn, *, is_cut: bool, cut: float | None = None) -> OutputColumn:
-    """Return a total with the ends that hold for the true one; means are of capped rows, and people are not capped."""
+    """Return a total with the ends that hold for the true one; means are of capped rows."""
     if cut is not None and item.kind in ("rows", "count", "sum"):
         low, high = (item.low, item.high) if item.kind == "sum" else (0.0, 1.0)
         return measured_total(column, low, high, cut)
+    if not is_cut:
+        return column
     if item.kind in ("rows", "count"):
         return true_total(column, 0.0, 1.0)
     if item.kind == "sum":
         return true_total(column, item.low, item.high)
-    if item.kind == "users" and is_cut:
+    if item.kind == "users":
         return true_total(column, 0.0, 1.0)
     return column
 
@@ -243,12 +249,15 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool) -> tuple[str
         notes.append(
             "hidden is whether a user has records at all; the number of users is private, and nothing is divided by it"
         )
-    if any(item.kind != "users" for item in query.items):
+    is_per_user = query.relation.is_per_user
+    if is_per_user and any(item.kind != "users" for item in query.items):
+        notes.append("each user has one row at most, so that no cap is needed, and intervals are for the true values")
+    elif any(item.kind != "users" for item in query.items):
         notes.append(
             f"records are those that conditions leave in listed groups; of a user above {cap} each counts as "
             f"{cap} divided by their number, none is left out"
         )
-    if any(item.kind in ("rows", "count", "sum") for item in query.items):
+    if not is_per_user and any(item.kind in ("rows", "count", "sum") for item in query.items):
         notes.append((MEASURED_TOTALS if is_measured else TRUE_TOTALS).format(cap=cap))
     if any(item.kind in QUOTIENTS for item in query.items):
         notes.append(

@@ -9,7 +9,7 @@ import polars as pl
 
 from emdp.base.errors import UsageError
 from emdp.questions.means import VectorNoise
-from emdp.questions.owned.relations import Relation
+from emdp.questions.owned.relations import Relation, names_every_user
 from emdp.questions.owned.totals import Key
 from emdp.questions.price import Price, check_price
 from emdp.questions.select import Order
@@ -119,3 +119,8 @@ class OwnedSelect:
 
     def __post_init__(self) -> None:
         check_price(self.price, "epsilon", is_removable=True)
+        if self.price.is_by_removal and names_every_user(self.relation):
+            raise UsageError(
+                "neighbours must be 'replace' where a list of users has a row for users without records, since "
+                "removing a user leaves that row; leave neighbours out, or read the private table first."
+            )

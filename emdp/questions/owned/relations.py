@@ -4,36 +4,75 @@ A relation is *public* (the same on every private table), or *owned*: each of it
 rows of a user are a function of that user's own records and of public tables. What is neither has no type, and cannot
 be made.
 
-Theorem. Every relation that can be made here, and has ``is_owned``, is owned.
+Theorem. Every relation that can be made here, and has ``is_owned``, is owned; every other one is public.
 
-Proof. By induction. The private table is owned: that is what its user column says. A condition or a column is a
-deterministic function of one row, so choosing or extending rows keeps the owner and reads nothing else. A join with a
-public relation pairs each row with public rows that the condition picks, from that row and public rows alone; a LEFT
-join adds the row itself where none is picked, which again the row and the public relation decide. Sides are not
-exchanged: in a LEFT join with the owned relation on the right, a public row stands alone when *no user at all* matches
-it, which is no function of one user; so that is refused (:meth:`Joined.__post_init__`).
+Proof. By induction; ``R_u`` are the rows of user ``u``.
+
+- The private table is owned: that is what its user column says. A list of users (:class:`UserList`) is a public table
+  whose rows are given to the users that its key names: ``R_u`` are public rows.
+- A condition or a column is a deterministic function of one row, so choosing or extending rows keeps the owner and
+  reads nothing else.
+- A join with a public relation pairs each row with public rows that the condition picks, from that row and public rows
+  alone; a LEFT join adds the row itself where none is picked, which again the row and the public relation decide. A
+  join of two owned relations pairs rows of the same user alone: the pairs of ``u`` are made of ``R_u`` and ``S_u``.
+  Sides are not exchanged: with an owned relation on the right of a public one, a public row of a LEFT join stands
+  alone when *no user at all* matches it, which is no function of one user; so that is refused.
+- Groups and windows are of rows of one user: the owner is always among what rows are grouped or partitioned by. Their
+  values are functions of the multiset of these rows (:mod:`emdp.questions.owned.summaries`), hence of ``R_u``.
+- Rows that are marked by whether another relation has a row that fits (EXISTS, IN) are compared with public rows, or
+  with rows of the same user alone.
+- Two owned relations one after the other have the rows ``R_u`` and ``S_u`` of each user.
+
+The owner is compared in every one of these steps by what an engine is given, not because a statement says so; a reader
+of SQL refuses statements that mean rows of several users, such as GROUP BY without the user's column, whose
+counterexamples are in ``tests/sql/owned/test_shapes.py``.
+
+``is_per_user`` says that each user has at most one row: a cap of 1 then bounds nothing away. It is so where rows are
+grouped by their owner alone, and stays so where rows are chosen or extended, and where two such relations are joined.
+
+``names_every_user`` of a relation says that a user without records may have rows, those of a list: removing all records
+of a user then *changes* these rows in place of removing them, so that bounds for removal do not hold.
 
 Every relation has rows under names of tables and columns; an owned one has its user beside them, which no expression
-names unless the user's column is read as a column.
+names unless the user's column is read as a column. A table's name occurs once in a relation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from emdp.base.errors import UsageError
-from emdp.rows.nodes import Node
+from emdp.questions.owned.summaries import Summary, Window
+from emdp.rows.nodes import Column, Node
 from emdp.rows.types import Kind
 
-__all__ = ["Derived", "Filtered", "Joined", "Private", "Public", "Relation", "relations"]
+__all__ = [
+    "Derived",
+    "Filtered",
+    "Grouped",
+    "Joined",
+    "Marked",
+    "Private",
+    "Public",
+    "Relation",
+    "United",
+    "UserList",
+    "Windowed",
+    "expressions",
+    "names_every_user",
+    "names_user",
+    "relations",
+]
 
 
 @dataclass(frozen=True)
 class Private:
-    """The private table under a name of the statement."""
+    """The private table under a name of the statement; ``user`` is its user column, empty where none is named."""
 
     alias: str
+    user: str = ""
     is_owned = True
+    is_per_user = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +82,26 @@ class Public:
     alias: str
     source: str
     is_owned = False
+    is_per_user = False
+
+
+@dataclass(frozen=True)
+class UserList:
+    """The rows of a public table as those of the users that a column names; others than listed users count nowhere."""
+
+    public: Public
+    key: Column
+    is_owned = True
+    is_per_user = False
+
+    def __post_init__(self) -> None:
+        if self.key.table != self.public.alias or self.key.kind not in (Kind.TEXT, Kind.BIGINT):
+            raise UsageError("key must be a column of TEXT or whole numbers of the public table; name one.")
+
+    @property
+    def alias(self) -> str:
+        """Name of the table in the statement."""
+        return self.public.alias
 
 
 @dataclass(frozen=True)
@@ -61,17 +120,22 @@ class Filtered:
         """Whether rows have an owner."""
         return self.relation.is_owned
 
+    @property
+    def is_per_user(self) -> bool:
+        """Whether no user has more than one row."""
+        return self.relation.is_per_user
+
 
 @dataclass(frozen=True)
 class Joined:
-    """Pairs of an owned and a public row for which a condition is true.
+    """Pairs of an owned row and a public one, or of two rows of one user, for which a condition is true.
 
     Parameters
     ----------
     relation : Relation
         Owned.
     other : Relation
-        Public.
+        Public, or owned.
     condition : Node or None
         BOOLEAN; None pairs every row with every one.
     is_left : bool
@@ -80,7 +144,7 @@ class Joined:
     Raises
     ------
     UsageError
-        If rows of the result would have no owner, or two.
+        If rows of the result would have no owner.
     """
 
     relation: "Relation"
@@ -89,12 +153,17 @@ class Joined:
     is_left: bool = False
 
     def __post_init__(self) -> None:
-        if not self.relation.is_owned or self.other.is_owned:
-            raise UsageError("a join must have an owned relation on its left and a public one on its right; swap them.")
+        if not self.relation.is_owned:
+            raise UsageError("a join must have an owned relation on its left; swap them.")
         if self.condition is not None and self.condition.kind is not Kind.BOOLEAN:
             raise UsageError("condition must be BOOLEAN; compare the value with something.")
 
     is_owned = True
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether no user has more than one row."""
+        return self.other.is_owned and self.relation.is_per_user and self.other.is_per_user
 
 
 @dataclass(frozen=True)
@@ -120,8 +189,139 @@ class Derived:
         """Whether rows have an owner."""
         return self.relation.is_owned
 
+    @property
+    def is_per_user(self) -> bool:
+        """Whether no user has more than one row."""
+        return self.relation.is_per_user
 
-Relation: TypeAlias = Private | Public | Filtered | Joined | Derived
+
+@dataclass(frozen=True)
+class Grouped:
+    """Rows of one user that have keys in common, as one row; of a public relation all rows that have.
+
+    Parameters
+    ----------
+    relation : Relation
+        What it reads.
+    alias : str
+        Its name in the statement.
+    keys : tuple of (str, Node)
+        Columns that rows are grouped by, besides their owner.
+    summaries : tuple of (str, Summary)
+        Columns that are made of the rows of a group.
+    """
+
+    relation: "Relation"
+    alias: str
+    keys: tuple[tuple[str, Node], ...]
+    summaries: tuple[tuple[str, Summary], ...] = ()
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether rows have an owner."""
+        return self.relation.is_owned
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether no user has more than one row: the owner alone is the key."""
+        return self.is_owned and all(names_user(self.relation, node) for _, node in self.keys)
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """The rows of a relation with columns more, under a name of their own: values among rows of the same user."""
+
+    relation: "Relation"
+    alias: str
+    windows: tuple[tuple[str, Window], ...]
+
+    def __post_init__(self) -> None:
+        if not self.relation.is_owned:
+            raise UsageError("relation must be one whose rows have owners; read the private table.")
+
+    is_owned = True
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether no user has more than one row."""
+        return self.relation.is_per_user
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The rows of an owned relation with a column ``found``: whether another has a row for which a condition is true.
+
+    Parameters
+    ----------
+    relation : Relation
+        Owned.
+    alias : str
+        Name under which the column stands.
+    other : Relation
+        Public; or owned, of which rows of the same user are compared alone.
+    condition : Node or None
+        BOOLEAN, over columns of both; None is true for each row.
+    """
+
+    relation: "Relation"
+    alias: str
+    other: "Relation"
+    condition: Node | None
+
+    def __post_init__(self) -> None:
+        if not self.relation.is_owned:
+            raise UsageError("relation must be one whose rows have owners; read the private table.")
+        if self.condition is not None and self.condition.kind is not Kind.BOOLEAN:
+            raise UsageError("condition must be BOOLEAN; compare the value with something.")
+
+    is_owned = True
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether no user has more than one row."""
+        return self.relation.is_per_user
+
+    @property
+    def found(self) -> Column:
+        """The column."""
+        return Column(self.alias, "found", Kind.BOOLEAN)
+
+
+@dataclass(frozen=True)
+class United:
+    """The rows of one relation and those of another, under the first one's names of columns.
+
+    Parameters
+    ----------
+    relation, other : Relation
+        Both owned, or both public.
+    alias : str
+        Its name in the statement.
+    columns, others : tuple of (str, Node)
+        Its columns by each of the two: as many, of the same kinds.
+    """
+
+    relation: "Relation"
+    other: "Relation"
+    alias: str
+    columns: tuple[tuple[str, Node], ...]
+    others: tuple[tuple[str, Node], ...]
+
+    def __post_init__(self) -> None:
+        if self.relation.is_owned != self.other.is_owned:
+            raise UsageError("both relations must be owned, or both public; leave the public one out.")
+        if [node.kind for _, node in self.columns] != [node.kind for _, node in self.others]:
+            raise UsageError("columns must be as many, of the same kinds, in both; cast them.")
+
+    is_per_user = False
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether rows have an owner."""
+        return self.relation.is_owned
+
+
+Relation: TypeAlias = Private | Public | UserList | Filtered | Joined | Derived | Grouped | Windowed | Marked | United
 
 
 def relations(relation: Relation) -> Iterator[Relation]:
@@ -131,7 +331,59 @@ def relations(relation: Relation) -> Iterator[Relation]:
     ['Joined', 'Private', 'Public']
     """
     yield relation
-    if isinstance(relation, Filtered | Derived | Joined):
+    if isinstance(relation, UserList):
+        yield relation.public
+    elif not isinstance(relation, Private | Public):
         yield from relations(relation.relation)
-    if isinstance(relation, Joined):
-        yield from relations(relation.other)
+        if isinstance(relation, Joined | Marked | United):
+            yield from relations(relation.other)
+
+
+def expressions(relation: Relation) -> tuple[Node, ...]:
+    """Return the functions of a row that a relation reads itself, what it is made of left out."""
+    if isinstance(relation, UserList):
+        return (relation.key,)
+    if isinstance(relation, Filtered | Joined | Marked):
+        return () if relation.condition is None else (relation.condition,)
+    if isinstance(relation, Derived):
+        return tuple(node for _, node in relation.columns)
+    if isinstance(relation, United):
+        return tuple(node for _, node in (*relation.columns, *relation.others))
+    if isinstance(relation, Grouped):
+        of_groups = (summary.argument for _, summary in relation.summaries)
+        return (*(node for _, node in relation.keys), *(node for node in of_groups if node is not None))
+    if isinstance(relation, Windowed):
+        return tuple(node for _, window in relation.windows for node in window.nodes)
+    return ()
+
+
+def names_user(relation: Relation, node: Node) -> bool:
+    """Return whether a function of a row is the user's own column: one value for each user, and for no other.
+
+    >>> u = Column("t", "u", Kind.TEXT)
+    >>> names_user(Private("t", "u"), u), names_user(Public("t", "t"), u)
+    (True, False)
+    """
+    if not isinstance(node, Column) or not relation.is_owned or isinstance(relation, Public):
+        return False
+    if isinstance(relation, Private):
+        return (node.table, node.name) == (relation.alias, relation.user)
+    if isinstance(relation, UserList):
+        return node == relation.key
+    if isinstance(relation, Derived | Grouped | United):
+        if node.table != relation.alias:
+            return False
+        named: Mapping[str, Node] = dict(relation.keys if isinstance(relation, Grouped) else relation.columns)
+        is_first = node.name in named and names_user(relation.relation, named[node.name])
+        if not isinstance(relation, United) or not is_first:
+            return is_first
+        place = list(named).index(node.name)
+        return names_user(relation.other, relation.others[place][1])
+    if isinstance(relation, Joined) and relation.other.is_owned and not relation.is_left:
+        return names_user(relation.relation, node) or names_user(relation.other, node)
+    return names_user(relation.relation, node)
+
+
+def names_every_user(relation: Relation) -> bool:
+    """Return whether users without records may have rows: those of a list of users."""
+    return any(isinstance(one, UserList) for one in relations(relation))

@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
-from emdp.expressions.analysis.checker import analyse
-from emdp.expressions.nodes.base import Column as SpaceColumn
 from emdp.questions.owned.question import OwnedKind
-from emdp.questions.owned.relations import Private, relations
+from emdp.questions.owned.relations import names_user
 from emdp.rows.building import case
-from emdp.rows.nodes import Column, Literal, Node, columns
+from emdp.rows.nodes import Column, Literal, Node
 from emdp.rows.ranges import range_of
 from emdp.rows.types import Kind
 from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
 from emdp.sql.context import Context, identifier, unwrapped
+from emdp.sql.owned.ranges import ranges_in
 from emdp.sql.owned.sources import Scope
 from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
 from emdp.sql.text.statement import Option
 from emdp.sql.values.functions import first_argument
 
-__all__ = ["OwnedAggregate", "is_aggregate", "is_elsewhere", "read_aggregate"]
+__all__ = ["OF_RECORDS", "OwnedAggregate", "is_aggregate", "is_elsewhere", "read_aggregate"]
 
 KINDS: Mapping[str, OwnedKind] = {
     "COUNT": "count",
@@ -147,8 +146,7 @@ def _distinct(context: Context, scope: Scope, node: exp.Anonymous, condition: No
             code="count-distinct",
         )
     value = scope.reader.read(distinct.expressions[0])
-    private = {own.alias for own in relations(scope.relation) if isinstance(own, Private)}
-    if isinstance(value, Column) and value.table in private and value.name == user:
+    if names_user(scope.relation, value):
         return OwnedAggregate("users", None, 0.0, 1.0, "COUNT", condition=condition)
     if condition is not None:
         value = case([(condition, value)])
@@ -204,16 +202,8 @@ def _range(context: Context, scope: Scope, written: exp.Expr, value: Node) -> tu
 
 
 def declared_ranges(context: Context, scope: Scope, value: Node) -> dict[Column, tuple[float, float]]:
-    """Return the ranges that the space declares of columns of the private table."""
-    private = {own.alias for own in relations(scope.relation) if isinstance(own, Private)}
-    space = context.names.space
-    numeric = {name for part in space.parts if part.labels is None for name in part.columns}
-    found = {}
-    for column in columns(value):
-        if column.table in private and column.name in numeric and column.kind.is_number:
-            known = analyse(SpaceColumn(column.name), space)
-            found[column] = (known.low, known.high)
-    return found
+    """Return the ranges that are known of columns."""
+    return ranges_in(value, scope.relation, context.names)
 
 
 def _is_refused_aggregate(name: str) -> bool:

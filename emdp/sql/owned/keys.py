@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterator
 
 from emdp.questions.names import Names
-from emdp.questions.owned.relations import Filtered, Joined, Private, Public, Relation, relations
+from emdp.questions.owned.relations import Filtered, Joined, Marked, Private, Public, Relation, Windowed, relations
 from emdp.rows.nodes import Call, Column, InList, Literal, Node
 from emdp.rows.periods import listed_periods
 from emdp.rows.ranges import finite_values
@@ -57,6 +57,8 @@ def _conditions(relation: Relation) -> Iterator[Node]:
     elif isinstance(relation, Joined):
         if relation.condition is not None and not relation.is_left:
             yield from _conjuncts(relation.condition)
+        yield from _conditions(relation.relation)
+    elif isinstance(relation, Marked | Windowed):
         yield from _conditions(relation.relation)
 
 

@@ -5,7 +5,7 @@ from sqlglot import exp
 from emdp.base.errors import EmdpError, SqlError
 from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedSelect
-from emdp.sql.owned.aggregates import is_elsewhere
+from emdp.sql.owned.aggregates import OF_RECORDS, is_elsewhere
 from emdp.sql.owned.translate import translate_owned
 from emdp.sql.text.families import FAMILIES, NEIGHBOURS
 from emdp.sql.text.statement import Statement
@@ -22,6 +22,8 @@ OF_DISTANCES = frozenset(
         "join-key", "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
         "no-finite-constant", "null-condition", "self-join", "text-as-number", "text-without-list", "time-zone",
         "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
+        # Sub-queries, groups and windows of the rows of one user.
+        "distinct", "exists", "having", "in-subquery", "qualify", "set-operation", "subquery-mixes-users", "window",
     )
 )  # fmt: skip
 """Refusals whose reason is about distances, lists or columns of the space, which rows with owners do not need."""
@@ -62,7 +64,11 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
     if not is_counted and not _is_of_distances(refused):
         # Without a public number of users the first refusal names what must be declared.
         return None
-    functions = {node.name.upper() for node in statement.tree.find_all(exp.Anonymous)}
+    own = (node for node in statement.tree.find_all(exp.Anonymous) if node.parent_select is statement.tree)
+    functions = {node.name.upper() for node in own}
+    if isinstance(statement.tree.args["from_"].this, exp.Subquery):
+        # Quantiles of its rows, not of users.
+        functions -= set(OF_RECORDS)
     options = statement.options
     if any(is_elsewhere(options, name) for name in functions) or any(name in FAMILIES for name in statement.options):
         return None

@@ -9,6 +9,7 @@ from emdp.base.errors import SqlError
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
+from emdp.questions.owned.relations import names_every_user
 from emdp.questions.owned.totals import Key
 from emdp.questions.select import Order
 from emdp.rows.nodes import Node
@@ -17,7 +18,7 @@ from emdp.sql.clauses.ordering import entry_of, read_limit
 from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
 from emdp.sql.owned.keys import listed_values
-from emdp.sql.owned.sources import Scope, check_names, read_from
+from emdp.sql.owned.sources import Scope, read_from
 from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP, RHO
 from emdp.sql.text.statement import Statement
 
@@ -54,13 +55,19 @@ def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
     context, tree = Context(statement, names), statement.tree
     _check_options(context)
     scope = read_from(context, tree)
-    check_names(scope, tree.args["from_"].this)
     if not scope.relation.is_owned:
         raise context.refusal(
             tree.args["from_"].this,
             "the statement reads public tables alone, and an answer is about the private one",
             remedy=f"write FROM {identifier(names.table)}",
             code="public-table",
+        )
+    if context.price.is_by_removal and names_every_user(scope.relation):
+        raise context.refusal(
+            tree.args["from_"].this,
+            "a list of users has a row for users without records, and removing a user's records leaves that row",
+            remedy=f"leave neighbours out, or write FROM {identifier(names.table)} first",
+            code="removal",
         )
     entries = [_entry(context, scope, node) for node in tree.expressions]
     if all(entry.aggregate is None for entry in entries):
@@ -70,7 +77,8 @@ def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
             remedy="add one, such as COUNT(*)",
             code="no-aggregate",
         )
-    _check_cap(context, entries)
+    if not scope.relation.is_per_user:
+        _check_cap(context, entries)
     grouped = _grouped(context, scope, tree.args.get("group"), entries)
     keys = tuple(_key(context, scope, name, node, written) for name, node, written in grouped)
     _check_listed(context, entries, keys)
@@ -98,15 +106,15 @@ def _question(
     shown = [key.name for key in keys] + [f"{item.name}{end}" for item in items for end in ENDS]
     tree = context.statement.tree
     options = context.statement.options
-    is_given = CAP in options and options[CAP].value != AUTOMATIC
-    cap = _whole(context, CAP) if is_given else None
+    cap = _cap(context, scope, items)
     return OwnedSelect(
         relation=scope.relation,
         items=items,
         price=context.price,
         keys=keys,
         cap=cap,
-        measures_cap=(cap is None and any(item.kind not in UNCAPPED for item in items)) or _measures(context),
+        measures_cap=not scope.relation.is_per_user
+        and ((cap is None and any(item.kind not in UNCAPPED for item in items)) or _measures(context)),
         groups_cap=_whole(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
         public=context.names.public,
         columns=(*(key.name for key in keys if key.name not in names), *names),
@@ -117,6 +125,14 @@ def _question(
         noise=_noise(context),
         distinct_cap=_whole(context, "max_distinct_per_user"),
     )
+
+
+def _cap(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> int | None:
+    """Return the cap: 1 where each user has one row at most, which bounds nothing away."""
+    if scope.relation.is_per_user:
+        return 1 if any(item.kind not in UNCAPPED for item in items) else None
+    option = context.statement.options.get(CAP)
+    return None if option is None or option.value == AUTOMATIC else int(option.value)
 
 
 def _check_options(context: Context) -> None:

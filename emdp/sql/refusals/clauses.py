@@ -81,6 +81,14 @@ _PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
 
 _OWNED_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     **_PARTS,
+    exp.Select: _PARTS[exp.Select] | {"having", "distinct", "qualify"},
+    exp.Having: frozenset({"this"}),
+    exp.Qualify: frozenset({"this"}),
+    exp.Union: frozenset({"this", "expression", "distinct"}),
+    exp.Exists: frozenset({"this"}),
+    exp.In: frozenset({"this", "expressions", "query"}),
+    exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
+    exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     exp.Filter: _OPERANDS,
     exp.DPipe: _OPERANDS | {"safe"},
     exp.RegexpLike: _OPERANDS,
@@ -116,6 +124,7 @@ def check_owned_clauses(statement: Statement, refused: SqlError) -> None:
     """
     try:
         _check(statement, _OWNED_PARTS)
+        _check_top(statement)
     except SqlError as error:
         raise (refused if (error.start, error.code) == (refused.start, refused.code) else error) from None
 
@@ -133,7 +142,19 @@ def _check(statement: Statement, parts: Mapping[type[exp.Expr], frozenset[str]])
         if check := _CHECKS.get(kind):
             check(statement, node)
     if not isinstance(statement.tree, exp.Select):
-        raise _unknown(statement, statement.tree)
+        reason = NODES.get(type(statement.tree))
+        raise _unknown(statement, statement.tree) if reason is None else _refused(statement, statement.tree, reason)
+
+
+def _check_top(statement: Statement) -> None:
+    """Refuse what sub-queries have, and the statement itself has not: its own groups are answers."""
+    tree = statement.tree
+    for part in ("distinct", "having", "qualify"):
+        if tree.args.get(part) is not None:
+            _refuse_part(statement, tree, part, tree.args[part])
+    window = next((node for node in tree.find_all(exp.Window) if node.parent_select is tree), None)
+    if window is not None:
+        raise _refused(statement, window, NODES[exp.Window])
 
 
 def _refusal(statement: Statement, node: exp.Expr, reason: Reason) -> SqlError:
@@ -214,6 +235,8 @@ def _check_call(statement: Statement, node: exp.Expr) -> None:
 
 def _check_distinct(statement: Statement, node: exp.Expr) -> None:
     parent = node.parent
+    if isinstance(parent, exp.Select):
+        return
     if not isinstance(parent, exp.Anonymous) or parent.name.upper() != "COUNT" or len(node.expressions) != 1:
         problem = "DISTINCT inside an aggregate depends on which private values occur"
         reason = Reason("distinct-aggregate", problem, "leave DISTINCT out; only COUNT(DISTINCT user) takes it")
@@ -244,7 +267,8 @@ def _check_join(statement: Statement, node: exp.Expr) -> None:
 def _check_subquery(statement: Statement, node: exp.Expr) -> None:
     if isinstance(node.this, exp.SetOperation):
         return
-    if not isinstance(node.parent, exp.From | exp.Join):
+    is_compared = isinstance(node.parent, exp.In) and node.arg_key == "query"
+    if not is_compared and not isinstance(node.parent, exp.From | exp.Join):
         raise _refusal(statement, node, SUBQUERY)
     if isinstance(node.this, exp.Select):
         return

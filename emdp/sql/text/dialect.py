@@ -190,7 +190,10 @@ class EmdpDialect(DuckDB):
 
         def in_sql(self, expression: exp.In) -> str:
             """``a IN (b, c)``."""
-            if any(expression.args.get(key) for key in ("query", "unnest", "field")):
+            query = expression.args.get("query")
+            if query is not None and not (expression.args.get("unnest") or expression.args.get("field")):
+                return f"{self.sql(expression, 'this')}{_not(expression)} IN {self.sql(query)}"
+            if expression.args.get("unnest") or expression.args.get("field"):
                 return super().in_sql(expression)
             return f"{self.sql(expression, 'this')}{_not(expression)} IN ({self.expressions(expression, flat=True)})"
 

@@ -26,9 +26,9 @@ from emdp.base.errors import InternalError
 from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.octaves import OwnedOctaves
-from emdp.questions.owned.relations import Derived, Filtered, Joined, Private, relations
+from emdp.questions.owned.relations import Private, expressions, relations
 from emdp.questions.owned.totals import UNIT_BITS, Argument, Key, OwnedTotals
-from emdp.rows.nodes import columns
+from emdp.rows.nodes import Column, columns
 from emdp.rows.types import Kind
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
@@ -91,7 +91,7 @@ def private_columns(totals: OwnedTotals | OwnedFrame) -> tuple[str, ...]:
     """Return the private table's columns that a statement reads, each once, in the order of their names."""
     aliases = {one.alias for one in relations(totals.relation) if isinstance(one, Private)}
     used = used_columns(totals)
-    return tuple(sorted({name for alias in aliases for name in used.get(alias, ())}))
+    return tuple(sorted({column.name for alias in aliases for column in used.get(alias, ())}))
 
 
 def owned_statement(table: TableFacts, totals: OwnedTotals, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
@@ -151,7 +151,7 @@ def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> li
     return values
 
 
-def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[str, ...]]:
+def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[Column, ...]]:
     """Return the columns that are read of each table of the statement, in the order of their names."""
     nodes = [key.node for key in totals.keys]
     if isinstance(totals, OwnedTotals | OwnedGroups):
@@ -159,15 +159,12 @@ def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[str, ...]]
     else:
         nodes += totals.nodes
     for relation in relations(totals.relation):
-        if isinstance(relation, Filtered | Joined) and relation.condition is not None:
-            nodes.append(relation.condition)
-        if isinstance(relation, Derived):
-            nodes += [node for _, node in relation.columns]
-    found: dict[str, set[str]] = {}
+        nodes += expressions(relation)
+    found: dict[str, set[Column]] = {}
     for node in nodes:
         for column in columns(node):
-            found.setdefault(column.table, set()).add(column.name)
-    return {table: tuple(sorted(names)) for table, names in found.items()}
+            found.setdefault(column.table, set()).add(column)
+    return {table: tuple(sorted(own, key=lambda column: column.name)) for table, own in found.items()}
 
 
 def _argument(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:

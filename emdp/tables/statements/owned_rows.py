@@ -1,26 +1,44 @@
 """Relations with owners as SQL: their rows, whose they are, and what their columns are called there."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 from sqlglot import exp
 
 from emdp.base.errors import InternalError, UsageError
-from emdp.questions.owned.relations import Derived, Filtered, Joined, Private, Public, Relation
+from emdp.questions.owned.relations import (
+    Derived,
+    Filtered,
+    Grouped,
+    Joined,
+    Marked,
+    Private,
+    Public,
+    Relation,
+    United,
+    UserList,
+    Windowed,
+)
 from emdp.rows.nodes import Column
 from emdp.spaces import Space, Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.compile import USER, item_rows, name_in_items
 from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.owned_shapes import (
+    OWNER,
+    OwnedRows,
+    grouped_rows,
+    marked_rows,
+    same_owner,
+    united_rows,
+    windowed_rows,
+)
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = ["OWNER", "OwnedRows", "RowsMaker", "public_type"]
-
-OWNER = "owner"
-"""Name of the column that says whose row it is."""
 
 MOST_LABELS = 1_000
 """Labels of a column that are written into a statement."""
@@ -46,32 +64,12 @@ PUBLIC_TYPES: Mapping[Any, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedRows:
-    """Rows under construction: what follows FROM, conditions, what columns are called, and whose rows they are."""
-
-    source: Sql
-    owner: Sql | None
-    known: Mapping[tuple[str, str], Sql]
-    joins: tuple[exp.Join, ...] = ()
-    conditions: tuple[Sql, ...] = ()
-
-    def column(self, column: Column) -> Sql:
-        return self.known[column.table, column.name].copy()
-
-    def select(self, named: Mapping[str, Sql]) -> exp.Select:
-        made = sql.select(named, self.source)
-        for join in self.joins:
-            made = made.join(join, copy=False)
-        return made.where(sql.both(self.conditions), copy=False) if self.conditions else made
-
-
-@dataclass(frozen=True, eq=False)
 class RowsMaker:
     """Relations to rows."""
 
     table: TableFacts
     public: Mapping[str, pl.DataFrame]
-    used: Mapping[str, tuple[str, ...]]
+    used: Mapping[str, tuple[Column, ...]]
     writing: RowsWriting = DUCKDB_ROWS
     lookups: dict[str, pl.DataFrame] = field(default_factory=dict)
 
@@ -80,24 +78,42 @@ class RowsMaker:
             return self._private(relation)
         if isinstance(relation, Public):
             return self._public(relation)
+        is_of_users = isinstance(relation, UserList | Grouped | Windowed | Marked | United)
+        if self.writing is not DUCKDB_ROWS and (
+            is_of_users or (isinstance(relation, Joined) and relation.other.is_owned)
+        ):
+            raise UsageError(
+                "this sub-query of the rows of each user runs on DuckDB alone; read the rows from Parquet files."
+            )
+        if isinstance(relation, UserList):
+            return self._user_list(relation)
         inner = self.rows(relation.relation)
         if isinstance(relation, Filtered):
             condition = self.writing.row_expression(relation.condition, inner.column)
-            return OwnedRows(inner.source, inner.owner, inner.known, inner.joins, (*inner.conditions, condition))
+            return replace(inner, conditions=(*inner.conditions, condition))
         if isinstance(relation, Derived):
             return self._derived(relation, inner)
-        return self._joined(relation, inner)
-
-    def _joined(self, relation: Joined, inner: OwnedRows) -> OwnedRows:
+        if isinstance(relation, Grouped):
+            return grouped_rows(relation, inner)
+        if isinstance(relation, Windowed):
+            return windowed_rows(relation, inner)
         other = self.rows(relation.other)
+        if isinstance(relation, Marked):
+            return marked_rows(relation, inner, other)
+        if isinstance(relation, United):
+            return united_rows(relation, inner, other)
+        return self._joined(relation, inner, other)
+
+    def _joined(self, relation: Joined, inner: OwnedRows, other: OwnedRows) -> OwnedRows:
         if other.joins or other.conditions:
-            raise InternalError("a public relation with conditions of its own must be derived; please report this.")
-        both = OwnedRows(inner.source, inner.owner, {**inner.known, **other.known})
-        condition = (
-            exp.true() if relation.condition is None else self.writing.row_expression(relation.condition, both.column)
-        )
+            raise InternalError("a relation with conditions of its own must be derived; please report this.")
+        both = replace(inner, known={**inner.known, **other.known})
+        conditions = [] if other.owner is None else [same_owner(inner, other)]
+        if relation.condition is not None:
+            conditions.append(self.writing.row_expression(relation.condition, both.column))
+        condition = sql.both(conditions) if conditions else exp.true()
         join = exp.Join(this=other.source, side="LEFT" if relation.is_left else "", on=condition)
-        return OwnedRows(inner.source, inner.owner, both.known, (*inner.joins, join), inner.conditions)
+        return replace(both, joins=(*inner.joins, join))
 
     def _derived(self, relation: Derived, inner: OwnedRows) -> OwnedRows:
         name = f"derived_{relation.alias}"
@@ -106,36 +122,43 @@ class RowsMaker:
             for place, (_, node) in enumerate(relation.columns)
         }
         known = {
-            (relation.alias, own): sql.column(f"column_{place}", name)
-            for place, (own, _) in enumerate(relation.columns)
+            Column(relation.alias, own, node.kind): sql.column(f"column_{place}", name)
+            for place, (own, node) in enumerate(relation.columns)
         }
         owner = None
         if inner.owner is not None:
             named[OWNER], owner = inner.owner.copy(), sql.column(OWNER, name)
-        return OwnedRows(inner.select(named).subquery(name, copy=False), owner, known)
+        made = inner.select(named).subquery(name, copy=False)
+        return OwnedRows(made, owner, known, has_text_owner=inner.has_text_owner)
 
     def _private(self, relation: Private) -> OwnedRows:
         name = f"private_{relation.alias}"
-        rows, values = _private_rows(self.table, self.used.get(relation.alias, ()), self.writing)
+        used = self.used.get(relation.alias, ())
+        rows, values = _private_rows(self.table, [column.name for column in used], self.writing)
         named = {f"column_{place}": value for place, value in enumerate(values.values())}
         made = sql.select({OWNER: sql.column(USER), **named}, rows.subquery("records", copy=False))
-        known = {(relation.alias, own): sql.column(f"column_{place}", name) for place, own in enumerate(values)}
+        places = {own: place for place, own in enumerate(values)}
+        known = {column: sql.column(f"column_{places[column.name]}", name) for column in used}
         return OwnedRows(made.subquery(name, copy=False), sql.column(OWNER, name), known)
 
     def _public(self, relation: Public) -> OwnedRows:
         name = f"public_{relation.alias}"
         frame = self.public[relation.source]
         own = self.used.get(relation.alias, ())
-        kept = [frame.get_column(column).alias(f"column_{place}") for place, column in enumerate(own)]
+        kept = [frame.get_column(column.name).alias(f"column_{place}") for place, column in enumerate(own)]
         # Rows count, also where nobody names a column of them.
         self.lookups[name] = pl.DataFrame(kept or [pl.Series("none", [1] * len(frame), dtype=pl.Int64)])
         known = {
-            (relation.alias, column): self.writing.read_as(
-                sql.column(f"column_{place}", name), public_type(frame.schema[column])
-            )
+            column: self.writing.read_as(sql.column(f"column_{place}", name), public_type(frame.schema[column.name]))
             for place, column in enumerate(own)
         }
         return OwnedRows(exp.to_table(name), None, known)
+
+    def _user_list(self, relation: UserList) -> OwnedRows:
+        if self.table.users.keys is None:
+            raise UsageError("users must be a table where a list of users is read; declare it.")
+        rows = self._public(relation.public)
+        return replace(rows, owner=sql.cast(rows.column(relation.key), "TEXT"), has_text_owner=True)
 
 
 def public_type(dtype: Any) -> str:

@@ -20,12 +20,22 @@ from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.spelled import Columns, Writer, filled, grouped, iso, parsed, placed
 
-__all__ = ["DUCKDB_ROWS", "SUMMAND_BITS", "RowsWriting", "kind_of_type", "read_as", "row_expression", "summand"]
+__all__ = [
+    "DUCKDB_ROWS",
+    "MOST_BITS",
+    "SUMMAND_BITS",
+    "RowsWriting",
+    "kind_of_type",
+    "read_as",
+    "row_expression",
+    "summand",
+]
 
 SUMMAND_BITS = 20
 """A summand's unit is ``2**-20`` of the range's width: user-level-sql.md, section 3.2."""
 
 MOST_BITS = 50
+"""Most bits of a summand: numbers of it are exact as doubles."""
 
 _KINDS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), Kind.BIGINT),

@@ -14,14 +14,12 @@ TRUE = Literal(True, Kind.BOOLEAN)
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        (Private("t"), Private("s")),
         (Public("p", "p"), Private("t")),
         (Public("p", "p"), Public("q", "q")),
-        (Private("t"), Filtered(Private("s"), TRUE)),
-        (Private("t"), Derived(Private("s"), "d", ())),
+        (Public("p", "p"), Derived(Private("s"), "d", ())),
     ],
 )
-def test_rows_with_two_owners_or_none_cannot_be_made(left: Relation, right: Relation) -> None:
+def test_rows_without_an_owner_cannot_be_made(left: Relation, right: Relation) -> None:
     with pytest.raises(UsageError):
         Joined(left, right, TRUE)
 

@@ -1,0 +1,152 @@
+"""What names of columns mean within one SELECT of a statement over rows with owners."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlglot import exp
+
+from emdp.questions.owned.relations import Relation, names_user
+from emdp.rows.nodes import Call, Column, Node
+from emdp.sql.context import Context, identifier, listed, near, one_by_name
+from emdp.sql.owned.scalars import Reader
+
+__all__ = ["Reads", "Scope", "Tables", "conjuncts", "equates_users", "stand_in"]
+
+Tables = Mapping[str, exp.Expr]
+"""Sub-queries of WITH by name, in small letters."""
+
+_COLUMN = "emdp_column"
+"""Key in ``meta`` of what stands in a tree for a column that was made for a part of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A relation, and its columns by the name of their table.
+
+    Parameters
+    ----------
+    context : Context
+        The statement.
+    relation : Relation
+        The rows.
+    tables : tuple of (str, mapping of str to Column)
+        Tables in the order of the text, by their names there.
+    shared : mapping of str to Column
+        Columns that USING makes one, by names in small letters: they need no name of a table.
+    outer : Scope or None
+        Of a sub-query within a condition, where names are looked up that it has not itself.
+    """
+
+    context: Context
+    relation: Relation
+    tables: tuple[tuple[str, Mapping[str, Column]], ...]
+    shared: Mapping[str, Column]
+    outer: "Scope | None" = None
+
+    @property
+    def reader(self) -> Reader:
+        """What reads scalar SQL here."""
+        return Reader(self.context, self.column)
+
+    @property
+    def columns(self) -> frozenset[Column]:
+        """All columns of the tables."""
+        return frozenset(column for _, held in self.tables for column in held.values())
+
+    def column(self, node: exp.Column) -> Column:
+        """Return what a column of the tree means.
+
+        Raises
+        ------
+        SqlError
+            If no table has it, or two have.
+        """
+        made = node.meta.get(_COLUMN)
+        if isinstance(made, Column):
+            return made
+        name, table = node.name, node.table
+        tables = [own for own in self.tables if not table or own[0].lower() == table.lower()]
+        if table and not tables:
+            if self.outer is not None:
+                return self.outer.column(node)
+            raise self.context.refusal(
+                node,
+                f"there is no table {table} in this statement",
+                remedy=f"write {' or '.join(identifier(own) for own, _ in self.tables)}",
+                code="unknown-table",
+            )
+        if not table and name.lower() in self.shared:
+            return self.shared[name.lower()]
+        found = [own[key] for _, own in tables for key in one_by_name(name, own)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise self.context.refusal(
+                node, f"{name} is a column of several tables", remedy="write the table before it", code="ambiguous"
+            )
+        if self.outer is not None and not table:
+            return self.outer.column(node)
+        if one_by_name(name, self.context.names.user_columns):
+            raise self.context.refusal(
+                node,
+                f"{name} is a public column of users, which stands in WHERE and GROUP BY of plain columns alone",
+                remedy="declare the list of users as a public table, and join it on "
+                f"{identifier(self.context.names.user)}",
+                code="user-column",
+            )
+        every = [key for _, own in tables for key in own]
+        alike = near(name, every)
+        raise self.context.refusal(
+            node,
+            f"there is no column {name}",
+            remedy=f"write {' or '.join(map(identifier, alike))}" if alike else f"the columns are {listed(every)}",
+            code="unknown-column",
+        )
+
+
+class Reads(Protocol):
+    """What reads the parts of a SELECT for one another: FROM has sub-queries, and these have FROM."""
+
+    @property
+    def context(self) -> Context:
+        """The statement."""
+
+    def name(self, alias: str) -> str:
+        """Return a name of a relation that no other one of the statement has."""
+
+    def tables(self, select: exp.Select, tables: Tables) -> tuple[Scope, Tables]:
+        """Return the relation of FROM and JOIN, and the sub-queries that WITH names from here on."""
+
+    def rows(self, select: exp.Select, tables: Tables) -> Scope:
+        """Return the relation of FROM, JOIN and WHERE."""
+
+    def subquery(self, query: exp.Expr, alias: str, tables: Tables) -> Scope:
+        """Return the rows of a sub-query under a name."""
+
+
+def stand_in(node: exp.Expr, column: Column) -> exp.Column:
+    """Return what stands in a tree for a part of it that has become a column."""
+    made = exp.column(column.name)
+    made.meta.update(node.meta)
+    made.meta[_COLUMN] = column
+    return made
+
+
+def conjuncts(node: Node | None) -> tuple[Node, ...]:
+    """Return the conditions that must all be true."""
+    if isinstance(node, Call) and node.function == "and":
+        return tuple(own for argument in node.arguments for own in conjuncts(argument))
+    return () if node is None else (node,)
+
+
+def equates_users(condition: Node | None, left: Relation, right: Relation) -> bool:
+    """Return whether a condition is true only of rows of one user, since it equates the user's columns."""
+    return any(
+        isinstance(one, Call)
+        and one.function == "equal"
+        and any(
+            names_user(left, own) and names_user(right, other) for own, other in (one.arguments, one.arguments[::-1])
+        )
+        for one in conjuncts(condition)
+    )
