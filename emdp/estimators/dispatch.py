@@ -22,7 +22,14 @@ _UNCOUNTED = (
 )
 
 
-def plan_query(query: Resolved, *, space: Space, users: int | None, records: int | None = None) -> AnyPlan:
+def plan_query(
+    query: Resolved,
+    *,
+    space: Space,
+    users: int | None,
+    records: int | None = None,
+    compute: Callable[..., Any] | None = None,
+) -> AnyPlan:
     """Return the plan of a resolved query.
 
     Parameters
@@ -35,6 +42,8 @@ def plan_query(query: Resolved, *, space: Space, users: int | None, records: int
         The public number of users; None where none is declared, so that only questions by removal can be answered.
     records : int or None
         The public number of records that every user has, where it is declared.
+    compute : callable, optional
+        Computes with the noisy values of an answer, for statements that do so.
 
     Raises
     ------
@@ -54,7 +63,10 @@ def plan_query(query: Resolved, *, space: Space, users: int | None, records: int
         _check_removal(family, users, records)
     elif users is None:
         raise UsageError(_UNCOUNTED)
-    return PLANNERS[family.name](query, {"space": space, "users": users, "records": records})
+    facts: dict[str, Any] = {"space": space, "users": users, "records": records}
+    if family.name == "owned":
+        facts["compute"] = compute
+    return PLANNERS[family.name](query, facts)
 
 
 def _check_removal(family: Family, users: int | None, records: int | None) -> None:
@@ -80,7 +92,7 @@ def _select(query: Any, facts: Facts) -> AnyPlan:
 def _owned(query: Any, facts: Facts) -> AnyPlan:
     from emdp.estimators.owned.statement import plan_statement
 
-    return plan_statement(query, users=facts["users"])
+    return plan_statement(query, users=facts["users"], compute=facts["compute"])
 
 
 def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:

@@ -11,6 +11,7 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.resolution import Query, Resolved, describe, resolve_query
+from emdp.tables.released import computed
 
 if TYPE_CHECKING:
     from emdp.sql import Translated
@@ -127,4 +128,4 @@ def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Gua
 def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
     if isinstance(query, ItemFrequencies):
         query = replace(query, promises=tuple(promises))
-    return plan_query(query, space=names.space, users=names.users, records=names.records)
+    return plan_query(query, space=names.space, users=names.users, records=names.records, compute=computed)

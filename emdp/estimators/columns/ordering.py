@@ -10,7 +10,7 @@ from emdp.questions.columns import Finisher, Released
 from emdp.questions.select import Order, Select
 from emdp.questions.shape import Shape
 
-__all__ = ["Ordered", "is_ordered_by_noise", "ordered"]
+__all__ = ["SHOWN_LEVEL", "Ordered", "is_ordered_by_noise", "ordered", "positions"]
 
 SHOWN_LEVEL = 0.95
 """Coverage of the intervals of an answer's frame, by whose columns it is ordered."""
@@ -52,7 +52,8 @@ class Ordered:
         rows = self.finisher.frame(released, level, together=together)
         if self.order:
             is_shown = level == SHOWN_LEVEL and not together
-            rows = rows[self._sorted(rows if is_shown else self.finisher.frame(released, SHOWN_LEVEL))]
+            shown = rows if is_shown else self.finisher.frame(released, SHOWN_LEVEL)
+            rows = rows[positions(shown, self.order)]
         return rows.slice(self.offset, self.limit)
 
     def of_capped(self) -> Finisher:
@@ -60,21 +61,31 @@ class Ordered:
         inner = getattr(self.finisher, "of_capped", None)
         return self if inner is None else replace(self, finisher=inner())
 
-    def _sorted(self, rows: pl.DataFrame) -> pl.Series:
-        """Return the numbers of the rows in the order asked for."""
-        # Under plain names: polars reads a star or a regular expression in a name to sort by.
-        keys = {f"key{place}": rows.get_column(key.column) for place, key in enumerate(self.order)}
-        frame = pl.DataFrame(keys).with_row_index("row")
-        return frame.sort(
-            list(keys),
-            descending=[key.is_descending for key in self.order],
-            nulls_last=[key.nulls_last for key in self.order],
-            maintain_order=True,
-        ).get_column("row")
-
     def exact(self, statistics: Released) -> pl.DataFrame:
         """Return all rows in their natural order: the order of the answer is that of its noisy values."""
         return self.finisher.exact(statistics)
+
+
+def positions(rows: pl.DataFrame, order: Sequence[Order]) -> list[int]:
+    """Return the numbers of rows in the order of ``ORDER BY``; equal ones as they stand.
+
+    >>> positions(pl.DataFrame({"a": [3, 1, 2]}), [Order("a", is_descending=True)])
+    [0, 2, 1]
+    """
+    # Under plain names: polars reads a star or a regular expression in a name to sort by.
+    keys = {f"key{place}": rows.get_column(key.column) for place, key in enumerate(order)}
+    return (
+        pl.DataFrame(keys)
+        .with_row_index("row")
+        .sort(
+            list(keys),
+            descending=[key.is_descending for key in order],
+            nulls_last=[key.nulls_last for key in order],
+            maintain_order=True,
+        )
+        .get_column("row")
+        .to_list()
+    )
 
 
 def is_ordered_by_noise(query: Select) -> bool:

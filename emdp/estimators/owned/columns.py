@@ -86,16 +86,17 @@ def _laplace_quantile(sizes: Sequence[float], tail: float) -> float:
 
 @dataclass(frozen=True)
 class Combination:
-    """A weighted sum of released numbers, with the interval of that sum of their noises."""
+    """A weighted sum of released numbers and a public one, with the interval of that sum of their noises."""
 
     name: str
     terms: Terms
+    offset: Fraction = Fraction(0)
     dtype = pl.Float64
     is_noisy = True
 
     @property
     def is_linear(self) -> bool:
-        """Whether it is one number."""
+        """Whether it is one number, and perhaps a public one."""
         return len(self.terms) == 1
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
@@ -103,12 +104,15 @@ class Combination:
         width = combined_half_width(draw, self.terms, level)
         return [
             Estimate(value, -float_at_least(width - value), float_at_least(value + width))
-            for value in _sums(self.terms, draw.values, draw.cells)
+            for value in self._sums(draw.values, draw.cells)
         ]
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
         """Return the value in each cell from exact numbers."""
-        return [*_sums(self.terms, values, cells)]
+        return [*self._sums(values, cells)]
+
+    def _sums(self, values: Sequence[Fraction], cells: int) -> Iterator[Fraction]:
+        return (self.offset + value for value in _sums(self.terms, values, cells))
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,17 @@ people under a condition of their own are releases of their own, each with the s
 columns. Delta is for sums alone, which have a use for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from emdp.base.errors import UsageError
+from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import AnyPlan
+from emdp.estimators.owned.automatic import MeasuredPlan
+from emdp.estimators.owned.computed import Compute, computed_notes, computed_rows
+from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.owned.totals import answer_names, plan_owned
+from emdp.estimators.owned.unlisted_plan import UnlistedPlan
 from emdp.privacy.rounding import split
 from emdp.questions.owned.question import TOTAL_KINDS, OwnedItem, OwnedSelect
 from emdp.questions.owned.relations import Filtered
@@ -19,7 +23,7 @@ from emdp.questions.owned.relations import Filtered
 __all__ = ["plan_statement"]
 
 
-def plan_statement(query: OwnedSelect, *, users: int | None) -> AnyPlan:
+def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | None = None) -> AnyPlan:
     """Return the plan of a statement.
 
     Parameters
@@ -28,6 +32,8 @@ def plan_statement(query: OwnedSelect, *, users: int | None) -> AnyPlan:
         Its names are looked up and its ranges known.
     users : int or None
         The public number of users; by removal None where there is none.
+    compute : callable, optional
+        Computes functions of an answer's columns: for statements that do so.
 
     Raises
     ------
@@ -36,6 +42,25 @@ def plan_statement(query: OwnedSelect, *, users: int | None) -> AnyPlan:
     """
     pieces = list(_pieces(query.items))
     is_simple = len(pieces) == 1 and pieces[0][0].kind in TOTAL_KINDS and pieces[0][0].condition is None
+    if query.is_plain:
+        return _plain(query, users, pieces, is_simple=is_simple)
+    if not is_simple:
+        raise UsageError(
+            "arithmetic, HAVING, DISTINCT and ORDER BY of expressions are of counts, sums, means and people without "
+            "FILTER; ask for quantiles and numbers of different values in a statement of their own."
+        )
+    # What is computed or chosen of the noisy values comes after them, and costs nothing.
+    plan = _plain(query.plain, users, pieces, is_simple=is_simple)
+    if not isinstance(plan, OwnedPlan | MeasuredPlan | UnlistedPlan):
+        raise InternalError("values were to be computed of releases of several kinds; please report this.")
+    finisher = computed_rows(plan.finisher, query, compute)
+    notes = (*plan.notes, *computed_notes(query))
+    return replace(plan, finisher=finisher, columns=finisher.planned(plan.columns), notes=notes)
+
+
+def _plain(
+    query: OwnedSelect, users: int | None, pieces: Sequence[tuple[OwnedItem, ...]], *, is_simple: bool
+) -> AnyPlan:
     is_listed = all(key.is_listed for key in query.keys)
     if query.measures_cap and not (is_listed and is_simple):
         raise UsageError(
@@ -70,7 +95,7 @@ def _pieces(items: tuple[OwnedItem, ...]) -> Iterator[tuple[OwnedItem, ...]]:
             yield (item,)
 
 
-def _joined(query: OwnedSelect, pieces: list[tuple[OwnedItem, ...]], users: int | None) -> AnyPlan:
+def _joined(query: OwnedSelect, pieces: Sequence[tuple[OwnedItem, ...]], users: int | None) -> AnyPlan:
     from emdp.estimators.owned.joined import JoinedPlan, JoinedRows, joined_event
 
     needs_cap = any(item.kind not in ("users", "distinct") for item in query.items)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import polars as pl
@@ -15,7 +15,10 @@ from emdp.questions.price import Price, check_price
 from emdp.questions.select import Order
 from emdp.rows.nodes import Node
 
-__all__ = ["OWNED_KINDS", "TOTAL_KINDS", "OwnedItem", "OwnedKind", "OwnedSelect"]
+__all__ = ["ANSWER", "OWNED_KINDS", "TOTAL_KINDS", "Computed", "OwnedItem", "OwnedKind", "OwnedSelect"]
+
+ANSWER = "answer"
+"""Table of the columns that :class:`Computed` reads: keys and aggregates by their names."""
 
 OwnedKind = Literal["rows", "count", "sum", "avg", "variance", "stddev", "users", "quantile", "distinct"]
 TOTAL_KINDS: tuple[OwnedKind, ...] = ("rows", "count", "sum", "avg", "variance", "stddev", "users")
@@ -69,6 +72,25 @@ class OwnedItem:
             raise UsageError(f"low and high must be finite and low below high, got {self.low}, {self.high}; clamp it.")
 
 
+@dataclass(frozen=True)
+class Computed:
+    """A column that is computed of an answer's keys and aggregates, after the noise.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    node : Node
+        A function of columns of the table :data:`ANSWER`; aggregates are DOUBLE.
+    text : str
+        It as the analyst wrote it.
+    """
+
+    name: str
+    node: Node
+    text: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class OwnedSelect:
     """A statement over rows that each belong to one user, under a user-level guarantee.
@@ -96,7 +118,15 @@ class OwnedSelect:
     public : mapping of str to polars.DataFrame
         The public tables that the relation names.
     columns : tuple of str
-        Order of the answer's columns; the keys and then the items by default.
+        Order of the answer's columns; keys and items by default, each that is not named before them.
+    computed : tuple of Computed
+        What is computed of the noisy values: columns of the answer, what it is ordered by, ``having``.
+    hidden : frozenset of str
+        Keys, items and computed columns that are no columns of the answer.
+    having : str
+        A BOOLEAN computed column: rows for which it is not true are left out. Empty for none.
+    is_distinct : bool
+        Whether of rows with equal values one is kept.
     order, limit, offset, text, noise
         As in :class:`emdp.questions.select.Select`.
     """
@@ -116,6 +146,30 @@ class OwnedSelect:
     noise: VectorNoise = "auto"
     measures_cap: bool = False
     distinct_cap: int | None = None
+    computed: tuple[Computed, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    having: str = ""
+    is_distinct: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the answer is keys and aggregates, as they are."""
+        return not (self.computed or self.hidden or self.having or self.is_distinct)
+
+    @property
+    def plain(self) -> "OwnedSelect":
+        """The question of its keys and aggregates as they are, all rows in their natural order."""
+        return replace(
+            self,
+            columns=(),
+            order=(),
+            limit=None,
+            offset=0,
+            computed=(),
+            hidden=frozenset(),
+            having="",
+            is_distinct=False,
+        )
 
     def __post_init__(self) -> None:
         check_price(self.price, "epsilon", is_removable=True)

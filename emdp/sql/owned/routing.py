@@ -14,14 +14,14 @@ __all__ = ["rows_instead"]
 
 OF_DISTANCES = frozenset(
     (
-        "cap-automatic", "cap-missing", "case-condition", "case-else", "column-outside-space",
-        "column-without-group", "comparison", "condition-as-number",
-        "condition-range", "constant-condition", "constant-needed", "count-distinct", "count-expression",
-        "count-filtered", "equal-values", "expression", "extract", "extract-component", "filter", "group-component",
-        "group-expression", "group-nothing", "group-text", "groups", "implicit-cast", "is-truth", "join-condition",
-        "join-key", "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
-        "no-finite-constant", "null-condition", "self-join", "text-as-number", "text-without-list", "time-zone",
-        "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
+        "aggregate-arithmetic", "cap-automatic", "cap-missing", "case-condition", "case-else", "column-outside-space",
+        "column-without-group", "comparison", "condition-as-number", "condition-range", "constant-condition",
+        "constant-needed", "count-distinct", "count-expression", "count-filtered", "equal-values",
+        "expression", "extract", "extract-component", "filter", "group-component", "group-expression",
+        "group-nothing", "group-text", "groups", "implicit-cast", "is-truth", "join-condition", "join-key",
+        "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
+        "no-finite-constant", "null-condition", "order-column", "self-join", "text-as-number", "text-without-list",
+        "time-zone", "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
         # Sub-queries, groups and windows of the rows of one user.
         "distinct", "exists", "having", "in-subquery", "qualify", "set-operation", "subquery-mixes-users", "window",
     )
@@ -29,7 +29,6 @@ OF_DISTANCES = frozenset(
 """Refusals whose reason is about distances, lists or columns of the space, which rows with owners do not need."""
 
 LACKING = (
-    "aggregate-arithmetic",
     "owned-aggregate",
     "row-expression",
     "unknown-function",

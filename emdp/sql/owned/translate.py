@@ -1,6 +1,6 @@
 """A statement under USER_PRIVACY to a question about rows with owners."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -8,16 +8,17 @@ from sqlglot import exp
 from emdp.base.errors import SqlError
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
-from emdp.questions.owned.question import OwnedItem, OwnedSelect
+from emdp.questions.owned.question import ANSWER, OwnedItem, OwnedSelect
 from emdp.questions.owned.relations import names_every_user
 from emdp.questions.owned.totals import Key
 from emdp.questions.select import Order
-from emdp.rows.nodes import Node
+from emdp.rows.nodes import Column, Node, columns
 from emdp.rows.types import Kind
 from emdp.sql.clauses.ordering import entry_of, read_limit
 from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
 from emdp.sql.owned.keys import listed_values
+from emdp.sql.owned.outputs import Asked, Outputs, aggregate_in
 from emdp.sql.owned.sources import Scope, read_from
 from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP, RHO
 from emdp.sql.text.statement import Statement
@@ -35,7 +36,7 @@ TOTALS = ("rows", "count", "sum")
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """An entry of the select list: an aggregate, or what is grouped by."""
+    """An entry of the select list: an aggregate, what is grouped by, or neither: what is computed of both."""
 
     node: exp.Expr
     body: exp.Expr
@@ -70,7 +71,27 @@ def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
             code="removal",
         )
     entries = [_entry(context, scope, node) for node in tree.expressions]
-    if all(entry.aggregate is None for entry in entries):
+    grouped = _grouped(context, scope, tree.args.get("group"), entries)
+    keys = tuple(_key(context, scope, name, node, written) for name, node, written in grouped)
+    return _question(context, scope, entries, keys, [(name, node) for name, node, _ in grouped])
+
+
+def _question(
+    context: Context,
+    scope: Scope,
+    entries: Sequence[_Entry],
+    keys: tuple[Key, ...],
+    grouped: Sequence[tuple[str, Node]],
+) -> OwnedSelect:
+    tree = context.statement.tree
+    taken = {key.name.lower() for key in keys} | {entry.alias.lower() for entry in entries if entry.alias}
+    outputs = Outputs(context, scope, grouped, taken)
+    names = [*_selected(context, outputs, entries)]
+    _check_distinct(context, outputs, entries, names, keys)
+    having = _having(context, outputs, tree.args.get("having"))
+    is_distinct = tree.args.get("distinct") is not None
+    order = _order(context, outputs, entries, names)
+    if not outputs.asked:
         raise context.refusal(
             entries[0].node,
             "the select list has no aggregate, and records as they are have no guarantee",
@@ -78,33 +99,13 @@ def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
             code="no-aggregate",
         )
     if not scope.relation.is_per_user:
-        _check_cap(context, entries)
-    grouped = _grouped(context, scope, tree.args.get("group"), entries)
-    keys = tuple(_key(context, scope, name, node, written) for name, node, written in grouped)
-    _check_listed(context, entries, keys)
-    return _question(context, scope, entries, keys, [node for _, node, _ in grouped])
-
-
-def _question(
-    context: Context, scope: Scope, entries: Sequence[_Entry], keys: tuple[Key, ...], nodes: Sequence[Node]
-) -> OwnedSelect:
-    names = _names(context, entries, keys, nodes)
-    items = tuple(
-        OwnedItem(
-            entry.aggregate.kind,
-            name,
-            entry.aggregate.node,
-            entry.aggregate.low,
-            entry.aggregate.high,
-            context.statement.text_of(entry.body),
-            entry.aggregate.level,
-            entry.aggregate.condition,
-        )
-        for entry, name in zip(entries, names, strict=True)
-        if entry.aggregate is not None
-    )
-    shown = [key.name for key in keys] + [f"{item.name}{end}" for item in items for end in ENDS]
-    tree = context.statement.tree
+        _check_cap(context, outputs.asked)
+    _check_distinct_cap(context, outputs.asked)
+    _check_listed(context, outputs.asked, keys)
+    items = tuple(_item(context, own) for own in outputs.asked)
+    # Rows are told apart by their keys, so that these are shown, but where rows of equal values are one.
+    beside = [] if is_distinct else [key.name for key in keys if key.name not in names]
+    unseen = {key.name for key in keys} - {*names, *beside}
     options = context.statement.options
     cap = _cap(context, scope, items)
     return OwnedSelect(
@@ -117,14 +118,23 @@ def _question(
         and ((cap is None and any(item.kind not in UNCAPPED for item in items)) or _measures(context)),
         groups_cap=_whole(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
         public=context.names.public,
-        columns=(*(key.name for key in keys if key.name not in names), *names),
-        order=_order(context, scope, entries, names, shown),
+        columns=(*beside, *names),
+        order=order,
         limit=read_limit(context, tree.args.get("limit")),
         offset=read_limit(context, tree.args.get("offset")) or 0,
         text=context.statement.text,
         noise=_noise(context),
         distinct_cap=_whole(context, "max_distinct_per_user"),
+        computed=tuple(outputs.computed),
+        hidden=frozenset(outputs.hidden | {own.name for own in outputs.asked if own.is_hidden} | unseen),
+        having=having,
+        is_distinct=is_distinct,
     )
+
+
+def _item(context: Context, own: Asked) -> OwnedItem:
+    found, text = own.aggregate, context.statement.text_of(own.body)
+    return OwnedItem(found.kind, own.name, found.node, found.low, found.high, text, found.level, found.condition)
 
 
 def _cap(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> int | None:
@@ -149,18 +159,17 @@ def _check_options(context: Context) -> None:
             )
 
 
-def _check_cap(context: Context, entries: Sequence[_Entry]) -> None:
+def _check_cap(context: Context, asked: Sequence[Asked]) -> None:
     """Refuse sums over records that nothing bounds, and a cap that bounds nothing."""
-    aggregates = [entry for entry in entries if entry.aggregate is not None]
-    capped = [entry for entry in aggregates if entry.aggregate is not None and entry.aggregate.kind not in UNCAPPED]
+    capped = [own for own in asked if own.aggregate.kind not in UNCAPPED]
     options = context.statement.options
-    totals = [entry for entry in capped if entry.aggregate is not None and entry.aggregate.kind in TOTALS]
+    totals = [own for own in capped if own.aggregate.kind in TOTALS]
     if capped and not totals and CAP not in options:
         # Of means alone it must be said, since other means without a cap weigh every user equally.
-        name = capped[0].aggregate.function if capped[0].aggregate is not None else ""
         raise context.refusal(
             capped[0].body,
-            f"{name} of records chosen so weighs a user by how many records they have, and nothing bounds that",
+            f"{capped[0].aggregate.function} of records chosen so weighs a user by how many records they have, and "
+            "nothing bounds that",
             remedy="add max_records_per_user = auto to OPTIONS, or the number that fits, such as 50",
             code="cap-missing",
         )
@@ -179,8 +188,12 @@ def _check_cap(context: Context, entries: Sequence[_Entry]) -> None:
             remedy="leave max_records_per_user out",
             code="cap-unused",
         )
-    kinds = {entry.aggregate.kind for entry in aggregates if entry.aggregate is not None}
-    if "max_distinct_per_user" in options and "distinct" not in kinds:
+
+
+def _check_distinct_cap(context: Context, asked: Sequence[Asked]) -> None:
+    """Refuse a cap of values where none are counted."""
+    kinds = {own.aggregate.kind for own in asked}
+    if "max_distinct_per_user" in context.statement.options and "distinct" not in kinds:
         raise context.refusal(
             None,
             "max_distinct_per_user has no use here, for no different values are counted",
@@ -194,14 +207,8 @@ def _entry(context: Context, scope: Scope, node: exp.Expr) -> _Entry:
     alias = node.alias if isinstance(node, exp.Alias) else ""
     if is_aggregate(body):
         return _Entry(node, body, alias, read_aggregate(context, scope, body), None)
-    inner = next((part for part in body.walk() if is_aggregate(part)), None)
-    if inner is not None:
-        raise context.refusal(
-            body,
-            "arithmetic of aggregates is done on the answer",
-            remedy=f"ask for {context.text(inner)} by itself, and compute the rest from the answer",
-            code="aggregate-arithmetic",
-        )
+    if aggregate_in(body) is not None:
+        return _Entry(node, body, alias, None, None)
     return _Entry(node, body, alias, None, scope.reader.read(body))
 
 
@@ -219,14 +226,6 @@ def _grouped(
         if any(node == other for _, other, _ in found):
             raise context.refusal(written, "this is grouped by twice", remedy="leave it out once", code="group-twice")
         found.append((name, node, written))
-    for entry in entries:
-        if entry.value is not None and all(entry.value != node for _, node, _ in found):
-            raise context.refusal(
-                entry.node,
-                f"`{context.text(entry.body)}` has a value for each record, and an answer has one for each group",
-                remedy=f"add GROUP BY {context.text(entry.body)}, or put it into an aggregate",
-                code="not-grouped",
-            )
     return found
 
 
@@ -234,7 +233,7 @@ def _named_entry(context: Context, scope: Scope, written: exp.Expr, entries: Seq
     """Return the entry of the select list that a key names by position or alias; a column of the tables comes first."""
     if isinstance(written, exp.Literal) and not written.is_string:
         found = entries[entry_of(context, written, len(entries))]
-        if found.aggregate is not None:
+        if found.value is None:
             raise context.refusal(
                 written, "an aggregate is no group", remedy="name a column or expression", code="group-aggregate"
             )
@@ -243,7 +242,7 @@ def _named_entry(context: Context, scope: Scope, written: exp.Expr, entries: Seq
         return None
     if any(one_by_name(written.name, own) for _, own in scope.tables):
         return None
-    named = [entry for entry in entries if entry.alias.lower() == written.name.lower() and entry.aggregate is None]
+    named = [own for own in entries if own.alias.lower() == written.name.lower() and own.value is not None]
     return named[0] if len(named) == 1 else None
 
 
@@ -269,15 +268,14 @@ def _key(context: Context, scope: Scope, name: str, node: Node, written: exp.Exp
     return Key(name, node, values)
 
 
-def _check_listed(context: Context, entries: Sequence[_Entry], keys: tuple[Key, ...]) -> None:
+def _check_listed(context: Context, asked: Sequence[Asked], keys: tuple[Key, ...]) -> None:
     """Refuse what is answered by listed keys alone."""
     if all(key.is_listed for key in keys):
         return
-    for entry in entries:
-        own = entry.aggregate
-        if own is not None and (own.kind in ("quantile", "distinct") or own.condition is not None):
+    for own in asked:
+        if own.aggregate.kind in ("quantile", "distinct") or own.aggregate.condition is not None:
             raise context.refusal(
-                entry.body,
+                own.body,
                 f"this is answered by groups of a public list alone, and `{keys[0].name}` has none",
                 remedy="list the groups in WHERE, or leave this column out",
                 code="listed-groups-alone",
@@ -300,32 +298,41 @@ def _check_unlisted(context: Context, text: str, written: exp.Expr) -> None:
         )
 
 
-def _names(context: Context, entries: Sequence[_Entry], keys: Sequence[Key], nodes: Sequence[Node]) -> list[str]:
-    by_node = {str(node): key.name for node, key in zip(nodes, keys, strict=True)}
-    taken = {key.name.lower() for key in keys} | {entry.alias.lower() for entry in entries if entry.alias}
-    names: list[str] = []
+def _selected(context: Context, outputs: Outputs, entries: Sequence[_Entry]) -> Iterator[str]:
+    """Yield the name of each entry's column, and note what it is."""
+    names: set[str] = set()
     for entry in entries:
-        if entry.aggregate is None:
-            names.append(by_node[str(entry.value)])
-            continue
-        base = entry.aggregate.function.lower()
-        name = entry.alias or next(
-            own
-            for number in range(1, len(entries) + len(taken) + 2)
-            if (own := base if number == 1 else f"{base}_{number}") not in taken
-        )
-        taken.add(name.lower())
-        names.append(name)
-    _check_distinct(context, entries, names, keys)
-    return names
+        if entry.aggregate is not None and outputs.found(entry.aggregate) is None:
+            name = entry.alias or _default(entry.aggregate.function.lower(), outputs.taken)
+            made: Node = Column(ANSWER, outputs.ask(entry.body, entry.aggregate, name), Kind.DOUBLE)
+        else:
+            key = next((own for own, node in outputs.keys if entry.value == node), "")
+            name = key if key and key not in names else ""
+            made = Column(ANSWER, key, entry.value.kind) if key and entry.value else outputs.read(entry.body)
+            if not name:
+                name = entry.alias or _default(context.text(entry.body), outputs.taken)
+                outputs.compute(entry.body, made, name)
+        outputs.taken.add(name.lower())
+        outputs.aliases[(entry.alias or name).lower()] = made
+        names.add(name)
+        yield name
 
 
-def _check_distinct(context: Context, entries: Sequence[_Entry], names: Sequence[str], keys: Sequence[Key]) -> None:
+def _default(base: str, taken: set[str]) -> str:
+    number = 1
+    while (name := base if number == 1 else f"{base}_{number}").lower() in taken:
+        number += 1
+    return name
+
+
+def _check_distinct(
+    context: Context, outputs: Outputs, entries: Sequence[_Entry], names: Sequence[str], keys: Sequence[Key]
+) -> None:
     seen = {key.name.lower() for key in keys}
     for entry, name in zip(entries, names, strict=True):
-        if entry.aggregate is None:
+        if any(name == key.name for key in keys):
             continue
-        for end in ENDS:
+        for end in _ends(outputs, name):
             if f"{name}{end}".lower() in seen:
                 raise context.refusal(
                     entry.node,
@@ -333,18 +340,35 @@ def _check_distinct(context: Context, entries: Sequence[_Entry], names: Sequence
                     remedy="give this one another alias",
                     code="duplicate-name",
                 )
-        seen |= {f"{name}{end}".lower() for end in ENDS}
+        seen |= {f"{name}{end}".lower() for end in _ends(outputs, name)}
 
 
-def _order(
-    context: Context, scope: Scope, entries: Sequence[_Entry], names: Sequence[str], columns: Sequence[str]
-) -> tuple[Order, ...]:
+def _ends(outputs: Outputs, name: str) -> tuple[str, ...]:
+    """Return the endings of a column's names: with the ends of an interval where it has one."""
+    own = next((one.node for one in outputs.computed if one.name == name), None)
+    items = {one.name for one in outputs.asked}
+    has_ends = name in items or (
+        own is not None and own.kind.is_number and any(one.name in items for one in columns(own))
+    )
+    return ENDS if has_ends else ("",)
+
+
+def _having(context: Context, outputs: Outputs, having: exp.Having | None) -> str:
+    if having is None:
+        return ""
+    node = outputs.read(having.this)
+    if node.kind is not Kind.BOOLEAN:
+        raise context.refusal(having.this, "this is no condition", remedy="compare it with something", code="condition")
+    return outputs.compute(having.this, node)
+
+
+def _order(context: Context, outputs: Outputs, entries: Sequence[_Entry], names: Sequence[str]) -> tuple[Order, ...]:
     order = context.statement.tree.args.get("order")
     if order is None:
         return ()
     return tuple(
         Order(
-            _answer_column(context, scope, unwrapped(key.this), entries, names, columns),
+            _answer_column(context, outputs, unwrapped(key.this), entries, names),
             bool(key.args.get("desc")),
             not key.args.get("nulls_first"),
         )
@@ -354,29 +378,34 @@ def _order(
 
 def _answer_column(
     context: Context,
-    scope: Scope,
+    outputs: Outputs,
     node: exp.Expr,
     entries: Sequence[_Entry],
     names: Sequence[str],
-    columns: Sequence[str],
 ) -> str:
     if isinstance(node, exp.Literal) and not node.is_string:
         return names[entry_of(context, node, len(names))]
-    found = one_by_name(node.name, columns) if isinstance(node, exp.Column) and not node.table else ()
+    with_ends = (f"{name}{end}" for name in names for end in _ends(outputs, name))
+    shown = list(dict.fromkeys([*(key for key, _ in outputs.keys), *with_ends]))
+    found = one_by_name(node.name, shown) if isinstance(node, exp.Column) and not node.table else ()
     if len(found) == 1:
         return found[0]
     for entry, name in zip(entries, names, strict=True):
         if entry.body == node:
             return name
-        if entry.value is not None and not is_aggregate(node) and scope.reader.read(node) == entry.value:
-            return name
-    alike = near(context.text(node), columns)
+    key = None if aggregate_in(node) is not None else outputs.key_of(node)
+    if key is not None:
+        return key.name
+    is_distinct = context.statement.tree.args.get("distinct") is not None
+    if not isinstance(node, exp.Column) and not is_distinct:
+        return outputs.compute(node, outputs.read(node))
+    alike = near(context.text(node), shown)
     raise context.refusal(
         node,
         f"`{context.text(node)}` is no column of the answer, and order beyond the answer's would be read off records",
         remedy=f"write {' or '.join(map(identifier, alike))}"
         if alike
-        else f"order by one of {listed(map(identifier, columns))}",
+        else f"order by one of {listed(map(identifier, shown))}",
         code="order-column",
     )
 

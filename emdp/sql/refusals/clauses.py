@@ -235,7 +235,7 @@ def _check_call(statement: Statement, node: exp.Expr) -> None:
 
 def _check_distinct(statement: Statement, node: exp.Expr) -> None:
     parent = node.parent
-    if isinstance(parent, exp.Select):
+    if isinstance(parent, exp.Select) and node.args.get("on") is None:
         return
     if not isinstance(parent, exp.Anonymous) or parent.name.upper() != "COUNT" or len(node.expressions) != 1:
         problem = "DISTINCT inside an aggregate depends on which private values occur"

@@ -1,0 +1,379 @@
+"""Columns computed of an answer's noisy values, and the choice of its rows by them: post-processing, which is free.
+
+A weighted sum of counts and sums has the law of that sum of their noises (:func:`linear_column`). For anything else:
+
+Theorem (computed column). Let ``f`` be a function of ``k`` aggregates and public keys, ``I_1, .., I_k`` intervals of
+the aggregates of level ``1 - (1 - level)/k`` each, and ``R`` a range that holds ``f`` on ``I_1 x .. x I_k``. With
+probability at least ``level`` the true aggregates are in their intervals, together (Bonferroni), and ``f`` of them is
+then in ``R``. ``R`` comes from :func:`emdp.rows.ranges.bounds_of`, rounded outward. The actual coverage is above the
+level, for a ratio of a sum and a count of one draw far above: by the union bound, and because ``R`` forgets that noise
+of several aggregates goes up and down together, and that one that stands twice has one value. Where intervals of the
+aggregates hold together already, ``k`` is 1.
+
+A quotient whose divisor may be 0 by its interval has no value: NULL, and no ends.
+
+Rows are chosen and ordered by noisy values: HAVING keeps groups whose *noisy* values fulfil it.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from emdp.base.errors import InternalError, UsageError
+from emdp.estimators.columns.ordering import SHOWN_LEVEL, positions
+from emdp.estimators.columns.pairs import Total
+from emdp.estimators.columns.true_totals import OneSided
+from emdp.estimators.columns.values import Coordinate, OutputColumn, Rows, level_below
+from emdp.estimators.owned.columns import Combination, Terms
+from emdp.questions.columns import Finisher, PlannedColumn
+from emdp.questions.owned.question import ANSWER, Computed, OwnedSelect
+from emdp.questions.shape import Shape
+from emdp.rows.nodes import Call, Case, Cast, Column, InList, Literal, Node, columns
+from emdp.rows.ranges import bounds_of
+from emdp.rows.record import Range
+from emdp.rows.types import Kind
+
+__all__ = ["Compute", "ComputedRows", "computed_notes", "computed_rows", "linear_column"]
+
+Compute = Callable[[pl.DataFrame, Mapping[str, Node]], pl.DataFrame]
+"""Computes functions of the columns of a frame, row by row; an engine of the tables does it."""
+
+DIVISIONS = ("divide", "divide_whole", "remainder")
+EVERYTHING: Range = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedRows:
+    """A finisher that computes columns of another one's, chooses rows, and shows some of the columns.
+
+    Parameters
+    ----------
+    finisher : Finisher
+        Keys and aggregates, each with its interval.
+    query : OwnedSelect
+        What is computed, chosen, ordered and shown.
+    compute : callable
+        Computes values.
+    known : frozenset of str
+        Computed columns that the finisher has already.
+    """
+
+    finisher: Finisher
+    query: OwnedSelect
+    compute: Compute
+    known: frozenset[str] = frozenset()
+
+    @property
+    def shape(self) -> Shape:
+        """Items by group; what is computed of keys alone is a key."""
+        items = {item.name for item in self.query.items}
+        public = {key.name for key in self.query.keys}
+        public |= {own.name for own in self.query.computed if not any(one.name in items for one in columns(own.node))}
+        return Shape("rows", keys=tuple(name for name in self.query.columns if name in public))
+
+    def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return the chosen rows; which they are and their order is that of the answer's own frame at every level."""
+        rows = self._all(released, level, together=together)
+        is_shown = level == SHOWN_LEVEL and not together
+        chosen = self._chosen(rows if is_shown else self._all(released, SHOWN_LEVEL))
+        return pl.DataFrame([rows.get_column(name).gather(chosen) for name in self._shown(rows)])
+
+    def of_capped(self) -> "ComputedRows":
+        """Return the same rows with intervals of capped totals in place of true ones."""
+        inner = getattr(self.finisher, "of_capped", None)
+        return self if inner is None else replace(self, finisher=inner())
+
+    def exact(self, statistics: Any) -> pl.DataFrame:
+        """Return all rows in their natural order, computed of exact values."""
+        rows = self.finisher.exact(statistics)
+        nodes = {own.name: own.node for own in self._computed}
+        made = rows.hstack(self.compute(rows, nodes)) if nodes else rows
+        return pl.DataFrame([made.get_column(name) for name in self.query.columns])
+
+    def planned(self, items: Sequence[PlannedColumn]) -> tuple[PlannedColumn, ...]:
+        """Return what is public of the columns that have intervals, from that of the aggregates."""
+        known = {item.name: item for item in items}
+        found = []
+        for name in self.query.columns:
+            own = next((one for one in self.query.computed if one.name == name), None)
+            if name in known:
+                found.append(known[name])
+            elif own is not None and own.node.kind.is_number and self._aggregates(own):
+                found.append(self._planned(own, known))
+        return tuple(found)
+
+    def _planned(self, own: Computed, known: Mapping[str, PlannedColumn]) -> PlannedColumn:
+        names = self._aggregates(own)
+        middles = {name: 0.5 * known[name].low + 0.5 * known[name].high for name in names}
+
+        def half(errors: Mapping[str, float]) -> float:
+            ends = _range_of(
+                own.node, {name: (middles[name] - off, middles[name] + off) for name, off in errors.items()}
+            )
+            return 0.5 * (ends[1] - ends[0])
+
+        error = half({name: known[name].expected_error for name in names})
+        low, high = _range_of(own.node, {name: (known[name].low, known[name].high) for name in names})
+        return PlannedColumn(
+            name=own.name,
+            expression=str(own.node),
+            lipschitz=math.inf,
+            low=low,
+            high=high,
+            noise_scale=error,
+            expected_error=error,
+            interval_95=half({name: known[name].interval_95 for name in names}),
+            share=math.fsum(known[name].share for name in names),
+            note="computed of noisy values: errors at most, where all of these are off by theirs in the middle of "
+            "their ranges",
+            written=own.text,
+        )
+
+    @property
+    def _computed(self) -> tuple[Computed, ...]:
+        return tuple(own for own in self.query.computed if own.name not in self.known)
+
+    def _shown(self, rows: pl.DataFrame) -> list[str]:
+        return [
+            f"{name}{end}"
+            for name in self.query.columns
+            for end in ("", "_low", "_high")
+            if f"{name}{end}" in rows.columns
+        ]
+
+    def _chosen(self, rows: pl.DataFrame) -> list[int]:
+        """Return the numbers of the rows that are shown, in their order."""
+        query = self.query
+        kept = list(range(len(rows)))
+        if query.having:
+            kept = [row for row, is_true in enumerate(rows.get_column(query.having).to_list()) if is_true]
+        if query.is_distinct:
+            values = list(zip(*(rows.get_column(name).to_list() for name in query.columns), strict=True))
+            kept = list({values[row]: row for row in reversed(kept)}.values())[::-1]
+        if query.order:
+            kept = [kept[place] for place in positions(rows[kept], query.order)]
+        end = None if query.limit is None else query.offset + query.limit
+        return kept[query.offset : end]
+
+    def _all(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return all rows with all columns, those that are not shown too."""
+        rows = self.finisher.frame(released, level, together=together)
+        nodes: dict[str, Node] = {}
+        flags: list[pl.Series] = []
+        ends: list[pl.Series] = []
+        for own in self._computed:
+            names = self._aggregates(own)
+            is_alone = together or len(names) < 2
+            wanted = level if is_alone else level_below((1.0 - level) / len(names))
+            source = rows if is_alone else self.finisher.frame(released, wanted)
+            node, divisors = guarded(own.node, set(names), f"{own.name}?")
+            if divisors:
+                # A total's ends that a cap may move say nothing of its noise: the capped one is what is divided by.
+                capped = self.of_capped().finisher.frame(released, wanted, together=together)
+                for name, divisor in divisors.items():
+                    found = bounds_in(divisor, capped, names)
+                    flags.append(pl.Series(name, [_is_apart(one) for one in found], dtype=pl.Boolean))
+            nodes[own.name] = node
+            if names and own.node.kind.is_number:
+                found = bounds_in(own.node, source, names)
+                ends += [_end(f"{own.name}_low", found, 0), _end(f"{own.name}_high", found, 1)]
+        if not nodes:
+            return rows
+        made = self.compute(rows.hstack(flags), nodes)
+        with_ends = rows.hstack(made).hstack(ends)
+        return _without_ends(with_ends, [own.name for own in self._computed])
+
+    def _aggregates(self, own: Computed) -> list[str]:
+        items = {item.name for item in self.query.items}
+        return sorted(one.name for one in columns(own.node) if one.name in items)
+
+
+def computed_rows(rows: Finisher, query: OwnedSelect, compute: Compute | None) -> ComputedRows:
+    """Return the finisher of a statement that computes, hides or chooses something.
+
+    Parameters
+    ----------
+    rows : Finisher
+        Keys and aggregates.
+    query : OwnedSelect
+        The statement.
+    compute : callable or None
+        Computes values.
+    """
+    if compute is None:
+        raise InternalError("a statement computes with its answer, and nothing was given that does; please report it.")
+    with_ends = [*(item.name for item in query.items), *(own.name for own in query.computed)]
+    known = {*with_ends, *(key.name for key in query.keys)}
+    known |= {f"{name}{end}" for name in with_ends for end in ("_low", "_high")}
+    wanted = [*query.columns, *(key.column for key in query.order), *([query.having] if query.having else [])]
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise UsageError(f"columns, order and having must name columns of the answer, got {missing[0]!r}; name others.")
+    if not isinstance(rows, Rows):
+        return ComputedRows(rows, query, compute)
+    items = {column.name: column for column in rows.columns}
+    linear = [column for own in query.computed if (column := linear_column(own, items)) is not None]
+    names = tuple(column.name for column in linear)
+    rows = replace(rows, columns=(*rows.columns, *linear), names=(*rows.names, *names))
+    return ComputedRows(rows, query, compute, frozenset(names))
+
+
+def computed_notes(query: OwnedSelect) -> tuple[str, ...]:
+    """Say what is computed of noisy values, and how rows are chosen."""
+    notes = []
+    hidden = [item.text for item in query.items if item.name in query.hidden]
+    if hidden:
+        notes.append(f"asked for besides, and noisy: {', '.join(' '.join(text.split()) for text in hidden)}")
+    if any(own.name not in query.hidden for own in query.computed):
+        notes.append(
+            "what is computed of several aggregates has an interval by those of the aggregates, which hold together "
+            "with the level stated or more; a quotient whose divisor may be 0 by its interval has no value (NULL)"
+        )
+    if query.having:
+        notes.append("HAVING keeps groups by their noisy values")
+    return tuple(notes)
+
+
+def linear_column(own: Computed, items: Mapping[str, OutputColumn]) -> OutputColumn | None:
+    """Return a computed column that is a weighted sum of counts and sums, with the exact law; None for any other.
+
+    Parameters
+    ----------
+    own : Computed
+        What is computed.
+    items : mapping of str to OutputColumn
+        The aggregates by name.
+    """
+    weights = _linear(own.node)
+    if weights is None:
+        return None
+    offset = weights.pop(None, Fraction(0))
+    found: dict[Coordinate, Fraction] = {}
+    has_low = has_high = True
+    for name, weight in weights.items():
+        column = items.get(name or "")
+        inner = column.column if isinstance(column, OneSided) else column
+        terms = _terms(inner)
+        if terms is None:
+            return None
+        if isinstance(column, OneSided) and weight:
+            has_low &= column.has_low if weight > 0 else column.has_high
+            has_high &= column.has_high if weight > 0 else column.has_low
+        for coordinate, factor in terms:
+            found[coordinate] = found.get(coordinate, Fraction(0)) + weight * factor
+    kept = tuple((coordinate, weight) for coordinate, weight in found.items() if weight)
+    if not kept:
+        return None
+    made: OutputColumn = Combination(own.name, kept, offset)
+    if len(kept) == 2 and not offset:
+        # The law of two is exact.
+        (first, one), (second, other) = kept
+        made = Total(own.name, (one, other), (first, second))
+    return made if has_low and has_high else OneSided(made, has_low, has_high)
+
+
+def _range_of(node: Node, known: Mapping[str, Range]) -> Range:
+    boxes = {own: known[own.name] for own in columns(node) if own.name in known}
+    return bounds_of(node, boxes) or EVERYTHING
+
+
+def guarded(node: Node, noisy: set[str], prefix: str) -> tuple[Node, dict[str, Node]]:
+    """Return an expression whose noisy divisors are used where a BOOLEAN column is true, and the divisor of each."""
+    divisors: dict[str, Node] = {}
+
+    def write(part: Node) -> Node:
+        if isinstance(part, Case):
+            return Case(tuple((write(test), write(value)) for test, value in part.branches), write(part.otherwise))
+        if isinstance(part, InList):
+            return InList(write(part.argument), part.values)
+        if isinstance(part, Cast):
+            return Cast(write(part.argument), part.kind)
+        if not isinstance(part, Call):
+            return part
+        made = Call(part.function, tuple(write(argument) for argument in part.arguments))
+        if part.function not in DIVISIONS or not any(own.name in noisy for own in columns(part.arguments[1])):
+            return made
+        name = f"{prefix}{len(divisors)}"
+        divisors[name] = part.arguments[1]
+        return Case(((Column(ANSWER, name, Kind.BOOLEAN), made),), Literal(None, made.kind))
+
+    return write(node), divisors
+
+
+def bounds_in(node: Node, rows: pl.DataFrame, noisy: Sequence[str]) -> list[Range]:
+    """Return for each row what holds an expression where aggregates are in their intervals."""
+    boxes = [_box(own, rows, is_noisy=own.name in noisy) for own in columns(node) if own.kind.is_number]
+    names = [own for own in columns(node) if own.kind.is_number]
+    if not names:
+        return [bounds_of(node, {}) or EVERYTHING] * len(rows)
+    return [bounds_of(node, dict(zip(names, row, strict=True))) or EVERYTHING for row in zip(*boxes, strict=True)]
+
+
+def _box(own: Column, rows: pl.DataFrame, *, is_noisy: bool) -> list[Range]:
+    if not is_noisy:
+        return [EVERYTHING if one is None else (float(one), float(one)) for one in rows.get_column(own.name).to_list()]
+    pairs = zip(*(rows.get_column(f"{own.name}{end}").to_list() for end in ("_low", "_high")), strict=True)
+    return [(-math.inf if low is None else low, math.inf if high is None else high) for low, high in pairs]
+
+
+def _is_apart(found: Range) -> bool:
+    """Say whether a divisor is on one side of 0."""
+    return found[0] > 0 or found[1] < 0
+
+
+def _end(name: str, found: Sequence[Range], side: int) -> pl.Series:
+    return pl.Series(name, [one[side] if math.isfinite(one[side]) else None for one in found], dtype=pl.Float64)
+
+
+def _without_ends(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return rows in which a computed column has no ends where it has no value."""
+    nothing = pl.Series([None] * len(rows), dtype=pl.Float64)
+    found = {name: rows.get_column(name).is_not_null() for name in names}
+    ends = [(name, f"{name}{end}") for name in names for end in ("_low", "_high") if f"{name}{end}" in rows.columns]
+    return rows.with_columns([rows.get_column(end).zip_with(found[name], nothing).alias(end) for name, end in ends])
+
+
+def _linear(node: Node) -> dict[str | None, Fraction] | None:
+    """Return the weight of each aggregate in a weighted sum, and of None the public summand; None for no such sum."""
+    if isinstance(node, Column):
+        return {node.name: Fraction(1)} if node.kind is Kind.DOUBLE else None
+    if isinstance(node, Literal):
+        return {None: Fraction(node.value)} if isinstance(node.value, int | float) else None
+    if isinstance(node, Cast):
+        return _linear(node.argument) if node.kind is Kind.DOUBLE else None
+    if not isinstance(node, Call) or node.kind is not Kind.DOUBLE:
+        return None
+    below = [_linear(argument) for argument in node.arguments]
+    known = [one for one in below if one is not None]
+    if len(known) < len(below):
+        return None
+    if node.function == "negate":
+        return {name: -weight for name, weight in known[0].items()}
+    if node.function in ("add", "subtract"):
+        sign = 1 if node.function == "add" else -1
+        names = [*known[0], *(name for name in known[1] if name not in known[0])]
+        return {name: known[0].get(name, Fraction(0)) + sign * known[1].get(name, Fraction(0)) for name in names}
+    scalars = [_constant(one) for one in known]
+    if node.function == "multiply" and scalars[0] is not None:
+        return {name: scalars[0] * weight for name, weight in known[1].items()}
+    if node.function == "multiply" and scalars[1] is not None:
+        return {name: scalars[1] * weight for name, weight in known[0].items()}
+    if node.function == "divide" and scalars[1]:
+        return {name: weight / scalars[1] for name, weight in known[0].items()}
+    return None
+
+
+def _constant(weights: Mapping[str | None, Fraction]) -> Fraction | None:
+    return weights.get(None, Fraction(0)) if set(weights) <= {None} else None
+
+
+def _terms(column: object) -> Terms | None:
+    if isinstance(column, Combination) and not column.offset:
+        return column.terms
+    if isinstance(column, Total):
+        return tuple(zip(column.parts, column.weights, strict=True))
+    return None

@@ -1,0 +1,197 @@
+"""The answer of a statement over rows with owners: its aggregates, and what is computed of these and of the keys.
+
+An aggregate that stands in an expression, in HAVING or in ORDER BY is asked once, as a column of the joint draw that
+the answer does not show. What is left around aggregates and keys is a function of the answer's rows, which are public.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from emdp.base.errors import SqlError
+from emdp.questions.owned.question import ANSWER, Computed
+from emdp.rows.nodes import Call, Case, Cast, Column, InList, Node, columns
+from emdp.rows.types import Kind
+from emdp.sql.context import Context
+from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
+from emdp.sql.owned.sources import Scope
+from emdp.sql.rows.reader import read_row
+
+__all__ = ["Asked", "Outputs", "aggregate_in"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An aggregate of the joint draw.
+
+    Parameters
+    ----------
+    name : str
+        Its column.
+    aggregate : OwnedAggregate
+        What it is.
+    body : sqlglot.exp.Expr
+        Where it was written first.
+    is_hidden : bool
+        Whether it is no column of the answer.
+    """
+
+    name: str
+    aggregate: OwnedAggregate
+    body: exp.Expr
+    is_hidden: bool
+
+
+@dataclass(eq=False)
+class Outputs:
+    """Columns of an answer, as they are found.
+
+    Parameters
+    ----------
+    context, scope
+        The statement, and what its rows are.
+    keys : sequence of (str, Node)
+        Name of each key, and what it is of a row.
+    taken : set of str
+        Names in small letters that are in use.
+    asked : list of Asked
+        The aggregates so far.
+    computed : list of Computed
+        What is computed so far.
+    hidden : set of str
+        Computed columns that the answer does not show.
+    aliases : dict of str to Node
+        By names in small letters what columns of the select list are of the answer.
+    """
+
+    context: Context
+    scope: Scope
+    keys: Sequence[tuple[str, Node]]
+    taken: set[str]
+    asked: list[Asked] = field(default_factory=list)
+    computed: list[Computed] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+    aliases: dict[str, Node] = field(default_factory=dict)
+
+    def found(self, aggregate: OwnedAggregate) -> Asked | None:
+        """Return an equal aggregate that is asked already."""
+        return next((own for own in self.asked if own.aggregate == aggregate), None)
+
+    def ask(self, body: exp.Expr, aggregate: OwnedAggregate, name: str = "") -> str:
+        """Return the column of an aggregate: that of an equal one, or a new one, hidden where it has no name."""
+        known = self.found(aggregate)
+        if known is not None:
+            return known.name
+        self.asked.append(Asked(name or self.free("aggregate"), aggregate, body, not name))
+        return self.asked[-1].name
+
+    def free(self, base: str) -> str:
+        """Return a name that nothing has yet."""
+        number = 1
+        while f"{base} {number}".lower() in self.taken:
+            number += 1
+        self.taken.add(f"{base} {number}".lower())
+        return f"{base} {number}"
+
+    def compute(self, written: exp.Expr, node: Node, name: str = "") -> str:
+        """Return the name of a computed column; a hidden one where none is given."""
+        own = name or self.free("computed")
+        self.computed.append(Computed(own, node, self.context.text(written)))
+        if not name:
+            self.hidden.add(own)
+        return own
+
+    def read(self, node: exp.Expr) -> Node:
+        """Return what an expression is of the answer's aggregates and keys.
+
+        Raises
+        ------
+        SqlError
+            If it reads a column of a record that is neither grouped by nor within an aggregate, or is none of the
+            language's functions.
+        """
+        places: dict[str, Node] = {}
+        replaced = self._placed(node, places)
+
+        def resolve(column: exp.Column) -> Column:
+            found = places.get(column.name)
+            if not isinstance(found, Column):
+                raise self._not_grouped(column)
+            return found
+
+        return _filled(read_row(replaced, resolve, self.context.statement), self.aliases)
+
+    def _placed(self, node: exp.Expr, places: dict[str, Node]) -> exp.Expr:
+        """Return a copy of a tree with columns of the answer in the places of aggregates, keys and aliases."""
+        if is_aggregate(node):
+            aggregate = read_aggregate(self.context, self.scope, node)
+            return _put(node, Column(ANSWER, self.ask(node, aggregate), Kind.DOUBLE), places)
+        key = None if aggregate_in(node) is not None else self.key_of(node)
+        if key is not None:
+            return _put(node, key, places)
+        if isinstance(node, exp.Column):
+            alias = self.aliases.get(node.name.lower()) if not node.table else None
+            if alias is None:
+                raise self._not_grouped(node)
+            return _put(node, Column(ALIAS, node.name.lower(), alias.kind), places)
+        copy = node.copy()
+        for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
+            if not isinstance(original, exp.DataType | exp.Identifier | exp.Var):
+                child.replace(self._placed(original, places))
+        return copy
+
+    def key_of(self, node: exp.Expr) -> Column | None:
+        """Return the key that an expression is, if it is one."""
+        if isinstance(node, exp.Literal | exp.Boolean | exp.Null):
+            return None
+        try:
+            value = self.scope.reader.read(node)
+        except SqlError:
+            return None
+        return next((Column(ANSWER, name, value.kind) for name, own in self.keys if own == value), None)
+
+    def _not_grouped(self, node: exp.Expr) -> SqlError:
+        if isinstance(node, exp.Column):
+            # What no table has is unknown, rather than not grouped by.
+            self.scope.column(node)
+        text = self.context.text(node)
+        return self.context.refusal(
+            node,
+            f"`{text}` has a value for each record, and an answer has one for each group",
+            remedy=f"add GROUP BY {text}, or put it into an aggregate",
+            code="not-grouped",
+        )
+
+
+ALIAS = "alias"
+"""Table of columns that stand for entries of the select list until they are filled in."""
+
+
+def aggregate_in(node: exp.Expr) -> exp.Expr | None:
+    """Return the first aggregate in a tree."""
+    return next((part for part in node.walk() if is_aggregate(part)), None)
+
+
+def _put(node: exp.Expr, column: Column, places: dict[str, Node]) -> exp.Expr:
+    name = f"c{len(places)}"
+    places[name] = column
+    made = exp.column(name)
+    made.meta.update(node.meta)
+    return made
+
+
+def _filled(node: Node, aliases: Mapping[str, Node]) -> Node:
+    """Return an expression with what its aliases stand for."""
+    if isinstance(node, Column):
+        return aliases[node.name] if node.table == ALIAS else node
+    if not any(own.table == ALIAS for own in columns(node)):
+        return node
+    if isinstance(node, Call):
+        return Call(node.function, tuple(_filled(argument, aliases) for argument in node.arguments))
+    if isinstance(node, Case):
+        branches = tuple((_filled(test, aliases), _filled(value, aliases)) for test, value in node.branches)
+        return Case(branches, _filled(node.otherwise, aliases))
+    if isinstance(node, InList):
+        return InList(_filled(node.argument, aliases), node.values)
+    return Cast(_filled(node.argument, aliases), node.kind) if isinstance(node, Cast) else node
