@@ -1,8 +1,8 @@
 """Planner of requests, SQL text or a query of Python, from public names and public numbers alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emdp.base.errors import NotLipschitzError, SqlError, UsageError
 from emdp.estimators import AnyPlan, plan_query
@@ -11,7 +11,6 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.resolution import Query, Resolved, describe, resolve_query
-from emdp.tables.released import computed
 
 if TYPE_CHECKING:
     from emdp.sql import Translated
@@ -128,4 +127,11 @@ def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Gua
 def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
     if isinstance(query, ItemFrequencies):
         query = replace(query, promises=tuple(promises))
-    return plan_query(query, space=names.space, users=names.users, records=names.records, compute=computed)
+    return plan_query(query, space=names.space, users=names.users, records=names.records, compute=_computed)
+
+
+def _computed(frame: Any, nodes: Mapping[str, Any]) -> Any:
+    # Loaded where it is needed.
+    from emdp.tables.released import computed
+
+    return computed(frame, nodes)
