@@ -39,6 +39,10 @@ PeriodOption = Annotated[
     str | None, typer.Option("--period", help="Part of the table, such as 2026-W47: {period} in the catalog's paths.")
 ]
 
+ParametersOption = Annotated[
+    str | None, typer.Option("--parameters", metavar="JSON", help="Values of ? as a list, or of $name as an object.")
+]
+
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Ask anew, and pay, though an answer is stored.")]
 
 SUFFIXES, BEGINNINGS = (".sql", ".txt"), ("select", "with", "--", "/*")
@@ -95,9 +99,10 @@ def preview(
     table: TableOption = None,
     period: PeriodOption = None,
     explain: DetailOption = False,
+    parameters: ParametersOption = None,
 ) -> None:
     """Say what a query would cost, how far off it would be, and how many more the budget allows. Spends nothing."""
-    text = read_query(q)
+    text = with_parameters(read_query(q), parameters)
     loaded, name = table_of(q, text, catalog, table)
     _freeze_loaded()
     with looking_ahead(loaded, name, period) as session:
@@ -175,6 +180,7 @@ def query(
     period: PeriodOption = None,
     fresh: FreshOption = False,
     explain: DetailOption = False,
+    parameters: ParametersOption = None,
 ) -> None:
     """Answer a query, and charge the ledger for it: once, for a stored answer is given again for nothing.
 
@@ -185,7 +191,7 @@ def query(
     from emdp.sessions.store import Store
 
     target = choose_target(csv, csv_raw, json, parquet)
-    text = read_query(q)
+    text = with_parameters(read_query(q), parameters)
     loaded, name = table_of(q, text, catalog, table)
     _freeze_loaded()
     # What is refused must not so much as make a ledger.
@@ -279,6 +285,30 @@ def read_query(q: str) -> str:
         raise UsageError(
             f"Q names the file {q!r}, which cannot be read ({reason}); pass SQL or a file of it."
         ) from None
+
+
+def with_parameters(text: str, given: str | None) -> str:
+    """Return SQL in which values of the command line are literals.
+
+    Raises
+    ------
+    UsageError
+        If they are no JSON list or object of values that fit.
+    """
+    if given is None:
+        return text
+    # Loaded where it is needed.
+    import json
+
+    from emdp.sql import filled_in
+
+    try:
+        values = json.loads(given)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, list | dict):
+        raise UsageError("parameters must be a JSON list or object, such as '[3, \"Bar\"]'; write one.")
+    return filled_in(text, values)
 
 
 def _is_path(q: str) -> bool:

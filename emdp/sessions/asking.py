@@ -26,7 +26,10 @@ from emdp.sessions.releasing import Releasing
 from emdp.tables import Table, check_engine
 from emdp.tables.base import type_name
 
-__all__ = ["Asking", "declaration_of"]
+__all__ = ["Asking", "Parameters", "declaration_of"]
+
+Parameters = Sequence[object] | Mapping[str, object]
+"""Values of ``?`` in their order, or of ``$name`` by name."""
 
 
 class Asking:
@@ -127,20 +130,22 @@ class Asking:
             raise UsageError("query must be made by emdp.mean and its like, not a text; ask SQL with Session.sql.")
         return self._run(self._planned(query))[0]
 
-    def preview(self, query: str | Query) -> Preview:
+    def preview(self, query: str | Query, *, parameters: Parameters | None = None) -> Preview:
         """Say what a request would cost and how far off it would be; touches no private value, spends nothing.
 
         Parameters
         ----------
         query : str, or a query as for :meth:`answer`
             SQL (one statement or several), or a query of Python.
+        parameters : list or dict, optional
+            As of :meth:`emdp.Session.sql`.
 
         Returns
         -------
         Preview
         """
         statements = []
-        for planned in self._planned(query):
+        for planned in self._planned(query if parameters is None else self._filled_in(query, parameters)):
             account = self._accounts.available(self._accounts.payer(planned.plan.event))
             statements.append(previewed(planned, self._table, affordable=account.affordable(planned.plan.event)))
         return Preview(tuple(statements))
@@ -218,6 +223,18 @@ class Asking:
                 "a session works on the side of the test switch on which it was opened; open another one, with "
                 "another ledger."
             )
+
+    @staticmethod
+    def _filled_in(text: object, parameters: Parameters | None) -> str:
+        """Return SQL with its parameters filled in."""
+        if not isinstance(text, str):
+            raise UsageError(f"text must be SQL, not {type(text).__name__}; pass a text, or a query to Session.answer.")
+        if parameters is None:
+            return text
+        # Loaded where it is needed.
+        from emdp.sql import filled_in
+
+        return filled_in(text, parameters)
 
     def _planned(self, request: str | Query) -> tuple[Planned, ...]:
         self._check_switch()

@@ -13,7 +13,7 @@ from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
 from emdp.questions.means import MeanModel, VectorNoise, mean, vector_mean
 from emdp.questions.user_mean import MeanMethod, user_mean
-from emdp.sessions.asking import Asking
+from emdp.sessions.asking import Asking, Parameters
 from emdp.tables import read
 
 __all__ = ["Session", "read"]
@@ -68,13 +68,16 @@ class Session(Asking):
     (['x', 'x_low', 'x_high'], 6.0)
     """
 
-    def sql(self, text: str) -> Answer:
+    def sql(self, text: str, *, parameters: Parameters | None = None) -> Answer:
         """Answer one SQL statement (queries/README.md has the language).
 
         Parameters
         ----------
         text : str
             Such as ``SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(price) FROM visits``.
+        parameters : list or dict, optional
+            Public values of ``?`` in their order, or of ``$name`` by name: None, bool, int, float, str, date, or
+            datetime without a zone. Each becomes a literal of the statement, as the ledger and stored answers have it.
 
         Returns
         -------
@@ -89,12 +92,12 @@ class Session(Asking):
         DataRuleError
             If the records break a declared rule; nothing is charged then.
         """
-        planned = self._planned(_check_text(text))
+        planned = self._planned(self._filled_in(text, parameters))
         if len(planned) > 1:
             raise UsageError(f"text holds {len(planned)} statements; ask with sql_batch, which answers each of them.")
         return self._run(planned)[0]
 
-    def sql_batch(self, text: str) -> tuple[Answer, ...]:
+    def sql_batch(self, text: str, *, parameters: Parameters | None = None) -> tuple[Answer, ...]:
         """Answer several SQL statements, fixed in advance, for one price; ``;`` stands between them.
 
         All are checked and priced before anything is computed, and charged together: either all are paid or none (with
@@ -104,6 +107,8 @@ class Session(Asking):
         ----------
         text : str
             At least one statement.
+        parameters : list or dict, optional
+            As of :meth:`sql`, for all statements together.
 
         Returns
         -------
@@ -120,7 +125,7 @@ class Session(Asking):
         The statements of one kind of budget compose by sums of alpha and delta, Gaussian releases by ``mu^2``, or by
         loss distributions where that is less (EMD 7: parameters fixed in advance).
         """
-        return self._run(self._planned(_check_text(text)))
+        return self._run(self._planned(self._filled_in(text, parameters)))
 
     def mean(
         self,
@@ -366,9 +371,3 @@ class Session(Asking):
             randomizer, alpha=alpha, epsilon=epsilon, delta=delta, model=model, sizes=sizes, name=name,
             neighbours=neighbours
         ))  # fmt: skip
-
-
-def _check_text(text: object) -> str:
-    if not isinstance(text, str):
-        raise UsageError(f"text must be SQL, not {type(text).__name__}; pass a text, or a query to Session.answer.")
-    return text

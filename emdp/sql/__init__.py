@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from emdp.sql.owned.routing import rows_instead
     from emdp.sql.reader import parse
     from emdp.sql.text.levels import stated_level, with_level
+    from emdp.sql.text.parameters import filled_in
     from emdp.sql.text.statement import Statement
 else:
     __getattr__, __dir__ = lazy_names(
@@ -24,6 +25,7 @@ else:
         {
             "emdp.sql.text.levels": "stated_level with_level",
             "emdp.sql.named": "spelled tables_named",
+            "emdp.sql.text.parameters": "filled_in",
             "emdp.sql.text.statement": "Statement",
             "emdp.sql.owned.routing": "rows_instead",
             "emdp.sql.reader": "parse",
@@ -33,6 +35,7 @@ else:
 __all__ = [
     "Statement",
     "Translated",
+    "filled_in",
     "parse",
     "rows_instead",
     "spelled",

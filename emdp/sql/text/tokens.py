@@ -227,8 +227,8 @@ def _check_token(text: str, token: Token, before: Token | None) -> None:
     if kind in _PREFIXED:
         raise _refusal(text, start, end, "string-prefix", _PREFIXED[kind], "write a plain '..' string")
     if kind in _PARAMETERS:
-        problem = f"`{written}` is a parameter, which no call fills in"
-        raise _refusal(text, start, end, "parameter", problem, "write the value")
+        problem = f"`{written}` is a parameter, and no value of it is given"
+        raise _refusal(text, start, end, "parameter", problem, "pass parameters, or write the value")
     if (
         kind == TokenType.STRING
         and touches

@@ -274,7 +274,6 @@ REFUSED = [
     ("COUNT(*) FROM (SELECT u, x, COUNT(*) AS f FROM t GROUP BY u) q", "not-grouped", "GROUP BY"),
     ("COUNT(*) FROM (SELECT MAX(x) AS m FROM t) q WHERE m > 1", "subquery-mixes-users", "add u"),
     ("COUNT(*) FROM zones LEFT JOIN t ON zones.size = t.rating", "join-side", "users="),
-    ("cat, COUNT(*) FROM t GROUP BY cat HAVING COUNT(*) > 3", "having", "filter the answer"),
     ("COUNT(*) FROM t WHERE x > (SELECT AVG(b.x) FROM t b WHERE b.u = t.u)", "scalar-subquery", "statement"),
 ]  # fmt: skip
 
