@@ -38,6 +38,7 @@ from emdp.mechanisms.oracles.projective import ProjectiveOracle
 from emdp.mechanisms.oracles.rappor import RapporOracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
 from emdp.mechanisms.oracles.unary import UnaryOracle
+from emdp.mechanisms.records.counts import DistinctCounts
 from emdp.mechanisms.records.distinct import count_distinct
 from emdp.mechanisms.records.generalised import GeneralisedChoice
 from emdp.mechanisms.records.quantiles import QuantileInterval, RecordQuantiles
@@ -237,6 +238,13 @@ ROWS: list[tuple[str, str, Call]] = [
     *threshold("keys/threshold", TruncatedKeys),
     *threshold("keys/laplace", LaplaceKeys),
     *threshold("keys/gaussian", GaussianKeys),
+    (
+        "records/counts",
+        "epsilon is positive",
+        lambda: DistinctCounts(epsilon=0.0, neighbours="remove", groups=1, cap=1),
+    ),
+    ("records/counts", "there is a group", lambda: DistinctCounts(epsilon=1.0, neighbours="remove", groups=0, cap=1)),
+    ("records/counts", "a user has a value", lambda: DistinctCounts(epsilon=1.0, neighbours="remove", groups=1, cap=0)),
     ("keys/numbers", "noise is for all keys that move (apart)", lambda: numbers_apart(3)),
     ("keys/numbers", "noise is for all keys that move (together)", lambda: numbers_together(3, 1)),
     ("keys/numbers", "a user has a key", lambda: numbers_together(4, 0)),

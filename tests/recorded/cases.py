@@ -31,7 +31,8 @@ SUBJECTS = (
 """Each a module of this folder with ``cases()``, and a file of ``results``. ``engines`` needs Spark."""
 
 BY_PROCESSOR = {
-    "accounting": ("batch", "curve", "randomizer Exponential", "renyi", "shuffle rounds"),
+    "accounting": ("batch", "curve", "randomizer Exponential", "randomizer Exponential untuned",
+        "randomizer Geometric", "renyi", "shuffle rounds"),
     "reports": ("places",),
     "sessions": (
         "fit central", "fit local", "fit shuffle", "fit logistic", "itemwise Exponential central",
@@ -40,7 +41,7 @@ BY_PROCESSOR = {
         "vector local",
     ),
     "spaces": ("bags place",),
-    "statements": ("random_14",),
+    "statements": ("random_14", "random_65"),
 }  # fmt: skip
 """Cases whose numbers depend on the processor's instructions (AVX2, FMA): a last bit of a scale is another draw, and
 another digest of a long list."""
