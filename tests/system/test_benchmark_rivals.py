@@ -177,7 +177,7 @@ def test_tables_and_frame(rivals: dict[str, ModuleType]) -> None:
     measured = [made(rivals, [4.0]), made(rivals, [0.0], place=3), made(rivals, [1e6], place=5)]
     frame = results.frame_of(measured)
     assert len(frame) == 9
-    assert frame["count_rmse"].to_list() == [2.0, 2.0, 0.0, 0.0, 1000.0, 1000.0]
+    assert frame["count_rmse"].to_list() == [2.0, 2.0, 2.0, 0.0, 0.0, 0.0, 1000.0, 1000.0, 1000.0]
     table = results.error_table(measured, "protection")
     # The plain statement has no error to show.
     assert "DuckDB" not in table
