@@ -106,7 +106,6 @@ EXACT_SUMS: dict[str, set[str]] = {
     "mechanisms/strings/prefix_search": {"sum((letters ** added for added in range(step + 1)))"},
     "noise/k_norm": {"sum((z * z for z in point))", "sum((abs(z) for z in point))"},
     "questions/owned/groups": {
-        "sum((argument.parts for argument in self.arguments[:place]))",
         "sum(of_argument)",
     },
     "questions/owned/octaves": {"sum(statistic)"},

@@ -32,19 +32,10 @@ MEASURED_TOTALS = (
 
 
 @dataclass(frozen=True)
-class OneSided:
-    """A column of capped totals, read as one of true totals: an end that the cap may move past the truth is left out.
-
-    Theorem. Let every value that is summed up be at least 0. Then a user's capped total is at most the true one, and
-    so is their sum over users. So the lower end of an interval of the capped total is a lower end for the true total
-    with at least the same coverage; of an upper end nothing can be said, since a user may own any number of records.
-    With values of at most 0 it is the other way round. With values of both signs neither holds: a cap may remove more
-    of what is above 0 than of what is below, or less.
-    """
+class _OfCapped:
+    """A column of capped totals, of which the ends of intervals alone are read otherwise."""
 
     column: OutputColumn
-    has_low: bool
-    has_high: bool
 
     @property
     def is_linear(self) -> bool:
@@ -66,16 +57,31 @@ class OneSided:
         """The column's type."""
         return self.column.dtype
 
+    def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
+        """Return the capped totals, which are what the noise was added to."""
+        return self.column.exact(values, cells, group)
+
+
+@dataclass(frozen=True)
+class OneSided(_OfCapped):
+    """A column of capped totals, read as one of true totals: an end that the cap may move past the truth is left out.
+
+    Theorem. Let every value that is summed up be at least 0. Then a user's capped total is at most the true one, and
+    so is their sum over users. So the lower end of an interval of the capped total is a lower end for the true total
+    with at least the same coverage; of an upper end nothing can be said, since a user may own any number of records.
+    With values of at most 0 it is the other way round. With values of both signs neither holds: a cap may remove more
+    of what is above 0 than of what is below, or less.
+    """
+
+    has_low: bool
+    has_high: bool
+
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
         """Return the value and the ends that hold for the true total."""
         return [
             Estimate(one.value, one.low if self.has_low else NO_END, one.high if self.has_high else NO_END)
             for one in self.column.estimates(draw, group, level)
         ]
-
-    def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the capped totals, which are what the noise was added to."""
-        return self.column.exact(values, cells, group)
 
 
 def true_total(column: OutputColumn, low: float, high: float) -> OutputColumn:
@@ -90,7 +96,7 @@ def true_total(column: OutputColumn, low: float, high: float) -> OutputColumn:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(_OfCapped):
     """A column of capped totals, read as one of true totals with an estimate of what the cap leaves out.
 
     Let the cap leave out records of total weight ``c``, whose values lie in ``[low, high]``. Then the true total is the
@@ -106,29 +112,8 @@ class Measured:
         How much farther the ends lie, at least 0.
     """
 
-    column: OutputColumn
     below: float
     above: float
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the capped total is one released number."""
-        return self.column.is_linear
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-        return self.column.name
-
-    @property
-    def is_noisy(self) -> bool:
-        """Whether the column has noise."""
-        return self.column.is_noisy
-
-    @property
-    def dtype(self) -> Any:
-        """The column's type."""
-        return self.column.dtype
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
         """Return the value of the capped total and ends for the true one."""
@@ -136,10 +121,6 @@ class Measured:
             Estimate(one.value, _moved(one.low, -self.below), _moved(one.high, self.above))
             for one in self.column.estimates(draw, group, level)
         ]
-
-    def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the capped totals, which are what the noise was added to."""
-        return self.column.exact(values, cells, group)
 
 
 def measured_total(column: OutputColumn, low: float, high: float, cut: float) -> OutputColumn:

@@ -28,12 +28,12 @@ from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.caps import CapRule, MeasuredRelease, MeasuredRows
 from emdp.estimators.owned.noise import choose, totals_of
-from emdp.estimators.owned.plan import OwnedPlan
+from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
 from emdp.estimators.owned.totals import owned_notes
 from emdp.mechanisms import GaussianMechanism
 from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.release import Mechanism
-from emdp.privacy import Event, Guarantee, GuaranteeEvent
+from emdp.privacy import Event, GuaranteeEvent
 from emdp.privacy.rounding import split
 from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
@@ -58,7 +58,7 @@ SLACK_FACTOR = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredPlan:
+class MeasuredPlan(RowsPlan):
     """A priced release in two readings: users by octave of their rows, then the statement at the cap that follows.
 
     Parameters
@@ -83,12 +83,6 @@ class MeasuredPlan:
     notes: tuple[str, ...]
     finisher: Finisher
     comparison: tuple[ComparedMethod, ...] = ()
-    is_constant = False
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What holds for both releases."""
-        return self.event.guarantee
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -106,25 +100,11 @@ class MeasuredPlan:
         return f"{first}; then {self.typical.choice}"
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is the data owner's to know, besides the users."""
-        return self.typical.assumptions
-
-    @property
     def weighing(self) -> str:
         """How much a user and a row count, in words."""
         if self.rule.query.cap is not None:
             return self.typical.weighing
         return "every record counts, those of one user together as at most an automatic cap"
-
-    @property
-    def without_records(self) -> str:
-        """What a public user without records counts with: nothing."""
-        return self.typical.without_records
-
-    def group_sizes(self, users: int) -> tuple[int, ...]:
-        """Return the public number of users: there is one group of them."""
-        return (users,)
 
     def check(self, records: Records) -> None:
         """Run both statements on no rows."""

@@ -9,8 +9,9 @@ import polars as pl
 
 from emdp.base.statistic import Hidden
 from emdp.estimators.contract import Records
+from emdp.estimators.owned.plan import RowsPlan
 from emdp.mechanisms.release import Mechanism
-from emdp.privacy import Event, Guarantee
+from emdp.privacy import Event
 from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.owned.grids import OwnedFrame
@@ -19,7 +20,7 @@ __all__ = ["FramePlan"]
 
 
 @dataclass(frozen=True, eq=False)
-class FramePlan(ABC):
+class FramePlan(RowsPlan, ABC):
     """A priced release of one table that the engine computes of rows with owners.
 
     Parameters
@@ -53,30 +54,6 @@ class FramePlan(ABC):
     @abstractmethod
     def drawn(self, frame: pl.DataFrame, records: Records, *, keep_exact: bool) -> tuple[Any, Any | None]:
         """Draw once of what the engine computed: this spends."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What holds for the release."""
-        return self.event.guarantee
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether no table could change the answer: never known here."""
-        return False
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is the data owner's to know, besides the users."""
-        return ("public tables that a statement joins do not come from the private records",)
-
-    @property
-    def without_records(self) -> str:
-        """What a public user without records counts with: nothing."""
-        return "no records, and counts nowhere"
-
-    def group_sizes(self, users: int) -> tuple[int, ...]:
-        """Return the public number of users: there is one group of them."""
-        return (users,)
 
     def check(self, records: Records) -> None:
         """Run the statement on no rows."""

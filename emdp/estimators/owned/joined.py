@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from emdp.estimators.contract import AnyPlan, Exact, Records
+from emdp.estimators.owned.plan import RowsPlan
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, Guarantee, GuaranteeEvent
 from emdp.privacy.rounding import as_decimal, float_up
@@ -112,7 +113,7 @@ class JoinedRows:
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedPlan:
+class JoinedPlan(RowsPlan):
     """Several plans as one; the module says what they cost.
 
     Parameters
@@ -142,38 +143,14 @@ class JoinedPlan:
         return (JoinedMechanism(tuple(one for member in self.members for one in member.mechanisms)),)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What holds for the release."""
-        return self.event.guarantee
-
-    @property
     def choice(self) -> str:
         """Why these mechanisms, and what each costs."""
         return " ".join(f"[epsilon {member.guarantee.level:.4g}] {member.choice}" for member in self.members)
 
     @property
-    def is_constant(self) -> bool:
-        """Whether no table could change the answer: never known here."""
-        return False
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is the data owner's to know, besides the users."""
-        return tuple(dict.fromkeys(one for member in self.members for one in member.assumptions))
-
-    @property
     def weighing(self) -> str:
         """How much a user and a row count, in words."""
         return "; ".join(dict.fromkeys(member.weighing for member in self.members))
-
-    @property
-    def without_records(self) -> str:
-        """What a public user without records counts with: nothing."""
-        return self.members[0].without_records
-
-    def group_sizes(self, users: int) -> tuple[int, ...]:
-        """Return the public number of users: there is one group of them."""
-        return (users,)
 
     def check(self, records: Records) -> None:
         """Run all statements on no rows."""

@@ -13,11 +13,41 @@ from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.owned.totals import OwnedTotals
 
-__all__ = ["OwnedPlan", "drawn_rows"]
+__all__ = ["OwnedPlan", "RowsPlan", "drawn_rows"]
+
+
+class RowsPlan:
+    """What all plans of statements over rows with owners say alike."""
+
+    event: Event
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds for the release."""
+        return self.event.guarantee
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no table could change the answer: never known here."""
+        return False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is the data owner's to know, besides the users."""
+        return ("public tables that a statement joins do not come from the private records",)
+
+    @property
+    def without_records(self) -> str:
+        """What a public user without records counts with: nothing."""
+        return "no records, and counts nowhere"
+
+    def group_sizes(self, users: int) -> tuple[int, ...]:
+        """Return the public number of users: there is one group of them."""
+        return (users,)
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedPlan:
+class OwnedPlan(RowsPlan):
     """A priced release of what is drawn of capped sums.
 
     Parameters
@@ -45,21 +75,6 @@ class OwnedPlan:
     comparison: tuple[ComparedMethod, ...] = ()
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What holds for the release."""
-        return self.event.guarantee
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether no table could change the answer: never known here."""
-        return False
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is the data owner's to know, besides the users."""
-        return ("public tables that a statement joins do not come from the private records",)
-
-    @property
     def weighing(self) -> str:
         """How much a user and a row count, in words."""
         cap = self.aggregation.cap
@@ -68,15 +83,6 @@ class OwnedPlan:
         if self.aggregation.relation.is_per_user:
             return "every user counts with one row, made of all their records"
         return f"every record counts, those of one user together as at most {cap}"
-
-    @property
-    def without_records(self) -> str:
-        """What a public user without records counts with: nothing."""
-        return "no records, and counts nowhere"
-
-    def group_sizes(self, users: int) -> tuple[int, ...]:
-        """Return the public number of users: there is one group of them."""
-        return (users,)
 
     def check(self, records: Records) -> None:
         """Run the statement on no rows."""

@@ -17,13 +17,13 @@ import polars as pl
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.questions.owned.relations import Relation
-from emdp.questions.owned.totals import MOST_CAP, Argument, Key
+from emdp.questions.owned.totals import MOST_CAP, Argument, Key, Summed
 
 __all__ = ["OwnedGroups"]
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedGroups:
+class OwnedGroups(Summed):
     """Users and capped sums by keys; the module says which.
 
     Parameters
@@ -67,20 +67,6 @@ class OwnedGroups:
     def cells(self) -> int:
         """Number of groups in which tables that differ in one user's records can differ: ``2 L``."""
         return 2 * self.groups_cap
-
-    @property
-    def parts(self) -> int:
-        """Number of parts: those of the arguments in their order, then that of people."""
-        return self.first_part(len(self.arguments)) + self.counts_users
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates that can differ between neighbours."""
-        return self.parts * self.cells
-
-    def first_part(self, place: int) -> int:
-        """Return the number of the first part of an argument, or of people after the last one."""
-        return sum(argument.parts for argument in self.arguments[:place])
 
     def check(self, users: int, counts: Sequence[int], parts: Sequence[Sequence[int]], unit: int) -> None:
         """Check that counts and sums are what they can be for some table, before they get noise.

@@ -65,6 +65,22 @@ __all__ = [
 ]
 
 
+class _OfRows:
+    """Rows made of another relation's: owned, and at most one a user, where those are, unless a kind says otherwise."""
+
+    relation: "Relation"
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether rows have an owner."""
+        return self.relation.is_owned
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether no user has more than one row."""
+        return self.relation.is_per_user
+
+
 @dataclass(frozen=True)
 class Private:
     """The private table under a name of the statement; ``user`` is its user column, empty where none is named."""
@@ -105,7 +121,7 @@ class UserList:
 
 
 @dataclass(frozen=True)
-class Filtered:
+class Filtered(_OfRows):
     """The rows for which a condition is true: not false, and not NULL."""
 
     relation: "Relation"
@@ -114,16 +130,6 @@ class Filtered:
     def __post_init__(self) -> None:
         if self.condition.kind is not Kind.BOOLEAN:
             raise UsageError("condition must be BOOLEAN; compare the value with something.")
-
-    @property
-    def is_owned(self) -> bool:
-        """Whether rows have an owner."""
-        return self.relation.is_owned
-
-    @property
-    def is_per_user(self) -> bool:
-        """Whether no user has more than one row."""
-        return self.relation.is_per_user
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Derived:
+class Derived(_OfRows):
     """A relation with one row for each row of another: a sub-query without aggregates.
 
     Parameters
@@ -184,19 +190,9 @@ class Derived:
     alias: str
     columns: tuple[tuple[str, Node], ...]
 
-    @property
-    def is_owned(self) -> bool:
-        """Whether rows have an owner."""
-        return self.relation.is_owned
-
-    @property
-    def is_per_user(self) -> bool:
-        """Whether no user has more than one row."""
-        return self.relation.is_per_user
-
 
 @dataclass(frozen=True)
-class Grouped:
+class Grouped(_OfRows):
     """Rows of one user that have keys in common, as one row; of a public relation all rows that have.
 
     Parameters
@@ -217,18 +213,13 @@ class Grouped:
     summaries: tuple[tuple[str, Summary], ...] = ()
 
     @property
-    def is_owned(self) -> bool:
-        """Whether rows have an owner."""
-        return self.relation.is_owned
-
-    @property
     def is_per_user(self) -> bool:
         """Whether no user has more than one row: the owner alone is the key."""
         return self.is_owned and all(names_user(self.relation, node) for _, node in self.keys)
 
 
 @dataclass(frozen=True)
-class Windowed:
+class Windowed(_OfRows):
     """The rows of a relation with columns more, under a name of their own: values among rows of the same user."""
 
     relation: "Relation"
@@ -241,14 +232,9 @@ class Windowed:
 
     is_owned = True
 
-    @property
-    def is_per_user(self) -> bool:
-        """Whether no user has more than one row."""
-        return self.relation.is_per_user
-
 
 @dataclass(frozen=True)
-class Marked:
+class Marked(_OfRows):
     """The rows of an owned relation with a column ``found``: whether another has a row for which a condition is true.
 
     Parameters
@@ -277,18 +263,13 @@ class Marked:
     is_owned = True
 
     @property
-    def is_per_user(self) -> bool:
-        """Whether no user has more than one row."""
-        return self.relation.is_per_user
-
-    @property
     def found(self) -> Column:
         """The column."""
         return Column(self.alias, "found", Kind.BOOLEAN)
 
 
 @dataclass(frozen=True)
-class United:
+class United(_OfRows):
     """The rows of one relation and those of another, under the first one's names of columns.
 
     Parameters
@@ -314,11 +295,6 @@ class United:
             raise UsageError("columns must be as many, of the same kinds, in both; cast them.")
 
     is_per_user = False
-
-    @property
-    def is_owned(self) -> bool:
-        """Whether rows have an owner."""
-        return self.relation.is_owned
 
 
 Relation: TypeAlias = Private | Public | UserList | Filtered | Joined | Derived | Grouped | Windowed | Marked | United

@@ -90,8 +90,34 @@ class Key:
     is_listed: bool = True
 
 
+class Summed:
+    """Sums of arguments, part by part and cell by cell, and then the number of people in each cell where asked for."""
+
+    arguments: tuple[Argument, ...]
+    counts_users: bool
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> int:
+        """Number of parts: those of the arguments in their order, then that of people."""
+        return self.first_part(len(self.arguments)) + self.counts_users
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates: part ``i`` in cell ``k`` is coordinate ``i * cells + k``."""
+        return self.parts * self.cells
+
+    def first_part(self, place: int) -> int:
+        """Return the number of the first part of an argument, or of people after the last one."""
+        return sum(argument.parts for argument in self.arguments[:place])
+
+
 @dataclass(frozen=True, eq=False)
-class OwnedTotals:
+class OwnedTotals(Summed):
     """Capped sums; the module says which.
 
     Parameters
@@ -137,20 +163,6 @@ class OwnedTotals:
     def cells(self) -> int:
         """Number of cells."""
         return math.prod(len(key.values) for key in self.keys)
-
-    @property
-    def parts(self) -> int:
-        """Number of parts: those of the arguments in their order, then that of people."""
-        return self.first_part(len(self.arguments)) + self.counts_users
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates: part ``i`` in cell ``k`` is coordinate ``i * cells + k``."""
-        return self.parts * self.cells
-
-    def first_part(self, place: int) -> int:
-        """Return the number of the first part of an argument, or of people after the last one."""
-        return sum(argument.parts for argument in self.arguments[:place])
 
     def group_sizes(self, users: int) -> tuple[int, ...]:
         """Return the public number of users: there is one group of them."""

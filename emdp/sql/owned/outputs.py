@@ -4,14 +4,14 @@ An aggregate that stands in an expression, in HAVING or in ORDER BY is asked onc
 the answer does not show. What is left around aggregates and keys is a function of the answer's rows, which are public.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
 from emdp.questions.owned.question import ANSWER, Computed
-from emdp.rows.nodes import Call, Case, Cast, Column, InList, Node, columns
+from emdp.rows.nodes import Column, Node, replaced
 from emdp.rows.types import Kind
 from emdp.sql.context import Context
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
@@ -112,7 +112,7 @@ class Outputs:
             language's functions.
         """
         places: dict[str, Node] = {}
-        replaced = self._placed(node, places)
+        placed = self._placed(node, places)
 
         def resolve(column: exp.Column) -> Column:
             found = places.get(column.name)
@@ -120,7 +120,8 @@ class Outputs:
                 raise self._not_grouped(column)
             return found
 
-        return _filled(read_row(replaced, resolve, self.context.statement), self.aliases)
+        meant: dict[Node, Node] = {Column(ALIAS, name, own.kind): own for name, own in self.aliases.items()}
+        return replaced(read_row(placed, resolve, self.context.statement), meant)
 
     def _placed(self, node: exp.Expr, places: dict[str, Node]) -> exp.Expr:
         """Return a copy of a tree with columns of the answer in the places of aggregates, keys and aliases."""
@@ -179,19 +180,3 @@ def _put(node: exp.Expr, column: Column, places: dict[str, Node]) -> exp.Expr:
     made = exp.column(name)
     made.meta.update(node.meta)
     return made
-
-
-def _filled(node: Node, aliases: Mapping[str, Node]) -> Node:
-    """Return an expression with what its aliases stand for."""
-    if isinstance(node, Column):
-        return aliases[node.name] if node.table == ALIAS else node
-    if not any(own.table == ALIAS for own in columns(node)):
-        return node
-    if isinstance(node, Call):
-        return Call(node.function, tuple(_filled(argument, aliases) for argument in node.arguments))
-    if isinstance(node, Case):
-        branches = tuple((_filled(test, aliases), _filled(value, aliases)) for test, value in node.branches)
-        return Case(branches, _filled(node.otherwise, aliases))
-    if isinstance(node, InList):
-        return InList(_filled(node.argument, aliases), node.values)
-    return Cast(_filled(node.argument, aliases), node.kind) if isinstance(node, Cast) else node

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from emdp.base.errors import SqlError
-from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
 from emdp.questions.owned.question import ANSWER, OwnedItem, OwnedSelect
 from emdp.questions.owned.relations import names_every_user
@@ -18,20 +16,24 @@ from emdp.sql.clauses.ordering import entry_of, read_limit
 from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
 from emdp.sql.owned.keys import listed_values
+from emdp.sql.owned.options import (
+    check_cap,
+    check_distinct_cap,
+    check_listed,
+    check_options,
+    check_unlisted,
+    is_measured,
+    noise_of,
+    record_cap,
+    whole_option,
+)
 from emdp.sql.owned.outputs import Asked, Outputs, aggregate_in
 from emdp.sql.owned.sources import Scope, read_from
-from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP, RHO
 from emdp.sql.text.statement import Statement
 
 __all__ = ["translate_owned"]
 
-UNCAPPED = ("users", "distinct")
-"""Kinds that no cap of records is for."""
-
 ENDS = ("", "_low", "_high")
-
-TOTALS = ("rows", "count", "sum")
-"""Kinds of aggregates that need some cap, which is automatic where none is given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
         For the first part that this route does not answer: underlined, with the reason and what to write instead.
     """
     context, tree = Context(statement, names), statement.tree
-    _check_options(context)
+    check_options(context)
     scope = read_from(context, tree)
     if not scope.relation.is_owned:
         raise context.refusal(
@@ -99,32 +101,30 @@ def _question(
             code="no-aggregate",
         )
     if not scope.relation.is_per_user:
-        _check_cap(context, outputs.asked)
-    _check_distinct_cap(context, outputs.asked)
-    _check_listed(context, outputs.asked, keys)
+        check_cap(context, outputs.asked)
+    check_distinct_cap(context, outputs.asked)
+    check_listed(context, outputs.asked, keys)
     items = tuple(_item(context, own) for own in outputs.asked)
     # Rows are told apart by their keys, so that these are shown, but where rows of equal values are one.
     beside = [] if is_distinct else [key.name for key in keys if key.name not in names]
     unseen = {key.name for key in keys} - {*names, *beside}
     options = context.statement.options
-    cap = _cap(context, scope, items)
     return OwnedSelect(
         relation=scope.relation,
         items=items,
         price=context.price,
         keys=keys,
-        cap=cap,
-        measures_cap=not scope.relation.is_per_user
-        and ((cap is None and any(item.kind not in UNCAPPED for item in items)) or _measures(context)),
-        groups_cap=_whole(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
+        cap=record_cap(context, scope, items),
+        measures_cap=is_measured(context, scope, items),
+        groups_cap=whole_option(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
         public=context.names.public,
         columns=(*beside, *names),
         order=order,
         limit=read_limit(context, tree.args.get("limit")),
         offset=read_limit(context, tree.args.get("offset")) or 0,
         text=context.statement.text,
-        noise=_noise(context),
-        distinct_cap=_whole(context, "max_distinct_per_user"),
+        noise=noise_of(context),
+        distinct_cap=whole_option(context, "max_distinct_per_user"),
         computed=tuple(outputs.computed),
         hidden=frozenset(outputs.hidden | {own.name for own in outputs.asked if own.is_hidden} | unseen),
         having=having,
@@ -135,71 +135,6 @@ def _question(
 def _item(context: Context, own: Asked) -> OwnedItem:
     found, text = own.aggregate, context.statement.text_of(own.body)
     return OwnedItem(found.kind, own.name, found.node, found.low, found.high, text, found.level, found.condition)
-
-
-def _cap(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> int | None:
-    """Return the cap: 1 where each user has one row at most, which bounds nothing away."""
-    if scope.relation.is_per_user:
-        return 1 if any(item.kind not in UNCAPPED for item in items) else None
-    option = context.statement.options.get(CAP)
-    return None if option is None or option.value == AUTOMATIC else int(option.value)
-
-
-def _check_options(context: Context) -> None:
-    statement = context.statement
-    for name, option in statement.options.items():
-        if name in FAMILIES or name in (EXPECTED_SHARE, FAR_POINT):
-            raise SqlError(
-                f"the option {name} is for other aggregates",
-                remedy="leave it out",
-                code="option-family",
-                sql=statement.sql,
-                start=option.start,
-                end=option.end,
-            )
-
-
-def _check_cap(context: Context, asked: Sequence[Asked]) -> None:
-    """Refuse sums over records that nothing bounds, and a cap that bounds nothing."""
-    capped = [own for own in asked if own.aggregate.kind not in UNCAPPED]
-    options = context.statement.options
-    totals = [own for own in capped if own.aggregate.kind in TOTALS]
-    if capped and not totals and CAP not in options:
-        # Of means alone it must be said, since other means without a cap weigh every user equally.
-        raise context.refusal(
-            capped[0].body,
-            f"{capped[0].aggregate.function} of records chosen so weighs a user by how many records they have, and "
-            "nothing bounds that",
-            remedy="add max_records_per_user = auto to OPTIONS, or the number that fits, such as 50",
-            code="cap-missing",
-        )
-    is_measured = bool(capped) and (options[CAP].value == AUTOMATIC if CAP in options else True)
-    if RHO in options and (is_measured or _measures(context)):
-        raise context.refusal(
-            None,
-            "rho is of Gaussian noise alone, and an automatic or measured cap has other noise first",
-            remedy="add max_records_per_user = 50, or the number that fits, or write epsilon in place of rho",
-            code="rho-cap",
-        )
-    if not capped and (CAP in options or _measures(context)):
-        raise context.refusal(
-            None,
-            "max_records_per_user has no use here, for no record is counted",
-            remedy="leave max_records_per_user out",
-            code="cap-unused",
-        )
-
-
-def _check_distinct_cap(context: Context, asked: Sequence[Asked]) -> None:
-    """Refuse a cap of values where none are counted."""
-    kinds = {own.aggregate.kind for own in asked}
-    if "max_distinct_per_user" in context.statement.options and "distinct" not in kinds:
-        raise context.refusal(
-            None,
-            "max_distinct_per_user has no use here, for no different values are counted",
-            remedy="leave max_distinct_per_user out",
-            code="cap-unused",
-        )
 
 
 def _entry(context: Context, scope: Scope, node: exp.Expr) -> _Entry:
@@ -261,41 +196,11 @@ def _key(context: Context, scope: Scope, name: str, node: Node, written: exp.Exp
         )
     values = listed_values(node, scope.relation, context.names)
     if values is None:
-        _check_unlisted(context, text, written)
+        check_unlisted(context, text, written)
         return Key(name, node, (), is_listed=False)
     if not values:
         raise context.refusal(written, f"no value of `{text}` is left", remedy="widen the condition", code="no-groups")
     return Key(name, node, values)
-
-
-def _check_listed(context: Context, asked: Sequence[Asked], keys: tuple[Key, ...]) -> None:
-    """Refuse what is answered by listed keys alone."""
-    if all(key.is_listed for key in keys):
-        return
-    for own in asked:
-        if own.aggregate.kind in ("quantile", "distinct") or own.aggregate.condition is not None:
-            raise context.refusal(
-                own.body,
-                f"this is answered by groups of a public list alone, and `{keys[0].name}` has none",
-                remedy="list the groups in WHERE, or leave this column out",
-                code="listed-groups-alone",
-            )
-
-
-def _check_unlisted(context: Context, text: str, written: exp.Expr) -> None:
-    """Refuse a key without a public list where the options do not allow for thresholds."""
-    options = context.statement.options
-    missing = [] if context.price.delta > 0 else ["delta = 1e-9"]
-    missing += [] if "max_groups_per_user" in options else ["max_groups_per_user = 5"]
-    if missing:
-        raise context.refusal(
-            written,
-            f"which values `{text}` has is known from the records alone, so that either a public list says it, or only "
-            "groups of many users are shown",
-            remedy=f"add {' and '.join(missing)} to OPTIONS for groups of many users; or add WHERE {text} IN (..) with "
-            "the values, a range of days or whole numbers, or join a public table that lists them",
-            code="unlisted-groups",
-        )
 
 
 def _selected(context: Context, outputs: Outputs, entries: Sequence[_Entry]) -> Iterator[str]:
@@ -408,18 +313,3 @@ def _answer_column(
         else f"order by one of {listed(map(identifier, shown))}",
         code="order-column",
     )
-
-
-def _noise(context: Context) -> VectorNoise:
-    option = context.statement.options.get("noise")
-    return next((law for law in VECTOR_NOISE if option is not None and law == option.value), "auto")
-
-
-def _measures(context: Context) -> bool:
-    option = context.statement.options.get(MEASURE_CAP)
-    return option is not None and option.value == "true"
-
-
-def _whole(context: Context, name: str) -> int | None:
-    option = context.statement.options.get(name)
-    return None if option is None else int(option.value)

@@ -149,9 +149,8 @@ def _check(statement: Statement, parts: Mapping[type[exp.Expr], frozenset[str]])
 def _check_top(statement: Statement) -> None:
     """Refuse what sub-queries have, and the statement itself has not: its own groups are answers."""
     tree = statement.tree
-    for part in ("qualify",):
-        if tree.args.get(part) is not None:
-            _refuse_part(statement, tree, part, tree.args[part])
+    if tree.args.get("qualify") is not None:
+        _refuse_part(statement, tree, "qualify", tree.args["qualify"])
     window = next((node for node in tree.find_all(exp.Window) if node.parent_select is tree), None)
     if window is not None:
         raise _refused(statement, window, NODES[exp.Window])

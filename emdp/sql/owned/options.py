@@ -1,0 +1,151 @@
+"""Options of a statement over rows with owners: caps, noise, and what needs which."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from emdp.base.errors import SqlError
+from emdp.questions.means import VECTOR_NOISE, VectorNoise
+from emdp.questions.owned.question import OwnedItem
+from emdp.questions.owned.totals import Key
+from emdp.sql.context import Context
+from emdp.sql.owned.outputs import Asked
+from emdp.sql.owned.sources import Scope
+from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP, RHO
+
+__all__ = [
+    "check_cap",
+    "check_distinct_cap",
+    "check_listed",
+    "check_options",
+    "check_unlisted",
+    "is_measured",
+    "noise_of",
+    "record_cap",
+    "whole_option",
+]
+
+UNCAPPED = ("users", "distinct")
+"""Kinds that no cap of records is for."""
+
+TOTALS = ("rows", "count", "sum")
+"""Kinds of aggregates that need some cap, which is automatic where none is given."""
+
+
+def check_options(context: Context) -> None:
+    """Refuse options of other aggregates."""
+    statement = context.statement
+    for name, option in statement.options.items():
+        if name in FAMILIES or name in (EXPECTED_SHARE, FAR_POINT):
+            raise SqlError(
+                f"the option {name} is for other aggregates",
+                remedy="leave it out",
+                code="option-family",
+                sql=statement.sql,
+                start=option.start,
+                end=option.end,
+            )
+
+
+def record_cap(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> int | None:
+    """Return the cap: 1 where each user has one row at most, which bounds nothing away."""
+    if scope.relation.is_per_user:
+        return 1 if any(item.kind not in UNCAPPED for item in items) else None
+    option = context.statement.options.get(CAP)
+    return None if option is None or option.value == AUTOMATIC else int(option.value)
+
+
+def is_measured(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> bool:
+    """Return whether a part of epsilon buys what a cap leaves out, or the cap itself where none is given."""
+    needs_one = record_cap(context, scope, items) is None and any(item.kind not in UNCAPPED for item in items)
+    return not scope.relation.is_per_user and (needs_one or _measures(context))
+
+
+def check_cap(context: Context, asked: Sequence[Asked]) -> None:
+    """Refuse sums over records that nothing bounds, and a cap that bounds nothing."""
+    capped = [own for own in asked if own.aggregate.kind not in UNCAPPED]
+    options = context.statement.options
+    totals = [own for own in capped if own.aggregate.kind in TOTALS]
+    if capped and not totals and CAP not in options:
+        # Of means alone it must be said, since other means without a cap weigh every user equally.
+        raise context.refusal(
+            capped[0].body,
+            f"{capped[0].aggregate.function} of records chosen so weighs a user by how many records they have, and "
+            "nothing bounds that",
+            remedy="add max_records_per_user = auto to OPTIONS, or the number that fits, such as 50",
+            code="cap-missing",
+        )
+    is_measured = bool(capped) and (options[CAP].value == AUTOMATIC if CAP in options else True)
+    if RHO in options and (is_measured or _measures(context)):
+        raise context.refusal(
+            None,
+            "rho is of Gaussian noise alone, and an automatic or measured cap has other noise first",
+            remedy="add max_records_per_user = 50, or the number that fits, or write epsilon in place of rho",
+            code="rho-cap",
+        )
+    if not capped and (CAP in options or _measures(context)):
+        raise context.refusal(
+            None,
+            "max_records_per_user has no use here, for no record is counted",
+            remedy="leave max_records_per_user out",
+            code="cap-unused",
+        )
+
+
+def check_distinct_cap(context: Context, asked: Sequence[Asked]) -> None:
+    """Refuse a cap of values where none are counted."""
+    kinds = {own.aggregate.kind for own in asked}
+    if "max_distinct_per_user" in context.statement.options and "distinct" not in kinds:
+        raise context.refusal(
+            None,
+            "max_distinct_per_user has no use here, for no different values are counted",
+            remedy="leave max_distinct_per_user out",
+            code="cap-unused",
+        )
+
+
+def check_listed(context: Context, asked: Sequence[Asked], keys: tuple[Key, ...]) -> None:
+    """Refuse what is answered by listed keys alone."""
+    if all(key.is_listed for key in keys):
+        return
+    for own in asked:
+        if own.aggregate.kind in ("quantile", "distinct") or own.aggregate.condition is not None:
+            raise context.refusal(
+                own.body,
+                f"this is answered by groups of a public list alone, and `{keys[0].name}` has none",
+                remedy="list the groups in WHERE, or leave this column out",
+                code="listed-groups-alone",
+            )
+
+
+def check_unlisted(context: Context, text: str, written: exp.Expr) -> None:
+    """Refuse a key without a public list where the options do not allow for thresholds."""
+    options = context.statement.options
+    missing = [] if context.price.delta > 0 else ["delta = 1e-9"]
+    missing += [] if "max_groups_per_user" in options else ["max_groups_per_user = 5"]
+    if missing:
+        raise context.refusal(
+            written,
+            f"which values `{text}` has is known from the records alone, so that either a public list says it, or only "
+            "groups of many users are shown",
+            remedy=f"add {' and '.join(missing)} to OPTIONS for groups of many users; or add WHERE {text} IN (..) with "
+            "the values, a range of days or whole numbers, or join a public table that lists them",
+            code="unlisted-groups",
+        )
+
+
+def noise_of(context: Context) -> VectorNoise:
+    """Return the law of noise that the statement asks for."""
+    option = context.statement.options.get("noise")
+    return next((law for law in VECTOR_NOISE if option is not None and law == option.value), "auto")
+
+
+def _measures(context: Context) -> bool:
+    option = context.statement.options.get(MEASURE_CAP)
+    return option is not None and option.value == "true"
+
+
+def whole_option(context: Context, name: str) -> int | None:
+    """Return an option that is a whole number, where it is given."""
+    option = context.statement.options.get(name)
+    return None if option is None else int(option.value)
