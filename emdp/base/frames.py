@@ -111,7 +111,7 @@ def find_component(name: str, columns: Collection[str]) -> Component | None:
     A table that has a column of that very name means that column.
 
     >>> find_component("hour(ts)", ["ts"])
-    Component(part='hour', column='ts')
+    Component(part='hour', column='ts', zone='')
     >>> find_component("hour(ts)", ["ts", "hour(ts)"]), find_component("hour(x)", ["ts"]), find_component("ts", ["ts"])
     (None, None, None)
     >>> find_component("time(ts, 'Europe/Paris')", ["ts"])

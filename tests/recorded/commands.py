@@ -135,7 +135,7 @@ VARYING = {
     re.compile(r"(?<![.\w])(?=[0-9]*[a-f])[0-9a-f]{12,64}(?!\w)"): "<hex>",
     re.compile(r"\d+\.\d s\b"): "<seconds>",
     re.compile(r"[\d,]+ bytes"): "<bytes>",
-    re.compile(r"\b\d{4}-\d\d-\d\d\b"): "<today>",
+    re.compile(r"\b\d{4}-\d\d-\d\d\b(?! \d)"): "<today>",
 }
 """What differs in every run, or with the version of a library that writes files: ledgers' names, times, days, sizes."""
 

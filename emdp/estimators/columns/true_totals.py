@@ -131,7 +131,7 @@ def measured_total(column: OutputColumn, low: float, high: float, cut: float) ->
     >>> one.below, one.above
     (0.0, 30.0)
     """
-    return Measured(column, 2.0 * cut * max(-low, 0.0), 2.0 * cut * max(high, 0.0))
+    return Measured(column, 2.0 * cut * max(0.0, -low), 2.0 * cut * max(0.0, high))
 
 
 def _moved(end: float, by: float) -> float:
