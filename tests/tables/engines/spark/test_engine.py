@@ -151,16 +151,20 @@ def test_texts_that_look_alike_are_told_apart(spark: Any) -> None:
     assert tables[0].bag("a ").equals(tables[1].bag("a "))
 
 
+def costs(table: emdp.Table, aggregation: Aggregation) -> tuple[tuple[str, str], ...]:
+    return table.engine.explain_cost(table, aggregation)
+
+
 def test_costs_are_public_numbers_and_duckdb_has_none(rows: Any) -> None:
     axis = HatAxis(col("x"), 0.0, 0.25, 5)
     plain, cells = Aggregation((col("x"),)), Aggregation((col("x"),), (axis,))
-    assert engine.explain_cost(read(ROWS), plain) == ()
-    cost = dict(engine.explain_cost(read(rows), plain))
+    assert costs(read(ROWS), plain) == ()
+    cost = dict(costs(read(rows), plain))
     assert cost["engine"] == "Spark"
     # By user, then everything on one worker.
     assert cost["stages"] == "3"
     assert re.match(r"at most 4 users x P x \d+ bytes = P x \d+ bytes, P the partitions", cost["shuffle"])
-    assert int(dict(engine.explain_cost(read(rows), cells))["stages"]) > 3
+    assert int(dict(costs(read(rows), cells))["stages"]) > 3
 
 
 def failing(session: Any, column: str = "x") -> Any:

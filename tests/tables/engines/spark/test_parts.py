@@ -112,11 +112,11 @@ def test_rows_that_were_lost_in_between_are_not_read_anew(
 
 
 def test_the_cost_names_the_statements(table: emdp.Table, narrow: None) -> None:
-    cost = dict(engine.explain_cost(table, Aggregation(VALUES)))
+    cost = dict(table.engine.explain_cost(table, Aggregation(VALUES)))
     assert cost["statements"] == "3 on rows kept on Spark's disks"
     assert cost["stages"] == "at most 10"
     assert cost["shuffle"].startswith("at most 4 users x P x 216 bytes")
-    assert "statements" not in dict(engine.explain_cost(table, Aggregation(VALUES[:2])))
+    assert "statements" not in dict(table.engine.explain_cost(table, Aggregation(VALUES[:2])))
 
 
 def test_a_statement_has_no_parentheses_that_spark_would_look_ahead_for(spark: Any, table: emdp.Table) -> None:
