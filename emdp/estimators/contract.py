@@ -123,7 +123,7 @@ class AnyPlan(Protocol):
         """Return the public number of users of each group."""
 
     def check(self, records: Records) -> None:
-        """See, before the charge, that the engine computes what the plan needs."""
+        """Check, before the charge, that the engine computes what the plan needs."""
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
         """Return what is public about the engine's work: names and texts, for people to read."""

@@ -1,4 +1,4 @@
-"""What is known of the results of a row expression before any row is read: range, and all values if they are few."""
+"""Public facts of a row expression's results, before any row is read: range, and all values if they are few."""
 
 import math
 from collections.abc import Mapping

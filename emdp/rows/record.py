@@ -1,4 +1,4 @@
-"""What one function of a row is: its names, the kinds it takes, its range, and how each engine spells it.
+"""Record of one function of a row: its names, the kinds it takes, its range, and its spelling for each engine.
 
 A spelling is SQL text in which ``emdp_0``, ``emdp_1``, ... stand for the arguments; in a plain text ``{0}`` is short
 for ``emdp_0``. Its arguments are values that cannot fail any more. Where the spelling's one operator may raise,

@@ -96,12 +96,12 @@ class Asking:
 
     @property
     def promises(self) -> tuple[Guarantee, ...]:
-        """What each budget allows in all."""
+        """Totals that each budget allows."""
         return tuple(budget.guarantee for budget in self._accounts.budgets)
 
     @property
     def tags(self) -> Tags:
-        """What charges are for."""
+        """Tags of charges."""
         return self._tags
 
     def __repr__(self) -> str:

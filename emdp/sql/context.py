@@ -1,4 +1,4 @@
-"""What a translation carries along: the statement, the public names, and which part of the text made which node."""
+"""Context of a translation: the statement, the public names, and the part of the text that made each node."""
 
 import difflib
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ class Context:
 
     @property
     def price(self) -> Price:
-        """What the statement may spend, as its header says."""
+        """Price of the statement, from its header."""
         options = self.statement.options
         kind: PriceKind = "epsilon" if self.is_user_level else "alpha"
         delta = float(options["delta"].value) if "delta" in options else 0.0

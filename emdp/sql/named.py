@@ -1,4 +1,4 @@
-"""What a text says before anything is known of the tables: which it names, and its words."""
+"""Tables that a text names, and its words, before anything is known of the tables."""
 
 from sqlglot import exp
 

@@ -93,7 +93,7 @@ class MeasuredPlan(RowsPlan):
 
     @property
     def choice(self) -> str:
-        """How epsilon is divided, and what the second release draws."""
+        """Shares of epsilon, and the noise of the second release."""
         share = HISTOGRAM_WEIGHTS[0] / math.fsum(HISTOGRAM_WEIGHTS)
         what = "the cap is chosen" if self.rule.query.cap is None else "what the cap leaves out is estimated"
         first = f"Users by octave of their records with {share:.0%} of epsilon, from which {what}"
@@ -101,7 +101,7 @@ class MeasuredPlan(RowsPlan):
 
     @property
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
         if self.rule.query.cap is not None:
             return self.typical.weighing
         return "every record counts, those of one user together as at most an automatic cap"

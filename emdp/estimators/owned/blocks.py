@@ -1,4 +1,4 @@
-"""What is drawn of a statement's sums, how far one user moves it, and which drawing has the least error.
+"""Candidate drawings of a statement's sums: their sensitivities, and the one of least error.
 
 A *block* is what one argument gives (:mod:`emdp.questions.owned.totals`): of a user, over all cells, nonnegative
 numbers that add up to at most the cap ``C``; or, for people, numbers of at most 1 in each of ``G`` cells that add up

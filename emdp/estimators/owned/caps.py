@@ -1,4 +1,4 @@
-"""From noisy users by octave of their records to a cap, the plan at that cap, and the rows of an answer.
+"""Automatic caps: noisy users by octave of their records give a cap, the plan at that cap, and the rows of an answer.
 
 All of it is post-processing of what :mod:`emdp.mechanisms.contribution.octaves` released.
 """
@@ -25,7 +25,7 @@ __all__ = ["CapRule", "MeasuredRelease", "MeasuredRows"]
 
 @dataclass(frozen=True, eq=False)
 class CapRule:
-    """How noisy octaves become a cap, an estimate of what it leaves out, and a plan: public, before and after.
+    """Public rule from noisy octaves to a cap, an estimate of what it leaves out, and a plan.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many different values a column has, by listed groups: the greedy assignment of values to users.
+"""Numbers of different values of a column by listed groups, by the greedy assignment of values to users.
 
 Which user has which value is read in one scan (:mod:`emdp.questions.owned.grids`); each value is counted for one user,
 at most ``l`` values a user over all groups together, and the counts get noise (:mod:`emdp.mechanisms.records.counts`).
@@ -40,12 +40,12 @@ class DistinctPlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[DistinctCounts, ...]:
-        """One."""
+        """Number of mechanisms: one."""
         return (self.counts,)
 
     @property
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
         most = "as many as a private choice says" if self.counts.cap is None else f"at most {self.counts.cap}"
         return f"every value counts for one user, of one user {most}"
 

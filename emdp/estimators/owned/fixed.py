@@ -13,7 +13,7 @@ __all__ = ["FixedRows", "Values"]
 
 
 class Values(Protocol):
-    """What makes values and ends of what was released."""
+    """Maker of values and ends from released numbers."""
 
     def estimates(self, released: Any, level: float, *, together: bool) -> Sequence[tuple[float, float, float]]:
         """Return value and ends for each group; NaN for an end of which nothing can be said."""

@@ -28,7 +28,7 @@ DTYPES: Mapping[Kind, Any] = {
 
 
 class Found(NamedTuple):
-    """What was released.
+    """Released keys and numbers.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What plans over tables of rows with owners have in common."""
+"""Base of plans over tables of rows with owners."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -44,12 +44,12 @@ class FramePlan(RowsPlan, ABC):
     @property
     @abstractmethod
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """One."""
+        """Number of mechanisms: one."""
 
     @property
     @abstractmethod
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
 
     @abstractmethod
     def drawn(self, frame: pl.DataFrame, records: Records, *, keep_exact: bool) -> tuple[Any, Any | None]:

@@ -139,7 +139,7 @@ class JoinedPlan(RowsPlan):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """One, of all."""
+        """Number of mechanisms: one for all parts."""
         return (JoinedMechanism(tuple(one for member in self.members for one in member.mechanisms)),)
 
     @property
@@ -149,7 +149,7 @@ class JoinedPlan(RowsPlan):
 
     @property
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
         return "; ".join(dict.fromkeys(member.weighing for member in self.members))
 
     def check(self, records: Records) -> None:

@@ -1,4 +1,4 @@
-"""From a statement to what is drawn for it: blocks, drawings, one law for all, and columns made of what is released.
+"""Noise of a statement: its blocks, their drawings, one law for all, and columns made of the released numbers.
 
 Every item is a combination of the parts of one block (:mod:`emdp.questions.owned.totals`), or a quotient or variance
 made of such. Each block is drawn as :func:`emdp.estimators.owned.blocks.best_drawing` says, and gets the part of
@@ -32,7 +32,7 @@ TYPICAL_MEAN, TYPICAL_SQUARE = Fraction(3, 4), Fraction(5, 8)
 
 @dataclass(frozen=True)
 class Shape:
-    """What an item is of its block's parts.
+    """Make-up of an item from its block's parts.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Shape:
 
     @property
     def noise(self) -> Functional:
-        """What the noise of the item is to first order, times its denominator."""
+        """Noise of the item to first order, times its denominator."""
         if self.bottom is None:
             return self.top
         mean = TYPICAL_MEAN
@@ -74,7 +74,7 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What is drawn.
+    """The chosen drawing.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Chosen:
 
     @property
     def change(self) -> float:
-        """How far one user moves what is drawn, in the law's norm."""
+        """Sensitivity: the most that one user moves what is drawn, in the law's norm."""
         return sensitivity(self.blocks, self.kind.norm)
 
     def first_row(self, place: int) -> int:

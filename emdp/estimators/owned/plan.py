@@ -17,13 +17,13 @@ __all__ = ["OwnedPlan", "RowsPlan", "drawn_rows"]
 
 
 class RowsPlan:
-    """What all plans of statements over rows with owners say alike."""
+    """Base of all plans of statements over rows with owners."""
 
     event: Event
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the release."""
+        """Guarantee of the release."""
         return self.event.guarantee
 
     @property
@@ -33,12 +33,12 @@ class RowsPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What is the data owner's to know, besides the users."""
+        """Assumptions that are the data owner's, besides the users."""
         return ("public tables that a statement joins do not come from the private records",)
 
     @property
     def without_records(self) -> str:
-        """What a public user without records counts with: nothing."""
+        """Value of a public user without records: none."""
         return "no records, and counts nowhere"
 
     def group_sizes(self, users: int) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class OwnedPlan(RowsPlan):
 
     @property
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
         cap = self.aggregation.cap
         if cap is None:
             return "every user counts once"

@@ -50,12 +50,12 @@ class QuantilePlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[QuantileInterval, ...]:
-        """One."""
+        """Number of mechanisms: one."""
         return (self.interval,)
 
     @property
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
         return f"every record counts, those of one user together as at most {self.aggregation.cap}"
 
     def drawn(

@@ -278,7 +278,7 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool) -> tuple[str
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """What is said of the columns beforehand; errors of quotients assume how many rows there are."""
+    """Preview of the columns; errors of quotients assume a number of rows."""
 
     query: OwnedSelect
     chosen: Chosen

@@ -251,7 +251,7 @@ def _notes(query: OwnedSelect, drawn: _Drawn) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Preview(Preview):
-    """As of listed groups, for one that has several times the people it needs."""
+    """Preview of a group that has several times the people it needs."""
 
     people: int = 0
 

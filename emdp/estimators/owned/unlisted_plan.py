@@ -39,12 +39,12 @@ class UnlistedPlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[NumberedKeys, ...]:
-        """One."""
+        """Number of mechanisms: one."""
         return (self.keys,)
 
     @property
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
         cap, kept = self.aggregation.cap, self.aggregation.groups_cap
         records = "" if cap is None else f", records of one user together as at most {cap}"
         return f"every user counts once in each of at most {kept} groups{records}"

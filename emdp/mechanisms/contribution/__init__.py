@@ -1,1 +1,1 @@
-"""How far one user moves a statistic, and the cap that bounds it."""
+"""Contribution of one user to a statistic, and the cap that bounds it."""

@@ -1,4 +1,4 @@
-"""How far one user moves the statistics of an everyday question, in both norms (user-level-sql.md 2.1 to 2.3).
+"""Sensitivities of everyday statistics to one user, in both norms (user-level-sql.md 2.1 to 2.3).
 
 A database is a list of users, each with a bag of records. Between neighbours by *removal* all records of one user
 appear or vanish; by *replacement* they become any others, also none.

@@ -1,4 +1,4 @@
-"""How much users have: a noisy histogram of their totals by octave, from which a cap is chosen.
+"""Noisy histogram of users' totals by octave, from which a cap is chosen.
 
 A user's total is its number of records, or another nonnegative number in public units. Bin ``j`` holds the users whose
 total is in ``(2^(j - 1), 2^j]``, bin 0 those in ``(0, 1]``, and the last bin all above; who has nothing is in none.

@@ -100,7 +100,7 @@ class ItemDistances:
 
     @cached_property
     def images(self) -> Integers:
-        """For each item the first item that an isometry carries it to."""
+        """First item that an isometry carries each item to."""
         return np.asarray(np.min(self.isometries, axis=0), dtype=np.int64)
 
     @cached_property
@@ -136,7 +136,7 @@ class ItemDistances:
 
     @cached_property
     def twins(self) -> Integers:
-        """For each item the first item that it is linked to by distances 0: itself, if it has no twin."""
+        """First item that each item is linked to by distances 0: itself, if it has no twin."""
         from scipy.sparse.csgraph import connected_components
 
         _, label = connected_components(self.matrix == 0, directed=False)

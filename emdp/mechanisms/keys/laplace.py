@@ -58,7 +58,7 @@ __all__ = ["LaplaceKeys", "TruncatedKeys", "laplace_new_key", "laplace_threshold
 
 
 class _LaplaceScale(KeyThreshold):
-    """What both have: the scale."""
+    """Scale of Laplace noise, in both relations."""
 
     @cached_property
     def scale(self) -> float:

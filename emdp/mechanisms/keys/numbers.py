@@ -81,7 +81,7 @@ class FoundKeys:
 
 
 class NumberedKeys(ABC):
-    """What both theorems have: a threshold on users, and numbers of the keys that pass."""
+    """Base of both theorems: a threshold on users, and numbers of the keys that pass."""
 
     @property
     @abstractmethod
@@ -91,7 +91,7 @@ class NumberedKeys(ABC):
     @property
     @abstractmethod
     def people(self) -> int:
-        """How many people a key needs to be released with probability 1/2."""
+        """Number of people that a key needs to be released with probability 1/2."""
 
     @property
     @abstractmethod
@@ -191,12 +191,12 @@ class KeysThenNumbers(NumberedKeys):
 
     @property
     def people(self) -> int:
-        """How many people a key needs to be released with probability 1/2."""
+        """Number of people that a key needs to be released with probability 1/2."""
         return self.keys.people
 
     @property
     def slack_epsilon(self) -> float:
-        """That of the numbers; of the keys' Gaussian noise it is inside their delta."""
+        """Slack of the numbers; that of the keys' Gaussian noise is inside their delta."""
         return 0.0 if self.noise is None else self.noise.slack_epsilon
 
     @property
@@ -206,7 +206,7 @@ class KeysThenNumbers(NumberedKeys):
 
     @property
     def standard_deviation(self) -> float:
-        """That of the threshold's noise."""
+        """Standard deviation of the threshold's noise."""
         return self.keys.standard_deviation
 
     def _noise_facts(self, unit: str) -> tuple[tuple[str, str], ...]:
@@ -300,22 +300,22 @@ class KeysWithNumbers(NumberedKeys):
 
     @property
     def people(self) -> int:
-        """How many people a key needs to be released with probability 1/2."""
+        """Number of people that a key needs to be released with probability 1/2."""
         return self.threshold
 
     @property
     def slack_epsilon(self) -> float:
-        """That of the noise."""
+        """Slack of epsilon of the noise."""
         return self.noise.slack_epsilon
 
     @property
     def slack_delta(self) -> float:
-        """That of the noise."""
+        """Slack of delta of the noise."""
         return self.noise.slack_delta
 
     @property
     def standard_deviation(self) -> float:
-        """That of the noise."""
+        """Standard deviation of the noise."""
         return self.noise.standard_deviation
 
     def _noise_facts(self, unit: str) -> tuple[tuple[str, str], ...]:

@@ -168,7 +168,7 @@ class KeyThreshold(ABC):
 
     @property
     def people(self) -> int:
-        """How many people a key needs to be released with probability 1/2: the noise is symmetric around 0."""
+        """Number of people that a key needs to be released with probability 1/2: the noise is symmetric around 0."""
         return self.threshold
 
     def half_width(self, level: float) -> float:

@@ -52,7 +52,7 @@ _CHOICE_SHARE = 0.2
 
 
 class DistinctRelease(NamedTuple):
-    """What was released.
+    """Released number of different values.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How many different values there are, each counted for one owner, at most ``l`` values an owner.
+"""Number of different values, each counted for one owner, at most ``l`` values an owner.
 
 **Greedy assignment.** Users come in a fixed order, each takes the first ``l`` values of its own, in a fixed order of
 values, that nobody before has taken. ``f_l`` is how many values are taken. The order of users must be a function of the

@@ -126,7 +126,7 @@ class RecordQuantiles:
 
     @property
     def rounds(self) -> int:
-        """How often all records are looked at."""
+        """Number of passes over all records."""
         return len(self.levels).bit_length()
 
     @property

@@ -90,7 +90,7 @@ class CentralMean(UserMeanMechanism):
 
     @property
     def expected_error(self) -> float:
-        """The same as ``deviation``."""
+        """Expected error: ``deviation``."""
         return self.deviation
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:

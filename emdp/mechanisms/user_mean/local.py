@@ -180,7 +180,7 @@ class OneRound(LocalUserMean):
 
     @property
     def expected_error(self) -> float:
-        """The same as ``deviation``."""
+        """Expected error: ``deviation``."""
         return self.deviation
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:

@@ -199,7 +199,7 @@ class Frame:
 
     @property
     def wide(self) -> "Frame":
-        """The same coordinates without ranges."""
+        """Setting of the same coordinates without ranges."""
         bins = tuple(RangeBins(own.low, own.high, own.high - own.low) for own in self.bins)
         return Frame(bins, self.spreads, self.is_turned, self.dimension)
 

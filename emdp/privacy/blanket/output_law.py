@@ -56,4 +56,4 @@ class KnownRandomizer(Protocol):
         """The exact law, where it is finite."""
 
     def at(self, alpha0: float) -> Self:
-        """The same randomizer at another strength."""
+        """Law of the same randomizer at another strength."""

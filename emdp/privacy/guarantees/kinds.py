@@ -70,7 +70,7 @@ class Guarantee(ABC):
 
     @property
     def kind(self) -> Self:
-        """The same statement with parameters 0: two guarantees are of one kind if these are equal.
+        """Guarantee with parameters 0: two guarantees are of one kind if these are equal.
 
         >>> EmdDP(2.0, 1e-9).kind == EmdDP(0.5).kind, EmdDP(2.0).kind == EmdDP(2.0, sizes="bounded").kind
         (True, False)

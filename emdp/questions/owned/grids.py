@@ -1,4 +1,4 @@
-"""What an engine computes for quantiles of records: users' weights on a grid of values, and which values users have.
+"""Statistics for quantiles of records: users' weights on a grid of values, and the values that users have.
 
 **Weights.** A user with ``k`` rows that have a value and are in listed groups, ``k`` over the cap ``C``, counts each
 with weight ``C/k``. A row's place on the grid is that of its value, clamped to the range: ``round((v - a)/w 2^16)`` of

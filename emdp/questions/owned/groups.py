@@ -1,4 +1,4 @@
-"""What an engine computes by keys that nobody listed: users of every key, and capped sums of their rows.
+"""Statistics by keys that nobody listed: users of every key, and capped sums of their rows.
 
 **Choice of keys.** Of a user's groups the first ``L`` in the order of a hash of the user, the key and a constant are
 kept, ties by the key itself. So which are kept is a function of that user's own rows: not of where they stand, nor of

@@ -1,4 +1,4 @@
-"""What an engine computes to choose a cap: how many users have up to 1, 2, 4, ... rows."""
+"""Statistic that a cap is chosen from: numbers of users with up to 1, 2, 4, ... rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an engine computes of a relation whose rows have owners: capped sums of a user's rows, cell by cell.
+"""Statistics of a relation whose rows have owners: capped sums of a user's rows, cell by cell.
 
 **Parts.** An argument ``e`` of range ``[a, b]`` and degree ``d`` gives a row that has a value the numbers ``B_j =
 binom(d, j) x^j (1 - x)^(d - j)``, ``j = 0..d``, with ``x = (e - a)/(b - a)``, and a row without one (NULL or NaN) the
@@ -39,7 +39,7 @@ MOST_CAP = 2**31
 
 @dataclass(frozen=True)
 class Argument:
-    """What is summed up of rows.
+    """Summand of a row.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Key:
-    """What rows are grouped by, and the public list of groups, if there is one: rows of other groups count nowhere.
+    """Key of rows, and the public list of groups, if there is one: rows of other groups count nowhere.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ class Grid(Part):
 
     @property
     def width(self) -> int:
-        """One: the number of the cell."""
+        """Number of columns: one, the number of the cell."""
         return 1
 
     @cached_property

@@ -95,7 +95,7 @@ JAMO = range(0x1100, 0x1200)
 
 @dataclass(frozen=True)
 class Folds:
-    """What becomes of characters.
+    """Table of folded characters.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ __all__ = ["Chosen", "chosen", "where_conditions"]
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What the filters of a statement leave.
+    """Records and users that the filters of a statement leave.
 
     Parameters
     ----------

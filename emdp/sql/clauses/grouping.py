@@ -27,7 +27,7 @@ Key = ItemColumn | LookupColumn | UserColumn
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """What a statement is grouped by.
+    """Keys of a statement.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a column's name may mean, and what a condition on columns may come down to.
+"""Meanings of a column's name, and results of a condition on columns.
 
 A condition on one finite part is a set of its values. SQL's logic has three values, for a public table may hold NULL:
 ``holds`` and ``fails`` are the values where the condition is true and false, and it is unknown elsewhere. A filter

@@ -57,7 +57,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """What names mean in one SELECT.
+    """Meanings of names in one SELECT.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _spelt_value(name: str, columns: Iterable[Resolved]) -> str | None:
 
 
 class Numbers(Protocol):
-    """What conditions ask of the translation of numeric expressions."""
+    """Protocol: translation of numeric expressions, as conditions need it."""
 
     @property
     def context(self) -> Context:
@@ -245,7 +245,7 @@ class Numbers(Protocol):
 
     @property
     def scope(self) -> Scope:
-        """What names mean."""
+        """Meanings of names."""
 
     def number(self, node: exp.Expr) -> Expression:
         """Return a numeric expression of the text."""

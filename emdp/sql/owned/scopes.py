@@ -1,4 +1,4 @@
-"""What names of columns mean within one SELECT of a statement over rows with owners."""
+"""Meanings of column names within one SELECT of a statement over rows with owners."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Scope:
 
     @property
     def reader(self) -> Reader:
-        """What reads scalar SQL here."""
+        """Reader of scalar SQL in this scope."""
         return Reader(self.context, self.column)
 
     @property
@@ -106,7 +106,7 @@ class Scope:
 
 
 class Reads(Protocol):
-    """What reads the parts of a SELECT for one another: FROM has sub-queries, and these have FROM."""
+    """Readers of the parts of a SELECT, handed to one another: FROM has sub-queries, and these have FROM."""
 
     @property
     def context(self) -> Context:

@@ -153,7 +153,7 @@ def _outputs(scope: Scope, entry: exp.Expr, read: Callable[[exp.Expr], Node]) ->
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """What a grouped sub-query has: keys, and aggregates as they are found."""
+    """Keys and aggregates of a grouped sub-query, as they are found."""
 
     scope: Scope
     name: str

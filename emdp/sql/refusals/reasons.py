@@ -1,4 +1,4 @@
-"""What of SQL the language has no use for: for each construct a code, what is wrong with it, what to write instead."""
+"""Constructs of SQL that the language refuses: for each a code, the reason, and what to write instead."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What row expressions do not have: for each construct and function why, and what to write instead."""
+"""Constructs and functions that row expressions refuse: for each the reason, and what to write instead."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

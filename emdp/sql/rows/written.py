@@ -1,4 +1,4 @@
-"""What the reader of row expressions asks of the statement that it reads."""
+"""Protocol of a statement for the reader of row expressions."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ __all__ = ["Written"]
 
 
 class Written(Protocol):
-    """What the reader asks of a statement: :class:`emdp.sql.text.statement.Statement` has it."""
+    """Protocol of a statement: :class:`emdp.sql.text.statement.Statement` has it."""
 
     def text_of(self, node: exp.Expr) -> str:
         """Return a node of the tree as it was written."""

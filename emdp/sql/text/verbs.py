@@ -1,4 +1,4 @@
-"""What a statement does, by its first words: all but SELECT is refused by name."""
+"""Kind of a statement by its first words: all but SELECT is refused by name."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

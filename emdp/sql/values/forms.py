@@ -1,4 +1,4 @@
-"""How the parts of a space and their points are written in SQL, for remedies that can be pasted."""
+"""SQL texts of the parts of a space and their points, for remedies that can be pasted."""
 
 from collections.abc import Sequence
 

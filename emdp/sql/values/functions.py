@@ -26,7 +26,7 @@ MANY = 1_000
 
 
 class Call(Numbers, Protocol):
-    """What functions ask of the translation of numeric expressions."""
+    """Protocol: translation of numeric expressions, as functions need it."""
 
     def constant(self, node: exp.Expr, what: str) -> float:
         """Return the value of a constant expression."""

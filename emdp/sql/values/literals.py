@@ -34,7 +34,7 @@ class Literal:
 
     @property
     def kind(self) -> str:
-        """In words: a text, a number, a truth value, a date."""
+        """Kind of a literal in words: a text, a number, a truth value, a date."""
         if isinstance(self.value, bool):
             return "truth value"
         if isinstance(self.value, str):

@@ -34,7 +34,7 @@ COMPOSED = ("place", "vector")
 
 
 class Constants(Numbers, Protocol):
-    """What these functions ask of the translation of numeric expressions."""
+    """Protocol: translation of numeric expressions, as points need it."""
 
     def constant(self, node: exp.Expr, what: str) -> float:
         """Return the value of a constant expression."""

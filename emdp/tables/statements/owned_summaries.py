@@ -26,7 +26,7 @@ Aggregates = Callable[[Sql], tuple[Sql, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """How one value is computed.
+    """Layers of sub-queries that compute one value.
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ DUCKDB = Writer(_spelling, _literal, _tried)
 
 @dataclass(frozen=True)
 class RowsWriting:
-    """How statements over rows with owners have one engine's functions of a row written.
+    """Writer of functions of a row for one engine, in statements over rows with owners.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ LOST = (OTHER_DRAW, "Checkpoint block")
 
 
 class Drawn(NamedTuple):
-    """What was drawn in a partition.
+    """Draws of a partition.
 
     Attributes
     ----------

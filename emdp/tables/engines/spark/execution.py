@@ -1,4 +1,4 @@
-"""How a statement runs on Spark: rewritten, in the session that the rows belong to.
+"""Execution of statements on Spark: rewritten, in the session that the rows belong to.
 
 Rows never come to the driver, only what a statement makes of them. No setting of the session is changed; views have
 names that nobody can guess and are gone afterwards, and so is what was kept in between. Text of Spark's errors never

@@ -1,4 +1,4 @@
-"""What Spark reads for releases that randomize items or users one by one, hidden until the session opens it.
+"""Rows that Spark reads for releases of single items or users, hidden until the session opens them.
 
 Rows of users are put into partitions of whole users and sorted by user there; each partition becomes blocks on its
 worker (:mod:`emdp.tables.engines.spark.work`), which an encoder randomizes there, or which are kept there for several

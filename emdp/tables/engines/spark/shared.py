@@ -1,4 +1,4 @@
-"""What is used more than once, such as parts of a statement: taken out and kept, since Spark would compute it anew."""
+"""Parts of a statement that are used more than once: taken out and kept, since Spark would compute them again."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,4 +1,4 @@
-"""What kind of value every node of a checked statement has, as DuckDB would compute it.
+"""Kinds of values of all nodes of a checked statement, as DuckDB would compute them.
 
 Spark's operators do other things on whole numbers than DuckDB's, so a rewrite has to know what it looks at. Statements
 are built of few node classes; one that is not known here is refused as a bug, never passed on as it is.

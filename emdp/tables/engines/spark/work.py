@@ -1,4 +1,4 @@
-"""What runs on Spark's workers: Arrow batches of one partition become blocks, and blocks become payloads.
+"""Work on Spark's workers: Arrow batches of one partition become blocks, and blocks become payloads.
 
 A payload is a frame in Arrow's stream format, in one value of a binary column, so that it passes through Spark whole.
 Blocks have ``BLOCK_ROWS`` rows or one user's, payloads ``PAYLOAD_ROWS`` at most or a block's: a worker's memory is
@@ -59,7 +59,7 @@ PART_KINDS = ("i1", "i2", "i4", "i8")
 
 @dataclass(frozen=True)
 class BlockWork:
-    """What is done with the rows of one partition; a public value, pickled to the workers.
+    """Work on the rows of one partition; a public value, pickled to the workers.
 
     Parameters
     ----------
