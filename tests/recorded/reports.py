@@ -85,6 +85,7 @@ UNSEEN = re.compile(r"<(style|svg|head)\b.*?</\1>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 BLANK = re.compile(r"\s+")
 MADE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+VERSIONS = re.compile(r"^Versions .*$", re.MULTILINE)
 
 
 def cases() -> Iterator[Case]:
@@ -112,12 +113,12 @@ def prepared(folder: Path, definition: str) -> None:
 
 
 def page_text(html: str) -> str:
-    """Return what a page says, without what is drawn and when it was made."""
+    """Return what a page says, without what is drawn, when it was made, and by which versions of packages."""
     blocks = re.split(r"</(?:p|h\d|tr|div|li|caption|section|dd)>", UNSEEN.sub(" ", html))
     lines = (BLANK.sub(" ", unescape(TAG.sub(" ", block))).strip() for block in blocks)
     # Derivations are those of answers, which other cases keep.
     said = "\n".join(line for line in lines if line and not line.startswith("Derivation"))
-    return MADE.sub("<time>", same(said))
+    return VERSIONS.sub("Versions of <packages>", MADE.sub("<time>", same(said)))
 
 
 def manifest_of(text: str) -> dict[str, Any]:

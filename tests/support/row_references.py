@@ -61,8 +61,7 @@ def _truncated(a: int, b: int) -> int | None:
 
 
 def _remainder(a: int, b: int) -> int | None:
-    # The engine's own division of the least number by -1 overflows.
-    return None if b == 0 or (b == -1 and a == -(2**63)) else int(math.copysign(1, a)) * (abs(a) % abs(b))
+    return None if b == 0 else int(math.copysign(1, a)) * (abs(a) % abs(b))
 
 
 def _position(text: str, part: str) -> int:

@@ -193,7 +193,8 @@ def test_a_row_depends_on_no_other_row_in_written_conditions() -> None:
 def test_the_same_conditions_in_one_try_leak_and_raise() -> None:
     """The test above can fail: with no TRY at the leaves, and one around the whole, it does."""
     texts = [f"TRY({WHOLE.write(predicate(seed), NAMED).sql('duckdb')})" for seed in (20, 23)]
-    assert _differences(texts) == (2, 1)
+    # How many do depends on the version of DuckDB: (2, 1) in 2.0.0, (1, 0) in 2.0.1.
+    assert max(_differences(texts)) >= 1
 
 
 def test_statistics_leak_through_a_try_around_a_condition() -> None:
