@@ -31,8 +31,8 @@ of ``t1`` ones and ``n - 1 - t2`` zeros alone. Intervals are narrowed until they
 
 **Clone pair.** Both laws of 2RR are ``2p`` times a fair coin plus a rest: the proof of
 :mod:`emdp.privacy.shuffle.clone_pair` holds with ``2p = 2/(e^epsilon0 + 1)`` for the clone probability ``e^-epsilon0``.
-For randomizers that are not binary this is the case of the erratum (technical-notes 1.4):
-:func:`emdp.privacy.shuffle.users.shuffle_epsilon` never uses it there.
+Beyond binary ones it holds for the messages of :mod:`emdp.privacy.shuffle.place_sign`; for all others it is the case of
+the erratum (technical-notes 1.4), and :func:`emdp.privacy.shuffle.users.shuffle_epsilon` never uses it there.
 """
 
 import math
@@ -48,7 +48,7 @@ from emdp.privacy.shuffle.clone_pair import CloneMixture
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0, LARGEST_ITEMS
 from emdp.privacy.shuffle.renyi_law import log_window
 
-__all__ = ["LARGEST_EXACT", "SLACK", "binary_delta", "binary_epsilon", "pair_epsilon", "two_clone_epsilon"]
+__all__ = ["LARGEST_EXACT", "SLACK", "binary_delta", "binary_epsilon", "pair_epsilon"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,20 +126,10 @@ def binary_epsilon(epsilon0: float, n: int, delta: float) -> float:
     return _binary_epsilon(strength, users, chance)
 
 
-def two_clone_epsilon(epsilon0: float, n: int, delta: float) -> float:
-    """Return the epsilon of the clone pair of binary randomizers: for :func:`binary_epsilon` beyond its sizes.
-
-    >>> round(two_clone_epsilon(1.0, 10**4, 1e-6), 5)
-    0.04321
-    """
-    strength = check_range("epsilon0", epsilon0, 1e-9, LARGEST_ALPHA0)
-    clone = 2 / (math.exp(strength) + 1) * (1 - 1e-15)
-    others, chance = check_count("n", n, minimum=2) - 1, check_unit_interval("delta", delta)
-    return pair_epsilon(strength, others, clone, math.tanh(strength / 2), chance)
-
-
 @lru_cache(maxsize=1024)
-def pair_epsilon(tilt: float, others: int, clone: float, rest: float, delta: float) -> float:
+def pair_epsilon(
+    tilt: float, others: int, clone: float, rest: float, delta: float, least: float | None = None
+) -> float:
     """Return the epsilon at ``delta`` of the pair of :mod:`emdp.privacy.shuffle.clone_pair`, rounded up; at most
     ``tilt``.
 
@@ -153,18 +143,22 @@ def pair_epsilon(tilt: float, others: int, clone: float, rest: float, delta: flo
         Clone probability, rounded down, and 1 minus it.
     delta : float
         In (0, 1).
+    least : float, optional
+        What the second law of the user who changes gives the output that speaks for the first, the other laws being
+        ``least e^tilt`` and 1 minus either; ``1/(e^tilt + 1)``, the pair that is its own mirror image, if None.
 
     >>> round(pair_epsilon(1.0, 999, math.exp(-1), -math.expm1(-1), 1e-6), 5)
     0.18241
     """
     # More users only lower it, and beyond this their numbers leave the integers of arrays.
     mixture, log_delta = CloneMixture(min(others, LARGEST_ITEMS - 1), clone, rest), math.log(delta)
+    most = 1 / (1 + math.exp(-tilt)) if least is None else least * math.exp(tilt)
 
     def holds(epsilon: float) -> bool:
         if epsilon >= tilt:
             return True
         growth = math.expm1(epsilon)
-        ratio = -math.expm1(epsilon - tilt) / ((1 + math.exp(-tilt)) * growth)
+        ratio = -math.expm1(epsilon - tilt) * most / growth
         return mixture.is_below(ratio * (1 + 1e-14), log_delta - math.log(growth) - 1e-9)
 
     low = tilt

@@ -18,7 +18,8 @@ e^-epsilon0 r`` rises with ``r``: it is at most ``1 + g (e^epsilon0 - 1)``, and 
 at least ``e^-epsilon0`` times ``R``, ``R'`` and ``R_j``, so at least ``e^-epsilon0 max(V, W)``. This is the setting of
 :mod:`emdp.privacy.shuffle.renyi_law` with ``tilt = ln(1 + g (e^epsilon0 - 1))``: the theorem there needs no more. ∎
 
-**Binary rounds.** See :mod:`emdp.privacy.shuffle.binary` for the clone probability ``2/(e^epsilon0 + 1)``.
+**Binary and place-sign rounds.** See :mod:`emdp.privacy.shuffle.place_sign` for the clone probability ``2/(e^epsilon0 +
+1)``, and for the pair of a sampled round, which is not its own mirror image.
 """
 
 import math
@@ -30,6 +31,7 @@ from emdp.base.checks import check_choice, check_count, check_finite, check_posi
 from emdp.base.errors import UsageError
 from emdp.privacy.binomial_tails import log_pmf
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
+from emdp.privacy.shuffle.place_sign import place_sign_law
 from emdp.privacy.shuffle.renyi_law import RatioLaw, ratio_law
 
 __all__ = [
@@ -102,7 +104,7 @@ def renyi_clones(
     order, n, epsilon0, blocks
         As in :func:`renyi_shuffle`.
     randomizer : str
-        "any", or "binary" as :mod:`emdp.privacy.shuffle.binary` defines it.
+        "any", or "binary" or "place-sign" as in :class:`emdp.privacy.shuffle.users.ShuffleRound`.
     sampled : int, optional
         How many of the ``n`` users send, a secret uniform sample; all by default.
 
@@ -110,16 +112,18 @@ def renyi_clones(
     (0.0093, 0.01166)
     """
     order, n, epsilon0 = _check(order, n, epsilon0)
-    check_choice("randomizer", randomizer, ("any", "binary"))
+    check_choice("randomizer", randomizer, ("any", "binary", "place-sign"))
     return clone_law(n, epsilon0, randomizer, _check_sampled(sampled, n), blocks).renyi(order)
 
 
 def clone_law(n: int, epsilon0: float, randomizer: str, sampled: int | None, blocks: int = 100) -> RatioLaw:
     """Return the clone pair's law of a round, its arguments checked by the caller."""
     if sampled is not None and sampled < n:
+        if randomizer != "any":
+            return place_sign_law(epsilon0, sampled, min(2 * sampled / n * (1 + 1e-15), 2.0), blocks)
         return ratio_law(sampled - 1, sampled_tilt(epsilon0, n, sampled), _general_clone(epsilon0), blocks=blocks)
-    if randomizer == "binary":
-        return ratio_law(n - 1, epsilon0, 2 / (math.exp(epsilon0) + 1) * (1 - 1e-15), blocks=blocks)
+    if randomizer != "any":
+        return place_sign_law(epsilon0, n, blocks=blocks)
     return ratio_law(n - 1, epsilon0, _general_clone(epsilon0), blocks=blocks)
 
 

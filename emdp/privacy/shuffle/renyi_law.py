@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from emdp.privacy.binomial_tails import log_pmf, log_tail
 
-__all__ = ["LARGEST_USERS", "MARGIN", "RatioLaw", "log_window", "ratio_law"]
+__all__ = ["LARGEST_USERS", "MARGIN", "RatioLaw", "log_window", "mirrored_law", "ratio_law"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,14 +125,43 @@ def ratio_law(others: int, tilt: float, clone: float, *, kind: str = "pair", blo
     0.00294814
     """
     others = min(others, LARGEST_USERS - 1)
+    grid = _Grid(tilt, 2 * math.sinh(tilt / 2) / math.sqrt(1 + others * clone))
+    for start, log_mass in _blocks(others, clone, blocks):
+        _add_block(grid, start + 1, log_mass, tilt, kind == "mixture")
+    return grid.law()
+
+
+@lru_cache(maxsize=256)
+def mirrored_law(others: int, tilt: float, clone: float, lean: float, gap: float, *, blocks: int = 100) -> RatioLaw:
+    """Return the law of the pair that both orders of :mod:`emdp.privacy.shuffle.place_sign` are below.
+
+    Given ``L`` messages its values are ``X = lean gap y/(1 - lean y)``, ``y = 2 a/L - 1``, for ``a > L/2`` alone, where
+    ``a`` has the law ``Bin(L, 1/2)`` weighed by ``1 - lean y``; ``1/(1 + X) - 1`` with ``1 + X`` times these masses;
+    and 0 with what is left.
+
+    Parameters
+    ----------
+    others, tilt, clone, blocks
+        As in :func:`ratio_law`; ``tilt = ln(1 + lean gap/(1 - lean))``, rounded up.
+    lean, gap : float
+        ``t`` in (0, 1), and ``w`` in (0, 2].
+
+    >>> one, other = mirrored_law(99, 1.0, 0.5, 0.4621171, 2.0), ratio_law(99, 1.0, 0.5)
+    >>> abs(one.renyi(4.0) / other.renyi(4.0) - 1) < 1e-5
+    True
+    """
+    others = min(others, LARGEST_USERS - 1)
+    grid = _Grid(tilt, lean * gap / math.sqrt(1 + others * clone))
+    for start, log_mass in _blocks(others, clone, blocks):
+        _add_mirrored(grid, start + 1, log_mass, lean, gap)
+    return grid.law()
+
+
+def _blocks(others: int, clone: float, blocks: int) -> list[tuple[float, float]]:
+    """Return the left ends of blocks of the number of clones, and logarithms of their masses, where there is any."""
     thinned = max(round(blocks * min(1.0, math.sqrt(_MANY / (others + 1)))), min(blocks, _FEWEST))
     starts, log_masses = _number_blocks(others, clone, thinned)
-    size = 2 * math.sinh(tilt / 2) / math.sqrt(1 + others * clone)
-    grid = _Grid(tilt, size)
-    for start, log_mass in zip(starts, log_masses, strict=True):
-        if log_mass > -math.inf:
-            _add_block(grid, float(start) + 1, float(log_mass), tilt, kind == "mixture")
-    return grid.law()
+    return [(float(start), float(mass)) for start, mass in zip(starts, log_masses, strict=True) if mass > -math.inf]
 
 
 class _Grid:
@@ -228,6 +257,33 @@ def _add_block(grid: _Grid, L: float, log_mass: float, tilt: float, is_mixture: 
     if low > 0:
         tail = log_tail(L, np.array([L - low + 1.0]), 1 - chance, chance) + log_mass
         _add_far(grid, np.array([0.0]), tail, L, tilt, is_mixture)
+
+
+def _add_mirrored(grid: _Grid, L: float, log_mass: float, lean: float, gap: float) -> None:
+    reach = _REACH * math.sqrt(L / 4) + _SLACK
+    first, high = math.floor(L / 2) + 1, min(math.ceil(L / 2 + reach), L)
+    counts = np.arange(first, high + 1, dtype=np.float64)
+    leaning = lean * ((2 * counts - L) / L)
+    logs = log_window(L, counts, 0.5) + log_mass
+    growth = gap * leaning
+    grid.add_logs(growth / (1 - leaning), logs + np.log1p(-leaning))
+    grid.add_logs(-growth / (1 - leaning + growth), logs + np.log1p(growth - leaning))
+    # both laws are alike in what is left: the middle, and what the two masses lack of both ends of the binomial law
+    with np.errstate(divide="ignore"):
+        rest = np.append(logs + np.log((2 - gap) * leaning), _log_middle(L) + log_mass)
+    grid.add_logs(np.zeros(len(rest)), rest)
+    if high < L:
+        ends = np.minimum(np.concatenate([[high], np.floor(L / 2 + _cells(high - L / 2, L / 2))]), L)
+        ends = np.unique(np.append(ends, L))
+        tails = log_tail(L, ends[:-1] + 1, 0.5, 0.5) + log_mass + math.log(2)
+        far = lean * ((2 * ends[1:] - L) / L)
+        grid.add_logs(gap * far / (1 - far), tails)
+        grid.add_logs(-gap * far / (1 - far + gap * far), tails)
+
+
+def _log_middle(L: float) -> float:
+    """Return ``ln Pr[Bin(L, 1/2) = L/2]``."""
+    return float(log_pmf(L, np.array([L / 2]), 0.5, 0.5)[0]) if L % 2 == 0 else -math.inf
 
 
 def _add_far(grid: _Grid, counts: Floats, log_masses: Floats, L: float, tilt: float, is_mixture: bool) -> None:

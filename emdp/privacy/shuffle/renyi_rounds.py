@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from emdp.base.checks import check_choice, check_count, check_finite
 from emdp.base.errors import UsageError
 from emdp.privacy.rounding import as_decimal, float_down
-from emdp.privacy.shuffle.binary import binary_epsilon, pair_epsilon, two_clone_epsilon
+from emdp.privacy.shuffle.binary import binary_epsilon, pair_epsilon
 from emdp.privacy.shuffle.clones import clone_alpha
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
+from emdp.privacy.shuffle.place_sign import place_sign_epsilon
 from emdp.privacy.shuffle.renyi import sampled_tilt
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "binary_round_epsilon",
     "clone_round_epsilon",
     "closed_form_epsilon",
+    "place_sign_round_epsilon",
     "pure_strength",
 ]
 
@@ -39,7 +41,9 @@ class ShuffleRound:
     n : int
         Public number of users who take part, at least 2.
     randomizer : str
-        "any"; "binary" only if the randomizer has two outputs, or is one of :mod:`emdp.privacy.shuffle.binary`.
+        "any"; "place-sign" only if a message is a place, drawn without looking at data, and a sign (see
+        :mod:`emdp.privacy.shuffle.place_sign`); "binary" only if the randomizer has two outputs, or is one of
+        :mod:`emdp.privacy.shuffle.binary`.
     sampled : int, optional
         How many of the ``n`` users send, a uniform sample that stays secret; None if all do.
     rounds : int
@@ -64,7 +68,7 @@ class ShuffleRound:
         if check_finite("epsilon0", self.epsilon0) <= 0:
             raise UsageError(f"epsilon0 must be above 0, got {self.epsilon0}; pass a positive number.")
         check_count("n", self.n, minimum=2)
-        check_choice("randomizer", self.randomizer, ("any", "binary"))
+        check_choice("randomizer", self.randomizer, ("any", "binary", "place-sign"))
         check_count("rounds", self.rounds)
         if self.sampled is not None and check_count("sampled", self.sampled) > self.n:
             raise UsageError(f"sampled must be at most n = {self.n}, got {self.sampled}; pass None if all users send.")
@@ -101,18 +105,31 @@ def clone_round_epsilon(part: ShuffleRound, delta: float) -> float:
     return min(found, _amplified(part, delta, clone_round_epsilon))
 
 
+def place_sign_round_epsilon(part: ShuffleRound, delta: float) -> float:
+    """Return one round's epsilon at ``delta``, of place-sign messages by their pair; of any other as above.
+
+    >>> round(place_sign_round_epsilon(ShuffleRound(1.0, 1000, "place-sign"), 1e-6), 5)
+    0.14867
+    """
+    if part.randomizer == "any" or not part.is_amplified:
+        return clone_round_epsilon(part, delta)
+    users = part.sampled or part.n
+    found = place_sign_epsilon(part.epsilon0, users, delta, min(2 * users / part.n * (1 + 1e-15), 2.0))
+    return min(found, part.pure)
+
+
 def binary_round_epsilon(part: ShuffleRound, delta: float) -> float:
     """Return one round's epsilon at ``delta``, of a binary randomizer by its exact divergence.
 
     >>> round(binary_round_epsilon(ShuffleRound(1.0, 1000, "binary"), 1e-6), 3)
     0.127
     """
-    found = clone_round_epsilon(part, delta)
+    found = place_sign_round_epsilon(part, delta)
     if part.randomizer != "binary" or not part.is_amplified:
         return found
     if part.is_sampled:
         return min(found, _amplified(part, delta, binary_round_epsilon))
-    return min(found, two_clone_epsilon(part.epsilon0, part.n, delta), binary_epsilon(part.epsilon0, part.n, delta))
+    return min(found, binary_epsilon(part.epsilon0, part.n, delta))
 
 
 def _amplified(part: ShuffleRound, delta: float, whole: Callable[[ShuffleRound, float], float]) -> float:

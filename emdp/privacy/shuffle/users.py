@@ -12,6 +12,7 @@ one counts:
 - *composition*: the sum of the ``epsilon0``, at ``delta = 0``: every message is pure LDP, shuffling is post-processing.
 - *exact clone pair*: each round at ``delta/rounds`` (:mod:`emdp.privacy.shuffle.clone_pair` with one item that moves by
   1).
+- *place-sign pair*: as above, place-sign rounds by their own pair (:mod:`emdp.privacy.shuffle.place_sign`).
 - *exact binary*: as above, binary rounds by their own exact divergence (:mod:`emdp.privacy.shuffle.binary`).
 - *closed form*: Feldman, McMillan, Talwar 2020, under its condition (LSU 5.3); never better than the clone pair.
 - *clone product*: the hockey-stick divergence of all clone pairs together, up to 256 rounds
@@ -51,6 +52,7 @@ from emdp.privacy.shuffle.renyi_rounds import (
     binary_round_epsilon,
     clone_round_epsilon,
     closed_form_epsilon,
+    place_sign_round_epsilon,
     pure_strength,
 )
 
@@ -149,6 +151,8 @@ def shuffle_epsilon(
     (0.053005, 'exact clone pair')
     >>> shuffle_epsilon(1.0, 10**4, 1e-6, randomizer="binary").method
     'exact binary'
+    >>> round(shuffle_epsilon(1.0, 10**4, 1e-6, randomizer="place-sign").epsilon, 6)
+    0.043206
     """
     return shuffle_total((ShuffleRound(epsilon0, n, randomizer, sampled, rounds),), delta)
 
@@ -180,6 +184,8 @@ def shuffle_total(strengths: Sequence[ShuffleRound], delta: float) -> UserShuffl
     if chance > 0:
         parts = tuple(replace(part, epsilon0=max(part.epsilon0, SMALLEST_EPSILON0)) for part in parts)
         found += [_clones(parts, chance), _binary(parts, chance), _closed_form(parts, chance)]
+        if any(part.randomizer == "place-sign" for part in parts):
+            found.append(_place_sign(parts, chance))
         found += _together(parts, chance)
     methods = tuple(sorted(found, key=lambda method: math.inf if method.epsilon is None else method.epsilon))
     best = methods[0]
@@ -242,6 +248,13 @@ def _clones(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMethod:
     total = _sum(parts, [clone_round_epsilon(part, share) for part in parts])
     theorem = "exact clone pair of each round at delta/rounds (LSU 5.3; emdp.privacy.shuffle.clone_pair)"
     return UserShuffleMethod("exact clone pair", total, delta, "", theorem)
+
+
+def _place_sign(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMethod:
+    share = _share(parts, delta)
+    total = _sum(parts, [place_sign_round_epsilon(part, share) for part in parts])
+    theorem = "pair of a place and a sign, clones 2/(e^epsilon0 + 1) (emdp.privacy.shuffle.place_sign)"
+    return UserShuffleMethod("place-sign pair", total, delta, "", theorem)
 
 
 def _binary(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMethod:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from emdp.base.errors import UsageError
-from emdp.privacy.shuffle.binary import SLACK, _Count, binary_delta, binary_epsilon, pair_epsilon, two_clone_epsilon
+from emdp.privacy.shuffle.binary import SLACK, _Count, binary_delta, binary_epsilon, pair_epsilon
 from emdp.privacy.shuffle.clone_pair import delta_step
+from emdp.privacy.shuffle.place_sign import place_sign_epsilon
 
 
 def exact_delta(growth: Fraction, n: int, odds: Fraction, ones: int) -> Fraction:
@@ -89,12 +90,12 @@ TABLE = [
 
 @pytest.mark.parametrize(("n", "epsilon0", "clones", "exact"), TABLE)
 def test_the_table_of_the_theory(n: int, epsilon0: float, clones: float, exact: float | None) -> None:
-    assert two_clone_epsilon(epsilon0, n, 1e-6) == pytest.approx(clones, abs=6e-6)
+    assert place_sign_epsilon(epsilon0, n, 1e-6) == pytest.approx(clones, abs=6e-6)
     ends = max(_Count(n - 1 - ones, ones, epsilon0).epsilon(1e-6, 0.0) for ones in (0, n - 1))
     assert exact is None or ends == pytest.approx(exact, abs=6e-5 if exact > 0.04 else 6e-6)
     found = binary_epsilon(epsilon0, n, 1e-6)
     assert ends * (1 - 1e-6) <= found <= ends * (1 + SLACK + 1e-4)
-    assert found < two_clone_epsilon(epsilon0, n, 1e-6)
+    assert found < place_sign_epsilon(epsilon0, n, 1e-6)
 
 
 def test_the_middle_of_the_table() -> None:

@@ -165,9 +165,9 @@ def test_the_law_of_a_sample_has_its_own_tilt_and_the_clones_of_any_randomizer()
             context.prec = 30
             masses = exact_pair(k - 1, tilt, epsilon0)
         ratios, chances = np.array([float(p / q) for p, q in masses]), np.array([float(q) for _, q in masses])
-        for randomizer, order in itertools.product(("any", "binary"), (1.5, 2.0, 8.0)):
+        for order in (1.5, 2.0, 8.0):
             exact = math.log(float((ratios**order) @ chances)) / (order - 1)
-            assert exact * (1 - 1e-9) <= clone_law(n, epsilon0, randomizer, k).renyi(order) <= exact * 1.01
+            assert exact * (1 - 1e-9) <= clone_law(n, epsilon0, "any", k).renyi(order) <= exact * 1.01
 
 
 def whole_pair(n: int, epsilon0: float, rounds: int) -> Pair:

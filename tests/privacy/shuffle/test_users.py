@@ -84,7 +84,7 @@ def test_range_then_mean() -> None:
 
 
 def test_the_renyi_methods_of_the_theory_there() -> None:
-    from emdp.privacy.shuffle.binary import two_clone_epsilon
+    from emdp.privacy.shuffle.place_sign import place_sign_epsilon
     from emdp.privacy.shuffle.renyi import renyi_epsilon, renyi_shuffle_bound
 
     orders = [float(order) for order in range(100, 700, 10)]
@@ -93,7 +93,7 @@ def test_the_renyi_methods_of_the_theory_there() -> None:
     assert renyi_epsilon(lambda a: 2 * renyi_shuffle_bound(a, 10**5, 1.0), 1e-6, near) == pytest.approx(
         0.0604, abs=6e-5
     )
-    assert two_clone_epsilon(1.0, 10**5, 5e-7) == pytest.approx(0.01317, abs=6e-6)
+    assert place_sign_epsilon(1.0, 10**5, 5e-7) == pytest.approx(0.01317, abs=6e-6)
 
 
 def test_what_the_methods_say() -> None:
