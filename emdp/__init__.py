@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from emdp.base.errors import UsageError as UsageError
     from emdp.catalog.catalog import Catalog as Catalog
     from emdp.catalog.catalog import load_catalog as load_catalog
+    from emdp.disclosure.asked import consequences as consequences
     from emdp.expressions import Expression as Expression
     from emdp.expressions.functions import *  # noqa: F403
     from emdp.privacy import BoundedReduction as BoundedReduction
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from emdp.privacy import EmdDP as EmdDP
     from emdp.privacy import Guarantee as Guarantee
     from emdp.privacy import UserDP as UserDP
+    from emdp.privacy import epsilon_of as epsilon_of
     from emdp.privacy import protect as protect
     from emdp.questions import Frequencies as Frequencies
     from emdp.questions import HeavyHitters as HeavyHitters
@@ -86,6 +88,7 @@ else:
             "emdp": "privacy randomizers testing",
             "emdp.answers": "Answer Preview",
             "emdp.catalog.catalog": "Catalog load_catalog",
+            "emdp.disclosure.asked": "consequences",
             "emdp.base.errors": (
                 "BudgetExceededError DataRuleError EmdpError InternalError InvalidItemError LedgerError "
                 "NotLipschitzError RefusedError SolverError SqlError UsageError"
@@ -96,7 +99,7 @@ else:
                 "Frequencies HeavyHitters Itemwise Mean Quantiles UserMean VectorMean frequencies heavy_hitters "
                 "itemwise mean quantiles user_mean vector_mean"
             ),
-            "emdp.privacy": "BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP protect",
+            "emdp.privacy": "BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP epsilon_of protect",
             "emdp.sessions.session": "Session read",
             "emdp.spaces": "Categories Clusters Cycle Distances Embedding Geo Grid Interval Product Space Vector Words",
             "emdp.tables": "Table",

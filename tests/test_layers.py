@@ -49,14 +49,15 @@ ALLOWED: dict[str, set[str]] = {
         "sessions",
     },
     "learn": {"base", "privacy", "spaces", "expressions", "questions", "answers", "sessions"},
+    "disclosure": {"base", "privacy", "spaces", "tables", "pictures", "sessions"},
     "reports": {
         "base", "privacy", "spaces", "questions", "sql", "ledger", "budgets", "pictures", "answers", "sessions",
-        "catalog",
+        "catalog", "disclosure",
     },
     "cli": {
         "base", "resources", "privacy", "spaces", "transport", "expressions", "questions", "sql", "tables", "ledger",
-        "budgets", "pictures", "answers", "sessions", "catalog", "experiments", "audit", "reports", "testing",
-        "__init__",
+        "budgets", "pictures", "answers", "sessions", "catalog", "experiments", "audit", "disclosure", "reports",
+        "testing", "__init__",
     },
     "__main__": {"base", "cli"},
 }  # fmt: skip

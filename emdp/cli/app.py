@@ -21,6 +21,7 @@ COMMANDS = MappingProxyType(
         "mean": "mean.run",
         "distance": "distance.run",
         "calibrate": "calibrate.run",
+        "consequences": "consequences.run",
         "experiment": "experiment.run",
         "audit": "audit.run",
         "generate": "generate.app",

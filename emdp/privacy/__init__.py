@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from emdp.privacy.guarantees.kinds import DiscreteEmdDP, EmdDP, Guarantee, UserDP, guarantee_from_json
     from emdp.privacy.guarantees.metrics import MetricTotal, change_metric, compose_metrics
     from emdp.privacy.guarantees.protections import Change, change_distance, epsilon_for, protect
+    from emdp.privacy.inference import epsilon_of
     from emdp.privacy.reduction import (
         BoundedReduction,
         Reduction,
@@ -88,6 +89,7 @@ else:
             "emdp.privacy.guarantees.kinds": "DiscreteEmdDP EmdDP Guarantee UserDP guarantee_from_json",
             "emdp.privacy.guarantees.metrics": "MetricTotal change_metric compose_metrics",
             "emdp.privacy.guarantees.protections": "Change change_distance epsilon_for protect",
+            "emdp.privacy.inference": "epsilon_of",
             "emdp.privacy.reduction": (
                 "BoundedReduction Reduction published_reduction_alpha reduced_guarantee reduction_alpha "
                 "reduction_quantile reduction_split"
@@ -139,6 +141,7 @@ __all__ = [
     "converts_to",
     "epsilon_curve",
     "epsilon_for",
+    "epsilon_of",
     "event_from_json",
     "gaussian_alpha",
     "gaussian_delta",

@@ -1,0 +1,257 @@
+"""``emdp consequences``: what a budget, a statement, a report or all that was spent may tell about one person."""
+
+import json
+import os
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.base.files import read_toml
+from emdp.cli.options import CatalogOption, TableOption, check_table_option
+from emdp.cli.output import check_place, frame_text, is_kept, preview_width
+from emdp.cli.sql import PeriodOption, looking_ahead, read_query, table_of
+
+if TYPE_CHECKING:
+    from emdp.disclosure.page import Block
+    from emdp.disclosure.stories import Story
+    from emdp.privacy import Guarantee
+    from emdp.spaces import Space
+
+__all__ = ["run"]
+
+DEFAULT_CATALOG = "emdp.toml"
+
+FILES = ("index.html", "consequences.svg", "consequences.csv", "consequences.json")
+"""Files of a page."""
+
+NAMELESS = "x"
+"""Column of a space of which only the diameter is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """A space, its name, what its budget allows with which slack, protected changes, and files to keep."""
+
+    name: str
+    space: "Space"
+    promises: "tuple[Guarantee, ...]"
+    slack: float
+    protected: "tuple[Story, ...]"
+    kept: tuple[str, ...]
+
+
+def run(
+    catalog: CatalogOption = None,
+    table: TableOption = None,
+    period: PeriodOption = None,
+    alpha: Annotated[float | None, typer.Option(help="Try this budget in place of the catalog's.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Likewise, of a user-level budget.")] = None,
+    delta: Annotated[
+        float, typer.Option(help="Probability that the promise may fail, with --alpha or --epsilon.")
+    ] = 0.0,
+    diameter: Annotated[
+        float | None, typer.Option(help="Largest distance there is, where there is no catalog.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="Q", help="Only what this statement, or report (.toml), would tell.")
+    ] = None,
+    spent: Annotated[
+        str | None, typer.Option(metavar="LEDGER", help="What all that was released so far may have told.")
+    ] = None,
+    reports: Annotated[
+        int, typer.Option("--period-count", help="So many such releases, fixed in advance: 52 weekly reports.")
+    ] = 1,
+    group: Annotated[int, typer.Option(help="So many people who change together, such as a household of 4.")] = 1,
+    records: Annotated[str, typer.Option(help="Numbers of a person's records for what happened once.")] = "5,20,100",
+    prior: Annotated[str, typer.Option(help="Beliefs before.")] = "0.5,0.1,0.01",
+    story: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.toml", help="Stories of your own: [[story]] title, fraction or once, distance."),
+    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write a page with pictures, and tables.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
+) -> None:
+    """Say what somebody may learn about one person, in percent, before and after. Reads no record and spends nothing.
+
+    An attacker is assumed who knows everything but one thing. Each row is a change of one person's records, such as one
+    visit of 20; the columns say how sure she can become at most, from 50 %, 10 % and 1 % before, how many of 100 she
+    catches with one false alarm in 100, and the largest gap between the two.
+
+    \b
+      emdp consequences -C emdp.toml
+      emdp consequences --alpha 20 --delta 1e-8 -C emdp.toml
+      emdp consequences --after places.toml --period-count 52 -C emdp.toml --out meaning
+      emdp consequences --alpha 20 --diameter 68
+      emdp consequences --spent city.ledger -C emdp.toml
+    """
+    subject = _subject(catalog, table, period, diameter)
+    if out is not None:
+        _check_folder(Path(out), (*subject.kept, *(path for path in (spent, story, after) if path)))
+    stories = _stories(subject, story, records)
+    asked = {"--alpha": alpha, "--epsilon": epsilon, "--after": after, "--spent": spent}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} both say what is released; pass one of them.")
+    if after is not None:
+        promises = _of_statement(after, catalog or DEFAULT_CATALOG, table, period)
+    elif spent is not None:
+        promises = _of_ledger(spent, subject.name)
+    elif alpha is not None or epsilon is not None:
+        promises = (("The budget", _tried(alpha, epsilon, delta)),)
+    else:
+        promises = tuple(("The whole budget, whatever is asked", promise) for promise in subject.promises)
+    if not promises:
+        raise UsageError("there is no budget; pass --alpha or --epsilon, or a catalog whose table has one.")
+    blocks = _blocks(subject, promises, stories, _numbers("--prior", prior), reports, group)
+    _tell(subject, blocks, out, as_json=as_json)
+
+
+def _subject(catalog: str | None, table: str | None, period: str | None, diameter: float | None) -> _Subject:
+    from emdp.catalog.catalog import load_catalog
+    from emdp.cli.sql import promises_of
+    from emdp.disclosure.stories import protected
+    from emdp.privacy import SLACK_LIMIT
+    from emdp.spaces import Interval
+
+    if diameter is not None:
+        check_table_option(table)
+        if catalog is not None:
+            raise UsageError("--diameter stands in the catalog; leave it out, or leave -C out.")
+        length = check_positive("--diameter", diameter)
+        return _Subject("a table", Interval(NAMELESS, 0.0, length), (), 0.0, (), ())
+    path = catalog or DEFAULT_CATALOG
+    if catalog is None and not os.path.exists(path):
+        raise UsageError("-C is missing: distances need a space; pass -C CATALOG, or --alpha with --diameter.")
+    loaded = load_catalog(path)
+    own = loaded.table(table, period=period)
+    changes = protected(loaded.protections(table))
+    return _Subject(own.name, own.space, promises_of(loaded, own.name), SLACK_LIMIT, changes, loaded.paths())
+
+
+def _stories(subject: _Subject, path: str | None, records: str) -> "tuple[Story, ...]":
+    from emdp.disclosure.stories import default_stories, read_stories
+
+    if path is None:
+        counts = [check_count("--records", number) for number in _numbers("--records", records)]
+        return (*subject.protected, *default_stories(subject.space, counts))
+    found = read_toml("--story", path, "a TOML file with [[story]] tables")
+    return read_stories(found.get("story"))
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{option} {text!r} is no list of numbers; write them with commas between.") from None
+
+
+def _tried(alpha: float | None, epsilon: float | None, delta: float) -> "Guarantee":
+    from emdp.privacy import EmdDP, UserDP
+
+    lost = check_unit_interval("--delta", delta, zero=True)
+    if alpha is not None:
+        return EmdDP(check_positive("--alpha", alpha), lost)
+    return UserDP(check_positive("--epsilon", epsilon), lost)
+
+
+def _of_statement(q: str, catalog: str, table: str | None, period: str | None) -> "tuple[tuple[str, Guarantee], ...]":
+    """Return what a statement, or the entries of a report together, would release, by kind."""
+    from emdp.privacy import compose
+    from emdp.privacy.events.table import GuaranteeEvent
+
+    if q.lower().endswith(".toml"):
+        from emdp.reports.checking import check_definition
+
+        checked, _ = check_definition(q, catalog=catalog, period=period)
+        if checked.budget is not None:
+            return ((f"The report {q}", checked.budget),)
+        guarantees = [entry.planned.plan.guarantee for entry in checked.entries]
+    else:
+        text = read_query(q)
+        loaded, name = table_of(q, text, catalog, table)
+        with looking_ahead(loaded, name, period) as session:
+            guarantees = [one.guarantee for one in session.preview(text).statements]
+    kinds = dict.fromkeys(one.kind for one in guarantees)
+    return tuple(
+        ("This statement" if len(guarantees) == 1 else "These statements together",
+         compose([GuaranteeEvent(one) for one in guarantees if one.kind == kind]).guarantee)
+        for kind in kinds
+    )  # fmt: skip
+
+
+def _of_ledger(path: str, name: str) -> "tuple[tuple[str, Guarantee], ...]":
+    from emdp.cli.spending import spending_of
+    from emdp.ledger import read_ledger
+
+    with read_ledger(path) as ledger:
+        entries = ledger.entries()
+    found = [own for own in spending_of(entries) if own.table.casefold() == name.casefold()]
+    if not found:
+        raise UsageError(f"--spent {path!r} has no budget of the table {name!r}; pass the ledger of this table.")
+    return tuple(("All that was released so far", own.account.spent) for own in found)
+
+
+def _blocks(
+    subject: _Subject,
+    promises: "tuple[tuple[str, Guarantee], ...]",
+    stories: "tuple[Story, ...]",
+    priors: list[float],
+    reports: int,
+    group: int,
+) -> "list[Block]":
+    from emdp.disclosure.consequences import consequences_of
+    from emdp.disclosure.page import Block
+
+    blocks = []
+    for title, promise in promises:
+        found = consequences_of(
+            subject.space, promise, stories=stories, priors=priors, slack=subject.slack, reports=reports, group=group
+        )
+        text = f"Guarantee: {promise}."
+        times = f", {reports} times" if reports > 1 else f", {group} people together" if group > 1 else ""
+        if reports > 1:
+            text += (
+                " Beliefs are by the sum, which holds however the questions are chosen; detection and gap are of "
+                "releases that are fixed in advance."
+            )
+        blocks.append(Block(title + times, text, found))
+    return blocks
+
+
+def _check_folder(folder: Path, kept: tuple[str, ...]) -> None:
+    check_place("--out", folder)
+    parent = folder if folder.exists() else folder.resolve().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"--out {str(folder)!r} cannot be written; pass a folder that can be made.")
+    if any(is_kept(check_place("--out", folder / name), kept) for name in FILES):
+        raise UsageError(f"--out {str(folder)!r} has what the catalog names; pass a folder of its own.")
+
+
+def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json: bool) -> None:
+    import polars as pl
+
+    from emdp.disclosure.asked import write
+    from emdp.disclosure.page import gaussian_table
+    from emdp.disclosure.page import table_of as texts_of
+    from emdp.disclosure.words import head
+
+    if as_json:
+        tables = [{"title": block.title, "rows": block.found.frame.to_dicts()} for block in blocks]
+        print(json.dumps(tables, indent=2))
+    else:
+        width = preview_width()
+        print(textwrap.fill(head(blocks[0].found.guarantee), width))
+        for block in blocks:
+            print("\n" + textwrap.fill(f"{block.title} ({block.found.guarantee})", width))
+            for heads, rows in filter(None, (texts_of(block.found), gaussian_table(block.found))):
+                print(frame_text(pl.DataFrame(rows, schema=list(heads), orient="row"), width=width))
+        for text in dict.fromkeys(text for block in blocks for text in block.found.warnings):
+            print(textwrap.fill(f"note: {text}", width, subsequent_indent="      "))
+    if out is not None:
+        written = write(out, f"What {subject.name} may tell about one person", subject.space, blocks)
+        print(f"wrote {', '.join(map(str, written))}")

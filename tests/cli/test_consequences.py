@@ -1,0 +1,93 @@
+"""``emdp consequences`` as a person runs it."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import emdp
+from emdp.cli import main
+
+CATALOG = """
+ledger = "city.ledger"
+[tables.visits]
+source = "visits.csv"
+user = "who"
+users = 2
+space = { kind = "interval", col = "x", low = 0.0, high = 20.0, unit = "km" }
+budget = { alpha = 10.0, delta = 1e-8 }
+protect = [{ fraction = 0.5, distance = 1.0, epsilon = 0.25 }]
+"""
+STATEMENT = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) FROM visits"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"who": [1, 1, 2, 2], "x": [1.0, 2.0, 3.0, 4.0]}).write_csv("visits.csv")
+    Path("emdp.toml").write_text(CATALOG)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(["consequences", *arguments])
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+def test_a_budget_of_a_catalog(capsys: pytest.CaptureFixture[str]) -> None:
+    """The declared change stands first; lines fit a page; no ledger is made."""
+    status, out, err = run(capsys)
+    assert (status, err) == (0, "")
+    assert "declared: 50 % by 1" in out
+    assert "everything is different" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert sorted(path.name for path in Path().iterdir()) == ["emdp.toml", "visits.csv"]
+
+
+def test_a_statement_and_what_was_spent(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "--after", STATEMENT, "--json")
+    (table,) = json.loads(out)
+    assert (status, table["title"]) == (0, "This statement")
+    assert table["rows"][-1]["epsilon"] == pytest.approx(1.0, abs=2e-3)
+    loaded = emdp.load_catalog("emdp.toml")
+    with loaded.session() as session:
+        session.sql(STATEMENT)
+        assert session.remaining is not None
+    status, out, _ = run(capsys, "--spent", "city.ledger", "--json")
+    (table,) = json.loads(out)
+    assert (status, table["title"]) == (0, "All that was released so far")
+    assert table["rows"][-1]["epsilon"] == pytest.approx(1.0, abs=2e-3)
+
+
+def test_a_page_and_stories_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("stories.toml").write_text('[[story]]\ntitle = "hospital"\nonce = 10\n')
+    status, out, _ = run(capsys, "--story", "stories.toml", "--out", "meaning", "--period-count", "52")
+    assert status == 0
+    assert "hospital, of 10 records" in out
+    assert "hospital, of 10 records" in Path("meaning/index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--alpha", "1", "--epsilon", "1"], "--alpha and --epsilon both say what is released"),
+        (["--alpha", "0"], "--alpha must be"),
+        (["--alpha", "1", "--diameter", "5", "-C", "emdp.toml"], "--diameter stands in the catalog"),
+        (["--diameter", "5"], "there is no budget"),
+        (["--prior", "0.5,x"], "--prior '0.5,x' is no list of numbers"),
+        (["--prior", "1.5"], "prior must be in (0, 1)"),
+        (["--records", "0"], "--records must be"),
+        (["--group", "2", "--period-count", "2"], "reports and group cannot both be above 1"),
+        (["--story", "none.toml"], "--story 'none.toml' does not exist"),
+        (["--spent", "none.ledger"], "none.ledger"),
+        (["--out", "visits.csv"], "--out 'visits.csv'"),
+    ],
+)
+def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1

@@ -1,0 +1,182 @@
+"""Consequences of budgets: the New York example, stories against exact distances, words, warnings, page, attackers."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import emdp
+from emdp.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
+from emdp.base.errors import UsageError
+from emdp.disclosure.asked import write
+from emdp.disclosure.consequences import Consequences, consequences_of
+from emdp.disclosure.page import Block, page
+from emdp.disclosure.pictures import homes_hidden
+from emdp.disclosure.stories import Story, default_stories, once, read_stories
+from emdp.disclosure.words import percent
+from emdp.mechanisms.central.laplace import LaplaceMechanism
+from emdp.privacy.inference import advantage, power
+
+CITY = emdp.Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
+LINE = emdp.Interval("x", 0.0, 40.0, unit="km")
+TOWN = emdp.Product(LINE, emdp.Categories("kind", ["bar", "cafe", "park"]))
+
+
+def row_of(found: Consequences, title: str) -> tuple[float, ...]:
+    own = next(row for row in found.rows if row.story.title == title)
+    return (own.epsilon, *own.beliefs, own.caught, own.advantage)
+
+
+def test_the_new_york_example() -> None:
+    """The table of the design, in percent: epsilon, beliefs from 50, 10 and 1, caught, gap."""
+    stories = [
+        once("clinic once", 100), once("clinic once", 20), once("clinic once", 5),
+        Story("a day", 1 / 30, 5.0), Story("home", 0.6, 5.0), Story("job", 0.35, 8.0),
+    ]  # fmt: skip
+    found = consequences_of(CITY, emdp.EmdDP(20.0), stories=stories)
+    expected = {
+        "clinic once, of 100 records": (0.2, 55.0, 11.9, 1.22, 1.2, 10.0),
+        "clinic once, of 20 records": (1.0, 73.1, 23.2, 2.67, 2.7, 46.2),
+        "clinic once, of 5 records": (4.0, 98.2, 85.8, 35.6, 54.6, 96.4),
+        "a day": (0.049, 51.2, 10.4, 1.05, 1.1, 2.5),
+        "home": (0.883, 70.7, 21.2, 2.38, 2.4, 41.5),
+        "job": (0.824, 69.5, 20.2, 2.25, 2.3, 39.0),
+    }
+    for title, (loss, *percents) in expected.items():
+        epsilon, *probabilities = row_of(found, title)
+        assert epsilon == pytest.approx(loss, abs=6e-4)
+        for seen, printed in zip(probabilities, percents, strict=True):
+            assert 100 * seen == pytest.approx(printed, abs=0.06)
+    gaussian = consequences_of(CITY, emdp.EmdDP(20.0, 1e-8), stories=stories)
+    seen = [(100 * row.gaussian_advantage, 100 * row.usual_belief) for row in gaussian.rows]  # type: ignore[operator]
+    printed = [(1.2, 51.7), (5.8, 58.6), (22.9, 82.1), (0.3, 50.4), (5.1, 57.6), (4.8, 57.1)]
+    assert np.allclose(seen, printed, atol=0.06)
+    year = consequences_of(CITY, emdp.EmdDP(20.0, 1e-8), stories=stories[1:2], reports=52)
+    assert year.rows[0].gaussian_advantage == pytest.approx(0.400, abs=6e-4)
+    assert year.rows[0].usual_belief == pytest.approx(0.952, abs=6e-4)
+
+
+@pytest.mark.parametrize("space", [LINE, CITY, TOWN])
+def test_stories_bound_the_exact_distance(space: emdp.Space) -> None:
+    """Random bags that change as a story says are at most its distance apart, in both directions of one record more."""
+    rng = np.random.default_rng(2)
+    units = np.array([rng.random(space.width) for _ in range(60)])
+    items = space.items_at(units)
+    for _ in range(30):
+        count = int(rng.integers(2, 7))
+        bag = items[rng.integers(0, 60, count)]
+        other = bag.copy()
+        other[0] = items[rng.integers(0, 60)]
+        most = once("once", count).d_em(space)
+        assert _d_em(space, bag, other) <= most + 1e-9
+        assert _d_em(space, bag, bag[1:]) <= most + 1e-9
+        everything = items[rng.integers(0, 60, count)]
+        assert _d_em(space, bag, everything) <= Story("all", 1.0).d_em(space) + 1e-9
+
+
+def _d_em(space: emdp.Space, first: np.ndarray, second: np.ndarray) -> float:
+    from scipy.optimize import linprog
+
+    costs = np.minimum(space.distances(first, second), 1.0)
+    n, m = costs.shape
+    equal = np.zeros((n + m, n * m))
+    for i in range(n):
+        equal[i, i * m : (i + 1) * m] = 1
+    for j in range(m):
+        equal[n + j, j::m] = 1
+    weights = np.concatenate([np.full(n, 1 / n), np.full(m, 1 / m)])
+    return float(linprog(costs.ravel(), A_eq=equal, b_eq=weights, bounds=(0, None)).fun)
+
+
+def test_parts_have_their_share() -> None:
+    """A move of place and a change of kind weigh half each, as the space says; all together is 1."""
+    assert Story("place", 1.0, 40.0, "x").d_em(TOWN) == 0.5
+    assert Story("kind", 0.5, None, "kind").d_em(TOWN) == 0.25
+    assert Story("all", 1.0).d_em(TOWN) == 1.0
+    with pytest.raises(UsageError, match="part is missing"):
+        consequences_of(TOWN, emdp.EmdDP(1.0), stories=[Story("where?", 0.5, 2.0)])
+
+
+def test_default_stories_are_sorted_and_end_with_everything() -> None:
+    for space in (LINE, CITY, TOWN, emdp.Categories("kind", ["a", "b"]), emdp.Cycle("hour", 24)):
+        found = default_stories(space)
+        distances = [story.d_em(space) for story in found]
+        assert distances == sorted(distances)
+        assert distances[-1] == 1.0
+
+
+def test_kinds_of_guarantees() -> None:
+    near = consequences_of(LINE, emdp.DiscreteEmdDP(1.0, 1e-9, 0.1), stories=[Story("near", 0.1), Story("far", 0.5)])
+    assert [row.is_open for row in near.rows] == [False, True]
+    assert "no protection" in near.sentences()[1]
+    user = consequences_of(LINE, emdp.UserDP(1.0), stories=[Story("near", 0.1), Story("all", 1.0)])
+    assert [row.epsilon for row in user.rows] == [1.0, 1.0]
+    removed = consequences_of(LINE, emdp.UserDP(1.0, neighbours="remove"))
+    assert not any("in the table at all" in text for text in removed.warnings)
+    assert any("in the table at all" in text for text in user.warnings)
+    group = consequences_of(LINE, emdp.EmdDP(2.0, 1e-6), stories=[Story("all", 1.0)], group=3)
+    assert group.rows[0].epsilon == 6.0
+    assert group.failure == pytest.approx(2e-6 * (1 + math.exp(2) + math.exp(4)) / (1 - math.exp(-0.1)), rel=1e-6)
+
+
+def test_reports_fixed_in_advance_tell_less_than_their_sum() -> None:
+    found = consequences_of(LINE, emdp.EmdDP(1.0), stories=[once("visit", 20)], reports=52).rows[0]
+    assert found.epsilon == pytest.approx(2.6)
+    assert found.advantage < 0.5 < advantage(2.6)
+    assert found.caught < power(0.01, 2.6)
+
+
+def test_numbers_in_words_are_rounded_up() -> None:
+    for probability in np.random.default_rng(1).random(500):
+        text = percent(float(probability))
+        assert float(text.removesuffix(" %").removeprefix("below ")) >= 100 * min(probability, 0.9995) - 1e-12
+    assert percent(0.9994) == "99.9 %" or percent(0.9994) == "100 %"
+
+
+def test_homes_on_a_line() -> None:
+    assert [round(homes_hidden(LINE, alpha)[0], 1) for alpha in (5.0, 20.0, 60.0)] == [6.9, 2.2, 1.2]
+
+
+def test_stories_of_a_file() -> None:
+    found = read_stories([{"title": "clinic", "once": 4, "distance": 2.0}, {"title": "a tenth", "fraction": 0.1}])
+    assert [story.fraction for story in found] == [0.25, 0.1]
+    wrong: tuple[object, ...] = (
+        None, [], ["x"], [{"title": "x"}], [{"title": "x", "once": 2, "fraction": 0.1}], [{"name": "x"}],
+        [{"title": "", "fraction": 0.1}], [{"title": "x", "fraction": 2}], [{"title": "x", "once": 0}],
+    )  # fmt: skip
+    for one in wrong:
+        with pytest.raises(UsageError):
+            read_stories(one)
+
+
+def test_a_page_needs_no_network_and_escapes_titles(tmp_path: object) -> None:
+    found = consequences_of(LINE, emdp.EmdDP(2.0, 1e-8), stories=[Story("<b>at & after</b>", 0.1)])
+    text = page("<script>alert(1)</script>", LINE, [Block("Budget", "All.", found)])
+    for absent in ("<script", "<b>at", "src=", "href="):
+        assert absent not in text
+    assert "&lt;b&gt;at &amp; after" in text
+    files = write(str(tmp_path), "city", LINE, [Block("Budget", "All.", found)])
+    assert [path.name for path in files] == [
+        "index.html", "consequences.svg", "consequences.csv", "consequences.json",
+    ]  # fmt: skip
+    assert pl.read_csv(files[2]).height == 1
+
+
+@pytest.mark.parametrize("story", [once("visit", 20), Story("home", 0.6, 5.0)])
+def test_attackers_reach_the_bounds_and_do_not_pass_them(story: Story) -> None:
+    """The likelihood ratio of a mean's Laplace noise: surely above the bound at 0.7 times it, never at its own."""
+    alpha, width, trials = 20.0, 40.0 / 50, 60_000
+    epsilon = consequences_of(LINE, emdp.EmdDP(alpha), stories=[story]).rows[0].epsilon
+    for factor, is_kept in ((1.0, True), (0.7, False)):
+        mechanism = LaplaceMechanism(sensitivity=width, alpha=alpha / factor)
+        with emdp.testing.seeded(11):
+            draws = np.array(mechanism.draw_many(3 * trials), dtype=np.float64) * mechanism.grid
+        chosen, zero, one = draws.reshape(3, trials) + np.array([[0.0], [0.0], [width * story.d_em(LINE)]])
+        # False alarms at one half of e^-eps, where the bound is attained; chosen on draws of its own.
+        threshold = np.quantile(chosen, 1 - 0.5 * math.exp(-epsilon))
+        most = float(clopper_pearson_upper([int((zero > threshold).sum())], trials, 1e-6)[0])
+        least = float(clopper_pearson_lower([int((one > threshold).sum())], trials, 1e-6)[0])
+        assert (least <= power(most, epsilon)) == is_kept
+        if is_kept:
+            assert float((one > threshold).mean()) >= 0.95 * power(float((zero > threshold).mean()), epsilon)
