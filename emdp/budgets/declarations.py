@@ -38,7 +38,17 @@ from emdp.base.checks import table_key
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
 
-__all__ = ["BY_PERIOD", "Declaration", "Held", "begun", "check_apart", "check_held", "is_pinned", "space_digest"]
+__all__ = [
+    "BY_PERIOD",
+    "Declaration",
+    "Held",
+    "begun",
+    "check_apart",
+    "check_held",
+    "is_pinned",
+    "links_digest",
+    "space_digest",
+]
 
 BY_PERIOD = "by period"
 """Entry in place of the users of a table that has a list for each period."""
@@ -48,6 +58,7 @@ COMPARED = {
     "user": "another user column",
     "users": "other users (their number or keys)",
     "records": "another number of records",
+    "links": "other linked tables (their links, keys or spaces)",
 }
 """Pinned facts, each with its name in messages."""
 
@@ -71,6 +82,8 @@ class Declaration:
         The period that the list of users is of, where each has its own.
     listed : str
         Hash of the users with their further columns, which earlier versions kept in place of ``users``.
+    links : str or None
+        Hash of the linked tables with their links; None where there are none.
     """
 
     space: str
@@ -79,11 +92,13 @@ class Declaration:
     records: int | None
     period: str | None = None
     listed: str = ""
+    links: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what a budget's entry holds of it."""
         users = self.users if self.period is None else BY_PERIOD
-        return {"space": self.space, "user": self.user, "users": users, "records": self.records}
+        linked = {} if self.links is None else {"links": self.links}
+        return {"space": self.space, "user": self.user, "users": users, "records": self.records, **linked}
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,9 @@ class Held:
             if entry.kind == "budget":
                 # One that an earlier version writes beside this one says nothing of users and records.
                 rules.update({name: known[name] for name in COMPARED if name in known})
+                if "links" not in known and ("users" in known or "links" not in rules):
+                    # There were none; only what an old version writes later says nothing of them.
+                    rules["links"] = None
             elif _is_change(entry):
                 _change(rules, lists, known["rules"], known.get("period"))
             elif _is_begin(entry):
@@ -127,7 +145,7 @@ class Held:
 
     def differing(self, wanted: Declaration) -> list[str]:
         """Return the names of what a declaration has otherwise."""
-        declared = wanted.to_json()
+        declared = {**wanted.to_json(), "links": wanted.links}
         found = {name for name, value in self.rules.items() if declared[name] != value}
         if self.old.get("records", wanted.records) != wanted.records:
             found.add("records")
@@ -249,6 +267,18 @@ def space_digest(description: Mapping[str, Any]) -> str:
     True
     """
     return hashlib.sha256(json.dumps(_without_places(description), sort_keys=True).encode()).hexdigest()
+
+
+def links_digest(links: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return a hash of linked tables by name, with column, table, key and the JSON form of the space; None of none.
+
+    >>> links_digest({}) is None
+    True
+    """
+    if not links:
+        return None
+    told = {name: {**own, "space": space_digest(own["space"])} for name, own in links.items()}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def _without_places(description: Mapping[str, Any]) -> dict[str, Any]:

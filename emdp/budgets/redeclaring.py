@@ -20,6 +20,7 @@ REVEALS = {
     "user": "whether the columns name the same people",
     "users": "whether somebody who was added or left out has records, or how many people have",
     "records": "whether everybody has the declared number of records",
+    "links": "whether values of the keys stand once, and whether each link names a row",
 }
 """Rules, each with what its change may tell: whether the records keep to the new rule is answered for nothing."""
 
@@ -89,7 +90,7 @@ def redeclare(ledger: Ledger, table: str, rules: Mapping[str, Any], *, period: s
 def redeclare_as(ledger: Ledger, table: str, wanted: Declaration) -> Entry:
     """Change what a ledger holds a table to into what it is declared as now: see :func:`redeclare`."""
     held = Held.by(ledger.entries(table))
-    rules = {**wanted.to_json(), "users": wanted.users}
+    rules = {**wanted.to_json(), "users": wanted.users, "links": wanted.links}
     known = {**held.rules, **({} if wanted.period is None else {"users": held.lists.get(wanted.period)})}
     changed = {name: value for name, value in rules.items() if name not in known or known[name] != value}
     return redeclare(ledger, table, changed or rules, period=wanted.period)

@@ -3,13 +3,15 @@
 Written by the owner (design.md, "Files"). Paths in it are relative to its own folder. A table may list its
 ``columns`` with their types, so that previews work without the data. A ``source`` and the path of its ``users`` may
 hold ``{period}``, for which the name of a period is put: a public part of the data, such as a week's folder or view.
-A table's budget is for all its periods together, and for the tables that have ``shares`` with its name too.
+A table's budget is for all its periods together, and for the tables that have ``shares`` with its name too. An entry
+with ``link`` is no table by itself: its rows belong to the users of the one that its links lead to
+(:mod:`emdp.tables.links`).
 """
 
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,10 +19,21 @@ from typing import Any
 
 import polars as pl
 
-from emdp.base.checks import check_period, table_key
+from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.base.files import read_toml
-from emdp.catalog.entries import absolute_vectors, find_blank
+from emdp.catalog.entries import (
+    BUDGET_KEYS,
+    LINK_KEYS,
+    LINKED_KEYS,
+    PUBLIC_KEYS,
+    TABLE_KEYS,
+    absolute_vectors,
+    find_blank,
+    paths_in,
+    roots_of,
+    sections_of,
+)
 from emdp.ledger import ledger_files, place_beside
 from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
 from emdp.privacy.guarantees.kinds import is_by_removal
@@ -36,24 +49,6 @@ from emdp.tables.source import DUCKDB_SEPARATOR
 __all__ = ["Catalog", "load_catalog"]
 
 CATALOG_KEYS = {"ledger", "public", "tables"}
-TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "source": (str, "a path"),
-    "version": (str, 'a text in quotes, such as "2026-11-20"'),
-    "wait": ((int, float), "a number of seconds"),
-    "user": (str, "the name of a column"),
-    "users": ((int, str, list), "a number, a path or a list of keys"),
-    "space": (dict, 'a table such as { kind = "interval", ... }'),
-    "budget": ((dict, list), "a table such as { alpha = 60.0 }, or a list of two"),
-    "protect": (list, "a list of tables"),
-    "records": (int, "a whole number"),
-    "columns": (dict, "a table of names and types"),
-    "shares": (str, "the name of another table of the catalog"),
-    "header": (bool, "true or false"),
-}
-"""Keys of an entry, each with the type that TOML gives it and the name of the type."""
-
-PUBLIC_KEYS = {key: TABLE_KEYS[key] for key in ("source", "header")}
-BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes", "neighbours")
 
 PERIOD = "{period}"
 """Placeholder of a period's name."""
@@ -70,15 +65,23 @@ class Catalog:
     ledger : str or None
         Path of the ledger, made absolute, or its address; not shown, since an address may hold a password.
     tables : mapping
-        The entries under ``[tables.NAME]``, as they were written.
+        The entries under ``[tables.NAME]`` without a link, as they were written.
     public_tables : mapping
         The entries under ``[public.NAME]``, as they were written.
+    linked : mapping
+        The entries under ``[tables.NAME]`` with a link, as they were written.
     """
 
     path: Path
     ledger: str | None = field(repr=False)
     tables: Mapping[str, Mapping[str, Any]]
     public_tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    linked: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> Mapping[str, str]:
+        """For each entry, linked or not, the table that a session on it is of."""
+        return {name: root or name for name, root in roots_of({**self.tables, **self.linked}).items()}
 
     def table(self, name: str | None = None, *, period: str | None = None) -> Table:
         """Return a table of the catalog: the only one where no name is given.
@@ -117,6 +120,7 @@ class Catalog:
             name=name,
             version=version,
             shares=None if "shares" not in entry else self.account(name),
+            links=self._links(name, period),
             **{key: entry[key] for key in ("records", "columns", "wait", "header") if key in entry},
         )
         listed = entry.get("users")
@@ -171,7 +175,8 @@ class Catalog:
             If an entry is malformed or has a blank left, or its source is that of a private table of the catalog.
         """
         found = {}
-        private = [entry["source"] for entry in self.tables.values() if isinstance(entry.get("source"), str)]
+        entries = (*self.tables.values(), *self.linked.values())
+        private = [entry["source"] for entry in entries if isinstance(entry.get("source"), str)]
         for name, entry in self.public_tables.items():
             self._check_entry("public", name, entry, PUBLIC_KEYS, needed=("source",))
             wrong = partial(self._error, name, section="public")
@@ -208,8 +213,8 @@ class Catalog:
         Those with ``{period}`` are patterns. Of a DuckDB file it is the file, without its table; of a ledger also what
         lies beside it, or will.
         """
-        entries = [*self.tables.values(), *self.public_tables.values()]
-        named = [text for entry in entries for text in _paths_in(entry)]
+        entries = [*self.tables.values(), *self.linked.values(), *self.public_tables.values()]
+        named = [text for entry in entries for text in paths_in(entry)]
         texts = [
             text.replace(PERIOD, "*").partition(DUCKDB_SEPARATOR)[0] for text in named if named_table(text) is None
         ]
@@ -236,6 +241,7 @@ class Catalog:
                     "name one of them."
                 )
             return next(iter(self.tables))
+        name = self.roots.get(name, name)
         if name not in self.tables:
             raise UsageError(f"table {name!r} is not in {self.path}, which has {', '.join(self.tables)}; name one.")
         return name
@@ -244,6 +250,24 @@ class Catalog:
         entry = self.tables[name]
         self._check_entry("tables", name, entry, TABLE_KEYS, needed=("source", "user", "space"))
         return entry
+
+    def _links(self, name: str, period: str | None) -> dict[str, dict[str, Any]]:
+        """Return the tables that are linked to one, as :func:`emdp.read` takes them."""
+        found = {}
+        for own, entry in self.linked.items():
+            if self.roots[own] != name:
+                continue
+            self._check_entry("tables", own, entry, LINKED_KEYS, needed=("source", "space", "link"))
+            link = entry["link"]
+            if set(link) != set(LINK_KEYS) or not all(isinstance(value, str) and value for value in link.values()):
+                raise self._error(own, "has a link that is not { column, table, key }; write the three as texts")
+            found[own] = {
+                "source": self._path(self._filled(own, entry["source"], period)),
+                "space": from_json(absolute_vectors(entry["space"], self.path.parent)),
+                **link,
+                **{key: entry[key] for key in ("columns", "header") if key in entry},
+            }
+        return found
 
     def _check_entry(
         self,
@@ -358,18 +382,7 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
     unknown = set(data) - CATALOG_KEYS
     if unknown:
         raise UsageError(f"catalog {str(place)!r} has an unknown key {min(unknown)!r}; use {sorted(CATALOG_KEYS)}.")
-    tables = data.get("tables", {})
-    if not isinstance(tables, dict) or not tables or not all(isinstance(entry, dict) for entry in tables.values()):
-        raise UsageError(f"catalog {str(place)!r} has no [tables.NAME], or one that is no table; add one.")
-    for name in tables:
-        same = [other for other in tables if table_key(other) == table_key(name)]
-        if len(same) > 1:
-            raise UsageError(f"catalog {str(place)!r} has {', '.join(map(ascii, same))}, one name to SQL; rename one.")
-    public = data.get("public", {})
-    if not isinstance(public, dict) or not all(isinstance(entry, dict) for entry in public.values()):
-        raise UsageError(
-            f'catalog {str(place)!r} has a public table that is none; write [public.NAME] with source = "FILE".'
-        )
+    tables, public = sections_of(place, data)
     ledger = data.get("ledger")
     blank = find_blank("ledger", ledger)
     if blank is not None:
@@ -379,14 +392,6 @@ def load_catalog(path: str | os.PathLike[str]) -> Catalog:
     if ledger is not None and ("{" in ledger or "}" in ledger):
         # A ledger for each period would let each of them spend the whole budget.
         raise UsageError(f"catalog {str(place)!r} has a ledger with a brace; one ledger is for all periods, name it.")
-    return Catalog(place, None if ledger is None else place_beside(place.parent, ledger), tables, public)
-
-
-def _paths_in(entry: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what an entry names on disk, with the vectors of its space."""
-    for key, value in entry.items():
-        if key in ("source", "users", "vectors") and isinstance(value, str):
-            yield value
-        for own in value if isinstance(value, list) else [value]:
-            if isinstance(own, dict):
-                yield from _paths_in(own)
+    linked = {name: entry for name, entry in tables.items() if "link" in entry}
+    own = {name: entry for name, entry in tables.items() if name not in linked}
+    return Catalog(place, None if ledger is None else place_beside(place.parent, ledger), own, public, linked)

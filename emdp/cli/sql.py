@@ -330,7 +330,7 @@ def table_of(q: str, text: str, path: str, table: str | None) -> "tuple[Catalog,
     if table is not None:
         return loaded, table
     named = {name.lower() for name in tables_named(text)}
-    own = [name for name in loaded.tables if name.lower() in named]
+    own = list(dict.fromkeys(root for name, root in loaded.roots.items() if name.lower() in named))
     if len(own) > 1:
         raise UsageError(
             f"Q names {len(own)} private tables, {', '.join(own)}; ask each of them in a query of its own."

@@ -8,7 +8,27 @@ import polars as pl
 from emdp.rows.types import Kind
 from emdp.spaces import Space
 
-__all__ = ["Names"]
+__all__ = ["Names", "PrivateNames"]
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateNames:
+    """Public names of one private table.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Kind
+        Its columns, each with what its values are read as.
+    space : Space
+        Item space of its records.
+    keys : mapping of str to (str, str)
+        Columns that say whose a row is, each with the table and column that its values are looked up in, two empty
+        texts for users themselves: two rows with one value of one key belong to one user.
+    """
+
+    kinds: Mapping[str, Kind]
+    space: Space
+    keys: Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +58,8 @@ class Names:
         The private table's columns that row expressions read, each with what its values are read as.
     public_kinds : mapping of str to mapping of str to Kind
         The same of each public table.
+    linked : mapping of str to PrivateNames
+        The private table and those that are linked to it; none where none is.
     """
 
     table: str
@@ -50,6 +72,12 @@ class Names:
     records: int | None = None
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     public_kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+    linked: Mapping[str, PrivateNames] = field(default_factory=dict)
+
+    @property
+    def private(self) -> Mapping[str, PrivateNames]:
+        """The private tables by name: one, where none is linked to it."""
+        return self.linked or {self.table: PrivateNames(self.kinds, self.space, {self.user: ("", "")})}
 
     @property
     def user_columns(self) -> tuple[str, ...]:

@@ -272,13 +272,13 @@ class _Checker:
     def table(self, drafts: Sequence[_Draft]) -> str | None:
         tables = self.catalog.tables
         if self.report.table is not None:
-            if self.report.table in tables:
-                return self.report.table
+            if self.report.table in self.catalog.roots:
+                return self.catalog.roots[self.report.table]
             problem = f"table {self.report.table!r} is not in {self.catalog.path}, which has {', '.join(tables)}"
             self.wrong(self.report.line_of("table"), f"{problem}; name one of them")
             return None
         named = {name.lower() for draft in drafts for name in tables_named(draft.text)}
-        own = [name for name in tables if name.lower() in named]
+        own = list(dict.fromkeys(root for name, root in self.catalog.roots.items() if name.lower() in named))
         if len(own) == 1 or (not own and len(tables) == 1):
             return own[0] if own else next(iter(tables))
         if own:

@@ -12,7 +12,7 @@ from emdp.answers import Answer, Preview
 from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.budgets.accounts import Accounts, Tags, make_budgets
-from emdp.budgets.declarations import Declaration, space_digest
+from emdp.budgets.declarations import Declaration, links_digest, space_digest
 from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.privacy import Budget, Guarantee
@@ -66,6 +66,8 @@ class Asking:
             # An ENUM's values may be private, so of a type only its name is kept.
             "types": [type_name(table.schema[name]) for name in table.source_columns],
         }
+        if identity.links is not None:
+            self._rules["links"] = identity.links
         opened = open_ledger(ledger, test=is_seeded())
         try:
             self._accounts = Accounts(opened, table.account, budgets, identity)
@@ -251,7 +253,7 @@ class Asking:
     def _validated_version(self) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
         version = self._table.data_version()
-        self._accounts.begin(version, self._table.source.marks)
+        self._accounts.begin(version, self._table.marks)
         key = {"data_version": version, **self._rules}
         if not self._accounts.is_validated(key):
             self._table.check_rules()
@@ -277,4 +279,10 @@ def declaration_of(table: Table) -> Declaration:
         records=table.records,
         period=table.users_period,
         listed=table.users.digest(),
+        links=links_digest(
+            {
+                name: {"column": own.user, "table": own.target, "key": own.key, "space": own.space.to_json()}
+                for name, own in table.linked.items()
+            }
+        ),
     )

@@ -115,8 +115,8 @@ class Source(ABC):
         return [], [], []
 
     @abstractmethod
-    def attach(self, connection: Any) -> list[str]:
-        """Make the rows the view ``source_rows`` of an instance of their own; return the files it must still open.
+    def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
+        """Make the rows a view of an instance of their own; return the files it must still open.
 
         It is made where the statement looks for names, which is no place of the source's: nothing in a file is found
         there. Nor is it temporary: temporary names come before those that a view of a file means.
@@ -188,8 +188,8 @@ def type_name(kind: str) -> str:
     return kind.split("(", maxsplit=1)[0].strip().upper()
 
 
-def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
-    """Make some columns of a relation the view ``source_rows`` of a DuckDB instance.
+def create_view(connection: Any, relation: str, view: str = "source_rows", *, columns: str = "*") -> None:
+    """Make some columns of a relation a view of a DuckDB instance.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def create_view(connection: Any, relation: str, *, columns: str = "*") -> None:
     import duckdb
 
     try:
-        connection.execute(f"CREATE VIEW source_rows AS SELECT {columns} FROM {relation}")
+        connection.execute(f"CREATE VIEW {quote_name(view)} AS SELECT {columns} FROM {relation}")
     except duckdb.Error:
         raise_alone(
             DataRuleError(

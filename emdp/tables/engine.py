@@ -4,6 +4,7 @@ An engine is chosen by its source alone (:mod:`emdp.tables.registry`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from emdp.base.errors import DataRuleError
 from emdp.base.forks import check_fork
@@ -16,13 +17,16 @@ from emdp.tables.engines.base import Engine
 from emdp.tables.engines.duckdb.execution import check_limits
 from emdp.tables.facts import TableFacts
 from emdp.tables.registry import ENGINES
+from emdp.tables.statements.rules import Breach, Rule
 
 __all__ = [
     "aggregate",
+    "broken_rules",
     "check_aggregation",
     "check_engine",
     "check_rules",
     "check_statement",
+    "count_breaches",
     "engine_of",
     "mean_of_user_means",
 ]
@@ -77,6 +81,35 @@ def check_rules(table: TableFacts) -> None:
     DataRuleError
         Naming the rule, its column and the remedy.
     """
-    broken = engine_of(table.source).broken_rules(table)
+    broken = broken_rules(table)
     if broken:
         raise DataRuleError(broken[0].sentence())
+
+
+def broken_rules(table: TableFacts) -> tuple[Rule, ...]:
+    """Return the broken rules of a table and of those linked to it, links among them.
+
+    Raises
+    ------
+    DataRuleError
+        If a source has other columns than were declared, or cannot be read to its end.
+    """
+    found = [engine_of(table.source).broken_rules(table)]
+    found += [engine_of(own.source).broken_rules(replace(own, view=table.view)) for own in table.linked.values()]
+    return tuple(rule for rules in found for rule in rules) + tuple(breach.rule for breach in _of_links(table))
+
+
+def count_breaches(table: TableFacts) -> tuple[Breach, ...]:
+    """Return how many records and users break each rule of a table and of those linked to it: for the owner."""
+    found = [engine_of(table.source).count_breaches(table)]
+    found += [engine_of(own.source).count_breaches(replace(own, view=table.view)) for own in table.linked.values()]
+    return tuple(breach for breaches in found for breach in breaches) + _of_links(table)
+
+
+def _of_links(table: TableFacts) -> tuple[Breach, ...]:
+    if not table.linked:
+        return ()
+    # Tables that are linked are all DuckDB's.
+    from emdp.tables.engines.duckdb.links import broken_links
+
+    return broken_links(table)

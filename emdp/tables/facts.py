@@ -9,10 +9,11 @@ import polars as pl
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.base.frames import Component, find_component
+from emdp.questions.owned.relations import OF_USERS
 from emdp.spaces import Space
 from emdp.tables.base import Source
 
-__all__ = ["TableFacts", "UserList"]
+__all__ = ["LinkedTable", "TableFacts", "UserList"]
 
 MOST_ROWS = 2**63
 """More than any table has rows, and so users."""
@@ -58,7 +59,7 @@ class UserList:
 class TableFacts:
     """Public facts of a private table, and the source of its rows.
 
-    :class:`emdp.Table` says what each is.
+    :class:`emdp.Table` says what each is; ``view`` is what statements call its rows.
     """
 
     name: str
@@ -68,6 +69,8 @@ class TableFacts:
     source: Source = field(repr=False)
     schema: Mapping[str, str] = field(repr=False)
     records: int | None = None
+    view: str = field(default="source_rows", kw_only=True, repr=False)
+    linked: Mapping[str, "LinkedTable"] = field(default_factory=dict, kw_only=True, repr=False)
 
     @property
     def n(self) -> int:
@@ -100,12 +103,53 @@ class TableFacts:
         names = (made[name].column if name in made else name for name in self.space.columns)
         return tuple(dict.fromkeys((self.user, *names)))
 
+    def private_tables(self) -> "Mapping[str, TableFacts]":
+        """Return the table and those that are linked to it, by name."""
+        return {self.name: self, **self.linked}
+
+    def key_of(self, table: str, column: str) -> tuple[str, str] | None:
+        """Return what a column of the table, or of a linked one, is a key of: two rows of one value have one owner.
+
+        Links are followed, so that columns whose values mean the same have the same key. None for other columns.
+        """
+        own = self.linked.get(table)
+        if own is None and table == self.name and column == self.user:
+            return OF_USERS
+        if own is not None and column == own.user:
+            return self.key_of(own.target, own.key)
+        is_target = any((link.target, link.key) == (table, column) for link in self.linked.values())
+        return (table, column) if is_target else None
+
+    def keys_of(self, table: str) -> dict[str, tuple[str, str]]:
+        """Return the columns of a table that are keys (:meth:`key_of`), and of what."""
+        found = {column: self.key_of(table, column) for column in self.private_tables()[table].schema}
+        return {column: key for column, key in found.items() if key is not None}
+
+    def unique_keys(self) -> tuple[tuple[str, str], ...]:
+        """Return the tables and columns in which each value must stand once, and none may be missing."""
+        found = (self.key_of(link.target, link.key) for link in self.linked.values())
+        return tuple(dict.fromkeys(key for key in found if key not in (None, OF_USERS)))
+
     def type_of(self, name: str) -> str:
         """Return the DuckDB type of a column of the source or of the space."""
         component = find_component(name, self.schema)
         if component is None:
             return self.schema[name]
         return "BIGINT" if component.is_whole else "DOUBLE"
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedTable(TableFacts):
+    """A private table whose rows belong to the users that a link names; ``user`` is the column of the link.
+
+    Parameters
+    ----------
+    target, key : str
+        The table and its column in which the link's value is looked up.
+    """
+
+    target: str = field(default="", kw_only=True)
+    key: str = field(default="", kw_only=True)
 
 
 def _plain_values(series: pl.Series) -> list[object]:

@@ -117,9 +117,9 @@ class ParquetSource(Source):
     def marks(self) -> tuple[list[str], list[str], list[str]]:
         return (*file_marks(self.paths()), state_marks(self.paths()))
 
-    def attach(self, connection: Any) -> list[str]:
+    def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         paths = self.paths()
-        create_view(connection, f"read_parquet({quote_list(paths)}, hive_partitioning = false)")
+        create_view(connection, f"read_parquet({quote_list(paths)}, hive_partitioning = false)", view)
         return paths
 
 
@@ -190,7 +190,7 @@ class CsvSource(Source):
     def marks(self) -> tuple[list[str], list[str], list[str]]:
         return (*file_marks(self.paths()), state_marks(self.paths()))
 
-    def attach(self, connection: Any) -> list[str]:
+    def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         paths = self.paths()
         names = list(self.schema())
         has_names = "false" if self.header is False else "true"
@@ -203,6 +203,7 @@ class CsvSource(Source):
             connection,
             f"read_csv({quote_list(paths)}, auto_detect = false, header = {has_names}, delim = "
             f"{quote_text(self._delimiter())}, quote = '\"', escape = '\"', columns = {{{columns}}})",
+            view,
             columns=texts,
         )
         return paths
@@ -260,9 +261,9 @@ class FrameSource(Source):
     def fingerprint(self) -> str:
         return f"frame:{self.version}"
 
-    def attach(self, connection: Any) -> list[str]:
-        connection.register("source_frame", self.table)
-        create_view(connection, "source_frame")
+    def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
+        connection.from_arrow(self.table).create_view(f"{view}_frame")
+        create_view(connection, f"{view}_frame", view)
         return []
 
 

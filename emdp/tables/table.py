@@ -1,8 +1,9 @@
 """A private table as its owner declares it: where its rows are, who its users are, what distance means in it."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,23 +12,22 @@ from emdp.base.checks import check_count, check_finite, check_table_name
 from emdp.base.errors import DataRuleError, UsageError
 from emdp.base.forks import check_fork
 from emdp.base.frames import find_component
-from emdp.questions.names import Names
+from emdp.questions.names import Names, PrivateNames
 from emdp.spaces import Grid, Space
 from emdp.tables.column_types import parsed_columns
+from emdp.tables.declared import check_arguments, check_text_types, check_version, column_remedy
 from emdp.tables.engines.duckdb.source import DEFAULT_WAIT
 from emdp.tables.facts import TableFacts, UserList
+from emdp.tables.links import linked_tables
 from emdp.tables.public import is_same_source, make_user_list, read_public
 from emdp.tables.row_kinds import public_kinds, record_kinds
-from emdp.tables.source import CsvSource, Source, open_source
+from emdp.tables.source import CsvSource, open_source
 from emdp.tables.space_types import check_space_types
 
 if TYPE_CHECKING:
     from emdp.tables.engines.base import Engine
 
 __all__ = ["Table", "UserList", "read"]
-
-LONGEST_VERSION = 200
-"""Characters of a declared data version, which every charge repeats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,8 @@ class Table(TableFacts):
         Name of the table whose budget pays, where it is not this one's own.
     users_period : str or None
         The period that the list of users is of, where a catalog has one for each.
+    linked : mapping of str to LinkedTable
+        Private tables of the same people, by name (:mod:`emdp.tables.links`).
     """
 
     version: str | None = None
@@ -92,13 +94,13 @@ class Table(TableFacts):
         """
         if public is not None and not isinstance(public, Mapping):
             raise UsageError("public must map names to paths or frames; pass {name: table, ...}.")
-        taken = {self.name.lower()}
+        taken = {own.lower() for own in self.private_tables()}
         tables = {}
         for name, source in (public or {}).items():
             # SQL does not tell small letters from capitals.
             if not isinstance(name, str) or not name or name.lower() in taken:
                 raise UsageError(f"public has a table named {name!r}, which is no name or taken; name it otherwise.")
-            if is_same_source(self.source, source):
+            if any(is_same_source(own.source, source) for own in self.private_tables().values()):
                 raise UsageError(f"public table {name!r} is the private table; leave it out, or pass a public one.")
             taken.add(name.lower())
             tables[name] = read_public(name, source)
@@ -116,16 +118,39 @@ class Table(TableFacts):
             self.records,
             record_kinds(self),
             {name: public_kinds(own) for name, own in tables.items()},
+            {
+                name: PrivateNames(record_kinds(own), own.space, self.keys_of(name))
+                for name, own in self.private_tables().items()
+            }
+            if self.linked
+            else {},
         )
 
     def data_version(self) -> str:
         """Return what changes with the data: ``declared:`` and the declared version, or a fingerprint.
 
-        A fingerprint is a hash of public metadata (files, sizes, times); that of a frame is new in every process.
+        A fingerprint is a hash of public metadata (files, sizes, times); that of a frame is new in every process. With
+        linked tables it is one of all their fingerprints.
         """
-        return self.source.fingerprint() if self.version is None else f"declared:{self.version}"
+        if self.version is not None:
+            return f"declared:{self.version}"
+        if not self.linked:
+            return self.source.fingerprint()
+        found = [(name, own.source.fingerprint()) for name, own in self.private_tables().items()]
+        return f"linked:{hashlib.sha256(repr(found).encode()).hexdigest()}"
 
-    def held(self) -> AbstractContextManager[None]:
+    def marks(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the marks of the files of all tables; see :meth:`emdp.tables.base.Source.marks`."""
+        kept: list[str] = []
+        sought: list[str] = []
+        states: list[str] = []
+        for own in self.private_tables().values():
+            for every, found in zip((kept, sought, states), own.source.marks(), strict=True):
+                every += [mark for mark in found if mark not in every]
+        return kept, sought, states
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
         """Return a context in which no other process can begin to write the source, as far as it knows of writers.
 
         A session is in it from before the look at the data version until the noise is drawn, so that what was
@@ -140,7 +165,10 @@ class Table(TableFacts):
         DataRuleError
             If the file is damaged, or no DuckDB file.
         """
-        return self.source.held()
+        with ExitStack() as stack:
+            for source in dict.fromkeys(own.source for own in self.private_tables().values()):
+                stack.enter_context(source.held())
+            yield
 
     def validate(self) -> None:
         """Check every declared rule against the records: users, ``records``, ``on_invalid="error"``.
@@ -155,11 +183,12 @@ class Table(TableFacts):
             Naming each rule that is broken, a line each: its columns, how many records and users break it, the remedy,
             never a value. Its ``breaches`` have the counts.
         """
-        engine = self.engine
-        broken = engine.broken_rules(self)
+        from emdp.tables.engine import broken_rules, count_breaches
+
+        broken = broken_rules(self)
         if not broken:
             return
-        breaches = engine.count_breaches(self)
+        breaches = count_breaches(self)
         counted = [breach.rule for breach in breaches]
         lines = [breach.sentence() for breach in breaches]
         lines += [rule.sentence() for rule in broken if rule not in counted]
@@ -238,6 +267,7 @@ def read(
     wait: float = DEFAULT_WAIT,
     shares: str | None = None,
     header: bool | None = None,
+    links: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Table:
     """Declare a private table. Only its public schema is looked at, never a record.
 
@@ -286,6 +316,12 @@ def read(
     header : bool, optional
         Whether the first row of a CSV file has the names of its columns; without one they are ``column1``, ``column2``,
         and so on. By default it has, and a first row that looks like a record is refused.
+    links : mapping of str to mapping, optional
+        Further private tables of the same people, by name: each ``{"source": .., "column": .., "table": .., "key": ..,
+        "space": ..}``, where a row belongs to the user of the row of ``table`` whose ``key`` is its ``column``. The
+        table is this one or another linked one; the key is the user column, or a column in which each value stands
+        once. ``columns`` and ``header`` may stand there as here. ``USER_PRIVACY`` reads and joins them
+        (queries/README.md); what is promised is about all rows of a user in all of the tables.
 
     Returns
     -------
@@ -304,8 +340,8 @@ def read(
     ('data', 3)
     """
     check_fork()
-    _check_arguments(user, space, name, columns)
-    _check_version(version)
+    check_arguments(user, space, name, columns)
+    check_version(version)
     if check_finite("wait", wait) < 0:
         raise UsageError(f"wait must be at least 0 seconds, got {wait}; pass 0 to try once.")
     opened = open_source(source, wait=float(wait), header=header)
@@ -314,14 +350,14 @@ def read(
     schema = parsed_columns(columns) if columns is not None else opened.schema()
     if isinstance(opened, CsvSource):
         opened.check_names((user, *space.columns, *schema), where="in user=, then space=, then columns=")
-        _check_text_types(schema)
+        check_text_types(schema)
     for column in (user, *space.columns):
         if column not in schema and (column == user or find_component(column, schema) is None):
-            raise UsageError(f"source has no column {column!r}; {_column_remedy(column, opened, schema, columns)}.")
+            raise UsageError(f"source has no column {column!r}; {column_remedy(column, opened, schema, columns)}.")
     check_space_types(schema, user, space, is_text=opened.is_text)
     if shares is not None and not isinstance(shares, str):
         raise UsageError(f"shares must be the name of a table, not {type(shares).__name__}; pass a text.")
-    return Table(
+    table = Table(
         name=check_table_name(name or opened.default_name),
         user=user,
         space=space,
@@ -332,46 +368,9 @@ def read(
         version=version,
         shares=None if shares is None else check_table_name(shares),
     )
-
-
-def _check_text_types(schema: Mapping[str, str]) -> None:
-    """Refuse declared types that no CSV file has, here and not at the first question."""
-    for column, kind in schema.items():
-        if kind != "VARCHAR":
-            raise UsageError(
-                f"columns gives {column!r} the type {kind}, and every column of a CSV file is text; write VARCHAR, and "
-                "a column of the space is read as its number or time all the same."
-            )
-
-
-def _column_remedy(column: str, source: Source, schema: Mapping[str, str], columns: object) -> str:
-    if column in source.folder_columns():
-        return "it stands in the names of folders alone; write it into the files, or name one folder as the source"
-    if isinstance(source, CsvSource) and columns is not None:
-        return "columns leaves it out, so name it there"
-    # What stands first in a file of text is a row of names only if its owner wrote one.
-    if isinstance(source, CsvSource) and source.header is not False:
-        return "check its header row and its delimiter"
-    return f"name one of {', '.join(map(repr, schema))}"
-
-
-def _check_arguments(user: object, space: object, name: object, columns: object) -> None:
-    if not isinstance(user, str) or not user:
-        raise UsageError(f"user must be the name of a column, not {type(user).__name__}; pass a text.")
-    if not isinstance(space, Space):
-        raise UsageError(f"space must be an emdp.Space, not {type(space).__name__}; pass one such as emdp.Interval.")
-    if name is not None and (not isinstance(name, str) or not name):
-        raise UsageError(f"name must be a non-empty text, not {type(name).__name__}; pass the table's name.")
-    if columns is not None and not (
-        isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
-    ):
-        raise UsageError("columns must map column names to DuckDB types; pass {name: type, ...}.")
-
-
-def _check_version(version: object) -> None:
-    if version is None:
-        return
-    if not isinstance(version, str) or not 0 < len(version) <= LONGEST_VERSION or not version.isprintable():
-        raise UsageError(
-            f"version must be a printable text of at most {LONGEST_VERSION} characters; pass one such as '2026-11-20'."
-        )
+    if not links:
+        return table
+    linked = linked_tables(table, links, float(wait))
+    if users is not None and any(is_same_source(own.source, users) for own in linked.values()):
+        raise UsageError("users must not be read off a linked table; pass the public list, or its length.")
+    return replace(table, linked=linked)

@@ -9,7 +9,8 @@ import polars as pl
 
 from emdp.base.errors import UsageError
 from emdp.questions.means import VectorNoise
-from emdp.questions.owned.relations import Relation, names_every_user
+from emdp.questions.owned.parts import names_every_user
+from emdp.questions.owned.relations import Relation
 from emdp.questions.owned.totals import Key
 from emdp.questions.price import Price, check_price
 from emdp.questions.select import Order

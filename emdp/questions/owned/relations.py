@@ -8,7 +8,9 @@ Theorem. Every relation that can be made here, and has ``is_owned``, is owned; e
 
 Proof. By induction; ``R_u`` are the rows of user ``u``.
 
-- The private table is owned: that is what its user column says. A list of users (:class:`UserList`) is a public table
+- The private table is owned: that is what its user column says. So is a table that is linked to it: the user of a row
+  is found through rows of that user alone, since each value of a key stands once (:mod:`emdp.tables.links`); a row
+  that a link leads to no user is none of the relation's. A list of users (:class:`UserList`) is a public table
   whose rows are given to the users that its key names: ``R_u`` are public rows.
 - A condition or a column is a deterministic function of one row, so choosing or extending rows keeps the owner and
   reads nothing else.
@@ -25,7 +27,10 @@ Proof. By induction; ``R_u`` are the rows of user ``u``.
 
 The owner is compared in every one of these steps by what an engine is given, not because a statement says so; a reader
 of SQL refuses statements that mean rows of several users, such as GROUP BY without the user's column, whose
-counterexamples are in ``tests/sql/owned/test_shapes.py``.
+counterexamples are in ``tests/sql/owned/test_shapes.py``. That a statement means rows of one user it sees by *keys*
+(:func:`owner_key`): columns whose value says whose the row is. Two rows with one value of one key belong to one user.
+Of values of unlike keys, and of a value and a column that is no key, nothing follows: an order and a supplier may have
+the same number (user-level-sql.md, 3.1; ``tests/sql/owned/test_links.py`` has what that rule would do).
 
 ``is_per_user`` says that each user has at most one row: a cap of 1 then bounds nothing away. It is so where rows are
 grouped by their owner alone, and stays so where rows are chosen or extended, and where two such relations are joined.
@@ -37,7 +42,7 @@ Every relation has rows under names of tables and columns; an owned one has its 
 names unless the user's column is read as a column. A table's name occurs once in a relation.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -47,6 +52,7 @@ from emdp.rows.nodes import Column, Node
 from emdp.rows.types import Kind
 
 __all__ = [
+    "OF_USERS",
     "Derived",
     "Filtered",
     "Grouped",
@@ -58,11 +64,13 @@ __all__ = [
     "United",
     "UserList",
     "Windowed",
-    "expressions",
-    "names_every_user",
     "names_user",
-    "relations",
+    "owner_key",
 ]
+
+
+OF_USERS = ("", "")
+"""Key of users themselves; other keys are a table and a column of it in which each value stands once."""
 
 
 class _OfRows:
@@ -83,10 +91,24 @@ class _OfRows:
 
 @dataclass(frozen=True)
 class Private:
-    """The private table under a name of the statement; ``user`` is its user column, empty where none is named."""
+    """A private table under a name of the statement.
+
+    Parameters
+    ----------
+    alias : str
+        The name.
+    user : str
+        Its user column, empty where none is named.
+    source : str
+        Name of a linked table; empty for the one whose users they are.
+    keys : tuple of (str, (str, str))
+        Its other columns that say whose a row is, and what each is a key of.
+    """
 
     alias: str
     user: str = ""
+    source: str = ""
+    keys: tuple[tuple[str, tuple[str, str]], ...] = ()
     is_owned = True
     is_per_user = False
 
@@ -300,39 +322,6 @@ class United(_OfRows):
 Relation: TypeAlias = Private | Public | UserList | Filtered | Joined | Derived | Grouped | Windowed | Marked | United
 
 
-def relations(relation: Relation) -> Iterator[Relation]:
-    """Yield a relation and all that it is made of.
-
-    >>> [type(one).__name__ for one in relations(Joined(Private("t"), Public("p", "places"), None))]
-    ['Joined', 'Private', 'Public']
-    """
-    yield relation
-    if isinstance(relation, UserList):
-        yield relation.public
-    elif not isinstance(relation, Private | Public):
-        yield from relations(relation.relation)
-        if isinstance(relation, Joined | Marked | United):
-            yield from relations(relation.other)
-
-
-def expressions(relation: Relation) -> tuple[Node, ...]:
-    """Return the functions of a row that a relation reads itself, what it is made of left out."""
-    if isinstance(relation, UserList):
-        return (relation.key,)
-    if isinstance(relation, Filtered | Joined | Marked):
-        return () if relation.condition is None else (relation.condition,)
-    if isinstance(relation, Derived):
-        return tuple(node for _, node in relation.columns)
-    if isinstance(relation, United):
-        return tuple(node for _, node in (*relation.columns, *relation.others))
-    if isinstance(relation, Grouped):
-        of_groups = (summary.argument for _, summary in relation.summaries)
-        return (*(node for _, node in relation.keys), *(node for node in of_groups if node is not None))
-    if isinstance(relation, Windowed):
-        return tuple(node for _, window in relation.windows for node in window.nodes)
-    return ()
-
-
 def names_user(relation: Relation, node: Node) -> bool:
     """Return whether a function of a row is the user's own column: one value for each user, and for no other.
 
@@ -340,26 +329,44 @@ def names_user(relation: Relation, node: Node) -> bool:
     >>> names_user(Private("t", "u"), u), names_user(Public("t", "t"), u)
     (True, False)
     """
+    return owner_key(relation, node) == OF_USERS
+
+
+def owner_key(relation: Relation, node: Node, *, is_compared: bool = False) -> tuple[str, str] | None:
+    """Return the key that a function of a row is, None of no key: rows with one value of one key belong to one user.
+
+    Parameters
+    ----------
+    relation : Relation
+        The rows.
+    node : Node
+        The function.
+    is_compared : bool
+        Whether it counts only where it is equal to something, so that it may be NULL otherwise: after a LEFT join.
+
+    >>> order = Private("o", "customer", "orders", (("number", ("orders", "number")),))
+    >>> owner_key(order, Column("o", "number", Kind.BIGINT)), owner_key(order, Column("o", "customer", Kind.BIGINT))
+    (('orders', 'number'), ('', ''))
+    """
     if not isinstance(node, Column) or not relation.is_owned or isinstance(relation, Public):
-        return False
+        return None
     if isinstance(relation, Private):
-        return (node.table, node.name) == (relation.alias, relation.user)
+        own = {**dict(relation.keys), **({relation.user: OF_USERS} if relation.user else {})}
+        return own.get(node.name) if node.table == relation.alias else None
     if isinstance(relation, UserList):
-        return node == relation.key
+        return OF_USERS if node == relation.key else None
     if isinstance(relation, Derived | Grouped | United):
         if node.table != relation.alias:
-            return False
+            return None
         named: Mapping[str, Node] = dict(relation.keys if isinstance(relation, Grouped) else relation.columns)
-        is_first = node.name in named and names_user(relation.relation, named[node.name])
-        if not isinstance(relation, United) or not is_first:
-            return is_first
-        place = list(named).index(node.name)
-        return names_user(relation.other, relation.others[place][1])
-    if isinstance(relation, Joined) and relation.other.is_owned and not relation.is_left:
-        return names_user(relation.relation, node) or names_user(relation.other, node)
-    return names_user(relation.relation, node)
-
-
-def names_every_user(relation: Relation) -> bool:
-    """Return whether users without records may have rows: those of a list of users."""
-    return any(isinstance(one, UserList) for one in relations(relation))
+        if node.name not in named:
+            return None
+        first = owner_key(relation.relation, named[node.name], is_compared=is_compared)
+        if not isinstance(relation, United) or first is None:
+            return first
+        other = relation.others[list(named).index(node.name)][1]
+        return first if owner_key(relation.other, other, is_compared=is_compared) == first else None
+    found = owner_key(relation.relation, node, is_compared=is_compared)
+    if found is not None or not isinstance(relation, Joined) or not relation.other.is_owned:
+        return found
+    return owner_key(relation.other, node, is_compared=is_compared) if is_compared or not relation.is_left else None

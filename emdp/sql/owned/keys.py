@@ -4,7 +4,8 @@ import datetime
 from collections.abc import Iterator
 
 from emdp.questions.names import Names
-from emdp.questions.owned.relations import Filtered, Joined, Marked, Private, Public, Relation, Windowed, relations
+from emdp.questions.owned.parts import relations
+from emdp.questions.owned.relations import Filtered, Joined, Marked, Private, Public, Relation, Windowed
 from emdp.rows.nodes import Call, Column, InList, Literal, Node
 from emdp.rows.periods import listed_periods
 from emdp.rows.ranges import finite_values
@@ -38,15 +39,13 @@ def _of_column(column: Column, relation: Relation, names: Names) -> tuple[Value,
         if isinstance(own, Public) and own.alias == column.table:
             values = names.public[own.source].get_column(column.name).drop_nulls().unique().sort().to_list()
             return tuple(values) if column.kind in (Kind.TEXT, Kind.BIGINT, Kind.BOOLEAN, Kind.DATE) else None
-    part = next((own for own in names.space.parts if column.name in own.columns), None)
-    if part is None or part.labels is None or not _is_private(column, relation):
+    table = next((own for own in relations(relation) if isinstance(own, Private) and own.alias == column.table), None)
+    space = None if table is None else names.private[table.source or names.table].space
+    part = None if space is None else next((own for own in space.parts if column.name in own.columns), None)
+    if part is None or part.labels is None:
         return None
     wanted = {Kind.TEXT: str, Kind.BIGINT: int, Kind.BOOLEAN: bool}.get(column.kind)
     return tuple(part.labels) if wanted and all(type(label) is wanted for label in part.labels) else None
-
-
-def _is_private(column: Column, relation: Relation) -> bool:
-    return any(isinstance(own, Private) and own.alias == column.table for own in relations(relation))
 
 
 def _conditions(relation: Relation) -> Iterator[Node]:

@@ -3,7 +3,8 @@
 from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.nodes.base import Column as SpaceColumn
 from emdp.questions.names import Names
-from emdp.questions.owned.relations import Derived, Grouped, Private, Relation, Windowed, relations
+from emdp.questions.owned.parts import relations
+from emdp.questions.owned.relations import Derived, Grouped, Private, Relation, Windowed
 from emdp.questions.owned.summaries import Summary
 from emdp.rows.nodes import Column, Node, columns
 from emdp.rows.ranges import bounds_of
@@ -29,10 +30,11 @@ def ranges_in(node: Node, relation: Relation, names: Names) -> dict[Column, Rang
 
 def _range(column: Column, own: Private | Derived | Grouped | Windowed, names: Names) -> Range | None:
     if isinstance(own, Private):
-        numeric = {name for part in names.space.parts if part.labels is None for name in part.columns}
+        space = names.private[own.source or names.table].space
+        numeric = {name for part in space.parts if part.labels is None for name in part.columns}
         if column.name not in numeric:
             return None
-        declared = analyse(SpaceColumn(column.name), names.space)
+        declared = analyse(SpaceColumn(column.name), space)
         return declared.low, declared.high
     node: Node | None = None
     if isinstance(own, Derived):

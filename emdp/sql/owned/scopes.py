@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from emdp.questions.owned.relations import Relation, names_user
+from emdp.questions.owned.relations import Relation, owner_key
 from emdp.rows.nodes import Call, Column, Node
 from emdp.sql.context import Context, identifier, listed, near, one_by_name
 from emdp.sql.owned.scalars import Reader
@@ -141,12 +141,14 @@ def conjuncts(node: Node | None) -> tuple[Node, ...]:
 
 
 def equates_users(condition: Node | None, left: Relation, right: Relation) -> bool:
-    """Return whether a condition is true only of rows of one user, since it equates the user's columns."""
+    """Return whether a condition is true only of rows of one user, since it equates columns that are one key."""
     return any(
         isinstance(one, Call)
         and one.function == "equal"
         and any(
-            names_user(left, own) and names_user(right, other) for own, other in (one.arguments, one.arguments[::-1])
+            owner_key(left, own, is_compared=True) is not None
+            and owner_key(left, own, is_compared=True) == owner_key(right, other, is_compared=True)
+            for own, other in (one.arguments, one.arguments[::-1])
         )
         for one in conjuncts(condition)
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
-from emdp.questions.owned.relations import Joined, Private, Public, Relation, UserList, names_user
+from emdp.questions.names import Names
+from emdp.questions.owned.relations import OF_USERS, Joined, Private, Public, Relation, UserList, names_user
 from emdp.rows.building import call
 from emdp.rows.nodes import Call, Column, Node
 from emdp.rows.types import Kind
@@ -78,16 +79,17 @@ class _Sources:
         if name.lower() in tables:
             inner = {key: own for key, own in tables.items() if key != name.lower()}
             return self.subquery(tables[name.lower()], alias, inner)
-        if one_by_name(name, [names.table]):
+        found = one_by_name(name, names.private)
+        if len(found) == 1:
             own = self.name(alias)
-            columns = {column: Column(own, column, kind) for column, kind in names.kinds.items()}
-            return Scope(context, Private(own, names.user), ((alias, columns),), {})
+            columns = {column: Column(own, column, kind) for column, kind in names.private[found[0]].kinds.items()}
+            return Scope(context, _private(own, found[0], names), ((alias, columns),), {})
         found = one_by_name(name, names.public)
         if len(found) == 1:
             own = self.name(alias)
             columns = {column: Column(own, column, kind) for column, kind in names.public_kinds[found[0]].items()}
             return Scope(context, Public(own, found[0]), ((alias, columns),), {})
-        known = [names.table, *tables, *names.public]
+        known = [*names.private, *tables, *names.public]
         alike = near(name, known)
         raise context.refusal(
             node,
@@ -124,6 +126,14 @@ class _Sources:
             raise refusal
         is_left = str(join.side).upper() == "LEFT"
         return replace(both, relation=Joined(relation, other.relation, condition, is_left), shared=shared)
+
+
+def _private(alias: str, table: str, names: Names) -> Private:
+    """Return a private table with the columns that say whose its rows are."""
+    keys = names.private[table].keys
+    user = next((column for column, key in keys.items() if key == OF_USERS), "")
+    others = tuple((column, key) for column, key in keys.items() if column != user)
+    return Private(alias, user, "" if table == names.table else table, others)
 
 
 def _as_users(context: Context, left: Relation, right: Relation, condition: Node | None) -> Relation:

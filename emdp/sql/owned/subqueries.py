@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from emdp.base.errors import SqlError, UsageError
-from emdp.questions.owned.relations import Derived, Filtered, Grouped, United, Windowed, names_user
+from emdp.questions.owned.relations import Derived, Filtered, Grouped, United, Windowed, owner_key
 from emdp.questions.owned.summaries import Summary, Window
 from emdp.rows.building import as_kind, common_kind
 from emdp.rows.nodes import Column, Node, columns, replaced
@@ -196,7 +196,7 @@ def _grouped(reads: Reads, scope: Scope, query: exp.Select, alias: str) -> Scope
     group = query.args.get("group")
     written = () if group is None else group.expressions
     nodes = [_key(scope, own, query.expressions) for own in written]
-    if scope.relation.is_owned and not any(names_user(scope.relation, node) for node in nodes):
+    if scope.relation.is_owned and all(owner_key(scope.relation, node) is None for node in nodes):
         user = identifier(context.names.user)
         raise context.refusal(
             group or query.expressions[0],
@@ -253,7 +253,7 @@ def _key(scope: Scope, written: exp.Expr, entries: list[exp.Expr]) -> Node:
 def _distinct(reads: Reads, scope: Scope, query: exp.Expr, alias: str) -> Scope:
     """Return the distinct rows of a sub-query that has the user's column."""
     ((_, held),) = scope.tables
-    if scope.relation.is_owned and not any(names_user(scope.relation, column) for column in held.values()):
+    if scope.relation.is_owned and all(owner_key(scope.relation, column) is None for column in held.values()):
         raise _mixing(reads.context, query, "DISTINCT without the user's column makes one row of records of many users")
     made = Grouped(scope.relation, reads.name(alias), tuple(held.items()))
     return _scope(reads.context, made, alias, held)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
-from emdp.questions.owned.relations import names_user
+from emdp.questions.owned.relations import owner_key
 from emdp.questions.owned.summaries import MOST_OFFSET, Summary, SummaryFunction, Window
 from emdp.rows.building import as_kind, case
 from emdp.rows.nodes import Literal, Node
@@ -145,7 +145,7 @@ def read_window(scope: Scope, node: exp.Window) -> Window:
             node, "this part of a window is not read", remedy="write OVER (PARTITION BY .. ORDER BY ..)", code="window"
         )
     partition = tuple(scope.reader.read(own) for own in node.args.get("partition_by") or ())
-    if not any(names_user(scope.relation, own) for own in partition):
+    if all(owner_key(scope.relation, own) is None for own in partition):
         raise context.refusal(
             node,
             "this window looks at rows of several users, so that one user's records change the rows of others",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from emdp.questions.names import Names
+from emdp.questions.owned.parts import names_every_user
 from emdp.questions.owned.question import ANSWER, OwnedItem, OwnedSelect
-from emdp.questions.owned.relations import names_every_user
 from emdp.questions.owned.totals import Key
 from emdp.questions.select import Order
 from emdp.rows.nodes import Column, Node, columns

@@ -235,7 +235,7 @@ def _source_rows(table: TableFacts, others: Iterable[str]) -> _SourceRows:
     messages = [part for part in table.space.parts if isinstance(part, Words)]
     if not messages:
         plain = {name: sql.column(name) for name in names}
-        return _SourceRows(*_with_components(table, exp.to_table("source_rows"), plain), exp.Null())
+        return _SourceRows(*_with_components(table, exp.to_table(table.view), plain), exp.Null())
     if len(messages) > 1:
         raise UsageError("space has two Words parts; words of two columns do not pair up, so keep one.")
     (part,) = messages

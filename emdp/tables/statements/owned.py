@@ -26,7 +26,8 @@ from emdp.base.errors import InternalError
 from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.octaves import OwnedOctaves
-from emdp.questions.owned.relations import Private, expressions, relations
+from emdp.questions.owned.parts import expressions, relations
+from emdp.questions.owned.relations import Private
 from emdp.questions.owned.totals import UNIT_BITS, Argument, Key, OwnedTotals
 from emdp.rows.nodes import Column, columns
 from emdp.rows.types import Kind
@@ -48,6 +49,7 @@ __all__ = [
     "capped_parts",
     "has_owner",
     "in_cells",
+    "linked_columns",
     "listed_join",
     "lists",
     "owned_coordinates",
@@ -89,9 +91,21 @@ class OwnedStatement:
 
 def private_columns(totals: OwnedTotals | OwnedFrame) -> tuple[str, ...]:
     """Return the private table's columns that a statement reads, each once, in the order of their names."""
-    aliases = {one.alias for one in relations(totals.relation) if isinstance(one, Private)}
+    return _columns_by_table(totals).get("", ())
+
+
+def linked_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[str, ...]]:
+    """Return the same of linked tables that a statement reads, by name."""
+    return {name: columns for name, columns in _columns_by_table(totals).items() if name}
+
+
+def _columns_by_table(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[str, ...]]:
     used = used_columns(totals)
-    return tuple(sorted({column.name for alias in aliases for column in used.get(alias, ())}))
+    found: dict[str, set[str]] = {}
+    for one in relations(totals.relation):
+        if isinstance(one, Private):
+            found.setdefault(one.source, set()).update(column.name for column in used.get(one.alias, ()))
+    return {name: tuple(sorted(columns)) for name, columns in found.items()}
 
 
 def owned_statement(table: TableFacts, totals: OwnedTotals, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:

@@ -25,8 +25,9 @@ from emdp.rows.nodes import Column
 from emdp.spaces import Space, Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.compile import USER, item_rows, name_in_items
+from emdp.tables.statements.compile import item_rows, name_in_items
 from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.owned_links import with_owner
 from emdp.tables.statements.owned_shapes import (
     OWNER,
     OwnedRows,
@@ -134,9 +135,10 @@ class RowsMaker:
     def _private(self, relation: Private) -> OwnedRows:
         name = f"private_{relation.alias}"
         used = self.used.get(relation.alias, ())
-        rows, values = _private_rows(self.table, [column.name for column in used], self.writing)
+        own = self.table.private_tables()[relation.source or self.table.name]
+        rows, values = _private_rows(own, [column.name for column in used], self.writing)
         named = {f"column_{place}": value for place, value in enumerate(values.values())}
-        made = sql.select({OWNER: sql.column(USER), **named}, rows.subquery("records", copy=False))
+        made = with_owner(self.table, own, named, rows)
         places = {own: place for place, own in enumerate(values)}
         known = {column: sql.column(f"column_{places[column.name]}", name) for column in used}
         return OwnedRows(made.subquery(name, copy=False), sql.column(OWNER, name), known)

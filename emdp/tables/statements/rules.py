@@ -32,6 +32,11 @@ TEXTS = {
         "has users whose number of records is not the declared one{columns}",
         "correct the rows or records=",
     ),
+    "repeated_keys": (
+        "has a key of links that is missing or stands in several rows{columns}",
+        "give every row a key of its own, or link by the user",
+    ),
+    "lost_links": ("has rows whose link names no row{columns}", "add the rows that are named, or leave these out"),
     "unusable": (
         "has items that stay unusable after their rule{columns}, which is a bug in emdp",
         "please report it",
@@ -47,7 +52,8 @@ class Rule:
     Parameters
     ----------
     name : str
-        One of ``missing_users``, ``unlisted_users``, ``invalid_items``, ``other_counts``, ``unusable``.
+        One of ``missing_users``, ``unlisted_users``, ``invalid_items``, ``other_counts``, ``unusable``,
+        ``repeated_keys``, ``lost_links``.
     table : str
         The table's name.
     columns : tuple of str

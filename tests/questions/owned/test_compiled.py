@@ -6,17 +6,8 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.questions.owned.relations import (
-    Derived,
-    Grouped,
-    Joined,
-    Marked,
-    Private,
-    Relation,
-    United,
-    Windowed,
-    relations,
-)
+from emdp.questions.owned.parts import relations
+from emdp.questions.owned.relations import Derived, Grouped, Joined, Marked, Private, Relation, United, Windowed
 from emdp.questions.owned.summaries import Summary, Window
 from emdp.rows.building import call
 from emdp.rows.nodes import Column

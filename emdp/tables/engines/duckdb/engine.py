@@ -46,7 +46,7 @@ class DuckDBEngine:
     def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
         if isinstance(aggregation, OwnedTotals):
             owned, text = _compiled_owned(table, aggregation)
-            with opened(table.source, owned.lookups, table.users.keys) as connection:
+            with opened(table.source, owned.lookups, table.users.keys, linked=_linked(table)) as connection:
                 rows = run(connection, text)
             from emdp.tables.statements.owned import owned_coordinates
 
@@ -69,7 +69,7 @@ class DuckDBEngine:
 
             others = private_columns(aggregation)
             check_on_no_rows(table, lambda: _compiled_owned(table, aggregation), others)
-            _check_others(table, others)
+            _check_columns(table, aggregation, others)
         elif aggregation.is_plain:
             check_on_no_rows(table, lambda: _compiled(table, aggregation.values))
         else:
@@ -79,7 +79,7 @@ class DuckDBEngine:
         from emdp.tables.statements.owned_frames import in_order
 
         statement, text = _compiled_frame(table, wanted)
-        with opened(table.source, statement.lookups, table.users.keys) as connection:
+        with opened(table.source, statement.lookups, table.users.keys, linked=_linked(table)) as connection:
             return Hidden(in_order(fetch_frame(connection, text), wanted))
 
     def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
@@ -87,7 +87,7 @@ class DuckDBEngine:
 
         others = private_columns(wanted)
         check_on_no_rows(table, lambda: _compiled_frame(table, wanted), others)
-        _check_others(table, others)
+        _check_columns(table, wanted, others)
 
     def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:
         table.source.check_files(table.source_columns)
@@ -162,6 +162,20 @@ def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatem
 
     statement = frame_statement(table, wanted)
     return statement, statement.query.sql(DIALECT, identify=True)
+
+
+def _linked(table: TableFacts) -> dict[str, Source]:
+    return {own.view: own.source for own in table.linked.values()}
+
+
+def _check_columns(table: TableFacts, wanted: OwnedTotals | OwnedFrame, others: Sequence[str]) -> None:
+    """Check that the sources still have the columns that a statement reads, of their types."""
+    _check_others(table, others)
+    if table.linked:
+        from emdp.tables.engines.duckdb.links import check_linked
+        from emdp.tables.statements.owned import linked_columns
+
+        check_linked(table, linked_columns(wanted))
 
 
 def _check_others(table: TableFacts, columns: Sequence[str]) -> None:

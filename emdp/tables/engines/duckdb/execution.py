@@ -8,6 +8,7 @@ quote records.
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import polars as pl
@@ -77,7 +78,12 @@ class Statement(Protocol):
 
 @contextmanager
 def opened(
-    source: Source, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None, *, in_order: bool = False
+    source: Source,
+    lookups: Mapping[str, pl.DataFrame],
+    users: pl.Series | None,
+    *,
+    in_order: bool = False,
+    linked: Mapping[str, Source] = MappingProxyType({}),
 ) -> Iterator[Any]:
     """Open a connection that reads a source as ``source_rows``, and public tables under their names.
 
@@ -91,6 +97,8 @@ def opened(
         Keys of the public users, for the table ``listed_users``.
     in_order : bool
         Whether rows keep the source's order, so that a statement without ORDER BY gives them in the same one always.
+    linked : mapping of str to Source
+        Further sources, by the names under which they are read.
     """
     settings = _settings()
     with _spill_folder() as folder, taken(settings) as connection:
@@ -99,6 +107,8 @@ def opened(
         # Row order means nothing to a sum, and keeping it costs memory.
         connection.execute(f"SET preserve_insertion_order = {'true' if in_order else 'false'}")
         allowed = source.attach(connection)
+        for view, other in linked.items():
+            allowed += other.attach(connection, view)
         for name, frame in _public_tables(lookups, users).items():
             # Not registered: that makes temporary names, which come before those that a view of a file means.
             connection.from_arrow(frame).create_view(name)
@@ -170,16 +180,16 @@ def check_on_no_rows(
     """
     import duckdb
 
-    typed = _typed_columns(table, others)
+    typed, linked = _typed_columns(table, others), _typed_linked(table)
     users = table.users.keys
     try:
         statement, text = compiled()
         kinds = [(name, *frame.schema.items()) for name, frame in statement.lookups.items()]
-        key = (typed, text, *kinds, None if users is None else users.dtype)
+        key = (typed, linked, text, *kinds, None if users is None else users.dtype)
         if key in _checked:
             return
         with without_rows() as connection:
-            connection.execute(f"CREATE TEMP TABLE source_rows ({typed})")
+            connection.execute(f"CREATE TEMP TABLE source_rows ({typed}){linked}")
             for name, frame in _public_tables(statement.lookups, users).items():
                 connection.register(name, frame)
             connection.execute(text).fetchall()
@@ -242,6 +252,16 @@ def _typed_columns(table: TableFacts, others: Sequence[str]) -> str:
         if kind is None:
             raise UsageError(f"column {name!r} is of a type that no statement reads; convert it to a plain one.")
     return ", ".join(f"{quote_name(name)} {kind}" for name, kind in kinds.items())
+
+
+def _typed_linked(table: TableFacts) -> str:
+    """Return the statements that make linked tables, with the columns that a statement can read."""
+    made = ""
+    for own in table.linked.values():
+        kinds = {name: type_in_statement(kind) for name, kind in own.schema.items()}
+        columns = ", ".join(f"{quote_name(name)} {kind}" for name, kind in kinds.items() if kind is not None)
+        made += f"; CREATE TEMP TABLE {quote_name(own.view)} ({columns})"
+    return made
 
 
 def _reading_errors() -> tuple[type[Exception], ...]:

@@ -64,6 +64,9 @@ AND EXISTS (SELECT 1 FROM duckdb_functions() WHERE database_name = 'source_file'
 """Query for the number of a table's computed columns, in a file with macros. It takes longer than all that opens a
 file."""
 
+DATABASES = "SELECT database_name FROM duckdb_databases()"
+"""Query for what is attached."""
+
 LOCKED = "Could not set lock on file"
 """Text of DuckDB 2.0's error for a file that another process has open for writing (an IOException like many others)."""
 
@@ -89,14 +92,14 @@ class DuckDBSource(Source):
         states = state_marks([self.path], self.table.lower().removeprefix(MAIN_SCHEMA))
         return [*kept, *(mark for mark in states if mark not in kept)], sought, states
 
-    def attach(self, connection: Any) -> list[str]:
+    def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         # A collation would merge users or labels that differ: texts are compared as they are.
         columns = [
             f"{quote_name(name)} COLLATE C AS {quote_name(name)}" if kind == "VARCHAR" else quote_name(name)
             for name, kind in self._described("").items()
         ]
         self._attach_file(connection, self._deadline(), "")
-        create_view(connection, self._relation(), columns=", ".join(columns))
+        create_view(connection, self._relation(), view, columns=", ".join(columns))
         return self._files()
 
     @contextmanager
@@ -154,6 +157,9 @@ class DuckDBSource(Source):
     def _attach_file(self, connection: Any, deadline: float, note: str) -> None:
         import duckdb
 
+        if any(name == "source_file" for (name,) in connection.execute(DATABASES).fetchall()):
+            # Tables that are linked lie in one file.
+            return
         if not os.path.isfile(self.path):
             raise UsageError(f"source {self.path!r} does not exist; pass the path of a DuckDB file.")
         while True:

@@ -168,7 +168,7 @@ class SparkSource(Source):
         names = [] if self.table is None else [f"/{SPARK}::{self.table.lower()}"]
         return (*file_marks([*names, *files]), state_marks(files))
 
-    def attach(self, connection: Any) -> list[str]:
+    def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         raise InternalError("rows of Spark were about to be read by DuckDB; please report it.")
 
     def rows(self, schema: Mapping[str, str]) -> Any:
