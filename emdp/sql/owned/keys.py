@@ -1,15 +1,28 @@
 """GROUP BY under USER_PRIVACY: functions of a row, each with a public list of its groups."""
 
 import datetime
+import math
 from collections.abc import Iterator
 
 from emdp.questions.names import Names
 from emdp.questions.owned.parts import relations
-from emdp.questions.owned.relations import Filtered, Joined, Marked, Private, Public, Relation, Windowed
-from emdp.rows.nodes import Call, Column, InList, Literal, Node
+from emdp.questions.owned.relations import (
+    Derived,
+    Filtered,
+    Grouped,
+    Joined,
+    Marked,
+    Private,
+    Public,
+    Relation,
+    Windowed,
+)
+from emdp.rows.nodes import Call, Cast, Column, Literal, Node, columns, replaced
 from emdp.rows.periods import listed_periods
 from emdp.rows.ranges import finite_values
 from emdp.rows.types import Kind, Value
+from emdp.spaces import Space
+from emdp.sql.owned.public_lists import allowed_values, public_values
 
 __all__ = ["MOST_LISTED", "listed_values"]
 
@@ -27,25 +40,63 @@ def listed_values(node: Node, relation: Relation, names: Names) -> tuple[Value, 
     found = _of_conditions(node, relation)
     if found is None:
         found = listed_periods(node, _conditions(relation), MOST_LISTED)
+    inner = _inside(node, relation)
+    if found is None and inner is not None:
+        return listed_values(*inner, names)
     if found is None and isinstance(node, Column):
         found = _of_column(node, relation, names)
+    if found is None:
+        found = _of_component(node, relation, names)
     if found is None:
         found = finite_values(node)
     return None if found is None or len(found) > MOST_LISTED else found
 
 
 def _of_column(column: Column, relation: Relation, names: Names) -> tuple[Value, ...] | None:
-    for own in relations(relation):
-        if isinstance(own, Public) and own.alias == column.table:
-            values = names.public[own.source].get_column(column.name).drop_nulls().unique().sort().to_list()
-            return tuple(values) if column.kind in (Kind.TEXT, Kind.BIGINT, Kind.BOOLEAN, Kind.DATE) else None
-    table = next((own for own in relations(relation) if isinstance(own, Private) and own.alias == column.table), None)
-    space = None if table is None else names.private[table.source or names.table].space
+    frames = {own.alias: names.public[own.source] for own in relations(relation) if isinstance(own, Public)}
+    if column.table in frames:
+        return public_values(column, frames, _conditions(relation))
+    space = _space_of(column, relation, names)
     part = None if space is None else next((own for own in space.parts if column.name in own.columns), None)
     if part is None or part.labels is None:
         return None
     wanted = {Kind.TEXT: str, Kind.BIGINT: int, Kind.BOOLEAN: bool}.get(column.kind)
     return tuple(part.labels) if wanted and all(type(label) is wanted for label in part.labels) else None
+
+
+def _of_component(node: Node, relation: Relation, names: Names) -> tuple[Value, ...] | None:
+    """Return the whole numbers of a component of a time that the space has with a range, such as ``year(day)``."""
+    if not isinstance(node, Call) or node.function != "date_part" or not isinstance(node.arguments[0], Literal):
+        return None
+    column = node.arguments[1]
+    if isinstance(column, Cast) and column.argument.kind is Kind.DATE:
+        column = column.argument
+    space = _space_of(column, relation, names) if isinstance(column, Column) else None
+    if space is None or not isinstance(column, Column):
+        return None
+    name = f"{node.arguments[0].value}({column.name})"
+    span = next((own for part in space.parts if (own := part.span_of(name)) is not None), None)
+    if span is None or not 0 <= span.high - span.low < MOST_LISTED:
+        return None
+    return tuple(range(math.ceil(span.low), math.floor(span.high) + 1))
+
+
+def _space_of(column: Column, relation: Relation, names: Names) -> Space | None:
+    table = next((own for own in relations(relation) if isinstance(own, Private) and own.alias == column.table), None)
+    return None if table is None else names.private[table.source or names.table].space
+
+
+def _inside(node: Node, relation: Relation) -> tuple[Node, Relation] | None:
+    """Return a key of a sub-query's columns as one of what the sub-query reads; None of other keys."""
+    if isinstance(relation, Derived | Grouped):
+        own = relation.columns if isinstance(relation, Derived) else relation.keys
+        named: dict[Node, Node] = {Column(relation.alias, name, value.kind): value for name, value in own}
+        read = columns(node)
+        is_inner = bool(read) and all(column in named for column in read)
+        return (replaced(node, named), relation.relation) if is_inner else None
+    if isinstance(relation, Filtered | Marked | Windowed):
+        return _inside(node, relation.relation)
+    return _inside(node, relation.relation) if isinstance(relation, Joined) else None
 
 
 def _conditions(relation: Relation) -> Iterator[Node]:
@@ -74,8 +125,9 @@ def _of_conditions(node: Node, relation: Relation) -> tuple[Value, ...] | None:
     low: int | None = None
     high: int | None = None
     for condition in _conditions(relation):
-        if isinstance(condition, InList) and condition.argument == node:
-            return tuple(dict.fromkeys(value.value for value in condition.values))
+        named = allowed_values(node, condition)
+        if named is not None:
+            return named
         if not isinstance(condition, Call) or len(condition.arguments) != 2:
             continue
         function, (left, right) = condition.function, condition.arguments
@@ -84,8 +136,6 @@ def _of_conditions(node: Node, relation: Relation) -> tuple[Value, ...] | None:
             function, left, right = swapped.get(function, function), right, left
         if left != node or not isinstance(right, Literal) or right.value is None:
             continue
-        if function == "equal":
-            return (right.value,)
         place = _place(right.value)
         if place is None:
             continue

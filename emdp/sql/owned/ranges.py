@@ -1,10 +1,12 @@
 """Ranges of columns, carried from the space through sub-queries."""
 
+import polars as pl
+
 from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.nodes.base import Column as SpaceColumn
 from emdp.questions.names import Names
 from emdp.questions.owned.parts import relations
-from emdp.questions.owned.relations import Derived, Grouped, Private, Relation, Windowed
+from emdp.questions.owned.relations import Derived, Grouped, Private, Public, Relation, Windowed
 from emdp.questions.owned.summaries import Summary
 from emdp.rows.nodes import Column, Node, columns
 from emdp.rows.ranges import bounds_of
@@ -18,7 +20,8 @@ def ranges_in(node: Node, relation: Relation, names: Names) -> dict[Column, Rang
 
     No promise rests on it: a number is clamped to its range before it is summed up.
     """
-    made = {one.alias: one for one in relations(relation) if isinstance(one, Private | Derived | Grouped | Windowed)}
+    every = relations(relation)
+    made = {one.alias: one for one in every if isinstance(one, Private | Public | Derived | Grouped | Windowed)}
     found: dict[Column, Range] = {}
     for column in columns(node):
         own = made.get(column.table)
@@ -28,7 +31,11 @@ def ranges_in(node: Node, relation: Relation, names: Names) -> dict[Column, Rang
     return found
 
 
-def _range(column: Column, own: Private | Derived | Grouped | Windowed, names: Names) -> Range | None:
+def _range(column: Column, own: Private | Public | Derived | Grouped | Windowed, names: Names) -> Range | None:
+    if isinstance(own, Public):
+        values = names.public[own.source].get_column(column.name).cast(pl.Float64, strict=False)
+        finite = values.filter(values.is_finite())
+        return None if finite.is_empty() else (float(finite.min()), float(finite.max()))  # type: ignore[arg-type]
     if isinstance(own, Private):
         space = names.private[own.source or names.table].space
         numeric = {name for part in space.parts if part.labels is None for name in part.columns}

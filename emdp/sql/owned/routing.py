@@ -14,7 +14,8 @@ __all__ = ["rows_instead"]
 
 OF_DISTANCES = frozenset(
     (
-        "aggregate-arithmetic", "cap-automatic", "cap-missing", "case-condition", "case-else", "column-outside-space",
+        "aggregate-arithmetic", "cap-automatic", "cap-missing", "case-condition", "case-else", "column-aliases",
+        "column-outside-space",
         "column-without-group", "comparison", "condition-as-number", "condition-range", "constant-condition",
         "constant-needed", "count-distinct", "count-expression", "count-filtered", "equal-values",
         "expression", "extract", "extract-component", "filter", "group-component", "group-expression",

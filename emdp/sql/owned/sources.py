@@ -1,5 +1,6 @@
 """FROM, JOIN and WHERE of a statement to a relation whose rows have owners, and what names in it mean."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -11,6 +12,7 @@ from emdp.rows.building import call
 from emdp.rows.nodes import Call, Column, Node
 from emdp.rows.types import Kind
 from emdp.sql.context import Context, identifier, listed, near, one_by_name
+from emdp.sql.owned.commas import has_commas, joined_in_order
 from emdp.sql.owned.exists import rows_where
 from emdp.sql.owned.scopes import Scope, Tables, conjuncts, equates_users
 from emdp.sql.owned.subqueries import read_subquery
@@ -57,7 +59,13 @@ class _Sources:
                 raise self.context.refusal(
                     cte, f"two sub-queries are named {cte.alias}", remedy="give one another name", code="duplicate-name"
                 )
-            known[cte.alias.lower()] = cte.this
+            known[cte.alias.lower()] = exp.Subquery(this=cte.this, alias=cte.args["alias"])
+        if has_commas(select):
+            nodes = (select.args["from_"].this, *(join.this for join in select.args["joins"]))
+            scopes = [self._source(node, known) for node in nodes]
+            for place, scope in enumerate(scopes):
+                self._check_alias(scopes[:place], scope, nodes[place])
+            return joined_in_order(scopes, select), known
         scope = self._source(select.args["from_"].this, known)
         for join in select.args.get("joins") or ():
             scope = self._joined(scope, join, known)
@@ -69,7 +77,7 @@ class _Sources:
     def _source(self, node: exp.Expr, tables: Tables) -> Scope:
         context = self.context
         if isinstance(node, exp.Subquery):
-            return self.subquery(node.this, node.alias or "sub-query", tables)
+            return self._named(node, node.alias or "sub-query", tables)
         if not isinstance(node, exp.Table):
             raise context.refusal(
                 node, "this is no table", remedy="write FROM and the name of a declared table", code="unknown-table"
@@ -78,7 +86,9 @@ class _Sources:
         alias = node.alias or name
         if name.lower() in tables:
             inner = {key: own for key, own in tables.items() if key != name.lower()}
-            return self.subquery(tables[name.lower()], alias, inner)
+            _check_no_names(context, node)
+            return self._named(tables[name.lower()], alias, inner)
+        _check_no_names(context, node)
         found = one_by_name(name, names.private)
         if len(found) == 1:
             own = self.name(alias)
@@ -98,17 +108,39 @@ class _Sources:
             code="unknown-table",
         )
 
-    def _joined(self, scope: Scope, join: exp.Join, tables: Tables) -> Scope:
-        context = self.context
-        other = self._source(join.this, tables)
+    def _named(self, node: exp.Expr, alias: str, tables: Tables) -> Scope:
+        """Return a sub-query's rows, with the names that ``AS alias (name, ..)`` gives its columns."""
+        given = node.args.get("alias")
+        written: list[exp.Expr] = [] if given is None else given.args.get("columns") or []
+        names = [name.name for name in written]
+        if not names:
+            return self.subquery(node.this, alias, tables)
+        scope = self.subquery(_with_aliases(node.this, names), alias, tables)
+        held = scope.tables[0][1]
+        if len(names) > len(held) or len({name.lower() for name in names}) < len(names):
+            raise self.context.refusal(
+                written[-1],
+                f"{alias} has other columns than are named",
+                remedy="write AS in its select list",
+                code="column-aliases",
+            )
+        columns = dict(zip([*names, *list(held)[len(names) :]], held.values(), strict=True))
+        return replace(scope, tables=((alias, columns),))
+
+    def _check_alias(self, scopes: Sequence[Scope], other: Scope, node: exp.Expr) -> None:
         alias = other.tables[0][0]
-        if any(own.lower() == alias.lower() for own, _ in scope.tables):
-            raise context.refusal(
-                join.this,
+        if any(own.lower() == alias.lower() for scope in scopes for own, _ in scope.tables):
+            raise self.context.refusal(
+                node,
                 f"{alias} is already a table of this SELECT",
                 remedy="give it an alias",
                 code="duplicate-alias",
             )
+
+    def _joined(self, scope: Scope, join: exp.Join, tables: Tables) -> Scope:
+        context = self.context
+        other = self._source(join.this, tables)
+        self._check_alias([scope], other, join.this)
         both = Scope(context, scope.relation, (*scope.tables, *other.tables), scope.shared)
         condition: Node | None = None
         shared = dict(scope.shared)
@@ -126,6 +158,31 @@ class _Sources:
             raise refusal
         is_left = str(join.side).upper() == "LEFT"
         return replace(both, relation=Joined(relation, other.relation, condition, is_left), shared=shared)
+
+
+def _with_aliases(query: exp.Expr, names: Sequence[str]) -> exp.Expr:
+    """Return a query in which entries without a name have the ones that stand for them outside."""
+    made = query.copy()
+    first = made
+    while isinstance(first, exp.Union | exp.Subquery | exp.Paren):
+        first = first.this
+    for entry, name in zip(list(first.expressions), names, strict=False):
+        if not isinstance(entry, exp.Alias | exp.Column | exp.Star):
+            named = exp.Alias(this=entry.copy(), alias=exp.to_identifier(name, quoted=True))
+            named.meta.update(entry.meta)
+            entry.replace(named)
+    return made
+
+
+def _check_no_names(context: Context, node: exp.Table) -> None:
+    alias = node.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise context.refusal(
+            node,
+            "names for the columns of a table stand in a sub-query",
+            remedy=f"write (SELECT .. AS name FROM {identifier(node.name)}) in its place",
+            code="column-aliases",
+        )
 
 
 def _private(alias: str, table: str, names: Names) -> Private:

@@ -87,6 +87,7 @@ _OWNED_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Union: frozenset({"this", "expression", "distinct"}),
     exp.Exists: frozenset({"this"}),
     exp.In: frozenset({"this", "expressions", "query"}),
+    exp.TableAlias: frozenset({"this", "columns"}),
     exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     exp.Filter: _OPERANDS,
@@ -139,7 +140,8 @@ def _check(statement: Statement, parts: Mapping[type[exp.Expr], frozenset[str]])
         for part, value in node.args.items():
             if part not in parts[kind] and value is not None and value != []:
                 _refuse_part(statement, node, part, value)
-        if check := _CHECKS.get(kind):
+        is_listed = parts is _OWNED_PARTS and kind is exp.Join and _is_comma(node)
+        if (check := _CHECKS.get(kind)) and not is_listed:
             check(statement, node)
     if not isinstance(statement.tree, exp.Select):
         reason = NODES.get(type(statement.tree))
@@ -251,6 +253,10 @@ def _check_table(statement: Statement, node: exp.Expr) -> None:
     if statement.text_of(node.this).startswith("'") or (node.this.args.get("quoted") and is_path):
         problem = "a statement reads declared tables, never a file"
         raise _refusal(statement, node, Reason("file", problem, "declare the file in emdp.toml, and write its name"))
+
+
+def _is_comma(node: exp.Expr) -> bool:
+    return not any(node.args.get(part) for part in ("method", "side", "kind", "on", "using"))
 
 
 def _check_join(statement: Statement, node: exp.Expr) -> None:

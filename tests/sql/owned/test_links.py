@@ -60,6 +60,15 @@ SHAPES = [
     "COUNT(*) AS k FROM visits JOIN people ON who = u WHERE day > 1",
     "COUNT(*) AS k FROM visits JOIN orders ON who = buyer WHERE day > 1",
     "COUNT(*) AS k FROM people LEFT JOIN orders ON u = buyer LEFT JOIN lines ON of = id WHERE of IS NULL OR part = 2",
+    "brand, COUNT(*) AS k FROM parts, lines, orders, people WHERE parts.part = lines.part AND of = id AND buyer = u "
+    "AND city = 'Rome' GROUP BY brand",
+    "COUNT(*) AS k FROM parts p, lines l, orders WHERE l.of = id AND (p.part = l.part AND brand = 'x' AND price < 3 OR "
+    "p.part = l.part AND brand = 'y')",
+    "COUNT(*) AS k FROM visits, people WHERE who = u AND EXISTS (SELECT * FROM orders, lines WHERE buyer = u AND of "
+    "= id AND price > day)",
+    "n, COUNT(*) AS k FROM (SELECT u, COUNT(id) FROM people LEFT OUTER JOIN orders ON u = buyer GROUP BY u) q (who, n)"
+    " WHERE n BETWEEN 0 AND 9 GROUP BY n",
+    "COUNT(*) AS k FROM lines a, lines b JOIN orders o ON o.id = b.of WHERE a.of = b.of AND a.part = 1 AND b.price > 1",
 ]  # fmt: skip
 
 
@@ -214,6 +223,14 @@ REFUSED = [
     ("COUNT(*) FROM lines JOIN orders ON of = id + 0", "two-users"),
     ("COUNT(*) FROM lines JOIN orders ON of = id OR price > 2", "two-users"),
     ("COUNT(*) FROM orders JOIN people ON id = u", "two-users"),
+    ("COUNT(*) FROM lines, orders", "two-users"),
+    ("COUNT(*) FROM lines, orders WHERE of = id OR price > 2", "two-users"),
+    ("COUNT(*) FROM orders, parts, lines WHERE id = parts.part AND parts.part = lines.part", "two-users"),
+    ("COUNT(*) FROM parts, parts p WHERE p.part = 1", "join-side"),
+    ("COUNT(*) FROM parts, lines l LEFT JOIN orders ON id = l.of", "comma-join"),
+    ("COUNT(*) FROM lines l, orders l WHERE of = id", "duplicate-alias"),
+    ("COUNT(*) FROM lines AS l (a, b)", "column-aliases"),
+    ("COUNT(*) FROM (SELECT of FROM lines) AS l (a, b)", "column-aliases"),
     ("COUNT(*) FROM orders WHERE EXISTS (SELECT * FROM lines WHERE part = id)", "subquery-not-by-user"),
     ("COUNT(*) FROM orders WHERE id IN (SELECT part FROM lines)", "subquery-not-by-user"),
     ("COUNT(*) FROM (SELECT part, COUNT(*) AS n FROM lines GROUP BY part) q", "subquery-mixes-users"),
