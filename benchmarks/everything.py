@@ -43,6 +43,7 @@ QUICK: dict[str, list[str]] = {
     "itemwise_places.py": ["--samples", "50", "--rounds", "1"],
     "densities.py": ["--samples", "50", "--rounds", "1", "--seconds", "1"],
     "words.py": ["--rounds", "1", "--epsilon", "1"],
+    "mixed_frequencies.py": ["--rounds", "1"],
     "learn.py": ["--runs", "1"],
     "shuffle.py": [],
     "shuffle_users.py": [],

@@ -13,7 +13,8 @@ from typing import Any
 from emdp.privacy.shuffle import binary as shuffle_two
 from emdp.privacy.shuffle import clones as shuffle_clones
 from emdp.privacy.shuffle import renyi_law as shuffle_renyi_law
-from emdp.privacy.shuffle.binary import binary_epsilon, two_clone_epsilon
+from emdp.privacy.shuffle.binary import binary_epsilon
+from emdp.privacy.shuffle.place_sign import place_sign_epsilon
 from emdp.privacy.shuffle.renyi import (
     renyi_clones,
     renyi_epsilon,
@@ -117,7 +118,7 @@ def print_single() -> None:
     for n, epsilon0, clones, two, exact, closed in SINGLE:
         found = {method.method: method.epsilon for method in shuffle_epsilon(epsilon0, n, 1e-6).methods}
         print(f"{n:8d} {epsilon0:5g} {found['exact clone pair']:8.5f} ({clones:6.5f})", end=" ")
-        print(f"{two_clone_epsilon(epsilon0, n, 1e-6):8.5f} ({two:6.5f})", end=" ")
+        print(f"{place_sign_epsilon(epsilon0, n, 1e-6):8.5f} ({two:6.5f})", end=" ")
         print(f"{binary_epsilon(epsilon0, n, 1e-6):8.5f} ({exact or float('nan'):6.5f})", end=" ")
         print(f"{found['closed form']:8.5f} ({closed:6.5f})")
 

@@ -23,6 +23,7 @@ __all__ = [
     "Releaser",
     "WrappedRelease",
     "release_steps",
+    "trust",
 ]
 
 WEIGHING = "every user counts once, whatever the number of records"
@@ -37,6 +38,18 @@ TRUST: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Assumptions of each model about those who see messages."""
+
+
+def trust(model: str, epsilon0: float | None = None) -> tuple[str, ...]:
+    """Return the assumptions of a model, and what holds where they fail and each user's messages have ``epsilon0``.
+
+    >>> trust("shuffle", 5.8066)[1]
+    'whoever mixes and tells who sent what leaves each user epsilon0 = 5.807, that of the own message, and no more'
+    """
+    if model != "shuffle" or epsilon0 is None:
+        return TRUST[model]
+    alone = f"whoever mixes and tells who sent what leaves each user epsilon0 = {float(f'{epsilon0:.4g}'):g}, that of "
+    return (*TRUST[model], alone + "the own message, and no more")
 
 
 class Releaser(Mechanism, Protocol):

@@ -17,9 +17,9 @@ from emdp.estimators.frequency.candidates import candidates as _candidates
 from emdp.estimators.frequency.geometry import geometry_of_items
 from emdp.estimators.frequency.items import plan_item_frequencies
 from emdp.estimators.frequency.planning import typical_norm
+from emdp.estimators.frequency.spread import share_spread
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
-from emdp.privacy import shuffle_alpha
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.price import Price
 from emdp.tables.engines.duckdb.items import bag_blocks
@@ -117,7 +117,7 @@ def test_a_release_is_charged_what_it_promises(tmp_path: Path, name: str, price:
     session = opened(tmp_path, SPACES[name], price)
     every = name == "categories"
     spent = 0.0
-    for model in ("central", "local") if price == "alpha" else ("central", "local", "shuffle"):
+    for model in ("central", "local", "shuffle"):
         for method in ("auto", *(ORACLES if every and model == "local" else ())):
             answer = session.frequencies(method=method, model=model, delta=1e-9, **{price: 1.7})
             check_promise(answer.guarantee, price, model)
@@ -133,14 +133,19 @@ def test_a_release_is_charged_what_it_promises(tmp_path: Path, name: str, price:
 @pytest.mark.parametrize("price", ["alpha", "epsilon"])
 @pytest.mark.parametrize("name", SPACES)
 def test_every_method_promises_what_was_asked_for(name: str, price: str) -> None:
-    for model in ("central", "local") if price == "alpha" else ("central", "local", "shuffle"):
+    for model in ("central", "local", "shuffle"):
         for method in ("histogram",) if model == "central" else ORACLES:
             query = ItemFrequencies(Price(price, 1.7, 1e-9), method=method, model=model)  # type: ignore[arg-type]
             plan = plan_item_frequencies(query, space=SPACES[name], users=USERS)
             check_promise(plan.guarantee, price, model)
             oracle = getattr(plan.releaser, "oracle", None)
             if model == "shuffle":
-                assert plan.guarantee.level == shuffle_alpha(oracle.epsilon, 1, USERS, 1e-9, 1.0)  # type: ignore[union-attr]
+                law, spread = oracle.sets, share_spread(SPACES[name])  # type: ignore[union-attr]
+                assert law is not None
+                if price == "alpha":
+                    assert law.fits_alpha(1.7 / spread, USERS, 1e-9)
+                else:
+                    assert law.epsilon(USERS, 1e-9) <= plan.guarantee.level
 
 
 def check_promise(promised: Any, price: str, model: str) -> None:
@@ -369,7 +374,7 @@ def test_refusals_say_what_to_do_and_charge_nothing(tmp_path: Path) -> None:
         ({"epsilon": 1e-9, "model": "local"}, "epsilon must be"),
         ({"epsilon": 1.0, "cells": 1.0, "adjust": "simplex"}, "adjust= leave it out"),
         ({"epsilon": 1.0, "cells": "kind", "model": "local"}, "leave it out and read the table with a finite space"),
-        ({"alpha": 1.0, "delta": 1e-9, "model": "shuffle"}, "pass epsilon= instead of alpha="),
+        ({"alpha": 1.0, "model": "shuffle"}, "delta must be above 0 in the shuffle model"),
     ):
         with pytest.raises(EmdpError, match=message):
             session.frequencies(**wrong)

@@ -89,8 +89,12 @@ def test_rows_are_ordered_and_cut_after_the_release(tmp_path: Path) -> None:
     assert answer.guarantee.model == "shuffle"
     assert answer.region() > 0
     assert answer.top(1).frame["kind"].to_list() == ["a"]
-    with pytest.raises(SqlError, match="mixes one message a user"):
-        session.sql(EMD.format(", model = 'shuffle'") + "FREQUENCY(*) FROM t")
+    with pytest.raises(SqlError, match="delta must be above 0 in the shuffle model"):
+        session.sql("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 2.0, model = 'shuffle') FREQUENCY(*) FROM t")
+    metric = session.sql(EMD.format(", model = 'shuffle'") + "FREQUENCY(*) FROM t")
+    assert isinstance(metric.guarantee, emdp.EmdDP)
+    assert (metric.guarantee.model, metric.guarantee.sizes, metric.guarantee.delta) == ("shuffle", "unbounded", 1e-7)
+    assert any("epsilon0" in one for one in metric.assumptions)
 
 
 def test_the_preview_shows_the_comparison(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ holds between those within ``r``; of the two each takes what allows less noise. 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from emdp.base.errors import EmdpError, InternalError, RefusedError, UsageError
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease, share_bits
@@ -23,9 +23,10 @@ from emdp.estimators.plan import Plan
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.mechanisms.item_methods import METHODS
+from emdp.mechanisms.oracles.mixed import Mixed, mix
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
-from emdp.privacy import EmdDP, Event, Guarantee, GuaranteeEvent, UserDP, shuffle_alpha, shuffle_alpha0
+from emdp.privacy import EmdDP, Event, Guarantee, GuaranteeEvent, UserDP
 from emdp.privacy.guarantees.conversions import convert, paying
 from emdp.privacy.guarantees.kinds import DiscreteEmdDP
 from emdp.privacy.rounding import as_decimal, float_down, float_up, quotient_up
@@ -168,15 +169,11 @@ def _oracle(
     query: ItemFrequencies, space: Space, users: int, items: int, kind: type[FrequencyOracle], method: str
 ) -> Candidate:
     guarantee: Guarantee
+    theorem = ""
     spread = _spread_or_none(space) if query.sizes is not None else None
     if query.model == "shuffle":
-        if not query.price.is_user_level:
-            raise UsageError("it mixes one message a user, at user level, whose price is epsilon.")
-        if query.price.delta == 0:
-            raise UsageError("it mixes messages, which hides nothing without a delta.")
-        oracle = kind(items, users, _message_strength(query.price.level, users, query.price.delta))
-        reached = shuffle_alpha(oracle.epsilon, 1, users, query.price.delta, 1.0)
-        guarantee = UserDP(reached, query.price.delta, "shuffle")
+        mixed, guarantee = _mixed(query, space, users, items, kind)
+        oracle, theorem = mixed.oracle, mixed.theorem
         accounted = f"epsilon0 = {oracle.epsilon:.4g} a user, {users} users mixed"
     elif query.price.is_user_level and not (spread is not None and _is_near(query, spread)):
         oracle = kind(items, users, query.price.level)
@@ -190,10 +187,30 @@ def _oracle(
     if isinstance(oracle, SubsetOracle):
         _check_sets(oracle)
     event = _at_distance(GuaranteeEvent(guarantee, f"frequencies by {oracle.name}"), query)
-    theorem = "one message a user, shuffled: exact clone steps for m = 1 (EMD 3)" if query.model == "shuffle" else ""
     model = IndependentErrors(items, float(oracle.variances().mean()))
     release = OracleRelease(oracle, neutral_code(space), theorem)
     return Candidate(method, event, model, lambda shares: UnequalErrors(oracle.variances(shares)), accounted, release)
+
+
+def _mixed(
+    query: ItemFrequencies, space: Space, users: int, items: int, kind: type[FrequencyOracle]
+) -> tuple[Mixed, Guarantee]:
+    """Return an oracle as strong as mixing its messages allows, and what it then guarantees.
+
+    Total variation of two users' histograms is at most ``spread d_em``: ``alpha/spread`` per unit of it is alpha per
+    unit of ``d_em``, and users within ``r`` are within ``spread r``.
+    """
+    level, delta = query.price.level, query.price.delta
+    if delta == 0:
+        raise UsageError("it mixes messages, which hides nothing without a delta.")
+    if not query.price.is_user_level:
+        unit = float_down(as_decimal(level) / as_decimal(share_spread(space)))
+        return mix(kind, items, users, unit, delta, unit="alpha"), EmdDP(level, delta, "unbounded", "shuffle")
+    if query.sizes is None:
+        return mix(kind, items, users, level, delta), UserDP(level, delta, "shuffle")
+    spread, r = _spread_or_none(space), query.sizes.r
+    apart = 1.0 if spread is None else min(1.0, float_up(as_decimal(spread) * as_decimal(r)))
+    return mix(kind, items, users, level, delta, apart=apart), DiscreteEmdDP(level, delta, r=r, model="shuffle")
 
 
 def _is_near(query: ItemFrequencies, spread: float) -> bool:
@@ -213,9 +230,9 @@ def _alpha_at(query: ItemFrequencies) -> float:
 
 def _at_distance(event: Event, query: ItemFrequencies) -> Event:
     """Return the event as what it is between bags within the distance of ``sizes``, where there is one."""
-    if query.sizes is None:
-        return event
     own = event.guarantee
+    if query.sizes is None or isinstance(own, DiscreteEmdDP):
+        return event
     kind = DiscreteEmdDP(0.0, 0.0, r=query.sizes.r, model=own.model)
     found = convert(own, kind) if isinstance(own, EmdDP) else kind.at_level(own.level, own.delta)
     return GuaranteeEvent(found, "frequencies", event.slack_epsilon)
@@ -226,12 +243,6 @@ def _spread_or_none(space: Space) -> float | None:
         return share_spread(space)
     except UsageError:
         return None
-
-
-@lru_cache(maxsize=32)
-def _message_strength(epsilon: float, users: int, delta: float) -> float:
-    """Return the strength of one message of each user that costs epsilon once all are mixed."""
-    return shuffle_alpha0(epsilon, 1, users, delta, 1.0)
 
 
 def _check_sets(oracle: SubsetOracle) -> None:

@@ -70,6 +70,11 @@ class HistogramRelease(WrappedRelease):
     bits: int
 
     @property
+    def epsilon0(self) -> None:
+        """None: nobody sends a message."""
+        return None
+
+    @property
     def theorem(self) -> str:
         return f"{self.mechanism.theorem}; the averaged histogram moves by 2/n under replacement (EMD 6)"
 
@@ -133,6 +138,11 @@ class OracleRelease(MessageRelease):
     oracle: FrequencyOracle
     neutral: int
     accounted: str = ""
+
+    @property
+    def epsilon0(self) -> float:
+        """Epsilon of one message by itself."""
+        return self.oracle.epsilon
 
     @property
     def theorem(self) -> str:

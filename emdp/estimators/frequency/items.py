@@ -24,7 +24,7 @@ from emdp.estimators.frequency.geometry import Geometry, geometry_of_items
 from emdp.estimators.frequency.planning import expected_distance
 from emdp.estimators.frequency.rows import ShareRows, check_adjustable, check_columns
 from emdp.estimators.frequency.spread import share_spread
-from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan
+from emdp.estimators.messages import WEIGHING, MessagePlan, trust
 from emdp.estimators.plan import Plan
 from emdp.mechanisms.item_methods import METHODS
 from emdp.mechanisms.oracles.oracle import LARGEST_DOMAIN
@@ -136,7 +136,7 @@ def _plan_of(best: Candidate, query: ItemFrequencies, space: Space, items: int) 
         finisher=rows,
         weighing=WEIGHING,
         notes=rows.notes,
-        assumptions=TRUST[query.model],
+        assumptions=trust(query.model, best.releaser.epsilon0),
     )
 
 
@@ -150,11 +150,6 @@ def _no_answer(query: ItemFrequencies, refused: Mapping[str, EmdpError]) -> Emdp
         return refused["histogram"]
     if list(refused) == ["itemwise"]:
         return refused["itemwise"]
-    if query.model == "shuffle" and not query.price.is_user_level:
-        return UsageError(
-            "the shuffle model mixes one message a user, at user level; pass epsilon= instead of alpha=, or "
-            "method='itemwise' where all users have one declared number of records."
-        )
     if query.model == "shuffle" and query.price.delta == 0:
         return UsageError("delta must be above 0 in the shuffle model, where mixing hides nothing without; pass 1e-9.")
     reasons = "; ".join(f"{method}: {error.sentence}" for method, error in refused.items())

@@ -19,11 +19,12 @@ import polars as pl
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import OTHER_USERS
-from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, MessageRelease
+from emdp.estimators.messages import WEIGHING, MessagePlan, MessageRelease, trust
 from emdp.estimators.strings.encoders import COUNT, VALUE, PrefixEncoder, ShareEncoder, SlotEncoder
 from emdp.estimators.strings.rows import FoundRows, StringShares
 from emdp.estimators.strings.thresholds import least_threshold, try_search
 from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.oracles.mixed import MIXED
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.strings.prefix_search import FoundStrings, HeavyHitterSearch, Strings, sampling_error
 from emdp.mechanisms.strings.stable_histogram import StableHistogram, best_histogram
@@ -56,6 +57,11 @@ class PrefixRelease(MessageRelease):
 
     search: HeavyHitterSearch
     accounted: str = ""
+
+    @property
+    def epsilon0(self) -> float:
+        """Epsilon of one message by itself."""
+        return self.search.epsilon
 
     @property
     def theorem(self) -> str:
@@ -145,6 +151,11 @@ class StringCounts(MessageRelease):
     )
 
     histogram: StableHistogram
+
+    @property
+    def epsilon0(self) -> None:
+        """None: nobody sends a message."""
+        return None
 
     @property
     def slack_epsilon(self) -> float:
@@ -253,7 +264,7 @@ def plan_heavy_hitters(query: HeavyHitters, *, users: int) -> MessagePlan:
         finisher=rows,
         weighing=WEIGHING,
         notes=(_found(query, method, width), _strings(query), method.note),
-        assumptions=TRUST[query.model],
+        assumptions=trust(query.model, method.releaser.epsilon0),
         without_records="none of the strings",
     )
 
@@ -281,7 +292,7 @@ def _along_prefixes(query: HeavyHitters, users: int) -> _Method:
     search, guarantee = made
     accounted, mixed = "", ""
     if query.model == "shuffle":
-        accounted = "the messages of a level, shuffled: exact clone steps for m = 1 (EMD 3)"
+        accounted = f"the messages of a level, shuffled: {MIXED}"
         mixed = f"epsilon0 = {search.epsilon:.4g} a message, {search.level_users} of a level mixed; "
     release = PrefixRelease(search, accounted)
     oracle = search.oracle(search.candidates_at(search.step), search.level_users, search.epsilon)

@@ -4,8 +4,10 @@ import math
 from functools import lru_cache
 
 from emdp.base.errors import UsageError
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
+from emdp.mechanisms.oracles.mixed import mix
 from emdp.mechanisms.strings.prefix_search import HeavyHitterSearch
-from emdp.privacy import UserDP, shuffle_alpha, shuffle_alpha0
+from emdp.privacy import UserDP
 from emdp.questions.heavy_hitters import EPSILONS, HeavyHitters
 
 __all__ = ["least_threshold", "try_search"]
@@ -39,8 +41,7 @@ def try_search(query: HeavyHitters, users: int, threshold: float) -> tuple[Heavy
     search = made(users, strength)
     if search is None:
         return None
-    reached = shuffle_alpha(search.epsilon, 1, level_users, delta, 1.0)
-    return search, UserDP(reached, delta, "shuffle")
+    return search, UserDP(epsilon, delta, "shuffle")
 
 
 def least_threshold(query: HeavyHitters, users: int) -> float | None:
@@ -59,5 +60,8 @@ def least_threshold(query: HeavyHitters, users: int) -> float | None:
 
 @lru_cache(maxsize=32)
 def _strength(epsilon: float, users: int, delta: float) -> float:
-    """Return the strength of a message that costs at most epsilon once those of all its level are mixed."""
-    return min(shuffle_alpha0(epsilon, 1, users, delta, 1.0), EPSILONS[1])
+    """Return the strength of a message that costs at most epsilon once those of all its level are mixed.
+
+    The law of mixed one-bit messages does not depend on how many candidates there are, so any number does here.
+    """
+    return min(mix(OneBitHadamardOracle, 2, users, epsilon, delta).oracle.requested, EPSILONS[1])

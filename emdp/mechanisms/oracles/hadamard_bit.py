@@ -29,6 +29,7 @@ import numpy as np
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.mechanisms.oracles.symbol import SymbolOracle
 from emdp.mechanisms.weights import Floats, Integers
+from emdp.privacy.blanket.sets import SetLaw
 
 __all__ = ["OneBitHadamardOracle"]
 
@@ -52,6 +53,11 @@ class OneBitHadamardOracle(SymbolOracle):
     def chances(self) -> tuple[Fraction, Fraction]:
         """``(p, q)``."""
         return self._inside_chance, Fraction(1, 2)
+
+    @property
+    def sets(self) -> SetLaw:
+        """Half of all symbols agree with an item; two rows of ``H`` agree in half of their columns."""
+        return SetLaw(self.ratio, Fraction(1, 2), ((Fraction(1, 4), Fraction(1, 4)),))
 
     def _choose(self) -> None:
         self.inside = self.outside = 1 << (self.items - 1).bit_length()

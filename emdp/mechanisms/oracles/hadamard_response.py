@@ -31,6 +31,7 @@ from emdp.base.checks import check_unit_interval
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.mechanisms.oracles.symbol import SymbolOracle
 from emdp.mechanisms.weights import Floats, Integers
+from emdp.privacy.blanket.sets import SetLaw
 
 __all__ = ["HadamardResponseOracle", "block_risk"]
 
@@ -76,6 +77,14 @@ class HadamardResponseOracle(SymbolOracle):
 
     def parameters(self) -> dict[str, Any]:
         return {**super().parameters(), "blocks": self.blocks, "block": self.block}
+
+    @property
+    def sets(self) -> SetLaw:
+        """Sets of one block have half of their symbols in common, those of different blocks none."""
+        share, half = Fraction(self.inside, self.outputs), Fraction(self.inside, 2 * self.outputs)
+        within = ((half, half),) if self.block > 2 else ()
+        across = ((share, Fraction(0)),) if self.blocks > 1 else ()
+        return SetLaw(self.ratio, share, within + across)
 
     @property
     def _other(self) -> Fraction:

@@ -46,6 +46,7 @@ from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.strength import check_epsilon, epsilon_of_ratio
 from emdp.mechanisms.weights import Floats, Integers
 from emdp.noise.binomial import MAX_ITEMS
+from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import float_up
 
 __all__ = ["LARGEST_DOMAIN", "FrequencyOracle"]
@@ -134,6 +135,11 @@ class FrequencyOracle(ABC):
     @abstractmethod
     def chances(self) -> tuple[Fraction, Fraction]:
         """``(p, q)``: the probabilities that a message supports its user's item, and another item; exact."""
+
+    @property
+    def sets(self) -> SetLaw | None:
+        """The exact law as mixing sees it (:mod:`emdp.privacy.blanket.sets`); None if the oracle is of another kind."""
+        return None
 
     @abstractmethod
     def _encode(self, items: Integers) -> npt.NDArray[Any]:

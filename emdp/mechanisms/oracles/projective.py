@@ -32,6 +32,7 @@ from emdp.base.errors import RefusedError
 from emdp.mechanisms.oracles.points import Points
 from emdp.mechanisms.oracles.symbol import SymbolOracle
 from emdp.mechanisms.weights import Floats, Integers
+from emdp.privacy.blanket.sets import SetLaw
 
 __all__ = ["LARGEST_POINTS", "ProjectiveOracle"]
 
@@ -72,6 +73,11 @@ class ProjectiveOracle(SymbolOracle):
         inside, common = self._inside_chance, self.points.on_two
         other = inside * common / self.inside + (1 - inside) * (self.inside - common) / self.outside
         return inside, other
+
+    @property
+    def sets(self) -> SetLaw:
+        share, both = (Fraction(number, self.outputs) for number in (self.inside, self.points.on_two))
+        return SetLaw(self.ratio, share, ((share - both, both),))
 
     def parameters(self) -> dict[str, Any]:
         return {**super().parameters(), "prime": self.points.q, "coordinates": self.points.t}

@@ -38,6 +38,7 @@ from emdp.mechanisms.oracles.unary import BitsOracle
 from emdp.mechanisms.strength import inside_numerator, ratio_of
 from emdp.mechanisms.weights import TOTAL, Integers
 from emdp.noise.choices import draw_below, draw_bernoulli
+from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["SubsetOracle"]
@@ -81,6 +82,13 @@ class SubsetOracle(BitsOracle):
     def chances(self) -> tuple[Fraction, Fraction]:
         """``(p, q)``."""
         return _chances(Fraction(self.numerator, TOTAL), self.items, self.size)
+
+    @property
+    def sets(self) -> SetLaw:
+        """Of all sets of ``d`` items a part ``d/k`` holds an item, and ``d (d-1)/(k (k-1))`` hold two given ones."""
+        share = Fraction(self.size, self.items)
+        both = share * Fraction(self.size - 1, self.items - 1)
+        return SetLaw(self.ratio, share, ((share - both, both),))
 
     def draw_tally(self, bags: Bags) -> Integers:
         """Return a draw of the tally of some users' messages, without keeping them: this spends.

@@ -29,6 +29,7 @@ from emdp.mechanisms.strength import inside_numerator, ratio_of
 from emdp.mechanisms.weights import TOTAL, Floats, Integers
 from emdp.noise.binomial import draw_binomials
 from emdp.noise.coins import draw_coins
+from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["LARGEST_BITS", "BitsOracle", "UnaryEncoding", "UnaryOracle"]
@@ -117,6 +118,12 @@ class UnaryEncoding(BitsOracle):
     def chances(self) -> tuple[Fraction, Fraction]:
         """``(p, q)``."""
         return Fraction(self.one, TOTAL), Fraction(self.zero, TOTAL)
+
+    @property
+    def sets(self) -> SetLaw:
+        """With ``k`` bits of chance ``q`` as ``omega`` the set of an item is where its bit is 1."""
+        share = Fraction(self.zero, TOTAL)
+        return SetLaw(self.ratio, share, ((share * (1 - share), share * share),))
 
     def draw_tally(self, bags: Bags) -> Integers:
         """Return a draw of the tally of some users' messages, exact in law, by two binomials an item: this spends."""

@@ -14,7 +14,7 @@ from emdp.estimators.strings.rows import FoundRows, StringShares
 from emdp.estimators.strings.search import PrefixRelease, StringCounts, plan_heavy_hitters
 from emdp.mechanisms.strings.prefix_search import HeavyHitterSearch
 from emdp.mechanisms.strings.stable_histogram import StableHistogram
-from emdp.privacy import UserDP, shuffle_alpha
+from emdp.privacy import UserDP
 from emdp.questions.heavy_hitters import HeavyHitters, heavy_hitters
 from emdp.spaces import Interval
 from emdp.testing import seeded
@@ -71,11 +71,12 @@ def test_shuffled_messages_amplify_with_the_users_of_their_own_level() -> None:
     assert isinstance(release, PrefixRelease)
     assert release.search.levels == 2
     assert release.search.epsilon > 1.0
-    own = shuffle_alpha(release.search.epsilon, 1, USERS // 2, 1e-6, 1.0)
-    assert plan.guarantee == UserDP(own, 1e-6, "shuffle")
-    assert own <= 0.5
+    law = release.search.oracle(99, USERS // 2, release.search.epsilon).sets
+    assert law is not None
+    assert plan.guarantee == UserDP(0.5, 1e-6, "shuffle")
+    assert 0.499 < law.epsilon(USERS // 2, 1e-6) <= 0.5
     # The users of all levels would promise too much.
-    assert shuffle_alpha(release.search.epsilon, 1, USERS, 1e-6, 1.0) < 0.9 * own
+    assert law.epsilon(USERS, 1e-6) < 0.9 * 0.5
     assert "shuffled" in release.theorem
 
 
