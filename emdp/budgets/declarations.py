@@ -17,6 +17,14 @@ the answers of all validations that fail. From then on a rule changes by :func:`
 alone, the owner's explicit act, which is an entry of the chain. Space and user column stay as they are after the first
 charge: the same promise in another metric is another promise.
 
+**What carries over.** A table may declare the point elsewhere at distance 1 after charges, where users without records
+had the neutral item ``c0`` before. Let ``T`` put that point on ``c0`` and leave items as they are. ``d(T(elsewhere),
+x) = d(c0, x) <= 1``, so ``T`` never makes distances larger, and a charge ``(alpha, delta)`` for the bags ``T(K)`` is
+one for the bags ``K``, as it stands. A rule ``"error"`` may become ``"elsewhere"``: that no record was invalid then is
+public. A rule ``"neutral"`` may where the space is of one part: an invalid record had ``c0``. In a product it kept its
+other parts, so that two of them had different items and are one point now, at distance 0; and two clamped records had
+the opposite borders. Neither carries over, nor does a distance below 1.
+
 **Lists by period.** Where a catalog has ``{period}`` in the path of its users, each period has a list of its own,
 pinned when its data are first validated, and data validated for one period are refused under another period's list,
 whatever their files or version are called by then.
@@ -43,6 +51,7 @@ __all__ = [
     "Declaration",
     "Held",
     "begun",
+    "carried_spaces",
     "check_apart",
     "check_held",
     "is_pinned",
@@ -84,6 +93,8 @@ class Declaration:
         Hash of the users with their further columns, which earlier versions kept in place of ``users``.
     links : str or None
         Hash of the linked tables with their links; None where there are none.
+    carried : tuple of str
+        Hashes of the spaces whose charges hold in this one as they are (:func:`carried_spaces`).
     """
 
     space: str
@@ -93,6 +104,7 @@ class Declaration:
     period: str | None = None
     listed: str = ""
     links: str | None = None
+    carried: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return what a budget's entry holds of it."""
@@ -167,6 +179,11 @@ def check_held(entries: Sequence[Entry], wanted: Declaration, name: str) -> None
     if not found:
         return
     what = " and ".join(COMPARED[key] for key in found)
+    if found == ["space"] and Held.by(entries).rules["space"] in wanted.carried:
+        raise LedgerError(
+            f"table {name!r} is declared with people who are elsewhere, and the ledger holds it to a neutral item; its "
+            "charges hold for both, so let the owner write it down by emdp ledger redeclare."
+        )
     if {"space", "user"} & set(found) and any(entry.kind == "charge" for entry in entries):
         raise LedgerError(
             f"the ledger holds charges of table {name!r} under {what}; declare it as it was then: what was "
@@ -279,6 +296,33 @@ def links_digest(links: Mapping[str, Mapping[str, Any]]) -> str | None:
         return None
     told = {name: {**own, "space": space_digest(own["space"])} for name, own in links.items()}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def carried_spaces(description: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return hashes of the spaces whose charges hold as they are in a space, by its JSON form; itself not among them.
+
+    >>> inner = {"kind": "interval", "col": "x", "on_invalid": "elsewhere"}
+    >>> found = carried_spaces({"kind": "elsewhere", "inner": inner, "distance": 1.0})
+    >>> space_digest({**inner, "on_invalid": "neutral"}) in found, len(found)
+    (True, 2)
+    """
+    if description["kind"] != "elsewhere" or description["distance"] != 1:
+        return ()
+    inner = description["inner"]
+    rules = ("error",) if "parts" in inner else ("error", "neutral")
+    return tuple(dict.fromkeys(space_digest(_with_rule(inner, rule)) for rule in rules))
+
+
+def _with_rule(description: Mapping[str, Any], rule: str) -> dict[str, Any]:
+    """Return a description with a rule in the place of ``"elsewhere"``."""
+    made = dict(description)
+    if made.get("on_invalid") == "elsewhere":
+        made["on_invalid"] = rule
+    if "parts" in made:
+        made["parts"] = [_with_rule(part, rule) for part in made["parts"]]
+    if "inner" in made:
+        made["inner"] = _with_rule(made["inner"], rule)
+    return made
 
 
 def _without_places(description: Mapping[str, Any]) -> dict[str, Any]:

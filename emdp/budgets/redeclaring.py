@@ -27,7 +27,9 @@ REVEALS = {
 APART = "what is asked of the same records in both names, whose budgets add up"
 
 
-def redeclare(ledger: Ledger, table: str, rules: Mapping[str, Any], *, period: str | None = None) -> Entry:
+def redeclare(
+    ledger: Ledger, table: str, rules: Mapping[str, Any], *, period: str | None = None, carried: Sequence[str] = ()
+) -> Entry:
     """Change what a ledger holds a table to, durably.
 
     Parameters
@@ -41,6 +43,8 @@ def redeclare(ledger: Ledger, table: str, rules: Mapping[str, Any], *, period: s
         :class:`~emdp.budgets.declarations.Declaration` has them.
     period : str, optional
         The period that the users are of, where each has a list of its own.
+    carried : sequence of str
+        Hashes of the spaces whose charges hold in the new one, so that it may follow one of them.
 
     Returns
     -------
@@ -52,8 +56,8 @@ def redeclare(ledger: Ledger, table: str, rules: Mapping[str, Any], *, period: s
     UsageError
         If the table has no budget in the ledger, or nothing changes.
     LedgerError
-        If space or user column change after the first charge; if the ledger is damaged or cannot be written, or this
-        user is no owner of it.
+        If space or user column change after the first charge, but for a space that the charges hold in; if the ledger
+        is damaged or cannot be written, or this user is no owner of it.
 
     >>> import tempfile
     >>> from emdp.ledger import open_ledger
@@ -78,6 +82,8 @@ def redeclare(ledger: Ledger, table: str, rules: Mapping[str, Any], *, period: s
         changed = {name for name, value in rules.items() if name not in known or known[name] != value}
         if not changed:
             raise UsageError(f"table {table!r} is declared so already; leave it as it is.")
+        if known.get("space") in carried:
+            changed.discard("space")
         if changed & {"space", "user"} and any(entry.kind == "charge" for entry in entries):
             raise LedgerError(
                 f"the ledger holds charges of table {table!r}, and what was promised in one metric is not promised in "
@@ -93,7 +99,7 @@ def redeclare_as(ledger: Ledger, table: str, wanted: Declaration) -> Entry:
     rules = {**wanted.to_json(), "users": wanted.users, "links": wanted.links}
     known = {**held.rules, **({} if wanted.period is None else {"users": held.lists.get(wanted.period)})}
     changed = {name: value for name, value in rules.items() if name not in known or known[name] != value}
-    return redeclare(ledger, table, changed or rules, period=wanted.period)
+    return redeclare(ledger, table, changed or rules, period=wanted.period, carried=wanted.carried)
 
 
 def set_apart(ledger: Ledger, table: str, other: str) -> Entry:

@@ -45,6 +45,7 @@ from emdp.tables.engines.duckdb.source import MAIN_SCHEMA
 from emdp.tables.public import is_same_source
 from emdp.tables.registry import named_opener, named_table
 from emdp.tables.source import DUCKDB_SEPARATOR
+from emdp.tables.space_types import extended_space
 
 __all__ = ["Catalog", "load_catalog"]
 
@@ -297,7 +298,8 @@ class Catalog:
                 raise wrong(f"has a {key!r} that is no usable text; correct it")
 
     def _space(self, name: str) -> Space:
-        return from_json(absolute_vectors(self._entry(name)["space"], self.path.parent))
+        entry = self._entry(name)
+        return extended_space(from_json(absolute_vectors(entry["space"], self.path.parent)), entry.get("elsewhere"))
 
     def _budget(self, name: str, budget: Mapping[str, Any], changes: Sequence[Change]) -> Guarantee:
         unknown = set(budget) - set(BUDGET_KEYS)

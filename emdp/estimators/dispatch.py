@@ -59,6 +59,8 @@ def plan_query(
     0.05
     """
     family = family_of(query)
+    if space.elsewhere is not None and family.elsewhere:
+        raise UsageError(family.elsewhere)
     if query.price.is_by_removal:
         _check_removal(family, users, records)
     elif users is None:
@@ -96,6 +98,11 @@ def _owned(query: Any, facts: Facts) -> AnyPlan:
 
 
 def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:
+    if facts["space"].elsewhere is not None:
+        raise UsageError(
+            "a mean of messages in the local model is not made for a table whose records may be elsewhere; ask for the "
+            "central model."
+        )
     if query.model == "local":
         from emdp.estimators.mean.local import plan_local_means
 

@@ -33,6 +33,9 @@ class Plan:
         one isotropic draw gives every column the share of the noise that it should have.
     is_cumulative : bool
         Whether coordinates are summed up along the last axis before noise (distribution functions).
+    has_absent : bool
+        Whether one more coordinate follows the cells of the one value, 1 in each record: the share that is in none of
+        them, since it is elsewhere. It is 1 less their exact sum.
     mechanisms : tuple of AdditiveMechanism
         One a group of users.
     event : Event
@@ -57,6 +60,7 @@ class Plan:
     choice: str
     finisher: Finisher
     is_cumulative: bool = False
+    has_absent: bool = False
     notes: tuple[str, ...] = ()
     comparison: tuple[ComparedMethod, ...] = ()
 
@@ -118,19 +122,24 @@ class Plan:
 
     def prepared(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return one group's coordinates as the mechanism takes them: summed up where cumulative, then scaled."""
-        return tuple(
+        scaled = (
             value * scale for row, scale in zip(self._rows(statistic), self._fractions(), strict=True) for value in row
         )
+        return (*scaled, *self._absent(statistic))
 
     def summed(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return one group's exact coordinates in the units of what is released."""
-        return tuple(value for row in self._rows(statistic) for value in row)
+        return (*(value for row in self._rows(statistic) for value in row), *self._absent(statistic))
 
     def restored(self, released: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return one group's released coordinates in the statistic's own units."""
         cells = self.aggregation.cells
-        scales = self._fractions()
+        scales = (*self._fractions(), *((Fraction(1),) if self.has_absent else ()))
         return tuple(value / scales[position // cells] for position, value in enumerate(released))
+
+    def _absent(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return the share that no cell has, where it is a coordinate of its own."""
+        return (1 - sum(statistic, Fraction(0)),) if self.has_absent else ()
 
     def _fractions(self) -> tuple[Fraction, ...]:
         return tuple(map(Fraction, self.scales))

@@ -120,7 +120,11 @@ def plan_select(query: Select, *, space: Space, users: int | None, records: int 
         columns=_planned(needs, columns, values, places, shares, noise, assumed, sizes),
         choice=_choice(noise, needs, shares),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=(*_notes(query, needs, sizes), *unlisted_notes(query.groups, space)),
+        notes=(
+            *_notes(query, needs, sizes),
+            *_absent_notes(aggregation, noise, query, space),
+            *unlisted_notes(query.groups, space),
+        ),
     )
 
 
@@ -345,6 +349,24 @@ def _choice(noise: JointNoise, needs: Sequence[Needed], shares: Sequence[float])
     shown = ", ".join(f"{name} {100 * share:.3g} %" for name, share in paid[:SHOWN_SHARES])
     more = ", ..." if len(paid) > SHOWN_SHARES else ""
     return f"{noise.choice} The budget is split by weight: {shown}{more}."
+
+
+def _absent_notes(aggregation: Aggregation, noise: JointNoise, query: Select, space: Space) -> tuple[str, ...]:
+    """Say what it costs that records may be elsewhere: the constants with that point and without."""
+    if space.elsewhere is None:
+        return ()
+    bound = aggregation_spread if query.price.is_user_level else aggregation_lipschitz
+    norm = noise.widest.norm - 1
+    with_it, without = (bound(aggregation, noise.scales, own)[norm] for own in (space, space.items_space))
+    cost = (
+        f"is free: the constant is {with_it:.6g} with it and without it"
+        if with_it <= without
+        else f"takes the constant from {without:.6g} to {with_it:.6g}"
+    )
+    return (
+        "users and records that are elsewhere are chosen by no condition and in no mean; the share of records that are "
+        f"somewhere {cost}",
+    )
 
 
 def _notes(query: Select, needs: Sequence[Needed], sizes: Sequence[int]) -> tuple[str, ...]:

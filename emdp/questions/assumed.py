@@ -224,7 +224,7 @@ def _even_items(space: Space, touched: Sequence[int]) -> Iterator[Floats]:
             )
             for index, part, count in zip(touched, parts, listed, strict=True)
         }
-        neutral = np.repeat(space.neutral_item, len(numbers), axis=0)
+        neutral = np.repeat(space.items_space.neutral_item, len(numbers), axis=0)
         yield np.hstack([own.get(index, part_items(space, index, neutral)) for index in range(len(space.parts))])
 
 

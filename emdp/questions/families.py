@@ -42,6 +42,8 @@ class Family:
         Why they stand alone.
     has_removal : bool
         Whether a planner of the family knows noise for the removal of a user; the others rest on the number of users.
+    elsewhere : str
+        Why it is refused where the space has the point elsewhere; empty where its planner knows it.
     """
 
     name: str
@@ -50,6 +52,11 @@ class Family:
     aggregates: tuple[str, ...] = ()
     alone: str = ""
     has_removal: bool = False
+    elsewhere: str = ""
+
+
+def _not_elsewhere(what: str, instead: str) -> str:
+    return f"{what} is not made for a table whose records may be elsewhere; {instead}."
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -57,12 +64,28 @@ FAMILIES: tuple[Family, ...] = (
     Family("owned", (OwnedSelect,), has_removal=True),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
-    Family("items", (ItemFrequencies,)),
+    Family(
+        "items",
+        (ItemFrequencies,),
+        elsewhere=_not_elsewhere("a choice among methods of frequencies", "name the cells, as in FREQUENCY(column)"),
+    ),
     Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
-    Family("itemwise", (Itemwise,), ("itemwise",)),
+    Family(
+        "itemwise",
+        (Itemwise,),
+        ("itemwise",),
+        elsewhere=_not_elsewhere("an item-wise release", "ask for frequencies or means"),
+    ),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
-    Family("user_mean", (UserMean,), ("user_mean",), ("USER_MEAN",), "has rounds of its own"),
-    Family("fit", (LinearFit,)),
+    Family(
+        "user_mean",
+        (UserMean,),
+        ("user_mean",),
+        ("USER_MEAN",),
+        "has rounds of its own",
+        elsewhere=_not_elsewhere("a mean whose range is found first", "ask for AVG, whose range is public"),
+    ),
+    Family("fit", (LinearFit,), elsewhere=_not_elsewhere("a linear model", "read the table with elsewhere='neutral'")),
 )
 """All families. Means with ``by`` or ``where`` are of ``select``, as most aggregates are; totals over rows with owners,
 of any function of a row, are of ``owned``; frequencies of all items of a

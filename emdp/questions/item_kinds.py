@@ -114,6 +114,12 @@ _SHARE_OF_ALL = KindRefusal(
     "add WHERE or GROUP BY on a column of the records",
     "share-of-all",
 )
+_CHOSEN_ELSEWHERE = KindRefusal(
+    lambda setting: setting.is_filtered,
+    "records that are elsewhere are chosen by no condition and are in no group",
+    "ask for SHARE(ELSEWHERE) in a statement without WHERE on records and without GROUP BY of them",
+    "elsewhere-filtered",
+)
 _CHOSEN_USERS = KindRefusal(
     lambda setting: setting.is_filtered,
     "the number of users is public, but not how many of them have a record that a condition or group chooses",
@@ -125,6 +131,7 @@ KINDS: dict[str, ItemKind] = {
     "avg": ItemKind(("AVG",), is_capped=True),
     "part": ItemKind(("PART",)),
     "share": ItemKind(("SHARE",), has_expression=False, refusals=(_SHARE_OF_ALL,)),
+    "elsewhere": ItemKind((), has_expression=False, refusals=(_CHOSEN_ELSEWHERE,)),
     "variance": ItemKind(("VARIANCE", "VAR_POP"), is_capped=True),
     "stddev": ItemKind(("STDDEV", "STDDEV_POP"), is_capped=True),
     "users": ItemKind((), has_expression=False, is_capped=True, refusals=(_CHOSEN_USERS,)),
@@ -136,7 +143,8 @@ KINDS: dict[str, ItemKind] = {
     ),
     "sum": ItemKind(("SUM",), is_capped=True, refusals=_total_refusals("AVG(e), which weighs every user equally")),
 }
-"""``avg`` mean (within the chosen records); ``part`` E[e c]; ``share`` E[c]; ``variance``, ``stddev`` of an expression
+"""``avg`` mean (within the chosen records); ``part`` E[e c]; ``share`` E[c]; ``elsewhere`` what is
+left of 1; ``variance``, ``stddev`` of an expression
 (within the chosen records); ``users`` the public number of users; ``count``, ``sum`` totals under a cap. By name."""
 
 

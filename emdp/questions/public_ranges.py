@@ -133,7 +133,9 @@ def block_range(reading: Reading, space: Space) -> BlockRange:
 
 def _range_of(value: Expression, space: Space) -> tuple[float, float]:
     known = analyse(value, space)
-    return _widened(known.computed_low, known.computed_high)
+    low, high = known.computed_low, known.computed_high
+    # Elsewhere every value is 0.
+    return _widened(low, high) if space.elsewhere is None else _widened(min(low, 0.0), max(high, 0.0))
 
 
 def _ends_of(part: Space) -> list[tuple[float, float]]:

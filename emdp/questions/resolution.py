@@ -50,7 +50,7 @@ def resolve_query(query: Query, names: Names) -> Resolved:
         raise UsageError(
             f"query must be made by emdp.mean and its like, not {type(query).__name__}; make one of these, or pass SQL."
         )
-    if isinstance(query, Mean | VectorMean) and not (query.by or query.where or query.price.is_by_removal):
+    if isinstance(query, Mean | VectorMean) and not _is_select(query, names):
         return query
     if isinstance(query, Frequencies) and query.cells is None:
         return _of_items(query)
@@ -112,6 +112,13 @@ def describe(query: Query) -> str:
     if not isinstance(query, Frequencies) and query.share is not None:
         inner += f", share={query.share:g}"
     return f"{inner})"
+
+
+def _is_select(query: Mean | VectorMean, names: Names) -> bool:
+    """Say whether a mean is one among chosen records, or by removal; where some may be elsewhere every mean is."""
+    if query.by or query.where or query.price.is_by_removal:
+        return True
+    return names.space.elsewhere is not None and query.model == "central"
 
 
 def _conditions(where: Where, names: Names) -> pl.Series | None:

@@ -12,7 +12,7 @@ from emdp.answers import Answer, Preview
 from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.budgets.accounts import Accounts, Tags, make_budgets
-from emdp.budgets.declarations import Declaration, links_digest, space_digest
+from emdp.budgets.declarations import Declaration, carried_spaces, links_digest, space_digest
 from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.privacy import Budget, Guarantee
@@ -285,4 +285,5 @@ def declaration_of(table: Table) -> Declaration:
                 for name, own in table.linked.items()
             }
         ),
+        carried=carried_spaces(table.space.to_json()),
     )

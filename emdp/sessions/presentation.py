@@ -20,8 +20,7 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
     plan = planned.plan
     work = plan.work(TableRecords(table))
     is_removal = is_by_removal(plan.guarantee)
-    absent = plan.without_records or _neutral(table)
-    users = f"a public user without records has {absent}"
+    users = f"a public user without records {_absent(plan.without_records, table)}"
     return {
         "query": planned.text,
         "columns": plan.columns,
@@ -48,7 +47,11 @@ def previewed(planned: Planned, table: Table, *, affordable: int | None = None) 
     return PreviewedStatement(**public_part(planned, table), affordable=affordable)
 
 
-def _neutral(table: Table) -> str:
+def _absent(without_records: str, table: Table) -> str:
+    if without_records:
+        return f"has {without_records}"
+    if table.space.elsewhere is not None:
+        return "is elsewhere, like a record that the space's rules send there: in no mean, map or group"
     columns = table.space.decode(table.space.neutral_item)
     shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
-    return f"the neutral item, {', '.join(shown)}"
+    return f"has the neutral item, {', '.join(shown)}"

@@ -6,6 +6,7 @@ from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from emdp.spaces.base import ON_INVALID, Floats, FunctionBounds, Mask, OnInvalid, Space
+    from emdp.spaces.combined.elsewhere import Elsewhere
     from emdp.spaces.combined.grid import Grid
     from emdp.spaces.combined.product import Product
     from emdp.spaces.continuous.cycle import Cycle
@@ -30,6 +31,7 @@ else:
             "emdp.spaces.listed.distances": "Distances",
             "emdp.spaces.listed.embedding": "Embedding Words",
             "emdp.spaces.continuous.geo": "Geo",
+            "emdp.spaces.combined.elsewhere": "Elsewhere",
             "emdp.spaces.combined.grid": "Grid",
             "emdp.spaces.continuous.interval": "Interval",
             "emdp.spaces.items": "count_items finite_items item_codes neutral_code",
@@ -46,6 +48,7 @@ __all__ = [
     "Clusters",
     "Cycle",
     "Distances",
+    "Elsewhere",
     "Embedding",
     "Floats",
     "FunctionBounds",

@@ -28,8 +28,8 @@ __all__ = ["ON_INVALID", "Floats", "FunctionBounds", "Mask", "OnInvalid", "Space
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 V = TypeVar("V")
-OnInvalid = Literal["error", "clamp", "neutral"]
-ON_INVALID: tuple[OnInvalid, ...] = ("error", "clamp", "neutral")
+OnInvalid = Literal["error", "clamp", "neutral", "elsewhere"]
+ON_INVALID: tuple[OnInvalid, ...] = ("error", "clamp", "neutral", "elsewhere")
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class Space(ABC):
         Natural distance that counts as 1; distances beyond it count as 1 too.
     domain_diameter : float
         Upper bound of the natural distances inside the domain, the neutral item included.
-    on_invalid : {"error", "clamp", "neutral"}
-        What is done with a value outside the domain.
+    on_invalid : {"error", "clamp", "neutral", "elsewhere"}
+        What is done with a value outside the domain; ``"elsewhere"`` takes the whole record out of it
+        (:class:`emdp.spaces.Elsewhere`).
     """
 
     kind: ClassVar[str]
@@ -156,6 +157,20 @@ class Space(ABC):
     def tried_points(self) -> tuple[Any, ...]:
         """Public points to which an audit measures distances; where there are none it takes the columns' values."""
         return ()
+
+    @property
+    def elsewhere(self) -> float | None:
+        """Distance of the point elsewhere from every item; None where the space has none."""
+        return None
+
+    @property
+    def items_space(self) -> "Space":
+        """The space without the point elsewhere."""
+        return self
+
+    def is_elsewhere(self, items: Floats) -> Mask:
+        """Say of each encoded item whether it is the point elsewhere."""
+        return np.zeros(len(items), dtype=np.bool_)
 
     @property
     def is_truncated(self) -> bool:

@@ -44,16 +44,20 @@ def part_counts(space: Space) -> tuple[int, ...] | None:
 def count_items(space: Space) -> int | None:
     """Return how many items a finite space has, without making them; None for any other space.
 
+    The point elsewhere counts.
+
     >>> from emdp.spaces import Categories, Interval
     >>> count_items(Categories("kind", ["a", "b"])), count_items(Interval("x", 0, 1))
     (2, None)
     """
     counts = part_counts(space)
-    return None if counts is None else math.prod(counts)
+    return None if counts is None else math.prod(counts) + (space.elsewhere is not None)
 
 
 def finite_items(space: Space) -> Floats | None:
     """Return every encoded item of a finite space, the neutral one included; None for any other space.
+
+    The point elsewhere is the last.
 
     Parameters
     ----------
@@ -73,7 +77,8 @@ def finite_items(space: Space) -> Floats | None:
     if counts is None:
         return None
     codes = np.unravel_index(np.arange(math.prod(counts)), counts)
-    return np.column_stack(codes).astype(np.float64)
+    items = np.column_stack(codes).astype(np.float64)
+    return items if space.elsewhere is None else np.vstack([items, space.neutral_item])
 
 
 def item_codes(space: Space, items: Floats) -> npt.NDArray[np.int64]:
@@ -101,6 +106,11 @@ def item_codes(space: Space, items: Floats) -> npt.NDArray[np.int64]:
     if math.prod(counts) > LARGEST_CODE:
         raise UsageError("the space has more items than 64-bit integers can number; leave out a part.")
     own = np.asarray(items)
+    if space.elsewhere is not None and own.ndim == 2:
+        absent = space.is_elsewhere(own)
+        placed = np.full(len(own), math.prod(counts), dtype=np.int64)
+        placed[~absent] = item_codes(space.items_space, own[~absent])
+        return placed
     if own.ndim != 2 or own.shape[1] != len(counts):
         raise UsageError(f"items must have {len(counts)} columns; encode them with the space.")
     if not ((own >= 0) & (own < np.array(counts)) & (own == np.floor(own))).all():

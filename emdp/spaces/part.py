@@ -77,6 +77,12 @@ class Part(Space):
                 f"{count} of {len(items)} rows have no item of the {self.kind} space in "
                 f"{_listed(self.columns)}; repair them or choose another on_invalid."
             )
+        if self.on_invalid == "elsewhere":
+            raise InvalidItemError(
+                f"{count} of {len(items)} rows have no item of the {self.kind} space in {_listed(self.columns)} and "
+                "are elsewhere, which this space is not told; read the table with elsewhere=1, or pass "
+                "emdp.spaces.Elsewhere(space)."
+            )
         if self.on_invalid == "clamp":
             items[invalid] = self._clamped(items[invalid])
             invalid = np.asarray(np.isnan(items).any(axis=1), dtype=np.bool_)

@@ -5,6 +5,7 @@ from typing import Any
 
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Space, noun_of
+from emdp.spaces.combined.elsewhere import Elsewhere
 from emdp.spaces.combined.grid import Grid
 from emdp.spaces.combined.product import Product
 from emdp.spaces.continuous.cycle import Cycle
@@ -63,11 +64,14 @@ def from_json(data: object) -> Space:
     check_plain("the description of a space", data)
     kind = data.get("kind")
     arguments = {key: value for key, value in data.items() if key != "kind"}
-    if not isinstance(kind, str) or kind not in (*KINDS, Product.kind):
+    if not isinstance(kind, str) or kind not in (*KINDS, Product.kind, Elsewhere.kind):
         listed = ", ".join(map(repr, (*KINDS, Product.kind)))
         raise UsageError(f"kind must be one of {listed}, got {shown(kind)}; pass one of them.")
     if kind == Product.kind:
         return _product(arguments)
+    if kind == Elsewhere.kind:
+        _check_keys(kind, arguments, ["inner"], ["distance"])
+        return Elsewhere(from_json(arguments["inner"]), arguments.get("distance", 1.0))
     build, required, optional = KINDS[kind]
     _check_keys(kind, arguments, required.split(), optional.split())
     vectors = arguments.get("vectors")

@@ -27,7 +27,7 @@ from emdp.tables.column_types import parsed_columns
 from emdp.tables.facts import LinkedTable, TableFacts, UserList
 from emdp.tables.public import is_same_source
 from emdp.tables.source import CsvSource, DuckDBSource, open_source
-from emdp.tables.space_types import WHOLE_TYPES, check_space_types
+from emdp.tables.space_types import WHOLE_TYPES, check_space_types, extended_space
 
 __all__ = ["LINK_KEYS", "linked_tables"]
 
@@ -83,6 +83,9 @@ def _linked(name: str, entry: Mapping[str, object], view: str, wait: float) -> L
         raise UsageError(f"links of {name!r} must name column, table and key by texts; write them.")
     if not isinstance(space, Space) or any(isinstance(part, Words) for part in space.parts):
         raise UsageError(f"links of {name!r} must have a space of numbers, places or categories; pass one.")
+    if space.elsewhere is not None:
+        raise UsageError(f"links of {name!r} must have a space without the point elsewhere; pass that of its items.")
+    extended_space(space, None)
     opened = open_source(entry["source"], wait=wait, header=header)  # type: ignore[arg-type]
     if opened.engine != DUCKDB:
         raise UsageError(f"linked table {name!r} is not read by DuckDB, which joins the tables; write Parquet files.")

@@ -1,14 +1,14 @@
-"""Column types from which a space and its users can be read."""
+"""The space of a table: column types from which it and its users can be read, and what is elsewhere."""
 
 from collections.abc import Mapping
 
 from emdp.base.errors import UsageError
 from emdp.base.frames import Component, find_component
-from emdp.spaces import Space, Words
+from emdp.spaces import Elsewhere, Space, Words
 from emdp.tables.base import type_name
 from emdp.tables.statements.components import check_component
 
-__all__ = ["check_space_types"]
+__all__ = ["check_space_types", "extended_space"]
 
 WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 REAL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL")
@@ -50,6 +50,38 @@ def check_space_types(schema: Mapping[str, str], user: str, space: Space, *, is_
                     f"column {column!r} is {type_name(schema[column])}, but a space of kind {part.kind!r} needs "
                     f"{'numbers' if kinds is not TEXT_TYPES else 'text'}; convert the column or choose another space."
                 )
+
+
+def extended_space(space: Space, elsewhere: object) -> Space:
+    """Return the space of a table, with the point elsewhere where one is declared.
+
+    Parameters
+    ----------
+    space : Space
+        The item space.
+    elsewhere : float, "neutral" or None
+        The distance of the point from every item; otherwise a neutral item stands for users without records.
+
+    Raises
+    ------
+    UsageError
+        If it is neither, or a part has ``on_invalid="elsewhere"`` and there is no such point.
+
+    >>> from emdp.spaces import Interval
+    >>> extended_space(Interval("x", 0, 1), 1).elsewhere
+    1.0
+    """
+    if elsewhere is not None and elsewhere != "neutral":
+        if isinstance(elsewhere, bool) or not isinstance(elsewhere, int | float):
+            raise UsageError(f"elsewhere must be a number such as 1, or 'neutral', not {elsewhere!r}; pass 1.")
+        return Elsewhere(space, elsewhere)
+    for part in space.parts if space.elsewhere is None else ():
+        if part.on_invalid == "elsewhere":
+            raise UsageError(
+                f"on_invalid='elsewhere' of {', '.join(map(repr, part.columns))} needs elsewhere=1, the distance of "
+                "what is nowhere; pass it, or choose another rule."
+            )
+    return space
 
 
 def _check_component(component: Component, column: str, part: Space, kind: str | None) -> None:

@@ -14,6 +14,7 @@ from emdp.base.forks import check_fork
 from emdp.base.frames import find_component
 from emdp.questions.names import Names, PrivateNames
 from emdp.spaces import Grid, Space
+from emdp.spaces.combined.elsewhere import COLUMN
 from emdp.tables.column_types import parsed_columns
 from emdp.tables.declared import check_arguments, check_text_types, check_version, column_remedy
 from emdp.tables.engines.duckdb.source import DEFAULT_WAIT
@@ -22,7 +23,8 @@ from emdp.tables.links import linked_tables
 from emdp.tables.public import is_same_source, make_user_list, read_public
 from emdp.tables.row_kinds import public_kinds, record_kinds
 from emdp.tables.source import CsvSource, open_source
-from emdp.tables.space_types import check_space_types
+from emdp.tables.space_types import check_space_types, extended_space
+from emdp.tables.statements.bags import ELSEWHERE
 
 if TYPE_CHECKING:
     from emdp.tables.engines.base import Engine
@@ -217,7 +219,8 @@ class Table(TableFacts):
         Returns
         -------
         polars.DataFrame
-            The space's columns, one row an item; the neutral item alone for a listed user without records.
+            The space's columns, one row an item; the neutral item alone for a listed user without records. Where the
+            space has the point elsewhere, a column ``elsewhere`` says which records are there, and they have no values.
 
         Raises
         ------
@@ -235,7 +238,7 @@ class Table(TableFacts):
         if bag is not None:
             return self._labelled(bag)
         neutral: pl.DataFrame = pl.DataFrame(self.space.decode(self.space.neutral_item), strict=False)
-        return neutral.select(list(self.space.columns))
+        return neutral if self.space.elsewhere is not None else neutral.select(list(self.space.columns))
 
     def _labelled(self, bag: pl.DataFrame) -> pl.DataFrame:
         """Return a bag in the space's own values: labels, which the engine gives as text, in their type, and for the
@@ -251,7 +254,12 @@ class Table(TableFacts):
                 columns.append(pl.col(first) == "true")
             elif part.labels is not None and isinstance(part.labels[0], int):
                 columns.append(pl.col(first).cast(pl.Int64))
-        return bag.with_columns(columns).select(list(self.space.columns))
+        items = bag.with_columns(columns).select(list(self.space.columns))
+        if self.space.elsewhere is None:
+            return items
+        absent = bag.get_column(ELSEWHERE)
+        known = [pl.when(~absent).then(pl.col(name)).alias(name) for name in items.columns]
+        return items.with_columns(known).with_columns(absent.alias(COLUMN))
 
 
 def read(
@@ -268,6 +276,7 @@ def read(
     shares: str | None = None,
     header: bool | None = None,
     links: Mapping[str, Mapping[str, object]] | None = None,
+    elsewhere: float | str | None = None,
 ) -> Table:
     """Declare a private table. Only its public schema is looked at, never a record.
 
@@ -322,6 +331,11 @@ def read(
         table is this one or another linked one; the key is the user column, or a column in which each value stands
         once. ``columns`` and ``header`` may stand there as here. ``USER_PRIVACY`` reads and joins them
         (queries/README.md); what is promised is about all rows of a user in all of the tables.
+    elsewhere : float or "neutral", optional
+        Distance, from 0.5 to 1, of one more point from every item of the space: users without records are there, and
+        records whose value is invalid in a part with ``on_invalid="elsewhere"``. Means and maps are then among what is
+        somewhere. 1 is right nearly always. ``"neutral"``, the default, has the space's neutral item stand for such
+        users. See :class:`emdp.spaces.Elsewhere`.
 
     Returns
     -------
@@ -341,6 +355,7 @@ def read(
     """
     check_fork()
     check_arguments(user, space, name, columns)
+    space = extended_space(space, elsewhere)
     check_version(version)
     if check_finite("wait", wait) < 0:
         raise UsageError(f"wait must be at least 0 seconds, got {wait}; pass 0 to try once.")

@@ -94,7 +94,7 @@ def bag_from_frame(name: str, frame: object, space: Space, empty: Empty = "error
     """Return the bag in a frame of items; ``name`` is what the caller calls the frame.
 
     ``empty="neutral"`` puts the space's neutral item in the place of a frame without rows (EMD 8.1), which
-    ``"error"`` refuses.
+    ``"error"`` refuses. Where the space has the point elsewhere, such a frame is there.
 
     A column ``weight`` holds the weights, unless it is one of the space's own columns: then it is an item
     column like any other and the rows weigh the same.
@@ -108,7 +108,7 @@ def bag_from_frame(name: str, frame: object, space: Space, empty: Empty = "error
     """
     check_choice("empty", empty, ("error", "neutral"))
     table = to_polars(name, frame)
-    if table.height == 0 and empty == "neutral":
+    if table.height == 0 and (empty == "neutral" or space.elsewhere is not None):
         return bag_from_items(name, space.neutral_item, None)
     weights = None
     if WEIGHT in table.columns and WEIGHT not in space.columns:
@@ -222,6 +222,10 @@ def item_ids(items: Floats) -> Ints:
     >>> item_ids(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]])).tolist()
     [0, 1, 0]
     """
+    absent = np.asarray(np.isnan(items).any(axis=1), dtype=np.bool_)
+    if absent.any():
+        # Elsewhere is one item, and NaN differs from itself.
+        items = np.where(absent[:, np.newaxis], np.inf, items)
     firsts = np.sort(items[:, 0])
     if not (firsts[1:] == firsts[:-1]).any():
         return np.arange(items.shape[0])

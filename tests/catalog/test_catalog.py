@@ -336,3 +336,20 @@ def test_a_budget_by_removal_needs_no_users(place: Path) -> None:
     ):
         with pytest.raises(UsageError, match=why):
             catalog(place, GOOD.replace("alpha = 60.0", wrong)).budgets()
+
+
+def test_a_table_may_say_who_is_elsewhere(tmp_path: Path) -> None:
+    space = '{ kind = "interval", col = "x", low = 0, high = 10, on_invalid = "elsewhere" }'
+    pl.DataFrame({"user": [1], "x": [1.0]}).write_parquet(tmp_path / "trips.parquet")
+    entry = (
+        f'[tables.trips]\nsource = "trips.parquet"\nuser = "user"\nusers = 3\nspace = {space}\nbudget = {{ alpha = 9 }}'
+    )
+    found: list[float | None] = []
+    for line in ("elsewhere = 1", "elsewhere = 0.5"):
+        (tmp_path / "emdp.toml").write_text(f"{entry}\n{line}\n")
+        found.append(emdp.load_catalog(tmp_path / "emdp.toml").table().space.elsewhere)
+    assert found == [1.0, 0.5]
+    for line in ("", 'elsewhere = "neutral"', "elsewhere = 2", "elsewhere = true", 'elsewhere = "yes"'):
+        (tmp_path / "emdp.toml").write_text(f"{entry}\n{line}\n")
+        with pytest.raises(UsageError, match="elsewhere"):
+            emdp.load_catalog(tmp_path / "emdp.toml").table()

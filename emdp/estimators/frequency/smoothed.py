@@ -4,10 +4,20 @@ The released vector holds for each cell ``E g_k``, the mean over users of the me
 ``g_k`` that a record has in cell ``k``: a linear query whose weights are a partition of unity (or one-hot, for listed
 values). Its constant ``l`` in the norm of the noise gives the sensitivity ``l/n`` per unit of ``d_em`` for any number
 of records (EMD 2, "Answer"); under user-level epsilon replacement of a user moves the vector by at most ``2/n`` in the
-1-norm. Frequencies are released as they come: unbiased, so some may be negative and their sum is not exactly 1.
+1-norm.
+
+Where the space has the point elsewhere, at distance ``rho``, one more coordinate is the share of the records that are
+there, ``1_elsewhere``. Two items have both 0 in it, so the constant between them is as before; an item and that point
+are ``rho`` apart, and ``(g(x), 0)`` and ``(0, 1)`` differ by 2 in the 1-norm and by at most ``sqrt(2)`` in the 2-norm,
+since ``sum g_k = 1``. So the constant is the larger of ``l`` and ``2/rho`` (``sqrt(2)/rho``), mostly ``l``: the share
+is free. By replacement the vector moves by 2 and ``sqrt(2)`` as before. The coordinate is 1 less the exact sum of the
+others, off by at most the 1-norm of what they are off by: two units of the last place a cell.
+
+Frequencies are released as they come: unbiased, so some may be negative and their sum is not exactly 1.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,16 +31,28 @@ from emdp.estimators.frequency.models import IndependentErrors
 from emdp.estimators.frequency.planning import expected_distance
 from emdp.estimators.frequency.regions import check_norm, noise_radius
 from emdp.estimators.plan import Plan
-from emdp.estimators.user_groups import GroupKeys, GroupNoise, change_of, check_names, level_of_each, noise_of_groups
-from emdp.expressions.cells.aggregation import Aggregation, HatAxis
+from emdp.estimators.user_groups import (
+    Change,
+    GroupKeys,
+    GroupNoise,
+    change_of,
+    check_names,
+    level_of_each,
+    noise_of_groups,
+)
+from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis
+from emdp.expressions.cells.reference import OUTSIDE, label_cells
 from emdp.expressions.nodes.base import Constant
+from emdp.expressions.numbers.outward import add_up, div_up, sqrt_up
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
 from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
+from emdp.questions.price import Price
 from emdp.questions.select import FrequencyQuery
 from emdp.questions.shape import Shape
 from emdp.spaces import Space, count_items
 from emdp.spaces.base import Floats
+from emdp.spaces.combined.elsewhere import COLUMN
 
 __all__ = ["FrequencyRows", "plan_frequencies"]
 
@@ -60,6 +82,8 @@ class FrequencyRows:
         The noise of each group.
     geometry : Geometry or None
         The cells, where they are the whole space: for regions in the unit of ``d_em``.
+    has_absent : bool
+        Whether a last row of each group is the share that is elsewhere, with no cell; a column ``elsewhere`` says so.
     """
 
     name: str
@@ -67,11 +91,19 @@ class FrequencyRows:
     keys: GroupKeys
     mechanisms: tuple[AdditiveMechanism, ...]
     geometry: Geometry | None = None
+    has_absent: bool = False
+
+    @property
+    def size(self) -> int:
+        """Rows of each group of users."""
+        return self.cells.size + self.has_absent
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The answer's columns."""
-        return (*self.keys.columns, *self.cells.columns, self.name, f"{self.name}_low", f"{self.name}_high")
+        marks = (COLUMN,) if self.has_absent else ()
+        ends = (f"{self.name}_low", f"{self.name}_high")
+        return (*self.keys.columns, *self.cells.columns, *marks, self.name, *ends)
 
     @property
     def shape(self) -> Shape:
@@ -86,7 +118,7 @@ class FrequencyRows:
             widths = [mechanism.simultaneous_half_width(level) for mechanism in self.mechanisms]
         else:
             widths = [mechanism.interval_half_width(level) for mechanism in self.mechanisms]
-        width = np.repeat(widths, self.cells.size)
+        width = np.repeat(widths, self.size)
         ends = [pl.Series(f"{self.name}_low", values - width), pl.Series(f"{self.name}_high", values + width)]
         return self._frame([pl.Series(self.name, values), *ends])
 
@@ -108,8 +140,11 @@ class FrequencyRows:
     def _frame(self, found: list[pl.Series]) -> pl.DataFrame:
         groups = len(self.mechanisms)
         shown = self.cells.frame()
+        if self.has_absent:
+            absent = pl.DataFrame({COLUMN: [True]})
+            shown = pl.concat([shown.with_columns(pl.lit(False).alias(COLUMN)), absent], how="diagonal")
         repeated = pl.concat([shown] * groups) if groups > 1 else shown
-        return pl.DataFrame([*self.keys.series(self.cells.size), *repeated.get_columns(), *found])
+        return pl.DataFrame([*self.keys.series(self.size), *repeated.get_columns(), *found])
 
 
 def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan:
@@ -148,9 +183,12 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     cells = cells_of(query.cells, space, groups=len(sizes))
     aggregation = Aggregation((Constant(1.0),), cells.axes, None if people is None else people.groups)
     change = change_of(aggregation, space, query.price)
+    has_absent = space.elsewhere is not None and _is_partition(cells, space)
+    if has_absent:
+        change = _with_absent(change, cells, space, query.price)
     noise = noise_of_groups(change, sizes, query.price, query.noise)
-    geometry = _geometry(cells, space)
-    rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry)
+    geometry = None if space.elsewhere is not None else _geometry(cells, space)
+    rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry, has_absent)
     check_names(rows.columns)
     widest = noise.widest
     column = PlannedColumn(
@@ -173,9 +211,49 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
         columns=(column,),
         choice=noise.choice,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        notes=(*cells.notes, RAW, *((people.text,) if people is not None and people.text else ())),
+        has_absent=has_absent,
+        notes=(
+            *cells.notes,
+            RAW,
+            *_absent_notes(space, has_absent),
+            *((people.text,) if people is not None and people.text else ()),
+        ),
         comparison=_comparison(cells, space, noise, geometry),
     )
+
+
+def _is_partition(cells: Cells, space: Space) -> bool:
+    """Say whether the weights of every item add up to 1."""
+    return all(
+        isinstance(axis, HatAxis) or bool((label_cells(axis, space)[1] != OUTSIDE).all())
+        for axis in cells.axes
+        if isinstance(axis, HatAxis | LabelAxis)
+    )
+
+
+def _with_absent(change: Change, cells: Cells, space: Space, price: Price) -> Change:
+    """Return the change with the share that is elsewhere as one more coordinate; see the module's text."""
+    rho = space.elsewhere or 1.0
+    leaving = (2.0, sqrt_up(2.0)) if price.is_user_level else (div_up(2.0, rho), div_up(sqrt_up(2.0), rho))
+    return replace(
+        change,
+        norm_1=max(change.norm_1, leaving[0]),
+        norm_2=max(change.norm_2, leaving[1]),
+        lipschitz=max(change.lipschitz, div_up(2.0, rho)),
+        error=add_up(change.error, math.ldexp(cells.size, -50)),
+        dimension=change.dimension + 1,
+    )
+
+
+def _absent_notes(space: Space, has_absent: bool) -> tuple[str, ...]:
+    if space.elsewhere is None:
+        return ()
+    row = (
+        "the row with elsewhere = true is the share of everybody's records that have no place; divide by the rest for "
+        "the map of the records that are somewhere, as pictures do"
+    )
+    missing = "what is elsewhere is in no cell, nor are values that no cell lists, so there is no row of it"
+    return (row if has_absent else missing,)
 
 
 def _geometry(cells: Cells, space: Space) -> Geometry | None:

@@ -6,6 +6,10 @@ is at most half the range, a record that enters or leaves the chosen ones moves 
 Variances are made of the means of ``e - m`` and of ``(e - m)^2`` (:mod:`emdp.estimators.columns.moments`). Equal values
 are computed once.
 
+Where the space has the point elsewhere, every value is 0 there, ``1`` too: a mean then is ``m + E[(e - m) c]/E[c]``
+with ``c`` 1 for the records that are somewhere, times what a condition chooses. Who is elsewhere is never chosen, by a
+condition or its negation; a share is one of everybody's weight.
+
 To first order the noise ``Z`` of the values moves an item by a weighted sum, the weights taken at typical places of the
 public ranges: a quotient ``R = N/D`` by ``(Z_N - R Z_D)/D``, with ``|R|`` a half of its largest, ``h/2``; a variance
 ``B - A^2``, ``A = N/D``, by ``(Z_B - 2 A Z_A)/D`` with ``|A| = h/2``, and by the noise of the shared denominator with a
@@ -19,6 +23,7 @@ from fractions import Fraction
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.moments import Variance
+from emdp.estimators.columns.rest import Rest
 from emdp.estimators.columns.sizes import check_values
 from emdp.estimators.columns.values import Mean, OutputColumn
 from emdp.expressions.analysis.checker import analyse, final_lipschitz
@@ -147,12 +152,16 @@ def rule_of(item: Item) -> "KindRule":
     return RULES[item.kind]
 
 
-def _is_conditional(query: Select) -> bool:
+def _chooses(query: Select) -> bool:
     return query.where is not None or bool(query.groups)
 
 
+def _is_conditional(query: Select, space: Space) -> bool:
+    return _chooses(query) or space.elsewhere is not None
+
+
 def _users(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
-    if _is_conditional(query):
+    if _chooses(query):
         raise UsageError(
             "the number of users is public for groups of users alone, and a filter or group on records has none; "
             "ask for SHARE(), the part of the records' weight that it chooses."
@@ -167,7 +176,7 @@ def _total(item: Item, query: Select, space: Space, values: ValueList) -> Needed
 
 
 def _average(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
-    return _mean(item, space, values) if _is_conditional(query) else _plain(item, query, space, values)
+    return _mean(item, space, values) if _is_conditional(query, space) else _plain(item, query, space, values)
 
 
 def _mean(item: Item, space: Space, values: ValueList) -> Needed:
@@ -183,7 +192,7 @@ def _moments(item: Item, query: Select, space: Space, values: ValueList) -> Need
     half, highest = spread.half, mul_up(spread.half, spread.half)
     square = Power(spread.centred, 2.0)
     ranges = ((-half, half), (0.0, highest))
-    if not _is_conditional(query):
+    if not _is_conditional(query, space):
         places = values.place(spread.expression), values.place(square)
         weights: tuple[tuple[int, float], ...] = ((places[1], 1.0), (places[0], half or 1.0))
         centres = (Fraction(-spread.middle), Fraction(0))
@@ -223,9 +232,23 @@ def _plain(item: Item, query: Select, space: Space, values: ValueList) -> Needed
     known = analyse(values.expressions[place], space)
     check_values(known, str(values.expressions[place]))
     ends = (known.low, known.high)
-    if query.groups:
+    if query.groups or space.elsewhere is not None:
         ends = (min(ends[0], 0.0), max(ends[1], 0.0))
     return Needed(item, (place,), (Fraction(0),), None, 0.0, (ends,), ((place, 1.0),))
+
+
+def _elsewhere(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
+    if space.elsewhere is None:
+        raise UsageError(
+            "no record is elsewhere in this table, and users without records have the neutral item; declare it with "
+            "elsewhere=1."
+        )
+    if _chooses(query):
+        raise UsageError(
+            "records that are elsewhere are chosen by no condition and are in no group; ask for SHARE(ELSEWHERE) in a "
+            "statement without them."
+        )
+    return Needed(item, (values.place(ONE),), (Fraction(0),), ranges=((0.0, 1.0),), weights=((values.place(ONE), 1.0),))
 
 
 def _expression(item: Item) -> Expression:
@@ -238,6 +261,11 @@ def first_mean(need: Needed, means: Sequence[Mean]) -> OutputColumn:
     """Return the column that is the one mean."""
     (mean,) = means
     return mean
+
+
+def _rest(need: Needed, means: Sequence[Mean]) -> OutputColumn:
+    (mean,) = means
+    return Rest(need.item.name, mean.numerator)
 
 
 def _variance(need: Needed, means: Sequence[Mean]) -> OutputColumn:
@@ -290,6 +318,7 @@ RULES: dict[str, KindRule] = {
     "avg": KindRule(_average, typical=_typical_mean),
     "part": KindRule(_plain),
     "share": KindRule(_plain),
+    "elsewhere": KindRule(_elsewhere, _rest, lambda need: (1.0,)),
     "variance": KindRule(_moments, _variance, _typical_moments, note="and half of the largest variance"),
     "stddev": KindRule(
         _moments,

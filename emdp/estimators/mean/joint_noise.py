@@ -116,6 +116,9 @@ class Sensitivity:
             for analysis in self.analyses
         ]
         within = tuple(zip(*parts, strict=True))
+        if self.space.elsewhere is not None:
+            leaving = tuple(analysis.magnitude / self.space.elsewhere for analysis in self.analyses)
+            within = (*within, leaving)
         if not self.aggregation.axes:
             return within
         crossing = [

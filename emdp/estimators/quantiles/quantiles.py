@@ -3,8 +3,9 @@
 :mod:`emdp.estimators.quantiles.ramps` says what is released and proves the intervals. The vector's constant is
 ``L(e)/h`` in the 1-norm without a filter, so Laplace noise has the scale ``L(e)/(h n alpha)`` at every node, whatever
 their number; the axis clamps, so its last coordinate is ``E[c]``, the share of the chosen records, or without a filter
-the constant 1, which is known and not read off the noisy vector. Under user-level epsilon a replaced user may move all
-nodes by ``1/n``.
+the constant 1, which is known and not read off the noisy vector. Where the space has the point elsewhere, ``c`` is 0
+there, so that the share is never known, and quantiles are those of the records that are somewhere. Under user-level
+epsilon a replaced user may move all nodes by ``1/n``.
 
 The pitch. Where the density is ``1/(high - low)``, an interval reaches about ``h`` (lemma 2 of ramps.py) and ``(high -
 low) w`` to each side, ``w`` the half-width of a node's own interval. With ``J = (high - low)/h`` nodes ``w = w_1 J^p``
@@ -198,7 +199,7 @@ def plan_quantiles(query: QuantileQuery, *, space: Space, users: int) -> Plan:
     aggregation = _aggregation(query, ramps)
     change = change_of(aggregation, space, query.price, is_cumulative=True)
     noise = noise_of_groups(change, sizes, query.price, query.noise, k_norm=False)
-    is_filtered = query.where is not None
+    is_filtered = _is_filtered(query, space)
     rows = QuantileRows(query.name, levels, ramps, GroupKeys.of(people), noise.mechanisms, is_filtered, assumed.share)
     check_names(rows.columns)
     return Plan(
@@ -207,10 +208,10 @@ def plan_quantiles(query: QuantileQuery, *, space: Space, users: int) -> Plan:
         is_cumulative=True,
         mechanisms=noise.mechanisms,
         event=noise.event,
-        columns=(_column(query, ramps, change, noise.widest, sizes, assumed),),
+        columns=(_column(query, ramps, change, noise.widest, sizes, assumed if is_filtered else None),),
         choice=noise.choice,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        notes=_notes(query, ramps),
+        notes=_notes(query, ramps, space),
     )
 
 
@@ -309,11 +310,11 @@ def _column(
     change: Change,
     widest: AdditiveMechanism,
     sizes: tuple[int, ...],
-    assumed: Assumed,
+    assumed: Assumed | None,
 ) -> PlannedColumn:
     width = ramps.high - ramps.low
-    reach = width / assumed.share
-    chosen = "" if query.where is None else f", assuming {assumed.text}"
+    reach = width if assumed is None else width / assumed.share
+    chosen = "" if assumed is None else f", assuming {assumed.text}"
     where = "" if query.where is None else f" where {query.where}"
     group = f" in a group of {min(sizes)} users, the smallest" if len(set(sizes)) > 1 else ""
     listed = ", ".join(f"{level:g}" for level in query.levels)
@@ -331,7 +332,12 @@ def _column(
     )
 
 
-def _notes(query: QuantileQuery, ramps: Ramps) -> tuple[str, ...]:
+def _is_filtered(query: QuantileQuery, space: Space) -> bool:
+    """Say whether some records may not be chosen: by a condition, or since they are elsewhere."""
+    return query.where is not None or space.elsewhere is not None
+
+
+def _notes(query: QuantileQuery, ramps: Ramps, space: Space) -> tuple[str, ...]:
     people = query.people
     smoothed = (
         f"the distribution function is smoothed by {ramps.count} ramps of width {ramps.step:.6g}, each between its "
@@ -341,6 +347,7 @@ def _notes(query: QuantileQuery, ramps: Ramps) -> tuple[str, ...]:
     return (
         smoothed,
         *((filtered,) if query.where is not None else ()),
+        *(("quantiles are those of the records that are somewhere",) if space.elsewhere is not None else ()),
         *((people.text,) if people is not None and people.text else ()),
     )
 

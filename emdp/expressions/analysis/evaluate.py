@@ -22,7 +22,7 @@ def evaluate(expression: Expression, space: Space, items: Floats) -> Floats:
         The item space.
     items : numpy.ndarray
         Encoded items of the domain, shape (n, width), as ``space.encode`` returns them. They are not moved
-        into the domain, nor are values into the range.
+        into the domain, nor are values into the range. Elsewhere every expression is 0.
 
     Returns
     -------
@@ -45,6 +45,11 @@ def evaluate(expression: Expression, space: Space, items: Floats) -> Floats:
     array = np.asarray(items, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != space.width:
         raise UsageError(f"items must have shape (n, {space.width}), not {array.shape}; encode them with the space.")
+    absent = space.is_elsewhere(array)
+    if absent.any():
+        found = np.zeros(len(array))
+        found[~absent] = evaluate(expression, space, array[~absent])
+        return found
     known: dict[int, Floats] = {}
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):

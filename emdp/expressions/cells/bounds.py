@@ -35,6 +35,14 @@ times a point of the convex hull of 0 and the ``F(x)``, whose diameter is the la
 a point of the convex hull of 0 and the ``F(x)``: in any norm at most ``cap max |F|``, since a norm is convex. In groups
 of records that is half of the 1-norm of a replacement, where one record leaves a group and another enters one.
 
+**Elsewhere.** Where the space has the point elsewhere, at distance ``rho`` of every item, ``F`` is 0 there. A pair of
+an item and that point is at distance ``rho``, and ``|F(x) - 0| = |F(x)|``; a pair of items is as before. So the
+constant is the larger of the one above and ``max |F|/rho``, in any norm. A move changes the values of an item and
+whether there is one never both at once, so constants are not added: of ``((e - m), s)`` with ``|e - m| <= h`` the
+constant is ``max(L, (h + s)/rho)`` in the 1-norm, and a share ``s <= rho L - h`` beside it costs nothing. By
+replacement a user's vector is in the convex hull of 0 and the ``F(x)``, so that ``max |F|`` joins the largest change; a
+constant is none there.
+
 **Ends.** Two values ``e - a`` and ``b - e`` that are never negative add up to ``b - a``. With scales ``s, t`` both
 norms of the pair are convex in ``e``, so at most ``max(s, t) (b - a)``, where ``M_i`` one by one would add up to ``(s +
 t) (b - a)``: in ``A`` the pair has that one entry. Between two cells the squared 2-norm of the pair's change is at most
@@ -123,6 +131,9 @@ def aggregation_lipschitz(
         ]
     else:
         constants = _plain_constants(aggregation, scales, space)
+    if space.elsewhere is not None:
+        lengths = _lengths(aggregation, scales, space, is_cumulative)
+        constants = [max(one, div_up(own, space.elsewhere)) for one, own in zip(constants, lengths, strict=True)]
     if not all(map(math.isfinite, constants)):
         raise too_large(", ".join(map(str, aggregation.values)))
     return constants[0], min(constants)
@@ -157,9 +168,11 @@ def aggregation_spread(
     shape = _Shape.of(aggregation, _check(aggregation, scales, is_cumulative), space, is_cumulative)
     _check_chosen(aggregation, space)
     changes = [shape.spread(norm) for norm in NORMS]
+    if space.elsewhere is not None:
+        changes = [max(change, shape.length(norm)) for norm, change in zip(NORMS, changes, strict=True)]
     if aggregation.cap is not None:
         changes = [
-            mul_up(float(aggregation.cap), max(change, mul_up(shape.magnitude(norm), shape.ramps(norm))))
+            mul_up(float(aggregation.cap), max(change, shape.length(norm)))
             for norm, change in zip(NORMS, changes, strict=True)
         ]
     if not all(map(math.isfinite, changes)):
@@ -262,6 +275,10 @@ class _Shape:
         ]
         return tuple((length, max(mul_up(sqrt_up(2.0), length), change)) for length, change in pairs + alone)
 
+    def length(self, norm: int) -> float:
+        """Return a bound of ``|F(x)|`` over all items."""
+        return mul_up(self.magnitude(norm), self.ramps(norm))
+
     def ramps(self, norm: int) -> float:
         """Return the largest norm of the ramps of a cumulative axis; 1 without one."""
         if self.last is None:
@@ -333,6 +350,14 @@ def _from_below(value: Expression) -> tuple[Expression, float]:
 def _reach(known: Analysis) -> float:
     """Return the length of the smallest interval with the range and 0 in it."""
     return add_up(max(known.high, 0.0), max(-known.low, 0.0))
+
+
+def _lengths(
+    aggregation: Aggregation, scales: tuple[float, ...], space: Space, is_cumulative: bool
+) -> tuple[float, ...]:
+    """Return bounds of ``|F(x)|`` over all items, in the 1-norm and the 2-norm."""
+    shape = _Shape.of(aggregation, scales, space, is_cumulative)
+    return tuple(shape.length(norm) for norm in NORMS)
 
 
 def _plain_constants(aggregation: Aggregation, scales: Sequence[float], space: Space) -> list[float]:

@@ -40,7 +40,8 @@ def cell_values(aggregation: Aggregation, space: Space, items: Floats) -> Floats
     Returns
     -------
     numpy.ndarray
-        Shape (n, aggregation.dimension): value ``i`` in cell ``k`` is column ``i * cells + k``.
+        Shape (n, aggregation.dimension): value ``i`` in cell ``k`` is column ``i * cells + k``. Elsewhere all are 0,
+        constants too.
 
     Raises
     ------
@@ -54,10 +55,17 @@ def cell_values(aggregation: Aggregation, space: Space, items: Floats) -> Floats
     >>> cell_values(Aggregation((col("x"),), (tents,)), space, space.encode({"x": [0.5, 2]})).tolist()
     [[0.25, 0.25, 0.0], [0.0, 0.0, 2.0]]
     """
+    items = np.asarray(items, dtype=np.float64)
+    absent = space.is_elsewhere(items)
+    if absent.any():
+        found = np.zeros((len(items), aggregation.dimension))
+        if not absent.all():
+            found[~absent] = cell_values(aggregation, space, items[~absent])
+        return found
     values = np.column_stack([evaluate(value, space, items) for value in aggregation.values])
     weights = np.ones((len(values), 1))
     for axis in aggregation.axes:
-        own = _axis_weights(axis, space, np.asarray(items, dtype=np.float64))
+        own = _axis_weights(axis, space, items)
         weights = (weights[:, :, None] * own[:, None, :]).reshape(len(values), -1)
     return (values[:, :, None] * weights[:, None, :]).reshape(len(values), -1)
 
@@ -80,7 +88,7 @@ def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats
         Shape (aggregation.dimension,). Without a cap the mean over users of the mean over their items, the neutral
         item standing for an empty bag. With a cap the total over users and items of ``C v_i w_k``, where ``C`` is
         ``chosen`` rounded to a multiple of ``2**-WEIGHT_BITS``, times ``cap`` over the user's sum of ``C`` where that
-        is above the cap.
+        is above the cap. Records elsewhere have the weight 0 under a cap.
 
     >>> from emdp.expressions import col
     >>> from emdp.spaces import Interval
@@ -208,5 +216,5 @@ def _hat_values(axis: HatAxis, space: Space, items: Floats) -> Floats:
 
 def _chosen_weights(chosen: Expression | None, space: Space, items: Floats) -> Floats:
     if chosen is None:
-        return np.ones(len(items))
+        return np.asarray(~space.is_elsewhere(items), dtype=np.float64)
     return np.rint(np.ldexp(evaluate(chosen, space, items), WEIGHT_BITS)) / 2.0**WEIGHT_BITS

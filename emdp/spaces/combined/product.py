@@ -37,7 +37,7 @@ class Product(Space):
         Weight of each part.
     slices : tuple of slice
         Columns of each part in an encoded item.
-    on_invalid : {"error", "clamp", "neutral"}
+    on_invalid : {"error", "clamp", "neutral", "elsewhere"}
         ``"error"`` if a part has it, else the rule of the first part.
 
     Raises
@@ -225,6 +225,8 @@ def _check_parts(parts: tuple[object, ...]) -> tuple[Weighted, ...]:
         entry = part if isinstance(part, Weighted) else Weighted(part, 1.0)
         if isinstance(entry.space, Product):
             raise UsageError("a part of a Product cannot be a Product; list all parts in one, with weights.")
+        if entry.space.elsewhere is not None:
+            raise UsageError("a part cannot have the point elsewhere, which is one of whole items; wrap the Product.")
         weighted.append(entry)
     weights = [entry.weight for entry in weighted]
     if max(weights) > LARGEST_WEIGHT_RATIO * min(weights):

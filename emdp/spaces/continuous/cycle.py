@@ -36,7 +36,7 @@ class Cycle(BoxPart):
         Distance that counts as 1; default half the period.
     unit : str, optional
         Natural unit, for display.
-    on_invalid : {"error", "clamp", "neutral"}
+    on_invalid : {"error", "clamp", "neutral", "elsewhere"}
         What is done with an invalid value.
     neutral : float, optional
         The neutral item, inside the domain; default half the period.

@@ -73,7 +73,7 @@ class Geo(BoxPart):
     diameter : float, optional
         Distance that counts as 1; default that of the box's farthest pair, rounded outward, which need not be
         corners.
-    on_invalid : {"error", "clamp", "neutral"}
+    on_invalid : {"error", "clamp", "neutral", "elsewhere"}
         What is done with an invalid place.
     neutral : (lat, lon), optional
         The neutral item, inside the box; default its centre.

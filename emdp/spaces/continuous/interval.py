@@ -33,7 +33,7 @@ class Interval(BoxPart):
         Distance that counts as 1; default ``high - low``, rounded outward.
     unit : str, optional
         Natural unit, for display.
-    on_invalid : {"error", "clamp", "neutral"}
+    on_invalid : {"error", "clamp", "neutral", "elsewhere"}
         What is done with an invalid value.
     neutral : float, optional
         The neutral item, inside the domain; default the centre.

@@ -54,7 +54,7 @@ class Vector(Part):
         Distance that counts as 1; default the box's diagonal or twice the radius, rounded outward.
     unit : str, optional
         Natural unit, for display.
-    on_invalid : {"error", "clamp", "neutral"}
+    on_invalid : {"error", "clamp", "neutral", "elsewhere"}
         What is done with an invalid vector.
     neutral : sequence of float, optional
         The neutral item, inside the domain; default the centre.

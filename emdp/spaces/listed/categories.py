@@ -23,7 +23,7 @@ class Categories(FinitePart):
         The column.
     values : sequence of str, int or bool
         The public list, distinct and of one type; NULL and whatever is not listed is invalid.
-    on_invalid : {"error", "neutral"}
+    on_invalid : {"error", "neutral", "elsewhere"}
         What is done with an invalid value.
     neutral : value, optional
         The neutral item, a listed value; default the first.
@@ -61,7 +61,7 @@ class Categories(FinitePart):
             diameter=1.0,
             domain_diameter=1.0,
             unit=None,
-            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral")),
+            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral", "elsewhere")),
         )
         self._set(neutral=self.values[0 if neutral is None else self.code_of(neutral)])
 

@@ -32,7 +32,7 @@ class Clusters(FinitePart):
         Distance inside a cluster, in (0, 1]. Any such number makes a metric: the triangle inequality could
         fail only for a distance above twice ``within``, hence between clusters, and one leg of such a detour
         is 1.
-    on_invalid : {"error", "neutral"}
+    on_invalid : {"error", "neutral", "elsewhere"}
         What is done with an invalid value.
     neutral : value, optional
         The neutral item, a listed value; default the first.
@@ -80,7 +80,7 @@ class Clusters(FinitePart):
             diameter=1.0,
             domain_diameter=1.0,
             unit=None,
-            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral")),
+            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral", "elsewhere")),
         )
         self._set(neutral=self.values[0 if neutral is None else self.code_of(neutral)])
 

@@ -48,7 +48,7 @@ class Distances(FinitePart):
         Distance that counts as 1; default the largest entry.
     unit : str, optional
         Natural unit, for display.
-    on_invalid : {"error", "neutral"}
+    on_invalid : {"error", "neutral", "elsewhere"}
         What is done with an invalid value.
     neutral : value, optional
         The neutral item, a listed value; default the first.
@@ -96,7 +96,7 @@ class Distances(FinitePart):
             diameter=check_diameter(diameter, largest),
             domain_diameter=largest,
             unit=check_unit(unit),
-            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral")),
+            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral", "elsewhere")),
         )
         self._set(neutral=self.values[0 if neutral is None else self.code_of(neutral)])
 

@@ -53,7 +53,7 @@ class Embedding(FinitePart):
     diameter : float, optional
         Distance that counts as 1; default the largest distance among the vectors, exact and rounded outward
         (above 20,000 vectors that survive pruning, a bound of it).
-    on_invalid : {"error", "neutral"}
+    on_invalid : {"error", "neutral", "elsewhere"}
         What is done with an invalid key.
     neutral : key, optional
         The neutral item, a listed key; default the mean vector, which has no key.
@@ -120,7 +120,7 @@ class Embedding(FinitePart):
             table.flags.writeable = False
         self._set(
             vector_table=table,
-            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral")),
+            on_invalid=check_on_invalid(on_invalid, allowed=("error", "neutral", "elsewhere")),
             neutral=None if neutral is None else self.values[self.code_of(neutral)],
             source=source,
             source_columns=(key, names),

@@ -160,11 +160,29 @@ def _aggregate(scalars: Scalars, node: exp.Anonymous, weight: float) -> Aggregat
     kind = kind_of_function(name)
     if kind is None:
         raise InternalError(f"{name} is an aggregate of no kind; please report this.")
+    if kind == "share" and _is_elsewhere(node):
+        if context.names.space.elsewhere is None:
+            raise context.refusal(
+                node.expressions[0],
+                "no record is elsewhere in this table, and users without records have the neutral item",
+                remedy="declare elsewhere = 1 in the catalog, or elsewhere=1 in emdp.read",
+                code="no-elsewhere",
+            )
+        return Aggregate(name, "elsewhere", None, weight, node)
     if not KINDS[kind].has_expression:
         _check_count(context, node, 0, name + KINDS[kind].form)
         return Aggregate(name, kind, None, weight, node)
     _check_count(context, node, 1, name + KINDS[kind].form)
     return Aggregate(name, kind, expression_of(scalars, node.expressions[0]), weight, node)
+
+
+def _is_elsewhere(node: exp.Anonymous) -> bool:
+    """Say whether the one argument is the word ELSEWHERE."""
+    arguments = node.expressions
+    if len(arguments) != 1 or not isinstance(arguments[0], exp.Column) or arguments[0].table:
+        return False
+    identifier = arguments[0].this
+    return isinstance(identifier, exp.Identifier) and not identifier.quoted and identifier.name.upper() == "ELSEWHERE"
 
 
 def _check_count(context: Context, node: exp.Anonymous, count: int, form: str) -> None:

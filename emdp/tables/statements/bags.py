@@ -8,20 +8,34 @@ from sqlglot import exp
 from emdp.spaces import Space
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.compile import USER, clean_names, item_rows, label_text, lookup_join, name_in_items
+from emdp.tables.statements.compile import (
+    USER,
+    clean_names,
+    elsewhere_parts,
+    is_somewhere,
+    item_rows,
+    label_table,
+    label_text,
+    lookup_join,
+    name_in_items,
+)
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["BREACH", "bag_statement", "finite_parts", "is_invalid", "label_tables", "strict_parts"]
+__all__ = ["BREACH", "ELSEWHERE", "bag_statement", "finite_parts", "is_invalid", "label_tables", "strict_parts"]
 
 BREACH = "breaks the rule of emdp"
 """Name of the column of a bag that is no item's: nobody's own column is called so."""
+
+ELSEWHERE = "is elsewhere, says emdp"
+"""Name of the column of a bag that says which records are elsewhere."""
 
 
 def bag_statement(table: TableFacts, user: str) -> tuple[Sql, Mapping[str, pl.DataFrame]]:
     """Return the statement for one user's items after the rule, and the public tables it joins.
 
     A grid's item is the number of its cell, under the name of its first column. The last column, ``BREACH``, says
-    whether the item breaks a rule ``"error"``.
+    whether the item breaks a rule ``"error"``; one before it, where the space has the point elsewhere, whether the
+    record is there.
     """
     every = range(len(table.space.parts))
     finite = finite_parts(table.space, every)
@@ -35,6 +49,9 @@ def bag_statement(table: TableFacts, user: str) -> tuple[Sql, Mapping[str, pl.Da
         else:
             for name in clean_names(part):
                 columns.append(exp.alias_(sql.column(name_in_items(index, name, part)), name, quoted=True))
+    if table.space.elsewhere is not None:
+        gone = exp.not_(is_somewhere(table.space)) if elsewhere_parts(table.space) else exp.false()
+        columns.append(exp.alias_(gone, ELSEWHERE, quoted=True))
     strict = [is_invalid(index, finite) for index in strict_parts(table.space)]
     columns.append(exp.alias_(sql.either(strict) if strict else exp.false(), BREACH, quoted=True))
     query = exp.select(*columns).from_(item_rows(table, every, flags=True).subquery("items"))
@@ -63,7 +80,4 @@ def is_invalid(index: int, finite: list[int]) -> Sql:
 
 def label_tables(space: Space, finite: list[int]) -> dict[str, pl.DataFrame]:
     """Return the public tables of the labels of finite parts, which their records are joined to."""
-    return {
-        f"lookup_{index}": pl.DataFrame({"label": [label_text(label) for label in space.parts[index].labels or ()]})
-        for index in finite
-    }
+    return {f"lookup_{index}": label_table(space.parts[index]) for index in finite}

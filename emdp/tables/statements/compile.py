@@ -4,7 +4,7 @@ Two layers. The inner one has one row an item and names of our own only: the use
 after its ``on_invalid`` rule, each finite part's label as text, each grid's cell as a number. The outer one computes
 every expression once, on those columns. A finite part is joined to a public table of its labels that holds every leaf's
 value, computed by the numpy reference; a row that finds no label takes the neutral item's values. So is a grid, to a
-table of its cells.
+table of its cells. Where the space has the point elsewhere, a test says which records have an item.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,10 @@ __all__ = [
     "CompiledItems",
     "clean_names",
     "compile_items",
+    "elsewhere_parts",
+    "is_somewhere",
     "item_rows",
+    "label_table",
     "label_text",
     "lookup_join",
     "name_in_items",
@@ -70,15 +73,23 @@ class CompiledItems:
     joins : tuple of Sql
         Left joins of the public tables in ``lookups``.
     values : tuple of Sql
-        Each expression's value for an item, after the ``on_invalid`` rule.
+        Each expression's value for an item, after the ``on_invalid`` rule; of a record elsewhere any value of the
+        domain.
     lookups : mapping of str to polars.DataFrame
         Public tables to register under these names.
+    test : Sql or None
+        Test that a record has an item; None where every record has one.
     """
 
     relation: Sql
     joins: tuple[exp.Join, ...]
     values: tuple[Sql, ...]
     lookups: Mapping[str, pl.DataFrame]
+    test: Sql | None = None
+
+    def counted(self, value: Sql) -> Sql:
+        """Return a value that is added up: 0 for the records that are elsewhere."""
+        return value if self.test is None else sql.case([(self.test.copy(), value)], sql.integer(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +123,38 @@ def compile_items(table: TableFacts, expressions: Sequence[Expression]) -> Compi
         for position, leaf in enumerate(own):
             value = sql.column(f"value_{position}", name)
             known[leaf] = sql.call("COALESCE", value, sql.number(neutral[position]))
+    absent = elsewhere_parts(space)
+    for index in absent:
+        if index not in by_part and space.parts[index].labels is not None:
+            lookups[f"lookup_{index}"] = label_table(space.parts[index])
+            joins.append(lookup_join(index))
     values = tuple(_formula(expression, known) for expression in expressions)
-    return CompiledItems(item_rows(table, sorted(by_part)).subquery("items", copy=False), tuple(joins), values, lookups)
+    rows = item_rows(table, sorted({*by_part, *absent})).subquery("items", copy=False)
+    return CompiledItems(rows, tuple(joins), values, lookups, is_somewhere(space) if absent else None)
+
+
+def elsewhere_parts(space: Space) -> tuple[int, ...]:
+    """Return the parts of a space whose invalid values take the whole record elsewhere."""
+    if space.elsewhere is None:
+        return ()
+    return tuple(index for index, part in enumerate(space.parts) if part.on_invalid == "elsewhere")
+
+
+def is_somewhere(space: Space) -> Sql:
+    """Return the test that a record has an item, on the items joined to the labels of finite parts.
+
+    Parameters
+    ----------
+    space : Space
+        One that has :func:`elsewhere_parts`.
+    """
+    tests: list[Sql] = []
+    for index in elsewhere_parts(space):
+        if space.parts[index].labels is None:
+            tests.append(sql.column(f"valid_{index}"))
+        else:
+            tests.append(exp.Not(this=sql.is_null(sql.column("label", f"lookup_{index}"))))
+    return exp.and_(*tests)
 
 
 def item_rows(
@@ -123,7 +164,8 @@ def item_rows(
 
     It is itself made of layers, so that what a rule asks of every row is computed once: the raw columns, whether they
     are valid, and the columns after the rule. With ``flags`` there is a column ``valid_<part>`` for each given
-    continuous part: whether its item lay in the domain before the rule. ``others`` are columns of the table that are
+    continuous part: whether its item lay in the domain before the rule; without them for those that take a record
+    elsewhere alone. ``others`` are columns of the table that are
     wanted as they are, each with its name here; not of a table of words.
     """
     source = _source_rows(table, others or {})
@@ -173,6 +215,11 @@ def lookup_join(index: int) -> exp.Join:
     return exp.Join(this=exp.to_table(name), side="LEFT", on=condition)
 
 
+def label_table(part: Space) -> pl.DataFrame:
+    """Return the public table of the labels of a finite part."""
+    return pl.DataFrame({"label": [label_text(label) for label in part.labels or ()]})
+
+
 def label_text(label: Any) -> str:
     """Return a label as SQL's cast to text writes it.
 
@@ -196,7 +243,7 @@ def _cleaned_rows(
         part, own = space.parts[index], {**facts[index], **inline[index], **known[index]}
         cleaned = clean_columns(part, raw, own)
         final.update((name_in_items(index, name, part), value) for name, value in cleaned.items())
-        if flags:
+        if flags or part.on_invalid == "elsewhere":
             final[f"valid_{index}"] = sql.call("COALESCE", own["valid"], exp.false())
     return sql.select(final, rows.subquery("facts", copy=False))
 

@@ -112,10 +112,14 @@ def layout_of(aggregation: Aggregation, space: Space) -> Layout:
         elif axis.size > 1:
             hats[position] = axis
     exponents = tuple(fixed_point_exponent(analyse(value, space)) for value in aggregation.values)
+    # Where a record may be elsewhere no value is the same for all.
     constants = {
         place: round(ldexp(value.value, exponents[place]))
         for place, value in enumerate(aggregation.values)
-        if isinstance(value, Constant)
+        if isinstance(value, Constant) and space.elsewhere is None
     }
+    weight = aggregation.chosen
+    if weight is None and aggregation.cap is not None and space.elsewhere is not None:
+        weight = Constant(1.0)
     sizes = tuple(axis.size for axis in aggregation.axes)
-    return Layout(aggregation.values, exponents, constants, labels, hats, sizes, aggregation.chosen, aggregation.cap)
+    return Layout(aggregation.values, exponents, constants, labels, hats, sizes, weight, aggregation.cap)

@@ -63,7 +63,7 @@ def means_statement(table: TableFacts, expressions: Sequence[Expression]) -> Lin
     items = compile_items(table, expressions)
     means = []
     for index, (value, exponent) in enumerate(zip(items.values, exponents, strict=True)):
-        scaled = sql.cast(sql.shift(value, exponent), "BIGINT")
+        scaled = items.counted(sql.cast(sql.shift(value, exponent), "BIGINT"))
         means.append(exp.alias_(exp.Avg(this=scaled), f"mean_{index}", quoted=True, copy=False))
     per_user = exp.Select(expressions=[sql.column(USER), *means]).from_(items.relation, copy=False)
     for join in items.joins:

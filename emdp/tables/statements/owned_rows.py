@@ -1,6 +1,6 @@
 """Relations with owners as SQL: their rows, whose they are, and what their columns are called there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from emdp.rows.nodes import Column
 from emdp.spaces import Space, Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.compile import item_rows, name_in_items
+from emdp.tables.statements.compile import elsewhere_parts, item_rows, label_text, name_in_items
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.owned_links import with_owner
 from emdp.tables.statements.owned_shapes import (
@@ -190,7 +190,15 @@ def _private_rows(table: TableFacts, names: Sequence[str], writing: RowsWriting)
         if name in names and (part.on_invalid != "error" or table.source.is_text) and part.labels is None
     }
     others = {name: f"own_{place}" for place, name in enumerate(names) if name not in cleaned}
-    rows = item_rows(table, sorted({index for index, _ in cleaned.values()}), others=others)
+    gone = elsewhere_parts(space)
+    for index in gone:
+        if space.parts[index].labels is not None:
+            others.setdefault(space.parts[index].columns[0], f"label_{index}")
+    rows = item_rows(
+        table, sorted({*(index for index, _ in cleaned.values()), *_continuous(space, gone)}), others=others
+    )
+    for index in gone:
+        rows = _without_absent(rows, index, space.parts[index], others)
     values: dict[str, Sql] = {}
     for name in names:
         if name in cleaned:
@@ -201,10 +209,30 @@ def _private_rows(table: TableFacts, names: Sequence[str], writing: RowsWriting)
     return rows, values
 
 
+def _continuous(space: Space, indexes: Iterable[int]) -> list[int]:
+    return [index for index in indexes if space.parts[index].labels is None]
+
+
+def _without_absent(rows: exp.Select, index: int, part: Space, others: Mapping[str, str]) -> exp.Select:
+    """Leave out the records that a part takes elsewhere: whatever is asked of the rows, they are none of them."""
+    test: Sql
+    if part.labels is None:
+        test = sql.column(f"valid_{index}")
+    else:
+        if len(part.labels) > MOST_LABELS:
+            raise UsageError(
+                f"column {part.columns[0]!r} lists more than {MOST_LABELS} values, and a record of none of them is "
+                "elsewhere, which is not looked up here; ask EMD_PRIVACY, or declare on_invalid='error'."
+            )
+        label = sql.cast(sql.column(others[part.columns[0]]), "TEXT")
+        test = exp.In(this=label, expressions=[sql.text(label_text(own)) for own in part.labels])
+    return exp.select("*").from_(rows.subquery("all_records", copy=False)).where(test, copy=False)
+
+
 def _label(value: Sql, name: str, space: Space) -> Sql:
     """Return a column; of a listed part with a rule for invalid items its neutral label for them."""
     part = next((own for own in space.parts if name in own.columns and own.labels is not None), None)
-    if part is None or part.on_invalid == "error":
+    if part is None or part.on_invalid in ("error", "elsewhere"):
         return value
     labels = list(part.labels or ())
     if len(labels) > MOST_LABELS or not all(type(label) is str for label in labels):

@@ -112,9 +112,9 @@ def _records(table: TableFacts, layout: Layout) -> tuple[exp.Select, Mapping[str
     for value, exponent in enumerate(layout.exponents):
         computed = next(found)
         if value not in layout.constants:
-            columns[_name(value, 0)] = sql.cast(sql.shift(computed, exponent), "BIGINT")
+            columns[_name(value, 0)] = items.counted(sql.cast(sql.shift(computed, exponent), "BIGINT"))
     for _ in weights:
-        columns[WEIGHT] = sql.cast(sql.shift(next(found), WEIGHT_BITS), "BIGINT")
+        columns[WEIGHT] = items.counted(sql.cast(sql.shift(next(found), WEIGHT_BITS), "BIGINT"))
     for position in layout.labels:
         columns[f"cell_{position}"] = next(found)
     for position, axis in layout.hats.items():

@@ -1,0 +1,114 @@
+"""Whole releases where records and users may be elsewhere, over all small tables, against what their plan claims.
+
+Claim: the event's guarantee. Second method: DuckDB computes the statistic of all tables of two users, one with all bags
+of up to two records, some of them invalid; the mechanism's own ``release`` rounds it with noise 0, and the largest
+log-ratio of two outputs is written out from the formula of Laplace noise. ``d_EM`` is a linear program over the items
+and one more, whose distances stand here.
+"""
+
+import itertools
+import math
+from copy import copy
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import exact_releases as exact
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import linprog
+
+import emdp
+from emdp.expressions import col, ramp
+from emdp.mechanisms import LaplaceMechanism
+from emdp.questions import mean as mean_of
+from emdp.spaces import Categories, Interval, Space
+from emdp.tables import aggregate
+
+Bag = tuple[int, ...]
+
+ABSENT = 3
+"""Number of the record that is elsewhere, after three items."""
+
+NUMBERS = Interval("item", 0, 1, on_invalid="elsewhere")
+LABELS = Categories("item", list(exact.LABELS), on_invalid="elsewhere")
+SQL = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 2.0) {} FROM data"
+USER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 2.0) {} FROM data"
+REQUESTS: dict[str, tuple[Any, Space, bool, float]] = {
+    "a mean": (SQL.format("AVG(item)"), NUMBERS, True, 0.99),
+    "a mean in Python": (mean_of(col("item"), alpha=2.0), NUMBERS, True, 0.99),
+    "a mean and the share": (SQL.format("AVG(item), SHARE(ELSEWHERE)"), NUMBERS, True, 0.99),
+    "a part": (SQL.format("PART(item)"), NUMBERS, True, 0.99),
+    "the share elsewhere": (SQL.format("SHARE(ELSEWHERE)"), NUMBERS, True, 0.99),
+    "a deviation": (SQL.format("STDDEV(item)"), NUMBERS, True, 0.4),
+    "a mean among some records": (
+        mean_of(col("item"), alpha=2.0, where=ramp(col("item"), 0.2, 0.7)),
+        NUMBERS,
+        True,
+        0.3,
+    ),
+    "quantiles": (SQL.format("QUANTILE(item, 0.5)"), NUMBERS, True, 0.9),
+    "cells of a pitch": (SQL.format("FREQUENCY(GRID(0.35))"), NUMBERS, True, 0.9),
+    "listed values": (SQL.format("FREQUENCY(item)"), LABELS, True, 0.99),
+    "shares by group": (SQL.format("item, SHARE()") + " GROUP BY item", LABELS, True, 0.99),
+    "a mean, user level": (USER.format("AVG(item)"), NUMBERS, False, 0.99),
+    "listed values, user level": (USER.format("FREQUENCY(item)"), LABELS, False, 0.99),
+}
+"""Releases, whether ``d_em`` is what they are priced by, and the part of the claim that the tables reach."""
+
+
+def metric(space: Space, rho: float) -> np.ndarray:
+    found = np.full((4, 4), rho)
+    found[:3, :3] = exact.LINE if space is NUMBERS else exact.ZERO_ONE
+    found[3, 3] = 0.0
+    return found
+
+
+def shares(bag: Bag) -> np.ndarray:
+    return np.bincount(bag or (ABSENT,), minlength=4) / max(len(bag), 1)
+
+
+@lru_cache(maxsize=4096)
+def d_em(one: Bag, two: Bag, costs: bytes) -> float:
+    rows = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
+    right = np.concatenate([shares(one), shares(two)])
+    return max(float(linprog(np.frombuffer(costs), A_eq=rows, b_eq=right, method="highs").fun), 0.0)
+
+
+def table(space: Space, users: tuple[Bag, ...], rho: float) -> emdp.Table:
+    values: tuple[Any, ...] = (*exact.NUMBERS, None) if space is NUMBERS else (*exact.LABELS, None)
+    kind = pl.Float64 if space is NUMBERS else pl.String
+    rows = [(user, values[item]) for user, bag in enumerate(users) for item in bag]
+    frame = pl.DataFrame(rows, schema={"user": pl.Int64, "item": kind}, orient="row")
+    return emdp.read(frame, user="user", space=space, users=len(users), elsewhere=rho)
+
+
+def centres(plan: Any, source: emdp.Table) -> list[Any]:
+    (mechanism,), (statistic,) = plan.mechanisms, aggregate(source, plan.aggregation)
+    silent = copy(mechanism)
+    vars(silent)["_draw"] = lambda size=mechanism.dimension: (0,) * size
+    return [value / Fraction(mechanism.grid) for value in silent.release(plan.prepared(statistic.open()))]
+
+
+@pytest.mark.parametrize("rho", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", REQUESTS)
+def test_releases_cost_what_they_claim(name: str, rho: float) -> None:
+    request, space, is_metric, reached = REQUESTS[name]
+    bags = exact.bags((0, 1, 2), items=4)
+    plan = exact.planned(request, table(space, (bags[0], (1,)), rho))
+    (mechanism,) = plan.mechanisms
+    assert isinstance(mechanism, LaplaceMechanism)
+    points = {bag: centres(plan, table(space, (bag, (1,)), rho)) for bag in bags}
+    guarantee, (slack, delta) = plan.event.guarantee, plan.event.slack
+    assert delta == guarantee.delta == 0
+    assert slack < 1e-9
+    smallest, costs = 0.0, metric(space, rho).ravel().tobytes()
+    for one, two in itertools.combinations(bags, 2):
+        moved = math.fsum(abs(float(a - b)) for a, b in zip(points[one], points[two], strict=True))
+        loss = moved / float(mechanism.noise_units)
+        apart = d_em(one, two, costs) if is_metric else 1.0
+        assert loss <= guarantee.level * apart * (1 + 1e-9) + slack
+        smallest = max(smallest, loss / apart if apart > 1e-9 else 0.0)
+    # At half the distance a share costs twice as much as in the constant of its cells, which then is not reached.
+    assert smallest > reached * guarantee.level * (1.0 if rho == 1 or not is_metric else 0.4)

@@ -1,0 +1,188 @@
+"""Answers where people or records are elsewhere: means of what is somewhere, shares, previews, ledgers that go on."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import emdp
+from emdp.base.errors import LedgerError, SqlError, UsageError
+from emdp.budgets.redeclaring import redeclare_as
+from emdp.ledger import open_ledger
+from emdp.sessions.asking import declaration_of
+
+FRAME = pl.DataFrame(
+    {
+        "user": [1, 2, 4, 5, 5],
+        "x": [2.0, 4.0, 99.0, 6.0, None],
+        "kind": ["a", "b", "a", "a", "b"],
+    }
+)
+LINE = emdp.Interval("x", 0, 10, on_invalid="elsewhere")
+BOTH = emdp.Product(LINE, emdp.Categories("kind", ["a", "b"]))
+USERS = [1, 2, 3, 4, 5]
+EXACT = 1e9
+"""A price at which noise is far below what the tests look at."""
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> emdp.Session:
+    table = emdp.read(FRAME, user="user", space=BOTH, users=USERS, name="trips", elsewhere=1)
+    budget = [emdp.EmdDP(alpha=1e13), emdp.UserDP(1e13)]
+    return emdp.Session(table, budget=budget, ledger=tmp_path / "city.ledger")
+
+
+def ask(session: emdp.Session, items: str, *, privacy: str = "EMD", more: str = "") -> pl.DataFrame:
+    price = f"alpha = {EXACT}" if privacy == "EMD" else f"epsilon = {EXACT}{more}"
+    clauses = more if privacy == "EMD" else ""
+    statement = f"SELECT WITH {privacy}_PRIVACY OPTIONS ({price}) {items} FROM trips {clauses}"
+    return session.sql(statement).frame
+
+
+@pytest.mark.parametrize("privacy", ["EMD", "USER"])
+def test_a_mean_is_among_the_records_that_are_somewhere(session: emdp.Session, privacy: str) -> None:
+    # Shares somewhere: 1, 1, 0 (no record), 0 (invalid), 1/2.
+    row = ask(session, "AVG(x) AS mean, SHARE(ELSEWHERE) AS gone, VARIANCE(x) AS var, PART(x) AS part", privacy=privacy)
+    found = row.row(0, named=True)
+    mean = (2 + 4 + 3) / 2.5
+    assert found["gone"] == pytest.approx(0.5, abs=1e-6)
+    assert found["mean"] == pytest.approx(mean, abs=1e-6)
+    assert found["mean_low"] <= found["mean"] <= found["mean_high"]
+    assert found["var"] == pytest.approx((4 + 16 + 18) / 2.5 - mean**2, abs=1e-5)
+    assert found["part"] == pytest.approx((2 + 4 + 3) / 5, abs=1e-6)
+
+
+def test_a_condition_and_its_negation_both_leave_it_out(session: emdp.Session) -> None:
+    one, other = (ask(session, "SHARE() AS s", more=f"WHERE {word} kind = 'a'")["s"][0] for word in ("", "NOT"))
+    gone = ask(session, "SHARE(ELSEWHERE) AS s")["s"][0]
+    assert (one, other) == pytest.approx((1.5 / 5, 1 / 5), abs=1e-6)
+    assert one + other + gone == pytest.approx(1.0, abs=1e-6)
+    groups = ask(session, "kind, SHARE() AS s, AVG(x) AS mean", more="GROUP BY kind")
+    assert groups["s"].to_list() == pytest.approx([0.3, 0.2], abs=1e-6)
+    assert groups["mean"].to_list() == pytest.approx([(2 + 3) / 1.5, 4], abs=1e-6)
+
+
+def test_histograms_have_a_row_of_it_and_quantiles_are_of_the_rest(session: emdp.Session) -> None:
+    cells = ask(session, "FREQUENCY(GRID(x, 5))")
+    assert cells["elsewhere"].to_list() == [False, False, False, True]
+    assert cells["x"].to_list() == [0.0, 5.0, 10.0, None]
+    assert cells["frequency"].sum() == pytest.approx(1.0, abs=1e-6)
+    assert cells["frequency"][3] == pytest.approx(0.5, abs=1e-6)
+    kinds = ask(session, "FREQUENCY(kind)")
+    assert kinds["frequency"].to_list() == pytest.approx([0.3, 0.2, 0.5], abs=1e-6)
+    assert kinds.rows()[2][:2] == (None, True)
+    assert ask(session, "MEDIAN(x) AS m")["m"][0] == pytest.approx(4, abs=0.1)
+
+
+def test_under_a_cap_records_that_are_elsewhere_are_none(session: emdp.Session) -> None:
+    row = ask(session, "COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m", privacy="USER", more=", max_records_per_user = 9")
+    assert [row[name][0] for name in ("n", "s", "m")] == pytest.approx([3, 12, 4], abs=1e-4)
+    statement = (
+        f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = {EXACT}, max_records_per_user = 9) COUNT(*) AS n FROM trips"
+    )
+    # A condition on any column is asked of the rows themselves: the same records count.
+    assert session.sql(f"{statement} WHERE user > 1").frame["n"][0] == pytest.approx(2, abs=1e-4)
+
+
+def test_the_preview_says_that_the_share_is_free(session: emdp.Session) -> None:
+    text = str(session.preview("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS mean FROM trips"))
+    assert "lipschitz 20" in text
+    assert "the share of records that are somewhere is free" in text
+    assert "is elsewhere" in text
+
+
+def test_python_asks_the_same(session: emdp.Session) -> None:
+    one = session.mean(emdp.col("x"), alpha=EXACT).frame
+    assert one["mean"][0] == pytest.approx(3.6, abs=1e-6)
+    several = session.vector_mean([emdp.col("x"), emdp.col("x") * 2], alpha=EXACT).frame
+    assert several["mean_2"][0] == pytest.approx(7.2, abs=1e-6)
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (lambda s: s.mean(emdp.col("x"), alpha=1, model="local"), "local model"),
+    (lambda s: s.itemwise(emdp.randomizers.PlanarLaplace(BOTH.parts[0], 1.0)), "elsewhere"),
+    (lambda s: s.user_mean("x", epsilon=1), "elsewhere"),
+]
+
+
+@pytest.mark.parametrize("place", range(len(REFUSED)))
+def test_what_does_not_know_it_is_refused_before_the_charge(session: emdp.Session, place: int) -> None:
+    call, said = REFUSED[place]
+    with pytest.raises(UsageError, match=said):
+        call(session)
+    assert session.history().height == 0
+
+
+def test_the_share_is_refused_where_it_means_nothing(session: emdp.Session, tmp_path: Path) -> None:
+    with pytest.raises(SqlError, match="chosen by no condition"):
+        ask(session, "SHARE(ELSEWHERE)", more="WHERE kind = 'a'")
+    with pytest.raises(SqlError, match="takes no arguments"):
+        ask(session, "SHARE(kind)")
+    table = emdp.read(FRAME[:2], user="user", space=emdp.Interval("x", 0, 10), users=5, name="trips")
+    with (
+        emdp.Session(table, budget=emdp.EmdDP(1), ledger=tmp_path / "other.ledger") as plain,
+        pytest.raises(SqlError, match="declare elsewhere = 1"),
+    ):
+        plain.sql("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) SHARE(ELSEWHERE) FROM trips")
+
+
+def test_nobody_somewhere_is_an_answer_without_a_value(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"user": [1], "x": [77.0]})
+    table = emdp.read(frame, user="user", space=LINE, users=3, name="trips", elsewhere=1)
+    with emdp.Session(table, budget=emdp.EmdDP(1e4), ledger=tmp_path / "a.ledger") as session:
+        found = session.mean(emdp.col("x"), alpha=1).frame.row(0)
+    assert found[0] is None
+
+
+def opened(tmp_path: Path, space: emdp.Space, elsewhere: Any = None) -> emdp.Session:
+    if not os.path.exists(tmp_path / "trips.parquet"):
+        FRAME.filter(pl.col("x") < 10).write_parquet(tmp_path / "trips.parquet")
+    table = emdp.read(tmp_path / "trips.parquet", user="user", space=space, users=5, elsewhere=elsewhere)
+    return emdp.Session(table, budget=emdp.EmdDP(1e4), ledger=tmp_path / "city.ledger")
+
+
+def line(rule: Any) -> emdp.Space:
+    return emdp.Interval("x", 0, 10, on_invalid=rule)
+
+
+def product(rule: Any) -> emdp.Space:
+    return emdp.Product(line(rule), emdp.Categories("kind", ["a", "b"]))
+
+
+CARRIED: list[tuple[emdp.Space, Any, emdp.Space, Any, bool]] = [
+    (line("error"), None, line("elsewhere"), 1, True),
+    (line("neutral"), "neutral", line("elsewhere"), 1, True),
+    (line("error"), None, line("error"), 1, True),
+    (line("clamp"), None, line("clamp"), 1, True),
+    (line("clamp"), None, line("elsewhere"), 1, False),
+    (line("error"), None, line("elsewhere"), 0.5, False),
+    (line("elsewhere"), 1, line("neutral"), None, False),
+    (line("elsewhere"), 1, line("elsewhere"), 0.75, False),
+    (product("error"), None, product("elsewhere"), 1, True),
+    # An invalid record kept its other parts: two of them had different items, and are one point now.
+    (product("neutral"), None, product("elsewhere"), 1, False),
+    (emdp.Interval("x", 0, 9, on_invalid="error"), None, line("elsewhere"), 1, False),
+]
+
+
+@pytest.mark.parametrize("place", range(len(CARRIED)))
+def test_a_ledger_goes_on_where_its_charges_hold(tmp_path: Path, place: int) -> None:
+    before, had, after, has, holds = CARRIED[place]
+    with opened(tmp_path, before, had) as session:
+        session.mean(emdp.col("x"), alpha=1)
+    with pytest.raises(LedgerError, match="hold for both" if holds else "another space"):
+        opened(tmp_path, after, has)
+    wanted = declaration_of(emdp.read(tmp_path / "trips.parquet", user="user", space=after, users=5, elsewhere=has))
+    with open_ledger(str(tmp_path / "city.ledger")) as ledger:
+        if not holds:
+            with pytest.raises(LedgerError, match="in one metric"):
+                redeclare_as(ledger, "trips", wanted)
+            return
+        assert redeclare_as(ledger, "trips", wanted).kind == "redeclare"
+    with opened(tmp_path, after, has) as session:
+        session.mean(emdp.col("x"), alpha=1)
+        assert session.spent().alpha == 2
+    with pytest.raises(LedgerError, match="another space"):
+        opened(tmp_path, before, had)
