@@ -6,7 +6,7 @@ import pytest
 
 import emdp.spaces as spaces
 from emdp.base.errors import UsageError
-from emdp.spaces import Clusters, Geo, Product, Words, from_json
+from emdp.spaces import Clusters, Elsewhere, Geo, Product, Words, from_json
 from emdp.spaces.registry import KINDS
 
 PRICE = {"kind": "interval", "col": "price", "low": 0, "high": 10}
@@ -21,7 +21,7 @@ def test_the_table_lists_the_constructors_arguments() -> None:
         assert missing == set(required.split())
     everything = {getattr(spaces, name) for name in spaces.__all__}
     made = {thing for thing in everything if inspect.isclass(thing) and issubclass(thing, spaces.Space)}
-    assert made - {spaces.Space} == {build for build, _, _ in KINDS.values()} | {Product}
+    assert made - {spaces.Space} == {build for build, _, _ in KINDS.values()} | {Product, Elsewhere}
 
 
 def test_catalogs_may_leave_out_what_has_a_default() -> None:
