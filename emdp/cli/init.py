@@ -164,7 +164,7 @@ def _space(schema: Mapping[str, str], user: str | None) -> str:
             f'high = "{BLANK}: greatest value" }}'
         )
     if not parts:
-        return f'{{ kind = "{BLANK}: geo, interval, cycle, categories, words, ...; README.md lists them" }}'
+        return f'{{ kind = "{BLANK}: geo, interval, cycle, categories, words, ...; docs/python.md lists them" }}'
     if len(parts) == 1:
         return parts[0]
     return "\n".join(['{ kind = "product", parts = [', *(f"    {part}," for part in parts), "] }"])
