@@ -129,6 +129,12 @@ class Answer(Description):
         return told
 
     @property
+    def stages(self) -> dict[str, pl.DataFrame]:
+        """The noisy table of each stage of a statement that has several, by what the statement calls it, at no cost."""
+        found = getattr(self._rows, "stages", None)
+        return {} if found is None else dict(found(self.released))
+
+    @property
     def caveats(self) -> tuple[str, ...]:
         """Warnings for a reader, beside the guarantee."""
         switch = () if self.is_private else ("made under the test switch: NOT PRIVATE",)
@@ -171,7 +177,10 @@ class Answer(Description):
         check_choice("coverage", coverage, ("each", "all"))
         check_choice("of", of, ("truth", "capped"))
         if not self.columns:
-            raise UsageError("the answer holds messages alone, which have no intervals; read them from answer.frame.")
+            raise UsageError(
+                "the answer holds messages alone, or is computed of stages and public tables, so that it has no "
+                "intervals; read answer.frame, and answer.stages for those of stages."
+            )
         capped = getattr(self.finisher, "of_capped", None) if of == "capped" else None
         finisher = self.finisher if capped is None else capped()
         frame = finisher.frame(self.released, level, together=coverage == "all")

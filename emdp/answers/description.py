@@ -7,7 +7,7 @@ import polars as pl
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Guarantee
 from emdp.privacy.guarantees.kinds import is_by_removal
-from emdp.questions.columns import Finisher, PlannedColumn
+from emdp.questions.columns import Finisher, PlannedColumn, PlannedStage
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.shape import Shape
 
@@ -59,6 +59,8 @@ class Description:
         How much a user and a record count, in words.
     compared : tuple of ComparedMethod
         The methods that were compared before the data was touched, if any were.
+    parts : tuple of PlannedStage
+        The stages of a statement that has several, each with its share.
     """
 
     query: str
@@ -73,6 +75,7 @@ class Description:
     finisher: Finisher
     weighing: str
     compared: tuple[ComparedMethod, ...] = ()
+    parts: tuple[PlannedStage, ...] = ()
 
     @property
     def shape(self) -> Shape:
@@ -111,14 +114,11 @@ class Description:
             f"users        {'number private' if self.users is None else f'{self.users} (public)'}; {self.weighing}",
             *self._noise_lines(),
         ]
-        for column in self.columns:
-            written = f" = {' '.join(column.written.split())}," if column.written not in ("", column.expression) else ""
-            fact = (
-                f"column       {column.name}{written} from {column.expression}: lipschitz {column.lipschitz:.6g}, "
-                f"range [{column.low:.6g}, {column.high:.6g}], noise scale {column.noise_scale:.6g}, "
-                f"share {column.share:.3g}{f' ({column.note})' if column.note else ''}"
-            )
-            lines.append(on_one_line(fact))
+        for part in self.parts:
+            text = f"stage        {part.label}: {part.guarantee}, share {part.share:.3g}: {' '.join(part.text.split())}"
+            lines.append(on_one_line(text))
+            lines += [_column_line(column, f"{part.label}.") for column in part.columns]
+        lines += [] if self.parts else [_column_line(column) for column in self.columns]
         lines.extend(f"note         {text}" for text in self.notes)
         lines.extend(f"assumes      {text}" for text in self.assumptions)
         lines.append(f"caveat       {self.slack_caveat()}")
@@ -134,6 +134,16 @@ class Description:
         if len(self.groups) > FEW:
             lines.append(f"noise        and {len(self.groups) - FEW} further groups of users, by the same rule")
         return lines
+
+
+def _column_line(column: PlannedColumn, prefix: str = "") -> str:
+    written = f" = {' '.join(column.written.split())}," if column.written not in ("", column.expression) else ""
+    error = f"expected error {column.expected_error:.6g}, " if prefix else ""
+    return on_one_line(
+        f"column       {prefix}{column.name}{written} from {column.expression}: lipschitz {column.lipschitz:.6g}, "
+        f"range [{column.low:.6g}, {column.high:.6g}], noise scale {column.noise_scale:.6g}, {error}"
+        f"share {column.share:.3g}{f' ({column.note})' if column.note else ''}"
+    )
 
 
 def on_one_line(text: str) -> str:

@@ -7,6 +7,7 @@ import polars as pl
 from emdp.answers.description import Description, on_one_line
 from emdp.base.text import Text
 from emdp.privacy.account.filter import UNLIMITED
+from emdp.questions.columns import PlannedColumn
 
 __all__ = ["Preview", "PreviewedStatement"]
 
@@ -39,6 +40,7 @@ class Preview:
         One row a column of the answers: query, expression (as it was written), lipschitz, low, high, noise_scale,
         expected_error, interval_95 (half-width), alpha (of the statement), share (of the statement's alpha), affordable
         (how many such statements the budget still covers, each by itself; 2^63 - 1 of those that cost nothing).
+        Of a statement in stages the columns of each stage stand as ``stage.column``.
         Statements follow one another; ``statements`` has them apart.
     """
 
@@ -49,7 +51,7 @@ class Preview:
         """The preview as a table; see the class."""
         rows = [
             {
-                "query": column.name,
+                "query": f"{label}.{column.name}" if label else column.name,
                 "expression": on_one_line(" ".join(column.written.split()) or column.expression),
                 "lipschitz": column.lipschitz,
                 "low": column.low,
@@ -58,11 +60,12 @@ class Preview:
                 "expected_error": column.expected_error,
                 "interval_95": column.interval_95,
                 "alpha": statement.guarantee.level,
-                "share": column.share,
+                "share": column.share * share,
                 "affordable": statement.affordable,
             }
             for statement in self.statements
-            for column in statement.columns
+            for label, share, columns in _columns(statement)
+            for column in columns
         ]
         return pl.DataFrame(rows, schema=SCHEMA)
 
@@ -88,6 +91,13 @@ class Preview:
 
     def __repr__(self) -> str:
         return str(self.explain())
+
+
+def _columns(statement: PreviewedStatement) -> list[tuple[str, float, tuple[PlannedColumn, ...]]]:
+    """Return the columns of each stage with what the statement calls it and its share, or those of the answer."""
+    if not statement.parts:
+        return [("", 1.0, statement.columns)]
+    return [(part.label, part.share, part.columns) for part in statement.parts]
 
 
 SCHEMA = {

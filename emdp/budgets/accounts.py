@@ -298,7 +298,7 @@ class Accounts:
                     "sequence": entry.sequence,
                     "time": entry.time,
                     "query": field_of(entry, "query"),
-                    "mechanism": type(event).__name__.removesuffix("Event"),
+                    "mechanism": event.shown_name,
                     "alpha": event.guarantee.level,
                     "delta": event.guarantee.delta,
                     "kind": event.guarantee.kind_name,

@@ -7,6 +7,8 @@ from emdp.base.errors import UsageError
 from emdp.estimators.contract import AnyPlan
 from emdp.questions.families import Family, family_of
 from emdp.questions.means import Mean, VectorMean
+from emdp.questions.owned.question import OwnedSelect
+from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.price import refuse_removal
 from emdp.questions.resolution import Resolved
 from emdp.spaces import Space
@@ -29,6 +31,7 @@ def plan_query(
     users: int | None,
     records: int | None = None,
     compute: Callable[..., Any] | None = None,
+    compute_public: Callable[..., Any] | None = None,
 ) -> AnyPlan:
     """Return the plan of a resolved query.
 
@@ -44,6 +47,8 @@ def plan_query(
         The public number of records that every user has, where it is declared.
     compute : callable, optional
         Computes with the noisy values of an answer, for statements that do so.
+    compute_public : callable, optional
+        Runs SQL over public tables and noisy answers, for statements in stages.
 
     Raises
     ------
@@ -63,11 +68,11 @@ def plan_query(
         raise UsageError(family.elsewhere)
     if query.price.is_by_removal:
         _check_removal(family, users, records)
-    elif users is None:
+    elif users is None and not isinstance(query, FreeSelect):
         raise UsageError(_UNCOUNTED)
     facts: dict[str, Any] = {"space": space, "users": users, "records": records}
     if family.name == "owned":
-        facts["compute"] = compute
+        facts |= {"compute": compute, "compute_public": compute_public}
     return PLANNERS[family.name](query, facts)
 
 
@@ -94,7 +99,18 @@ def _select(query: Any, facts: Facts) -> AnyPlan:
 def _owned(query: Any, facts: Facts) -> AnyPlan:
     from emdp.estimators.owned.statement import plan_statement
 
-    return plan_statement(query, users=facts["users"], compute=facts["compute"])
+    def plan(own: OwnedSelect) -> AnyPlan:
+        return plan_statement(own, users=facts["users"], compute=facts["compute"])
+
+    if isinstance(query, FreeSelect):
+        from emdp.estimators.owned.free import plan_free
+
+        return plan_free(query, facts["compute_public"])
+    if isinstance(query, StagedSelect):
+        from emdp.estimators.owned.staged import plan_staged
+
+        return plan_staged(query, plan, facts["compute_public"])
+    return plan(query)
 
 
 def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:

@@ -6,9 +6,10 @@ from typing import Protocol
 
 import polars as pl
 
+from emdp.privacy import Guarantee
 from emdp.questions.shape import Shape
 
-__all__ = ["Finisher", "PlannedColumn", "Released", "TopItems"]
+__all__ = ["Finisher", "PlannedColumn", "PlannedStage", "Released", "TopItems"]
 
 Released = tuple[tuple[Fraction, ...], ...]
 """Released coordinates of each group of users, in the statistic's own units."""
@@ -54,6 +55,34 @@ class PlannedColumn:
     share: float = 1.0
     note: str = ""
     written: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """Public facts about one stage of a statement.
+
+    Parameters
+    ----------
+    label : str
+        What the statement calls it.
+    guarantee : Guarantee
+        What is charged for it.
+    share : float
+        That as a share of the statement's epsilon.
+    columns : tuple of PlannedColumn
+        Its columns, each with its share of the stage.
+    choice : str
+        Why this noise.
+    text : str
+        What was written.
+    """
+
+    label: str
+    guarantee: Guarantee
+    share: float
+    columns: tuple[PlannedColumn, ...]
+    choice: str
+    text: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from emdp.questions.itemwise import Itemwise
 from emdp.questions.linear_fit import LinearFit
 from emdp.questions.means import Mean, VectorMean
 from emdp.questions.owned.question import OwnedSelect
+from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.select import FrequencyQuery, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 
@@ -61,7 +62,7 @@ def _not_elsewhere(what: str, instead: str) -> str:
 
 FAMILIES: tuple[Family, ...] = (
     Family("select", (Select,), has_removal=True),
-    Family("owned", (OwnedSelect,), has_removal=True),
+    Family("owned", (OwnedSelect, StagedSelect, FreeSelect), has_removal=True),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
     Family(

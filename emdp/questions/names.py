@@ -1,6 +1,6 @@
 """Public names that a statement may use: columns, users, public tables."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -8,7 +8,10 @@ import polars as pl
 from emdp.rows.types import Kind
 from emdp.spaces import Space
 
-__all__ = ["Names", "PrivateNames"]
+__all__ = ["ComputePublic", "Names", "PrivateNames"]
+
+ComputePublic = Callable[[str, Mapping[str, pl.DataFrame]], tuple[pl.DataFrame, Mapping[str, Kind]]]
+"""Runs a SELECT in DuckDB's words over frames by name, all that it sees, and tells the kinds of its columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,8 @@ class Names:
         The same of each public table.
     linked : mapping of str to PrivateNames
         The private table and those that are linked to it; none where none is.
+    compute_public : callable or None
+        Runs statements over public tables and noisy answers.
     """
 
     table: str
@@ -73,6 +78,7 @@ class Names:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     public_kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
     linked: Mapping[str, PrivateNames] = field(default_factory=dict)
+    compute_public: ComputePublic | None = None
 
     @property
     def private(self) -> Mapping[str, PrivateNames]:

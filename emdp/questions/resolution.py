@@ -15,13 +15,25 @@ from emdp.questions.means import Mean, VectorMean
 from emdp.questions.names import Names
 from emdp.questions.narrowing import Where
 from emdp.questions.owned.question import OwnedSelect
+from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.people import choose_people, group_labels
 from emdp.questions.select import FrequencyQuery, Grid, GroupColumn, Item, People, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 
 __all__ = ["Query", "Resolved", "check_factor", "resolve_query"]
 
-Plain = Itemwise | HeavyHitters | UserMean | LinearFit | Select | OwnedSelect | FrequencyQuery | QuantileQuery
+Plain = (
+    Itemwise
+    | HeavyHitters
+    | UserMean
+    | LinearFit
+    | Select
+    | OwnedSelect
+    | StagedSelect
+    | FreeSelect
+    | FrequencyQuery
+    | QuantileQuery
+)
 """Queries with nothing in them to look up, which have a text."""
 
 _NO_SHARE = (

@@ -10,6 +10,7 @@ from emdp.privacy import Guarantee
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedSelect
+from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.resolution import Query, Resolved, describe, resolve_query
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Gua
         # Loaded where it is needed.
         from emdp.sql import rows_instead
 
-        found = None if isinstance(translated.query, OwnedSelect) else rows_instead(translated.statement, names, error)
+        is_of_rows = isinstance(translated.query, OwnedSelect | StagedSelect | FreeSelect)
+        found = None if is_of_rows else rows_instead(translated.statement, names, error)
         if found is None:
             raise
         return _plan(found, names, promises)
@@ -127,7 +129,14 @@ def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Gua
 def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
     if isinstance(query, ItemFrequencies):
         query = replace(query, promises=tuple(promises))
-    return plan_query(query, space=names.space, users=names.users, records=names.records, compute=_computed)
+    return plan_query(
+        query,
+        space=names.space,
+        users=names.users,
+        records=names.records,
+        compute=_computed,
+        compute_public=names.compute_public,
+    )
 
 
 def _computed(frame: Any, nodes: Mapping[str, Any]) -> Any:

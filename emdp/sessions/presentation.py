@@ -39,6 +39,7 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
         "finisher": plan.finisher,
         "weighing": plan.weighing,
         "compared": plan.comparison,
+        "parts": getattr(plan, "stages", ()),
     }
 
 

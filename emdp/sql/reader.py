@@ -10,7 +10,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from emdp.base.errors import SqlError, UsageError
-from emdp.sql.refusals.clauses import check_clauses, check_owned_clauses
+from emdp.sql.refusals.clauses import check_around, check_clauses, check_owned_clauses
 from emdp.sql.text.canaries import check_grouping
 from emdp.sql.text.dialect import SQLGLOT_FAULTS, UnexpectedTokenError, parse_tokens
 from emdp.sql.text.giveback import Alignment, check_given_back
@@ -98,12 +98,30 @@ def _statement(text: str, tokens: list[Token]) -> Statement:
     except SqlError as error:
         if header.privacy != "USER_PRIVACY":
             raise
-        check_owned_clauses(statement, error)
-        statement = replace(statement, refused=error)
+        statement = replace(statement, refused=error, beyond=_beyond(statement, error))
     if alignment is None:
         raise _misplaced(text, written, None)
     check_given_back(text, written, alignment)
     return statement
+
+
+def _beyond(statement: Statement, refused: SqlError) -> SqlError | None:
+    """Return why a statement is not one over rows with owners as a whole; None if it is.
+
+    Raises
+    ------
+    SqlError
+        If it is none in stages either.
+    """
+    try:
+        check_owned_clauses(statement, refused)
+    except SqlError as error:
+        try:
+            check_around(statement)
+        except SqlError:
+            raise error from None
+        return error
+    return None
 
 
 def _tree(text: str, tokens: list[Token]) -> tuple[exp.Expr, Alignment | None]:

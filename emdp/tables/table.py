@@ -21,6 +21,7 @@ from emdp.tables.engines.duckdb.source import DEFAULT_WAIT
 from emdp.tables.facts import TableFacts, UserList
 from emdp.tables.links import linked_tables
 from emdp.tables.public import is_same_source, make_user_list, read_public
+from emdp.tables.released import of_public
 from emdp.tables.row_kinds import public_kinds, record_kinds
 from emdp.tables.source import CsvSource, open_source
 from emdp.tables.space_types import check_space_types, extended_space
@@ -126,6 +127,7 @@ class Table(TableFacts):
             }
             if self.linked
             else {},
+            of_public,
         )
 
     def data_version(self) -> str:

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import emdp
 from emdp.questions.names import Names
 from emdp.rows.types import Kind
 from emdp.sessions.planning import plan_request
+from emdp.tables.released import of_public
 
 QUERIES = Path(__file__).resolve().parents[2] / "queries"
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -177,4 +179,5 @@ def test_every_function_of_the_readme_has_an_example() -> None:
 @pytest.mark.parametrize("text", re.findall(r"```sql\n(.*?)```", README, re.DOTALL))
 def test_the_blocks_of_the_readme_are_accepted(text: str) -> None:
     for statement in filter(str.strip, text.split(";")):
-        plan_request(statement, _names(re.search(r"FROM (\w+)", statement)[1]))  # type: ignore[index]
+        names = _names(re.search(r"FROM (\w+)", statement)[1])  # type: ignore[index]
+        plan_request(statement, replace(names, compute_public=of_public))

@@ -39,6 +39,11 @@ class Event:
         """``(slack_epsilon, slack_delta)``; the second is 0 for an event that has no such field."""
         return self.slack_epsilon, getattr(self, "slack_delta", 0.0)
 
+    @property
+    def shown_name(self) -> str:
+        """Name of the release in a history."""
+        return type(self).__name__.removesuffix("Event")
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready description that :func:`emdp.privacy.events.table.event_from_json` reads back."""
         values = {item.name: _plain(getattr(self, item.name)) for item in fields(cast(Any, self))}

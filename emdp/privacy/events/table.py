@@ -35,6 +35,7 @@ from emdp.privacy.guarantees.kinds import Guarantee, guarantee_from_json
 from emdp.privacy.rounding import as_decimal, float_up, root_up
 
 __all__ = [
+    "STAGES",
     "BatchEvent",
     "Event",
     "GaussianEvent",
@@ -43,6 +44,9 @@ __all__ = [
     "LaplaceEvent",
     "event_from_json",
 ]
+
+STAGES = "stages of one statement"
+"""How the name of a release in stages begins."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,11 @@ class GuaranteeEvent(Event):
         if not isinstance(self.mechanism, str):
             raise UsageError(f"mechanism must be a string, not {type(self.mechanism).__name__}; pass its name.")
         check_slack_epsilon(self)
+
+    @property
+    def shown_name(self) -> str:
+        """Name of the release in a history: the stages of a statement with what each costs, where there are several."""
+        return self.mechanism if self.mechanism.startswith(STAGES) else super().shown_name
 
 
 @dataclass(frozen=True)

@@ -115,10 +115,21 @@ class Private:
 
 @dataclass(frozen=True)
 class Public:
-    """A declared public table under a name of the statement; ``source`` is its own name."""
+    """A declared public table, or the noisy answer of an earlier stage, under a name of the statement.
+
+    Parameters
+    ----------
+    alias : str
+        That name.
+    source : str
+        Its own name.
+    is_single : bool
+        Whether it has one row at most: a sub-query that stands for one value.
+    """
 
     alias: str
     source: str
+    is_single: bool = False
     is_owned = False
     is_per_user = False
 
@@ -191,6 +202,8 @@ class Joined:
     @property
     def is_per_user(self) -> bool:
         """Whether no user has more than one row."""
+        if isinstance(self.other, Public):
+            return self.other.is_single and self.relation.is_per_user
         return self.other.is_owned and self.relation.is_per_user and self.other.is_per_user
 
 

@@ -82,12 +82,15 @@ class Key:
         Distinct values of its kind; None stands for NULL. Empty where there is no list.
     is_listed : bool
         Whether there is a list.
+    source : (str, str) or None
+        Table and column that the list is read off once an earlier stage of the statement has released them.
     """
 
     name: str
     node: Node
     values: tuple[Value, ...]
     is_listed: bool = True
+    source: tuple[str, str] | None = None
 
 
 class Summed:

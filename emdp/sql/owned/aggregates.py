@@ -15,7 +15,7 @@ from emdp.rows.types import Kind
 from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
 from emdp.sql.context import Context, identifier, unwrapped
 from emdp.sql.owned.ranges import ranges_in
-from emdp.sql.owned.sources import Scope
+from emdp.sql.owned.scopes import Scope
 from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
 from emdp.sql.text.statement import Option
 from emdp.sql.values.functions import first_argument

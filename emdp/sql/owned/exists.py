@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from emdp.base.errors import UsageError
-from emdp.questions.owned.relations import Filtered, Marked, Relation
+from emdp.base.errors import SqlError, UsageError
+from emdp.questions.owned.relations import Filtered, Joined, Marked, Relation
 from emdp.rows.building import call
 from emdp.rows.nodes import Literal, Node
 from emdp.rows.types import Kind
 from emdp.sql.context import identifier
 from emdp.sql.owned.scopes import Reads, Scope, Tables, equates_users, stand_in
 
-__all__ = ["rows_where"]
+__all__ = ["rows_where", "with_values"]
 
 NOT_PLAIN = ("group", "having", "distinct", "qualify", "order", "limit", "offset", "with_")
 """Clauses of a sub-query that make it a relation of its own, which names nothing around it."""
@@ -37,6 +37,7 @@ def rows_where(reads: Reads, scope: Scope, where: exp.Expr, tables: Tables) -> S
 def _marked(reads: Reads, scope: Scope, where: exp.Expr, tables: Tables) -> tuple[Scope, exp.Expr]:
     """Return the rows with a column for each EXISTS and IN of a condition, and the condition with these columns."""
     root = exp.Paren(this=where.copy())
+    scope = with_values(reads, scope, root, tables)
     for node in list(root.find_all(exp.Exists, exp.In)):
         is_inner = node.find_ancestor(exp.Exists, exp.Subquery) is not None
         if is_inner or not isinstance(node, exp.Exists | exp.In):
@@ -91,6 +92,9 @@ def _compared(
     """Return the other relation, the condition of its WHERE, and what IN compares."""
     query = node.this if isinstance(node, exp.Exists) else node.args["query"].this
     element = node.this if isinstance(node, exp.In) else None
+    listed = _answer(reads, query, tables)
+    if listed is not None:
+        return _listed(reads, scope, node, listed)
     is_plain = isinstance(query, exp.Select) and not any(query.args.get(part) for part in NOT_PLAIN)
     if is_plain and not any(isinstance(part, exp.Window) for entry in query.expressions for part in entry.walk()):
         inner, known = reads.tables(query, tables)
@@ -104,13 +108,53 @@ def _compared(
         entry = _single(reads, node, query)
         value = replace(inner, outer=scope).reader.read(entry.this if isinstance(entry, exp.Alias) else entry)
         return inner.relation, condition, _equal(reads, scope, element, value)
-    inner = reads.subquery(query, "found", tables)
-    if element is None:
+    return _listed(reads, scope, node, reads.subquery(query, "found", tables))
+
+
+def _answer(reads: Reads, query: exp.Expr, tables: Tables) -> Scope | None:
+    """Return the table of an answer; None for what is none, or reads the rows around it."""
+    try:
+        return reads.answer(query, "found", tables, is_listed=True)
+    except SqlError as error:
+        if error.code in ("around", "unknown-table", "unknown-column"):
+            return None
+        raise
+
+
+def _listed(
+    reads: Reads, scope: Scope, node: exp.Exists | exp.In, inner: Scope
+) -> tuple[Relation, Node | None, Node | None]:
+    if isinstance(node, exp.Exists):
         return inner.relation, None, None
     (columns,) = (held for _, held in inner.tables)
     if len(columns) != 1:
         raise _not_one(reads, node)
-    return inner.relation, None, _equal(reads, scope, element, next(iter(columns.values())))
+    return inner.relation, None, _equal(reads, scope, node.this, next(iter(columns.values())))
+
+
+def with_values(reads: Reads, scope: Scope, root: exp.Expr, tables: Tables) -> Scope:
+    """Return the rows with a column for each sub-query of an expression that stands for one value, put in its place.
+
+    Parameters
+    ----------
+    reads, scope, tables
+        As of :func:`rows_where`.
+    root : sqlglot.exp.Expr
+        What holds the expression; it is changed.
+    """
+    for node in list(root.find_all(exp.Subquery)):
+        is_compared = isinstance(node.parent, exp.In) and node.arg_key == "query"
+        if is_compared or node.find_ancestor(exp.Exists, exp.Subquery) is not None:
+            continue
+        if not scope.relation.is_owned:
+            raise reads.context.refusal(
+                node, "this compares rows of public tables alone", remedy="write it around", code="public-value"
+            )
+        other = reads.value(node, tables)
+        ((_, columns),) = other.tables
+        scope = replace(scope, relation=Joined(scope.relation, other.relation, None, is_left=True))
+        node.replace(stand_in(node, next(iter(columns.values()))))
+    return scope
 
 
 def _single(reads: Reads, node: exp.Expr, query: exp.Select) -> exp.Expr:

@@ -53,7 +53,11 @@ def listed_values(node: Node, relation: Relation, names: Names) -> tuple[Value, 
 
 
 def _of_column(column: Column, relation: Relation, names: Names) -> tuple[Value, ...] | None:
-    frames = {own.alias: names.public[own.source] for own in relations(relation) if isinstance(own, Public)}
+    frames = {
+        own.alias: names.public[own.source]
+        for own in relations(relation)
+        if isinstance(own, Public) and own.source in names.public
+    }
     if column.table in frames:
         return public_values(column, frames, _conditions(relation))
     space = _space_of(column, relation, names)

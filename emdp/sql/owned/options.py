@@ -10,7 +10,7 @@ from emdp.questions.owned.question import OwnedItem
 from emdp.questions.owned.totals import Key
 from emdp.sql.context import Context
 from emdp.sql.owned.outputs import Asked
-from emdp.sql.owned.sources import Scope
+from emdp.sql.owned.scopes import Scope
 from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP, RHO
 
 __all__ = [

@@ -15,7 +15,7 @@ from emdp.rows.nodes import Column, Node, replaced
 from emdp.rows.types import Kind
 from emdp.sql.context import Context
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
-from emdp.sql.owned.sources import Scope
+from emdp.sql.owned.scopes import Scope
 from emdp.sql.rows.reader import read_row
 
 __all__ = ["Asked", "Outputs", "aggregate_in"]

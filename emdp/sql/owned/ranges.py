@@ -33,6 +33,8 @@ def ranges_in(node: Node, relation: Relation, names: Names) -> dict[Column, Rang
 
 def _range(column: Column, own: Private | Public | Derived | Grouped | Windowed, names: Names) -> Range | None:
     if isinstance(own, Public):
+        if own.source not in names.public:
+            return None
         values = names.public[own.source].get_column(column.name).cast(pl.Float64, strict=False)
         finite = values.filter(values.is_finite())
         return None if finite.is_empty() else (float(finite.min()), float(finite.max()))  # type: ignore[arg-type]

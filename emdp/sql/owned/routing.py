@@ -4,8 +4,9 @@ from sqlglot import exp
 
 from emdp.base.errors import EmdpError, SqlError
 from emdp.questions.names import Names
-from emdp.questions.owned.question import OwnedSelect
+from emdp.sql.context import one_by_name
 from emdp.sql.owned.aggregates import OF_RECORDS, is_elsewhere
+from emdp.sql.owned.staged import OwnedQuestion
 from emdp.sql.owned.translate import translate_owned
 from emdp.sql.text.families import FAMILIES, NEIGHBOURS
 from emdp.sql.text.statement import Statement
@@ -40,7 +41,7 @@ LACKING = (
 :data:`OF_DISTANCES`, whose reason would be false here."""
 
 
-def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> OwnedSelect | None:
+def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> OwnedQuestion | None:
     """Return a statement under USER_PRIVACY as one over rows with owners; None where it cannot be one.
 
     Parameters
@@ -64,13 +65,7 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
     if not is_counted and not _is_of_distances(refused):
         # Without a public number of users the first refusal names what must be declared.
         return None
-    own = (node for node in statement.tree.find_all(exp.Anonymous) if node.parent_select is statement.tree)
-    functions = {node.name.upper() for node in own}
-    if isinstance(statement.tree.args["from_"].this, exp.Subquery):
-        # Quantiles of its rows, not of users.
-        functions -= set(OF_RECORDS)
-    options = statement.options
-    if any(is_elsewhere(options, name) for name in functions) or any(name in FAMILIES for name in statement.options):
+    if any(name in FAMILIES for name in statement.options) or _is_elsewhere(statement, names):
         return None
     try:
         return translate_owned(statement, names)
@@ -78,6 +73,19 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
         if error.code in LACKING and isinstance(refused, SqlError) and not _is_of_distances(refused):
             raise refused from None
         raise
+
+
+def _is_elsewhere(statement: Statement, names: Names) -> bool:
+    """Say whether an aggregate of a statement over the private table itself is none of this route."""
+    source = statement.tree.args["from_"].this
+    if isinstance(source, exp.Table) and not one_by_name(source.name, names.private):
+        return False
+    own = (node for node in statement.tree.find_all(exp.Anonymous) if node.parent_select is statement.tree)
+    functions = {node.name.upper() for node in own}
+    if isinstance(source, exp.Subquery):
+        # Quantiles of its rows, not of users.
+        functions -= set(OF_RECORDS)
+    return any(is_elsewhere(statement.options, name) for name in functions)
 
 
 def _is_of_distances(refused: EmdpError) -> bool:

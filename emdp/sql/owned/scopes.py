@@ -115,6 +115,18 @@ class Reads(Protocol):
     def name(self, alias: str) -> str:
         """Return a name of a relation that no other one of the statement has."""
 
+    def apart(self) -> "Reads":
+        """Return what reads for a look ahead, whose names count for nothing."""
+
+    def source(self, node: exp.Expr, tables: Tables) -> Scope:
+        """Return a table or sub-query of FROM."""
+
+    def answer(self, query: exp.Expr, alias: str, tables: Tables, *, is_listed: bool = False) -> Scope | None:
+        """Return the table of a sub-query that is an answer; None for rows with owners, and rows of public tables."""
+
+    def value(self, query: exp.Expr, tables: Tables) -> Scope:
+        """Return the table of a sub-query that stands for one value."""
+
     def tables(self, select: exp.Select, tables: Tables) -> tuple[Scope, Tables]:
         """Return the relation of FROM and JOIN, and the sub-queries that WITH names from here on."""
 

@@ -12,31 +12,50 @@ from emdp.rows.building import call
 from emdp.rows.nodes import Call, Column, Node
 from emdp.rows.types import Kind
 from emdp.sql.context import Context, identifier, listed, near, one_by_name
+from emdp.sql.owned.around import Around
 from emdp.sql.owned.commas import has_commas, joined_in_order
 from emdp.sql.owned.exists import rows_where
 from emdp.sql.owned.scopes import Scope, Tables, conjuncts, equates_users
+from emdp.sql.owned.stages import Stages
 from emdp.sql.owned.subqueries import read_subquery
 
-__all__ = ["Scope", "read_from"]
-
-
-def read_from(context: Context, select: exp.Select) -> Scope:
-    """Return the relation of a SELECT: its FROM and WITH, joins in their order, then WHERE.
-
-    Raises
-    ------
-    SqlError
-        If a table is unknown, or rows would have no owner, or two.
-    """
-    return _Sources(context).rows(select, {})
+__all__ = ["Scope", "Sources"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Sources:
-    """Reads one statement's tables; every relation gets a name of its own."""
+class Sources:
+    """Reads one statement's tables: FROM and WITH, joins in their order, then WHERE.
+
+    Parameters
+    ----------
+    context : Context
+        The statement.
+    stages : Stages
+        Its stages so far.
+    taken : set of str
+        Names of relations: each has one of its own.
+    """
 
     context: Context
+    stages: Stages
     taken: set[str] = field(default_factory=set)
+
+    @property
+    def around(self) -> Around:
+        """What tells answers from private rows."""
+        return Around(self, self.stages)
+
+    def apart(self) -> "Sources":
+        return Sources(self.context, self.stages)
+
+    def answer(self, query: exp.Expr, alias: str, tables: Tables, *, is_listed: bool = False) -> Scope | None:
+        made = self.around.answer(query, alias, tables)
+        return None if made is None else self.stages.scope(made, self.name(alias), alias, is_listed=is_listed)
+
+    def value(self, query: exp.Expr, tables: Tables) -> Scope:
+        made = self.around.value(query, "value", tables)
+        name = self.name("value")
+        return self.stages.scope(made, name, name, is_single=True)
 
     def name(self, alias: str) -> str:
         found, number = alias, 1
@@ -62,19 +81,29 @@ class _Sources:
             known[cte.alias.lower()] = exp.Subquery(this=cte.this, alias=cte.args["alias"])
         if has_commas(select):
             nodes = (select.args["from_"].this, *(join.this for join in select.args["joins"]))
-            scopes = [self._source(node, known) for node in nodes]
+            scopes = [self.source(node, known) for node in nodes]
             for place, scope in enumerate(scopes):
                 self._check_alias(scopes[:place], scope, nodes[place])
             return joined_in_order(scopes, select), known
-        scope = self._source(select.args["from_"].this, known)
+        scope = self.source(select.args["from_"].this, known)
         for join in select.args.get("joins") or ():
             scope = self._joined(scope, join, known)
         return scope, known
 
     def subquery(self, query: exp.Expr, alias: str, tables: Tables) -> Scope:
-        return read_subquery(self, query, alias, tables)
+        found = self.answer(query, alias, tables)
+        if found is not None:
+            return found
+        try:
+            return read_subquery(self, query, alias, tables)
+        except SqlError:
+            # Of public tables any SQL is read, and its rows are known.
+            made = self.around.free(query, alias, tables)
+            if made is None:
+                raise
+            return self.stages.scope(made, self.name(alias), alias)
 
-    def _source(self, node: exp.Expr, tables: Tables) -> Scope:
+    def source(self, node: exp.Expr, tables: Tables) -> Scope:
         context = self.context
         if isinstance(node, exp.Subquery):
             return self._named(node, node.alias or "sub-query", tables)
@@ -115,6 +144,9 @@ class _Sources:
         names = [name.name for name in written]
         if not names:
             return self.subquery(node.this, alias, tables)
+        made = self.around.answer(node.this, alias, tables)
+        if made is not None:
+            return self.stages.scope(made, self.name(alias), alias, names=self.around.named_columns(made, given))
         scope = self.subquery(_with_aliases(node.this, names), alias, tables)
         held = scope.tables[0][1]
         if len(names) > len(held) or len({name.lower() for name in names}) < len(names):
@@ -139,7 +171,7 @@ class _Sources:
 
     def _joined(self, scope: Scope, join: exp.Join, tables: Tables) -> Scope:
         context = self.context
-        other = self._source(join.this, tables)
+        other = self.source(join.this, tables)
         self._check_alias([scope], other, join.this)
         both = Scope(context, scope.relation, (*scope.tables, *other.tables), scope.shared)
         condition: Node | None = None

@@ -16,7 +16,7 @@ from emdp.sql.context import Context, identifier, one_by_name, unwrapped
 from emdp.sql.owned.scopes import Reads, Scope, Tables, stand_in
 from emdp.sql.owned.summaries import is_summary, read_summary, read_window
 
-__all__ = ["read_subquery"]
+__all__ = ["group_key", "read_subquery"]
 
 
 def read_subquery(reads: Reads, query: exp.Expr, alias: str, tables: Tables) -> Scope:
@@ -195,7 +195,7 @@ def _grouped(reads: Reads, scope: Scope, query: exp.Select, alias: str) -> Scope
         )
     group = query.args.get("group")
     written = () if group is None else group.expressions
-    nodes = [_key(scope, own, query.expressions) for own in written]
+    nodes = [group_key(scope, own, query.expressions) for own in written]
     if scope.relation.is_owned and all(owner_key(scope.relation, node) is None for node in nodes):
         user = identifier(context.names.user)
         raise context.refusal(
@@ -234,7 +234,7 @@ def _grouped(reads: Reads, scope: Scope, query: exp.Select, alias: str) -> Scope
     return _scope(context, Derived(made, reads.name(alias), tuple(held.items())), alias, held)
 
 
-def _key(scope: Scope, written: exp.Expr, entries: list[exp.Expr]) -> Node:
+def group_key(scope: Scope, written: exp.Expr, entries: list[exp.Expr]) -> Node:
     """Return what a sub-query is grouped by: an expression, or an entry of its list by position or name."""
     own = unwrapped(written)
     if isinstance(own, exp.Literal) and not own.is_string:

@@ -1,10 +1,11 @@
 """A statement under USER_PRIVACY to a question about rows with owners."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from emdp.base.errors import InternalError
 from emdp.questions.names import Names
 from emdp.questions.owned.parts import names_every_user
 from emdp.questions.owned.question import ANSWER, OwnedItem, OwnedSelect
@@ -15,6 +16,7 @@ from emdp.rows.types import Kind
 from emdp.sql.clauses.ordering import entry_of, read_limit
 from emdp.sql.context import Context, identifier, listed, near, one_by_name, unwrapped
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
+from emdp.sql.owned.around import Around
 from emdp.sql.owned.keys import listed_values
 from emdp.sql.owned.options import (
     check_cap,
@@ -28,7 +30,11 @@ from emdp.sql.owned.options import (
     whole_option,
 )
 from emdp.sql.owned.outputs import Asked, Outputs, aggregate_in
-from emdp.sql.owned.sources import Scope, read_from
+from emdp.sql.owned.scopes import Tables
+from emdp.sql.owned.sources import Scope, Sources
+from emdp.sql.owned.staged import OwnedQuestion, of_stage, staged, with_inner_values
+from emdp.sql.owned.stages import Stages, numbered
+from emdp.sql.refusals.clauses import check_stage
 from emdp.sql.text.statement import Statement
 
 __all__ = ["translate_owned"]
@@ -47,8 +53,8 @@ class _Entry:
     value: Node | None
 
 
-def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
-    """Return the question of a statement over rows with owners.
+def translate_owned(statement: Statement, names: Names) -> OwnedQuestion:
+    """Return the question of a statement over rows with owners: as a whole, in stages, or of public tables alone.
 
     Raises
     ------
@@ -57,25 +63,68 @@ def translate_owned(statement: Statement, names: Names) -> OwnedSelect:
     """
     context, tree = Context(statement, names), statement.tree
     check_options(context)
-    scope = read_from(context, tree)
+    numbered(tree)
+    stages = Stages(context, _stage)
+    around = Sources(context, stages).around
+    if around.is_free(tree, {}):
+        made = around.free(tree, "answer", {})
+        if made is None:
+            raise InternalError("a statement on public tables reads private ones; please report this.")
+        return staged(context, stages, made.stage.question)
+    if statement.beyond is not None and not _has_stages(around, tree):
+        raise statement.beyond
+    question = _asked(context, tree, {}, stages)
+    # What nobody reads is asked all the same: whether a stage is charged is no matter of its use.
+    around.named(tree, {})
+    check_stage(statement, stages.is_closed)
+    return staged(context, stages, question)
+
+
+def _has_stages(around: Around, tree: exp.Select) -> bool:
+    """Say whether a sub-query of a statement is an answer."""
+    with_ = tree.args.get("with_")
+    inner = [own for own in tree.find_all(exp.Subquery, exp.Exists, exp.CTE) if own.this is not with_]
+    return bool(inner)
+
+
+def _stage(select: exp.Select, tables: Tables, stages: Stages) -> OwnedSelect:
+    """Return the question of a sub-query that is an answer."""
+    context = stages.context
+    own = Context(replace(context.statement, tree=select), context.names)
+    question = _asked(own, select, tables, stages, is_stage=True)
+    Sources(own, stages).around.named(select, tables)
+    check_stage(own.statement, stages.is_closed)
+    return question
+
+
+def _asked(
+    context: Context, tree: exp.Select, tables: Tables, stages: Stages, *, is_stage: bool = False
+) -> OwnedSelect:
+    """Return the question of a SELECT over rows with owners."""
+    sources = Sources(context, stages)
+    scope = sources.rows(tree, tables)
     if not scope.relation.is_owned:
         raise context.refusal(
             tree.args["from_"].this,
             "the statement reads public tables alone, and an answer is about the private one",
-            remedy=f"write FROM {identifier(names.table)}",
+            remedy=f"write FROM {identifier(context.names.table)}",
             code="public-table",
         )
     if context.price.is_by_removal and names_every_user(scope.relation):
         raise context.refusal(
             tree.args["from_"].this,
             "a list of users has a row for users without records, and removing a user's records leaves that row",
-            remedy=f"leave neighbours out, or write FROM {identifier(names.table)} first",
+            remedy=f"leave neighbours out, or write FROM {identifier(context.names.table)} first",
             code="removal",
         )
-    entries = [_entry(context, scope, node) for node in tree.expressions]
-    grouped = _grouped(context, scope, tree.args.get("group"), entries)
-    keys = tuple(_key(context, scope, name, node, written) for name, node, written in grouped)
-    return _question(context, scope, entries, keys, [(name, node) for name, node, _ in grouped])
+    select, scope = with_inner_values(sources, scope, tree, tables)
+    context = Context(replace(context.statement, tree=select), context.names) if select is not tree else context
+    entries = [_entry(context, scope, node) for node in select.expressions]
+    grouped = _grouped(context, scope, select.args.get("group"), entries)
+    keys = tuple(_key(context, scope, stages, name, node, written) for name, node, written in grouped)
+    return _question(
+        context, scope, entries, keys, [(name, node) for name, node, _ in grouped], stages, is_stage=is_stage
+    )
 
 
 def _question(
@@ -84,6 +133,9 @@ def _question(
     entries: Sequence[_Entry],
     keys: tuple[Key, ...],
     grouped: Sequence[tuple[str, Node]],
+    stages: Stages,
+    *,
+    is_stage: bool,
 ) -> OwnedSelect:
     tree = context.statement.tree
     taken = {key.name.lower() for key in keys} | {entry.alias.lower() for entry in entries if entry.alias}
@@ -100,13 +152,15 @@ def _question(
             remedy="add one, such as COUNT(*)",
             code="no-aggregate",
         )
+    if is_stage or stages.made:
+        context = of_stage(context, outputs.asked, keys)
     if not scope.relation.is_per_user:
         check_cap(context, outputs.asked)
     check_distinct_cap(context, outputs.asked)
     check_listed(context, outputs.asked, keys)
     items = tuple(_item(context, own) for own in outputs.asked)
     # Rows are told apart by their keys, so that these are shown, but where rows of equal values are one.
-    beside = [] if is_distinct else [key.name for key in keys if key.name not in names]
+    beside = [] if is_distinct or is_stage else [key.name for key in keys if key.name not in names]
     unseen = {key.name for key in keys} - {*names, *beside}
     options = context.statement.options
     return OwnedSelect(
@@ -117,12 +171,12 @@ def _question(
         cap=record_cap(context, scope, items),
         measures_cap=is_measured(context, scope, items),
         groups_cap=whole_option(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
-        public=context.names.public,
+        public={**context.names.public, **stages.tables},
         columns=(*beside, *names),
         order=order,
         limit=read_limit(context, tree.args.get("limit")),
         offset=read_limit(context, tree.args.get("offset")) or 0,
-        text=context.statement.text,
+        text=context.text(tree) if is_stage else context.statement.text,
         noise=noise_of(context),
         distinct_cap=whole_option(context, "max_distinct_per_user"),
         computed=tuple(outputs.computed),
@@ -185,7 +239,7 @@ def _default_name(context: Context, written: exp.Expr) -> str:
     return written.name if isinstance(written, exp.Column) else context.text(written)
 
 
-def _key(context: Context, scope: Scope, name: str, node: Node, written: exp.Expr) -> Key:
+def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, written: exp.Expr) -> Key:
     text = context.text(written)
     if node.kind is Kind.DOUBLE:
         raise context.refusal(
@@ -194,6 +248,9 @@ def _key(context: Context, scope: Scope, name: str, node: Node, written: exp.Exp
             remedy=f"write CAST(FLOOR({text}) AS BIGINT)",
             code="double-key",
         )
+    source = stages.source_of(node, scope.relation)
+    if source is not None:
+        return Key(name, node, (), source=source)
     values = listed_values(node, scope.relation, context.names)
     if values is None:
         check_unlisted(context, text, written)

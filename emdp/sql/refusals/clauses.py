@@ -1,7 +1,7 @@
 """The clauses of a statement: what the language has no use for is refused by name, what is unknown is refused too.
 
-A tree passes only if each of its nodes, and each part of each node, is on the lists of this file; what names and
-expressions mean is for the translation.
+A tree passes only if each of its nodes, and each part of each node, is on the lists of
+:mod:`emdp.sql.refusals.constructs`; what names and expressions mean is for the translation.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,92 +10,15 @@ from typing import Any
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
+from emdp.sql.refusals.constructs import AROUND_JOINS, AROUND_PARTS, OWNED_PARTS, PARTS
 from emdp.sql.refusals.reasons import ARGUMENTS, DISTINCT_ON, JOINS, NODES, SUBQUERY, UNPIVOT, Reason
 from emdp.sql.text.reserved import is_plain_name, is_reserved
 from emdp.sql.text.spans import is_located
 from emdp.sql.text.statement import Statement
 
-__all__ = ["check_clauses", "check_owned_clauses"]
+__all__ = ["check_around", "check_clauses", "check_owned_clauses", "check_stage"]
 
-_OPERANDS = frozenset({"this", "expression"})
-
-_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
-    exp.Select: frozenset({"expressions", "from_", "joins", "where", "group", "order", "limit", "offset", "with_"}),
-    exp.With: frozenset({"expressions"}),
-    exp.CTE: frozenset({"this", "alias"}),
-    exp.Subquery: frozenset({"this", "alias"}),
-    exp.From: frozenset({"this"}),
-    exp.Table: frozenset({"this", "alias"}),
-    exp.TableAlias: frozenset({"this"}),
-    exp.Join: frozenset({"this", "on", "using", "side", "kind", "method"}),
-    exp.Where: frozenset({"this"}),
-    exp.Group: frozenset({"expressions"}),
-    exp.Order: frozenset({"expressions"}),
-    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
-    exp.Limit: frozenset({"expression"}),
-    exp.Offset: frozenset({"expression"}),
-    exp.Alias: frozenset({"this", "alias"}),
-    exp.Column: frozenset({"this", "table"}),
-    exp.Identifier: frozenset({"this", "quoted"}),
-    exp.Literal: frozenset({"this", "is_string"}),
-    exp.Boolean: frozenset({"this"}),
-    exp.Null: frozenset(),
-    exp.Star: frozenset(),
-    exp.Paren: frozenset({"this"}),
-    exp.Anonymous: frozenset({"this", "expressions"}),
-    exp.Distinct: frozenset({"expressions"}),
-    exp.Add: _OPERANDS,
-    exp.Sub: _OPERANDS,
-    exp.Mul: _OPERANDS,
-    exp.Div: _OPERANDS | {"typed", "safe"},
-    exp.IntDiv: _OPERANDS,
-    exp.Mod: _OPERANDS,
-    exp.Pow: _OPERANDS,
-    exp.Neg: frozenset({"this"}),
-    exp.Not: frozenset({"this"}),
-    exp.And: _OPERANDS,
-    exp.Or: _OPERANDS,
-    exp.EQ: _OPERANDS,
-    exp.NEQ: _OPERANDS,
-    exp.GT: _OPERANDS,
-    exp.GTE: _OPERANDS,
-    exp.LT: _OPERANDS,
-    exp.LTE: _OPERANDS,
-    exp.NullSafeEQ: _OPERANDS,
-    exp.NullSafeNEQ: _OPERANDS,
-    exp.Is: _OPERANDS,
-    exp.Like: _OPERANDS | {"negate"},
-    exp.ILike: _OPERANDS | {"negate"},
-    exp.Between: frozenset({"this", "low", "high"}),
-    exp.In: frozenset({"this", "expressions"}),
-    exp.Case: frozenset({"this", "ifs", "default"}),
-    exp.If: frozenset({"this", "true"}),
-    exp.Cast: frozenset({"this", "to"}),
-    exp.TryCast: frozenset({"this", "to", "requires_string", "safe"}),
-    exp.DataType: frozenset({"this", "expressions", "values", "nested"}),
-    exp.DataTypeParam: frozenset({"this"}),
-    exp.Extract: _OPERANDS,
-    exp.Var: frozenset({"this"}),
-}
-"""The constructs of the language, each with the parts that it may have."""
-
-_OWNED_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
-    **_PARTS,
-    exp.Select: _PARTS[exp.Select] | {"having", "distinct", "qualify"},
-    exp.Having: frozenset({"this"}),
-    exp.Qualify: frozenset({"this"}),
-    exp.Union: frozenset({"this", "expression", "distinct"}),
-    exp.Exists: frozenset({"this"}),
-    exp.In: frozenset({"this", "expressions", "query"}),
-    exp.TableAlias: frozenset({"this", "columns"}),
-    exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
-    exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
-    exp.Filter: _OPERANDS,
-    exp.DPipe: _OPERANDS | {"safe"},
-    exp.RegexpLike: _OPERANDS,
-    exp.AtTimeZone: frozenset({"this", "zone"}),
-}
-"""The same of statements over rows with owners, under USER_PRIVACY."""
+Check = Callable[[Statement, exp.Expr], None]
 
 STARRED = ("COUNT", "FREQUENCY")
 """Aggregates that take a star: of all records, and of all items."""
@@ -112,7 +35,7 @@ def check_clauses(statement: Statement) -> None:
     SqlError
         Naming the construct, with the reason and what to write instead, underlined.
     """
-    _check(statement, _PARTS)
+    _check(statement, PARTS)
 
 
 def check_owned_clauses(statement: Statement, refused: SqlError) -> None:
@@ -124,14 +47,43 @@ def check_owned_clauses(statement: Statement, refused: SqlError) -> None:
         What it was refused with at first, if that is about the same construct; else as :func:`check_clauses`.
     """
     try:
-        _check(statement, _OWNED_PARTS)
+        _check(statement, OWNED_PARTS)
         _check_top(statement)
     except SqlError as error:
         raise (refused if (error.start, error.code) == (refused.start, refused.code) else error) from None
 
 
-def _check(statement: Statement, parts: Mapping[type[exp.Expr], frozenset[str]]) -> None:
-    for node in statement.tree.walk(bfs=False):
+def check_stage(statement: Statement, is_closed: Callable[[exp.Expr], bool]) -> None:
+    """Refuse a stage of a statement with a construct that statements over rows with owners do not have.
+
+    Parameters
+    ----------
+    statement : Statement
+        Its tree is the stage's.
+    is_closed : callable
+        Whether a node is a sub-query that is a stage itself, which is checked as such.
+    """
+    _check(statement, OWNED_PARTS, is_closed)
+    _check_top(statement)
+
+
+def check_around(statement: Statement) -> None:
+    """Refuse a statement with a construct that neither private rows nor public tables and noisy answers are read with.
+
+    What is allowed here and not with private rows is refused there, stage by stage (:func:`check_stage`).
+    """
+    _check(statement, AROUND_PARTS, checks=AROUND_CHECKS)
+
+
+def _check(
+    statement: Statement,
+    parts: Mapping[type[exp.Expr], frozenset[str]],
+    is_closed: Callable[[exp.Expr], bool] | None = None,
+    checks: "Mapping[type[exp.Expr], Check] | None" = None,
+) -> None:
+    for node in statement.tree.walk(bfs=False, prune=is_closed):
+        if is_closed is not None and is_closed(node):
+            continue
         kind = type(node)
         if (reason := NODES.get(kind)) and kind not in parts:
             raise _refused(statement, node, reason)
@@ -140,8 +92,8 @@ def _check(statement: Statement, parts: Mapping[type[exp.Expr], frozenset[str]])
         for part, value in node.args.items():
             if part not in parts[kind] and value is not None and value != []:
                 _refuse_part(statement, node, part, value)
-        is_listed = parts is _OWNED_PARTS and kind is exp.Join and _is_comma(node)
-        if (check := _CHECKS.get(kind)) and not is_listed:
+        is_listed = parts is OWNED_PARTS and kind is exp.Join and _is_comma(node)
+        if (check := (_CHECKS if checks is None else checks).get(kind)) and not is_listed:
             check(statement, node)
     if not isinstance(statement.tree, exp.Select):
         reason = NODES.get(type(statement.tree))
@@ -340,7 +292,21 @@ def _check_type(statement: Statement, node: exp.Expr) -> None:
         raise _unknown(statement, node)
 
 
-_CHECKS: Mapping[type[exp.Expr], Callable[[Statement, exp.Expr], None]] = {
+def _check_join_around(statement: Statement, node: exp.Expr) -> None:
+    words = [str(node.args.get(part) or "").upper() for part in ("method", "side", "kind")]
+    kind = [word for phrase in words for word in phrase.split()]
+    if " ".join(kind) not in AROUND_JOINS:
+        reason = next((JOINS[word] for word in kind if word in JOINS), None)
+        raise _unknown(statement, node) if reason is None else _refusal(statement, node, reason)
+
+
+def _check_star_around(statement: Statement, node: exp.Expr) -> None:
+    parent = node.parent
+    if isinstance(parent, exp.Anonymous) and (parent.name.upper() not in STARRED or len(parent.expressions) != 1):
+        _check_star(statement, node)
+
+
+_CHECKS: Mapping[type[exp.Expr], Check] = {
     exp.Select: _check_select,
     exp.Identifier: _check_name,
     exp.Star: _check_star,
@@ -358,3 +324,10 @@ _CHECKS: Mapping[type[exp.Expr], Callable[[Statement, exp.Expr], None]] = {
     exp.DataType: _check_type,
 }
 """What else must hold of a construct of the language."""
+
+AROUND_CHECKS: Mapping[type[exp.Expr], Check] = {
+    **{kind: check for kind, check in _CHECKS.items() if kind not in (exp.Distinct, exp.Subquery)},
+    exp.Join: _check_join_around,
+    exp.Star: _check_star_around,
+}
+"""The same around private rows, where joins, sub-queries and DISTINCT are as in any SQL."""

@@ -18,6 +18,7 @@ __all__ = [
     "MEASURE_CAP",
     "NEIGHBOURS",
     "RHO",
+    "STAGE_WEIGHTS",
     "USER_LEVEL",
     "check_cap",
     "check_families",
@@ -48,6 +49,9 @@ CAP, AUTOMATIC = "max_records_per_user", "auto"
 
 RHO = "rho"
 """Option that prices Gaussian noise in place of epsilon."""
+
+STAGE_WEIGHTS = "stage_weights"
+"""Option that says how the stages of a statement share its price: a text of numbers, one a stage."""
 
 MEASURE_CAP = "measure_cap"
 """Option that has what a given cap leaves out estimated."""

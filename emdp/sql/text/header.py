@@ -1,5 +1,6 @@
 """The header of a statement: ``SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)``."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ from emdp.sql.text.families import (
     MEASURE_CAP,
     NEIGHBOURS,
     RHO,
+    STAGE_WEIGHTS,
     USER_LEVEL,
     usual,
 )
@@ -47,6 +49,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
         NEIGHBOURS,
         "max_groups_per_user",
         "max_distinct_per_user",
+        STAGE_WEIGHTS,
         "noise",
         EXPECTED_SHARE,
         FAR_POINT,
@@ -61,6 +64,9 @@ NOISES: Mapping[str, tuple[str, ...]] = {
     "USER_PRIVACY": ("auto", "laplace", "gaussian"),
 }
 """Values of ``noise``."""
+
+WEIGHT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+"""A share of a stage, as it is written."""
 
 _WORDS = ("PRIVACY", "ANON", "DP", "NOISE")
 """What the name of somebody else's header contains."""
@@ -311,6 +317,13 @@ def _check_neighbours(reader: _Reader, option: Option, privacy: str) -> None:
         raise _about(reader, option, "option-value", problem, "write neighbours = 'remove', or leave it out")
 
 
+def _check_weights(reader: _Reader, option: Option, privacy: str) -> None:
+    parts = option.value.split(",") if isinstance(option.value, str) else []
+    if not parts or not all(WEIGHT.fullmatch(part.strip()) and float(part) > 0 for part in parts):
+        problem = f"{option.name} must be a text of numbers above 0, one for each stage"
+        raise _about(reader, option, "option-value", problem, f"write {option.name} = '1, 3', or leave it out")
+
+
 _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "alpha": _check_positive,
     "epsilon": _check_positive,
@@ -322,6 +335,7 @@ _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "max_distinct_per_user": _check_count,
     "noise": _check_noise,
     NEIGHBOURS: _check_neighbours,
+    STAGE_WEIGHTS: _check_weights,
     "spread": _check_positive,
     "between_users": _check_not_negative,
     "records_per_user": _check_count,

@@ -55,6 +55,8 @@ class Statement:
     refused : SqlError or None
         Under USER_PRIVACY why the statement is none of the language of mean values; it may be one over rows with
         owners still.
+    beyond : SqlError or None
+        Why it is not a statement over rows with owners as a whole: it may be one in stages still.
     """
 
     sql: str
@@ -65,6 +67,7 @@ class Statement:
     header: tuple[int, int]
     tree: exp.Select
     refused: SqlError | None = None
+    beyond: SqlError | None = None
 
     @property
     def text(self) -> str:

@@ -5,7 +5,8 @@ from sqlglot import exp
 
 from emdp.base.errors import SqlError
 from emdp.sql import Statement, parse
-from emdp.sql.refusals.clauses import _PARTS, check_clauses
+from emdp.sql.refusals.clauses import check_clauses
+from emdp.sql.refusals.constructs import PARTS
 from emdp.sql.refusals.reasons import ARGUMENTS, JOINS, NODES, Reason
 
 HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)"
@@ -56,18 +57,18 @@ def test_the_clauses_of_the_language_pass(sql: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_construct_that_is_not_listed_is_refused(kind: type[exp.Expr]) -> None:
-    if kind not in _PARTS:
+    if kind not in PARTS:
         sides = {"this": exp.Select(), "expression": exp.Select()} if issubclass(kind, exp.SetOperation) else {}
         error = refused(statement_with(kind(**sides)))
         assert error.code == (NODES[kind].code if kind in NODES else "unsupported")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in _PARTS], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in PARTS], ids=lambda kind: kind.__name__)
 def test_a_part_that_is_not_listed_is_refused(kind: type[exp.Expr]) -> None:
     (statement,) = parse(BASE)
     present = next(iter(statement.tree.find_all(kind)), None)
     for part in (*kind.arg_types, "made_up"):
-        if part in _PARTS[kind]:
+        if part in PARTS[kind]:
             continue
         for value in (exp.Null(), [exp.Null()], True, False, "word"):
             if present is not None:
@@ -100,10 +101,10 @@ def test_every_reason_reads_as_one_sentence(reason: Reason) -> None:
 
 
 def test_lists_do_not_contradict_each_other() -> None:
-    assert not set(_PARTS) & set(NODES)
+    assert not set(PARTS) & set(NODES)
     for kind, part in ARGUMENTS:
         assert part in kind.arg_types
-        assert part not in _PARTS[kind]
+        assert part not in PARTS[kind]
 
 
 @pytest.mark.parametrize(
