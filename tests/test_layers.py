@@ -36,8 +36,8 @@ ALLOWED: dict[str, set[str]] = {
     "pictures": {"base", "questions"},
     "answers": {"base", "mechanisms", "privacy", "questions", "pictures"},
     "sessions": {
-        "base", "noise", "privacy", "spaces", "expressions", "questions", "estimators", "sql", "tables", "ledger",
-        "budgets", "answers",
+        "base", "noise", "privacy", "spaces", "expressions", "rows", "questions", "estimators", "sql", "tables",
+        "ledger", "budgets", "answers",
     },
     "catalog": {"base", "privacy", "spaces", "questions", "tables", "ledger", "sessions"},
     "experiments": {

@@ -17,6 +17,7 @@ COMMANDS = MappingProxyType(
         "check": "sql.check",
         "preview": "sql.preview",
         "query": "sql.query",
+        "profile": "profile.run",
         "report": "report.run",
         "mean": "mean.run",
         "distance": "distance.run",

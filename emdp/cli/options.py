@@ -33,6 +33,7 @@ __all__ = [
     "numbers",
     "read_table",
     "space_of",
+    "users_of",
 ]
 
 MOST_DIGITS = 18
@@ -98,7 +99,7 @@ def read_table(
     if user is None or users is None or space is None:
         missing = "--user" if user is None else "--users" if users is None else "--geo, --interval or --words"
         raise UsageError(f"{missing} is missing; describe the table, or pass -C CATALOG.")
-    return read(source, user=user, space=space, users=_users(users), name=name, header=header)
+    return read(source, user=user, space=space, users=users_of(users), name=name, header=header)
 
 
 def check_catalog_alone(options: Mapping[str, object]) -> None:
@@ -114,7 +115,8 @@ def check_table_option(table: str | None) -> None:
         raise UsageError("--table names a table of a catalog; pass -C CATALOG, or leave it out.")
 
 
-def _users(text: str) -> int | str:
+def users_of(text: str) -> int | str:
+    """Return public users as an option has them: their number, or a file."""
     if re.fullmatch("[0-9]+", text) is None:
         return text
     if len(text) > MOST_DIGITS:

@@ -20,7 +20,7 @@ from emdp.reports.rows import Table, table_of
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["MOST_BYTES", "page"]
+__all__ = ["MOST_BYTES", "environment", "page"]
 
 MOST_BYTES = 5_000_000
 """Largest page."""
@@ -114,7 +114,7 @@ def _rendered(
     ]
     answers = [outcome.answer for outcome in run.outcomes if outcome.answer is not None]
     return (
-        _environment()
+        environment()
         .get_template("page.html")
         .render(
             run=run,
@@ -129,7 +129,8 @@ def _rendered(
     )
 
 
-def _environment() -> "jinja2.Environment":
+def environment() -> "jinja2.Environment":
+    """Return what writes pages: it escapes all texts, and fails where one is missing."""
     import jinja2
 
     environment = jinja2.Environment(

@@ -13,13 +13,14 @@ from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
 from emdp.questions.means import MeanModel, VectorNoise, mean, vector_mean
 from emdp.questions.user_mean import MeanMethod, user_mean
-from emdp.sessions.asking import Asking, Parameters
+from emdp.sessions.asking import Parameters
+from emdp.sessions.profiling import Profiling
 from emdp.tables import read
 
 __all__ = ["Session", "read"]
 
 
-class Session(Asking):
+class Session(Profiling):
     """Questions about one private table, paid from a budget that is kept in a ledger on disk.
 
     Parameters

@@ -6,10 +6,11 @@ whole numbers of ``2^-20`` that add up to at most ``C``. The choice and its proo
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,8 @@ class QuantilePlan(FramePlan):
         return weights
 
     def _exact(self, weights: "np.ndarray[Any, np.dtype[np.int64]]") -> int:
-        upto = np.cumsum(weights.astype(object))
-        target = as_decimal(self.interval.level) * int(upto[-1])
-        return int(np.flatnonzero([value >= target for value in upto])[0])
+        upto = list(accumulate(weights.tolist()))
+        return bisect_left(upto, math.ceil(as_decimal(self.interval.level) * upto[-1]))
 
 
 @dataclass(frozen=True)

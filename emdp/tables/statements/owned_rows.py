@@ -205,7 +205,9 @@ def _private_rows(table: TableFacts, names: Sequence[str], writing: RowsWriting)
             index, part = cleaned[name]
             values[name] = sql.column(name_in_items(index, name, part))
         else:
-            values[name] = _label(writing.read_as(sql.column(others[name]), table.schema[name]), name, space)
+            value = writing.read_as(sql.column(others[name]), table.schema[name])
+            # Whose row it is stands in the user's column as it is, whatever item a rule makes of it.
+            values[name] = value if name == table.user else _label(value, name, space)
     return rows, values
 
 
