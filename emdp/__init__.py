@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from emdp.disclosure.asked import consequences as consequences
     from emdp.expressions import Expression as Expression
     from emdp.expressions.functions import *  # noqa: F403
+    from emdp.privacy import ELSEWHERE as ELSEWHERE
     from emdp.privacy import BoundedReduction as BoundedReduction
     from emdp.privacy import Change as Change
     from emdp.privacy import DiscreteEmdDP as DiscreteEmdDP
@@ -99,7 +100,7 @@ else:
                 "Frequencies HeavyHitters Itemwise Mean Quantiles UserMean VectorMean frequencies heavy_hitters "
                 "itemwise mean quantiles user_mean vector_mean"
             ),
-            "emdp.privacy": "BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP epsilon_of protect",
+            "emdp.privacy": "ELSEWHERE BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP epsilon_of protect",
             "emdp.sessions.session": "Session read",
             "emdp.spaces": "Categories Clusters Cycle Distances Embedding Geo Grid Interval Product Space Vector Words",
             "emdp.tables": "Table",

@@ -16,6 +16,7 @@ ledger = "city.ledger"
 source = "SOURCE"
 user = "user_id"
 users = USERS
+elsewhere = "neutral"
 space = { kind = "interval", col = "x", low = 0, high = 10 }
 budget = { alpha = 60.0, delta = 1e-8 }
 """
@@ -190,3 +191,18 @@ def test_the_paths_of_a_catalog(weekly: Path) -> None:
     assert found.paths() == tuple(
         str(weekly / name) for name in ("emdp.toml", *LEDGER_FILES, "city-*.duckdb", "u/*.csv", "p.csv")
     )
+
+
+def test_a_table_of_periods_says_where_users_without_records_are(weekly: Path) -> None:
+    silent = TEXT.replace('elsewhere = "neutral"\n', "").replace("USERS", "3")
+    (weekly / "emdp.toml").write_text(silent.replace("SOURCE", "{period}.csv"))
+    with pytest.raises(UsageError, match=r"write elsewhere = 1, or elsewhere = \"neutral\""):
+        emdp.load_catalog(weekly / "emdp.toml").table(period="2026-W46")
+    # Of one file everybody may have a record.
+    (weekly / "emdp.toml").write_text(silent.replace("SOURCE", "2026-W46.csv"))
+    assert emdp.load_catalog(weekly / "emdp.toml").table().space.elsewhere is None
+    (weekly / "emdp.toml").write_text(silent.replace("SOURCE", "{period}.csv") + "elsewhere = 1\n")
+    found = emdp.load_catalog(weekly / "emdp.toml")
+    assert found.table(period="2026-W46").space.elsewhere == 1
+    with found.session(period="2026-W46") as session:
+        assert abs(session.mean(emdp.col("x"), alpha=59).frame["mean"][0] - 2.25) < 2

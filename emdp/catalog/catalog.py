@@ -4,8 +4,7 @@ Written by the owner (design.md, "Files"). Paths in it are relative to its own f
 ``columns`` with their types, so that previews work without the data. A ``source`` and the path of its ``users`` may
 hold ``{period}``, for which the name of a period is put: a public part of the data, such as a week's folder or view.
 A table's budget is for all its periods together, and for the tables that have ``shares`` with its name too. An entry
-with ``link`` is no table by itself: its rows belong to the users of the one that its links lead to
-(:mod:`emdp.tables.links`).
+with ``link`` is no table by itself: its rows belong to the users whom its links lead to (:mod:`emdp.tables.links`).
 """
 
 import glob
@@ -26,6 +25,7 @@ from emdp.catalog.entries import (
     BUDGET_KEYS,
     LINK_KEYS,
     LINKED_KEYS,
+    NOWHERE,
     PUBLIC_KEYS,
     TABLE_KEYS,
     absolute_vectors,
@@ -113,6 +113,8 @@ class Catalog:
         if version is not None and PERIOD in entry["source"]:
             # One version covers all periods, but each of them is validated by itself.
             version = f"{version}/{period}"
+        if PERIOD in entry["source"] and "elsewhere" not in entry and self._space(name).elsewhere is None:
+            raise self._error(name, NOWHERE)
         table = read(
             self._path(self._filled(name, entry["source"], period)),
             user=entry["user"],
@@ -124,8 +126,7 @@ class Catalog:
             links=self._links(name, period),
             **{key: entry[key] for key in ("records", "columns", "wait", "header") if key in entry},
         )
-        listed = entry.get("users")
-        has_lists = isinstance(listed, str) and PERIOD in listed
+        has_lists = isinstance(entry.get("users"), str) and PERIOD in entry["users"]
         return replace(table, users_period=period) if has_lists else table
 
     def account(self, name: str | None = None) -> str:

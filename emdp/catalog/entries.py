@@ -13,6 +13,7 @@ __all__ = [
     "BUDGET_KEYS",
     "LINKED_KEYS",
     "LINK_KEYS",
+    "NOWHERE",
     "PUBLIC_KEYS",
     "TABLE_KEYS",
     "absolute_vectors",
@@ -52,6 +53,14 @@ BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes", "neighbours")
 
 BLANK = re.compile(r"\s*FILL IN\b[\s:]*(.*)", re.DOTALL)
 """Blank that ``emdp init`` writes where the owner has to decide: the words, then what belongs there."""
+
+
+NOWHERE = (
+    "has {period} in its source, and does not say where users are who have no records in a period: with the neutral "
+    'item they would be in the middle of every map and mean; write elsewhere = 1, or elsewhere = "neutral" if they '
+    "shall be"
+)
+"""Refusal of a table of periods that does not say it."""
 
 
 def find_blank(key: str, value: Any) -> tuple[str, str] | None:

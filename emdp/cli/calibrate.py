@@ -200,10 +200,11 @@ def _check_part(change: "Change", space: "HasDiameter | None") -> None:
     """Refuse a change of a product space that does not say in which part, in the words of the command line."""
     parts = getattr(space, "parts", (space,))
     columns = [column for part in parts for column in getattr(part, "columns", ())]
-    if len(parts) < 2 or change.part in columns or isinstance(change.part, int):
+    if len(parts) < 2 or change.part in columns or isinstance(change.part, int) or isinstance(change.distance, str):
         return
     wrong = "lacks the part of the space" if change.part is None else f"has {change.part!r} for the part of the space"
-    text = f"{change.fraction:.6g},{change.distance:.6g},{change.epsilon:.6g}"
+    distance = change.distance if isinstance(change.distance, str) else f"{change.distance:.6g}"
+    text = f"{change.fraction:.6g},{distance},{change.epsilon:.6g}"
     raise UsageError(
         f"--change {wrong} in which records move; end it in one of the columns {', '.join(columns)}, as in --change "
         f"{text},{columns[0]}."

@@ -90,7 +90,7 @@ def protection_section(
     from emdp.privacy import change_distance, epsilon_for, protect
 
     level = protect(*changes, space=space) if alpha is None else alpha
-    rows = tuple(
+    rows: tuple[dict[str, Any], ...] = tuple(
         {
             "fraction": change.fraction,
             "distance": change.distance,

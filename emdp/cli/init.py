@@ -99,6 +99,7 @@ def starter_catalog(path: str, source: "Source", *, name: str | None, user: str 
         *([] if header is None else [f"header = {'true' if header else 'false'}"]),
         f"user   = {_text(user or f'{BLANK}: the column that says whose record a row is')}",
         f"users  = {_users(users)}",
+        "elsewhere = 1  # users without records are in no mean and no map; a SHARE(ELSEWHERE) says how many",
         f"space  = {_space(schema, user)}",
         *(f"# {line}" for line in _further(schema, user)),
         f'budget = {{ alpha = "{BLANK}: the most that all answers may spend, per unit of d_em", delta = 0.0 }}',
@@ -155,7 +156,8 @@ def _space(schema: Mapping[str, str], user: str | None) -> str:
     lat, lon = _guess(schema, LATITUDES), _guess(schema, LONGITUDES)
     if lat is not None and lon is not None:
         box = f"{BLANK}: [south, west, north, east] in degrees"
-        parts.append(f'{{ kind = "geo", lat = {_text(lat)}, lon = {_text(lon)}, box = "{box}", unit = "km" }}')
+        columns = f"lat = {_text(lat)}, lon = {_text(lon)}"
+        parts.append(f'{{ kind = "geo", {columns}, box = "{box}", unit = "km", on_invalid = "elsewhere" }}')
     for column, kind in schema.items():
         if column in (user, lat, lon) or _kind(kind) not in REALS:
             continue
@@ -172,7 +174,8 @@ def _space(schema: Mapping[str, str], user: str | None) -> str:
 
 def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
     """Return comments on columns that could be parts of the space too."""
-    lines = ['invalid values are an error; add on_invalid = "clamp" or "neutral" to a part for another rule']
+    rules = 'on_invalid = "elsewhere", "clamp" or "neutral"'
+    lines = [f"invalid values are an error where a part has no other rule; add {rules} to it"]
     for column, kind in schema.items():
         if column == user:
             continue
@@ -182,7 +185,8 @@ def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
             # What values a type has is public.
             lines.append(f'{{ kind = "categories", col = {_text(column)}, values = [false, true] }} is true or false')
         elif _kind(kind) in TIMES:
-            lines.append(f'{{ kind = "cycle", col = {_text(f"time({column})")}, period = 24 }} is the time of day')
+            named = _text(f"time({column})")
+            lines.append(f'{{ kind = "cycle", col = {named}, period = 24, on_invalid = "elsewhere" }} is the time')
         elif _kind(kind) in NUMBERS:
             lines.append(f'{{ kind = "interval", col = {_text(column)}, low = 0, high = 100 }} is a number')
     return lines

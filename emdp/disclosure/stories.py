@@ -42,8 +42,8 @@ class Story:
         What happened, in a few words.
     fraction : float
         Share of the person's records that move, in (0, 1].
-    distance : float, optional
-        How far they move, in the unit of the space (or part); by default as far as can be.
+    distance : float or ELSEWHERE, optional
+        How far they move, in the unit of the space (or part), or that they are gone; by default as far as can be.
     part : str or int, optional
         Part of a product space in which they move: a column of it, or its position.
 
@@ -59,7 +59,7 @@ class Story:
 
     title: str
     fraction: float
-    distance: float | None = None
+    distance: float | str | None = None
     part: str | int | None = None
 
     def __post_init__(self) -> None:
@@ -77,7 +77,9 @@ class Story:
             # All parts at once: the distances of a product add up to 1.
             return Change(self.fraction, 1.0, 1.0).fraction
         distance = self.distance
-        if distance is None:
+        if isinstance(distance, str):
+            part = None
+        elif distance is None:
             distance = max(one.diameter for one in space.parts)
         return change_distance(Change(self.fraction, distance, 1.0, part), space=space)
 
@@ -101,13 +103,17 @@ def protected(changes: Sequence[Change]) -> tuple[Story, ...]:
     """
     return tuple(
         Story(
-            f"declared: {100 * change.fraction:.3g} % by {change.distance:.4g}",
+            f"declared: {100 * change.fraction:.3g} % {_moved(change.distance)}",
             change.fraction,
             change.distance,
             change.part,
         )
         for change in changes
     )
+
+
+def _moved(distance: float | str) -> str:
+    return "gone" if isinstance(distance, str) else f"by {distance:.4g}"
 
 
 def default_stories(space: Space, records: Sequence[int] = RECORDS) -> tuple[Story, ...]:

@@ -11,7 +11,7 @@ from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.price import refuse_removal
 from emdp.questions.resolution import Resolved
-from emdp.spaces import Space
+from emdp.spaces import Space, count_items
 
 __all__ = ["PLANNERS", "plan_query"]
 
@@ -149,6 +149,11 @@ def _quantiles(query: Any, facts: Facts) -> AnyPlan:
 def _itemwise(query: Any, facts: Facts) -> AnyPlan:
     from emdp.estimators.itemwise.itemwise import plan_itemwise
 
+    if facts["space"].elsewhere is not None and count_items(facts["space"]) is None:
+        raise UsageError(
+            "an item-wise release of places is not made for a table whose records may be elsewhere; read it with "
+            "space=emdp.Grid(...), or ask for frequencies or means."
+        )
     return plan_itemwise(query, **facts)
 
 

@@ -16,6 +16,9 @@ from emdp.pictures.svg import Note, Picture
 
 __all__ = ["bars_of_frequencies", "map_of"]
 
+ABSENT = "elsewhere"
+"""Column of a histogram's rows that is true of the share that has no place."""
+
 MARKS_OF_A_BAR = 2
 """The bar and its interval."""
 
@@ -51,7 +54,7 @@ class _Group:
 
 def map_of(asked: Asked) -> Picture:
     """Return a map a group, all in the same colours, with the legend below."""
-    parts = read_groups(asked.frame, asked.shape)
+    parts = _somewhere(asked, read_groups(asked.frame, asked.shape))
     groups = _groups(asked, parts, MOST_MARKS // min(len(parts), MOST_PANELS))
     every = [point for group in groups for point in group.points]
     colours = Colours.of_points(every)
@@ -68,7 +71,7 @@ def map_of(asked: Asked) -> Picture:
 
 def bars_of_frequencies(asked: Asked) -> Picture:
     """Return a histogram of the cells of one axis, or bars of listed values or of the largest cells."""
-    parts = read_groups(asked.frame, asked.shape)
+    parts = _somewhere(asked, read_groups(asked.frame, asked.shape))
     is_histogram = asked.shape.kind == "cells" and len(asked.shape.coordinates) == 1
     most = MOST_MARKS // MARKS_OF_A_BAR // min(len(parts), MOST_PANELS) if is_histogram else MOST_ROWS
     groups = _groups(asked, parts, most)
@@ -88,6 +91,25 @@ def bars_of_frequencies(asked: Asked) -> Picture:
     hidden = [text for group in groups for text in group.left_out("largest")]
     left_out = [*hidden, *panels_left_out(len(parts), "groups of users")]
     return asked.compose(panels, [group.told("Bars", asked) for group in groups], _legend(every, "bar"), left_out)
+
+
+def _somewhere(asked: Asked, parts: Sequence[tuple[str, pl.DataFrame]]) -> list[tuple[str, pl.DataFrame]]:
+    """Return the rows of cells and values, in parts of what is somewhere, where a row says what is elsewhere.
+
+    Intervals are divided by the released share as it is; the noise of the share is small beside theirs. A share of
+    nothing leaves the rows as they are.
+    """
+    found = []
+    for name, part in parts:
+        if ABSENT in asked.shape.coordinates or part.schema.get(ABSENT) != pl.Boolean or asked.only.name == ABSENT:
+            found.append((name, part))
+            continue
+        gone = part.get_column(ABSENT)
+        rest = 1.0 - float(part.filter(gone).get_column(asked.only.name).sum())
+        kept, columns = part.filter(~gone), [f"{asked.only.name}{end}" for end in ("", "_low", "_high")]
+        scale = rest if rest > 0 else 1.0
+        found.append((name, kept.with_columns([kept.get_column(own) / scale for own in columns])))
+    return found
 
 
 def _groups(asked: Asked, parts: Sequence[tuple[str, pl.DataFrame]], most: int) -> list[_Group]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from emdp.privacy.guarantees.kinds import DiscreteEmdDP, EmdDP, Guarantee, UserDP, guarantee_from_json
     from emdp.privacy.guarantees.metrics import MetricTotal, change_metric, compose_metrics
-    from emdp.privacy.guarantees.protections import Change, change_distance, epsilon_for, protect
+    from emdp.privacy.guarantees.protections import ELSEWHERE, Change, change_distance, epsilon_for, protect
     from emdp.privacy.inference import epsilon_of
     from emdp.privacy.reduction import (
         BoundedReduction,
@@ -88,7 +88,7 @@ else:
             "emdp.privacy.account.filter": "UNLIMITED Account",
             "emdp.privacy.guarantees.kinds": "DiscreteEmdDP EmdDP Guarantee UserDP guarantee_from_json",
             "emdp.privacy.guarantees.metrics": "MetricTotal change_metric compose_metrics",
-            "emdp.privacy.guarantees.protections": "Change change_distance epsilon_for protect",
+            "emdp.privacy.guarantees.protections": "ELSEWHERE Change change_distance epsilon_for protect",
             "emdp.privacy.inference": "epsilon_of",
             "emdp.privacy.reduction": (
                 "BoundedReduction Reduction published_reduction_alpha reduced_guarantee reduction_alpha "
@@ -109,6 +109,7 @@ else:
     )
 
 __all__ = [
+    "ELSEWHERE",
     "SLACK_LIMIT",
     "UNLIMITED",
     "Account",

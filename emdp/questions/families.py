@@ -65,18 +65,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("owned", (OwnedSelect, StagedSelect, FreeSelect), has_removal=True),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
-    Family(
-        "items",
-        (ItemFrequencies,),
-        elsewhere=_not_elsewhere("a choice among methods of frequencies", "name the cells, as in FREQUENCY(column)"),
-    ),
+    Family("items", (ItemFrequencies,)),
     Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
-    Family(
-        "itemwise",
-        (Itemwise,),
-        ("itemwise",),
-        elsewhere=_not_elsewhere("an item-wise release", "ask for frequencies or means"),
-    ),
+    Family("itemwise", (Itemwise,), ("itemwise",)),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
     Family(
         "user_mean",

@@ -80,11 +80,19 @@ all that is ever answered.'
         named = _as_named(change)
         distance = change_distance(named, space=space)
         sentences.append(
-            f"A change of {share_in_words(named.fraction)} of {records} by {named.distance:g}"
-            f"{_unit(named, space)} is hidden with {_loss(spent, distance)} by this page, and with "
+            f"{_moved(named, records, space)} is hidden with {_loss(spent, distance)} by this page, and with "
             f"{_loss(promises, distance)} by all that is ever answered."
         )
     return tuple(sentences)
+
+
+def _moved(change: Change, records: str, space: Space) -> str:
+    """Return a change as the beginning of a sentence."""
+    share = share_in_words(change.fraction)
+    if isinstance(change.distance, str):
+        any_way = "changed in any way, added, removed or gone," if space.elsewhere == 1 else "gone,"
+        return f"That {share} of {records} is {any_way}"
+    return f"A change of {share} of {records} by {change.distance:g}{_unit(change, space)}"
 
 
 def share_in_words(fraction: float) -> str:

@@ -184,6 +184,7 @@ space = { kind = "product", parts = [
 
 [tables.weeks]
 source = "week-{period}.csv"
+elsewhere = "neutral"
 version = "2026-11-20"
 user = "who"
 users = "users.csv"

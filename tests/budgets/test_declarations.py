@@ -169,6 +169,7 @@ class TestPeriods:
     source = "SOURCE"
     user = "user"
     users = "lists/{period}.csv"
+    elsewhere = "neutral"
     space = { kind = "interval", col = "x", low = 0, high = 10 }
     budget = { alpha = 3 }
     """

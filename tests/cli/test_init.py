@@ -30,7 +30,7 @@ def test_a_column_of_truth_values_has_its_values_already(tmp_path: Path) -> None
     lines = [line for line in text.splitlines() if not line.startswith(("space", "budget", "#"))]
     lines += [f"space = {written}", "budget = { alpha = 1.0 }"]
     (tmp_path / "emdp.toml").write_text("\n".join(lines))
-    space = load_catalog(tmp_path / "emdp.toml").table("t").space
+    space = load_catalog(tmp_path / "emdp.toml").table("t").space.items_space
     assert isinstance(space, Categories)
     assert space.labels == (False, True)
 

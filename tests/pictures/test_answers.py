@@ -71,3 +71,27 @@ def test_quantiles(read: Reader, tmp_path: Path) -> None:
     at = drawn.axis(upwards=False)
     for value, point in zip(answer.frame["km"], drawn.layer("point"), strict=True):
         assert point.middle[0] == pytest.approx(at(value), abs=1.5)
+
+
+def test_a_map_is_of_what_is_somewhere(read: Reader, tmp_path: Path) -> None:
+    from emdp.pictures import draw
+    from emdp.questions.columns import PlannedColumn
+    from emdp.questions.shape import Shape
+
+    column = PlannedColumn("share", "cells", 2.0, 0.0, 1.0, 0.01, 0.01, 0.02, share=1.0)
+    values = pl.DataFrame(
+        {
+            "kind": ["a", "b", None],
+            "elsewhere": [False, False, True],
+            "share": [0.3, 0.2, 0.5],
+            "share_low": [0.29, 0.19, 0.49],
+            "share_high": [0.31, 0.21, 0.51],
+        }
+    )
+    text = str(draw(values, (column,), Shape("values", coordinates=("kind",)), kind="bar").svg)
+    assert "a 0.6 (0.58 to 0.62), b 0.4 (0.38 to 0.42); 2 values" in text
+    assert "(none)" not in text
+    places = {"lat": [40.5, 40.6, None], "lon": [-74.0, -74.0, None]}
+    cells = values.drop("kind").with_columns([pl.Series(name, own) for name, own in places.items()])
+    shape = Shape("cells", coordinates=("lat", "lon"), steps=(0.1, 0.1), is_map=True)
+    assert "0.6 (0.58 to 0.62)" in str(draw(cells, (column,), shape, kind="map").svg)

@@ -40,6 +40,7 @@ parts = [
 ]
 [tables.weekly]
 source = "weeks/{period}.csv"
+elsewhere = "neutral"
 version = "1"
 user = "user_id"
 users = 60

@@ -32,6 +32,7 @@ parts = [
 ]
 [tables.weekly]
 source = "weekly/{period}.parquet"
+elsewhere = "neutral"
 user = "user_id"
 users = 1000
 columns = { user_id = "BIGINT", price = "DOUBLE" }

@@ -25,6 +25,7 @@ CATALOG = """
 ledger = "v.ledger"
 [tables.visits]
 source = "{period}.parquet"
+elsewhere = "neutral"
 user = "user"
 users = 4
 space = { kind = "interval", col = "x", low = 0, high = 10 }

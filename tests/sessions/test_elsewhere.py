@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -102,7 +103,7 @@ def test_python_asks_the_same(session: emdp.Session) -> None:
 
 REFUSED: list[tuple[Any, str]] = [
     (lambda s: s.mean(emdp.col("x"), alpha=1, model="local"), "local model"),
-    (lambda s: s.itemwise(emdp.randomizers.PlanarLaplace(BOTH.parts[0], 1.0)), "elsewhere"),
+    (lambda s: s.itemwise(emdp.randomizers.PlanarLaplace(BOTH.parts[0], 1.0)), "an item-wise release of places"),
     (lambda s: s.user_mean("x", epsilon=1), "elsewhere"),
 ]
 
@@ -186,3 +187,49 @@ def test_a_ledger_goes_on_where_its_charges_hold(tmp_path: Path, place: int) -> 
         assert session.spent().alpha == 2
     with pytest.raises(LedgerError, match="another space"):
         opened(tmp_path, before, had)
+
+
+@pytest.fixture
+def kinds(tmp_path: Path) -> emdp.Session:
+    """A table of listed values: of user 3 no record, of user 4 an unknown one."""
+    frame = pl.DataFrame({"user": [1, 1, 2, 4], "kind": ["a", "b", "b", "zoo"]})
+    space = emdp.Categories("kind", ["a", "b"], on_invalid="elsewhere")
+    table = emdp.read(frame, user="user", space=space, users=[1, 2, 3, 4], name="trips", elsewhere=1)
+    return emdp.Session(table, budget=[emdp.EmdDP(1e9), emdp.UserDP(1e9)], ledger=tmp_path / "kinds.ledger")
+
+
+@pytest.mark.parametrize("method", ["histogram", "krr", "hadamard", "subset", "unary"])
+def test_frequencies_of_all_items_have_it_as_one_more(kinds: emdp.Session, method: Any) -> None:
+    model = "central" if method == "histogram" else "local"
+    frame = kinds.frequencies(epsilon=20, method=method, model=model).frame
+    assert frame["elsewhere"].to_list() == [False, False, True]
+    assert frame["kind"].to_list() == ["a", "b", None]
+    if method in ("histogram", "krr"):
+        # Of the others a message is half noise at any price.
+        assert frame["frequency"][2] == pytest.approx(0.5, abs=0.1)
+
+
+def test_an_item_wise_release_draws_for_it_too(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"user": [1, 1, 2, 2], "kind": ["a", "b", "b", "zoo"]})
+    space = emdp.Categories("kind", ["a", "b"], on_invalid="elsewhere")
+    table = emdp.read(frame, user="user", space=space, users=2, name="trips", elsewhere=1, records=2)
+    budget = emdp.EmdDP(1e9, 1e-6, "bounded")
+    with emdp.Session(table, budget=budget, ledger=tmp_path / "a.ledger") as session:
+        released = session.itemwise(emdp.randomizers.KRR(table.space, 20.0)).frame
+        with pytest.raises(UsageError):
+            session.itemwise(emdp.randomizers.KRR(space, 20.0))
+    assert released["elsewhere"].to_list() == [False, False, True]
+    assert released["count"].to_list() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.75, 1.0])
+def test_randomizers_keep_their_alpha0_on_the_space_with_it(rho: float) -> None:
+    inner = emdp.Grid(emdp.Interval("x", 0, 10, on_invalid="elsewhere"), 5)
+    space = emdp.spaces.Elsewhere(inner, rho)
+    items = emdp.spaces.finite_items(space)
+    assert items is not None
+    apart = space.distances(items, items)
+    for made in (emdp.randomizers.Exponential(space, 2.0), emdp.randomizers.Optimal(space, 2.0)):
+        law = np.asarray(made.matrix, dtype=np.float64)
+        steepest = max(float(np.log(law[i] / law[j]).max()) / apart[i, j] for i in range(6) for j in range(6) if i != j)
+        assert steepest <= made.alpha0 * (1 + 1e-9) <= 2.0 * (1 + 1e-6)

@@ -72,6 +72,8 @@ def smallest_distance(space: Space) -> float:
     """
     if space.structure == "discrete":
         return 1.0
+    if space.elsewhere is not None:
+        return min(smallest_distance(space.items_space), space.elsewhere)
     if len(space.parts) > 1:
         found = [
             float(share) * smallest_distance(part)

@@ -218,6 +218,9 @@ def _relative_error(space: Space) -> float:
 
 def _absolute_error(space: Space, items: Floats) -> float:
     """Bound on the error that the computed natural distances bring into ``d_X``."""
+    if space.elsewhere is not None:
+        # The distance of that point is no computed one.
+        return _absolute_error(space.items_space, items[~space.is_elsewhere(items)])
     if isinstance(space, Product):
         parts = zip(space.parts, space.shares, space.split(items), strict=True)
         return math.fsum(share * _absolute_error(part, own) for part, share, own in parts) * (1 + 8 * UNIT_ROUNDOFF)

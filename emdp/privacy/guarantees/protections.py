@@ -8,18 +8,27 @@ them.
 In a product space ``d_X`` is the sum of ``share_i d_i`` (EMD 2, "Product spaces"), so that a move within part
 ``i`` has ``d = tau share_i min(q/diameter_i, 1)``, and the protection must say which part it means. Diameters and
 the weights behind the shares are the decimals that they print as (:mod:`emdp.privacy.rounding`).
+
+Records that vanish. Where the space has one more point, elsewhere, at distance ``rho`` of every item, a fraction
+``tau`` of the records that goes there, or comes from there, is at ``d_em <= tau rho``: ``Change(tau, ELSEWHERE,
+epsilon)``. At ``rho = 1`` that covers records that are changed in any way as well, since no two items are farther
+apart; and ``m`` records of which one is added or removed, since the new bag differs in a share of ``1/(m + 1)``.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Final, Protocol
 
 from emdp.base.checks import check_finite, check_positive, check_range
 from emdp.base.errors import UsageError
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
-__all__ = ["Change", "HasDiameter", "change_distance", "epsilon_for", "protect"]
+__all__ = ["ELSEWHERE", "Change", "HasDiameter", "change_distance", "epsilon_for", "protect"]
+
+
+ELSEWHERE: Final = "elsewhere"
+"""Distance of a :class:`Change` whose records are gone: that of the point elsewhere (``elsewhere=1`` of a table)."""
 
 
 class HasDiameter(Protocol):
@@ -40,7 +49,7 @@ class Change:
         Fraction of the user's records that change, in (0, 1].
     distance : float
         Average distance by which those records move, in the space's (or the part's) natural unit, above 0.
-        Farther than the diameter counts as the diameter.
+        Farther than the diameter counts as the diameter. ``ELSEWHERE`` says that the records are gone.
     epsilon : float
         Loss that covers the change, above 0.
     part : str or int, optional
@@ -56,14 +65,17 @@ class Change:
     """
 
     fraction: float
-    distance: float
+    distance: float | str
     epsilon: float
     part: str | int | None = None
 
     def __post_init__(self) -> None:
         fraction = check_range("fraction", check_positive("fraction", self.fraction), 0.0, 1.0)
         object.__setattr__(self, "fraction", fraction)
-        object.__setattr__(self, "distance", check_positive("distance", self.distance))
+        if self.distance != ELSEWHERE:
+            object.__setattr__(self, "distance", check_positive("distance", self.distance))
+        elif self.part is not None:
+            raise UsageError("part must be left out where distance is ELSEWHERE, which is of whole records; remove it.")
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
         if isinstance(self.part, bool) or not isinstance(self.part, str | int | None):
             raise UsageError(f"part must be a column or a position, not {type(self.part).__name__}; pass one.")
@@ -140,6 +152,14 @@ def change_distance(change: Change, *, space: HasDiameter) -> float:
 def _distance(change: Change, space: HasDiameter) -> Fraction:
     if not hasattr(space, "diameter"):
         raise UsageError(f"space must be a space, not {type(space).__name__}; pass table.space.")
+    if isinstance(change.distance, str):
+        rho = getattr(space, "elsewhere", None)
+        if rho is None:
+            raise UsageError(
+                "distance is ELSEWHERE, and the space has no such point; read the table with elsewhere=1 and pass "
+                "table.space, or pass a distance."
+            )
+        return as_decimal(change.fraction) * as_decimal(rho)
     parts: Sequence[HasDiameter] = getattr(space, "parts", (space,))
     position = _position(change.part, parts)
     diameter = as_decimal(check_positive("diameter", parts[position].diameter))

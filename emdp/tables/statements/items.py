@@ -25,7 +25,16 @@ from emdp.spaces.combined.grid import Grid
 from emdp.spaces.items import part_counts
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.compile import USER, clean_names, item_rows, label_text, lookup_join, name_in_items
+from emdp.tables.statements.compile import (
+    USER,
+    clean_names,
+    elsewhere_parts,
+    is_somewhere,
+    item_rows,
+    label_text,
+    lookup_join,
+    name_in_items,
+)
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import means_statement
 
@@ -94,7 +103,7 @@ def counts_statement(table: TableFacts) -> ItemStatement:
     UsageError
         If the space is not finite, or has more than ``MOST_COUNTED`` items.
     """
-    items = math.prod(_checked_counts(table.space))
+    items = math.prod(_checked_counts(table.space)) + (table.space.elsewhere is not None)
     if items > MOST_COUNTED:
         raise UsageError(
             f"the space has {items} items, and records of at most {MOST_COUNTED} are counted; use a coarser space."
@@ -186,8 +195,11 @@ def _coded_rows(table: TableFacts, *, by_user: bool) -> tuple[exp.Select, Mappin
         value if stride == 1 else sql.multiply(value, sql.number(stride))
         for value, stride in zip(values, strides, strict=True)
     ]
-    kind = next(kind for limit, kind in CODE_TYPES if math.prod(counts) <= limit)
-    code = exp.Cast(this=sql.total(terms), to=exp.DataType(this=kind))
+    kind = next(kind for limit, kind in CODE_TYPES if math.prod(counts) < limit)
+    code: Sql = exp.Cast(this=sql.total(terms), to=exp.DataType(this=kind))
+    if elsewhere_parts(table.space):
+        absent = exp.Cast(this=sql.integer(math.prod(counts)), to=exp.DataType(this=kind))
+        code = sql.case([(is_somewhere(table.space), code)], absent)
     columns: dict[str, Sql] = {USER: sql.column(USER), CODE: code} if by_user else {CODE: code}
     return _with_joins(table, columns, joins), lookups
 
@@ -223,6 +235,6 @@ def _checked_counts(space: Space) -> tuple[int, ...]:
         raise UsageError(
             f"{space.noun} has no finite list of items; read the table with {Grid.__name__}, or with listed values."
         )
-    if math.prod(counts) > LARGEST_CODE:
+    if math.prod(counts) >= LARGEST_CODE:
         raise UsageError(f"the space has {math.prod(counts)} items, too many to number; leave out a part.")
     return counts

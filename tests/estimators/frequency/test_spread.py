@@ -12,6 +12,7 @@ from emdp.spaces import (
     Categories,
     Clusters,
     Distances,
+    Elsewhere,
     Embedding,
     Geo,
     Grid,
@@ -78,3 +79,12 @@ def test_items_at_distance_0_leave_no_constant() -> None:
     with pytest.raises(UsageError, match="distance 0"):
         share_spread(mean)
     assert share_spread(Embedding("word", {"word": ["a", "b"], "x": [0.0, 1.0], "y": [0.0, 0.0]})) < 2.001
+
+
+def test_the_point_elsewhere_may_be_the_nearest() -> None:
+    kinds = Categories("kind", ["a", "b"])
+    assert smallest_distance(Elsewhere(kinds)) == 1.0
+    assert smallest_distance(Elsewhere(kinds, 0.5)) == 0.5
+    assert smallest_distance(Elsewhere(Grid(Interval("x", 0, 1), 5), 0.5)) == smallest_distance(
+        Grid(Interval("x", 0, 1), 5)
+    )

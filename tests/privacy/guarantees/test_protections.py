@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emdp.base.errors import UsageError
-from emdp.privacy import Change, change_distance, epsilon_for, protect
+from emdp.privacy import ELSEWHERE, Change, change_distance, epsilon_for, protect
 from emdp.privacy.rounding import as_decimal
+from emdp.spaces import Elsewhere, Interval, Product
 
 
 @dataclass(frozen=True)
@@ -101,3 +102,25 @@ def test_no_change_and_no_alpha_are_refused() -> None:
         protect(space=EARTH)
     with pytest.raises(UsageError, match="alpha must be at least 0"):
         epsilon_for(-1.0, Change(1, 1, 1), space=EARTH)
+
+
+class TestElsewhere:
+    def test_known_answers(self) -> None:
+        line = Interval("x", 0, 50, unit="km")
+        for rho in (0.5, 0.75, 1.0):
+            space = Elsewhere(line, rho)
+            assert protect(Change(1, ELSEWHERE, 1), space=space) == pytest.approx(1 / rho)
+            assert epsilon_for(81.585, Change(1 / 30, ELSEWHERE, 1), space=space) == pytest.approx(2.7195 * rho)
+            assert protect(Change(0.1, 5, 0.2), space=space) == protect(Change(0.1, 5, 0.2), space=line)
+
+    def test_it_is_of_whole_records_and_of_a_space_that_has_the_point(self) -> None:
+        with pytest.raises(UsageError, match="part must be left out"):
+            Change(1, ELSEWHERE, 1, part="x")
+        with pytest.raises(UsageError, match="elsewhere=1"):
+            protect(Change(1, ELSEWHERE, 1), space=Interval("x", 0, 50))
+        with pytest.raises(UsageError, match="distance"):
+            Change(1, "nowhere", 1)
+
+    def test_a_product_needs_no_part(self) -> None:
+        space = Elsewhere(Product(Interval("x", 0, 50), Interval("y", 0, 1)))
+        assert protect(Change(0.5, ELSEWHERE, 1), Change(1, 5, 1, part="x"), space=space) == 2.0
