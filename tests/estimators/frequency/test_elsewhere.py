@@ -39,6 +39,7 @@ def test_no_pair_of_records_exceeds_the_constant(rho: float) -> None:
     )
     assert plan.columns[0].lipschitz == pytest.approx(steepest) == pytest.approx(2 / rho)
     assert plan.mechanisms[0].dimension == 4
+    assert plan.mechanisms[0].sensitivity == pytest.approx(steepest / 10)
 
 
 def test_a_map_pays_nothing_for_it() -> None:

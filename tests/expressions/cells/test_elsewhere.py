@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import emdp.expressions as ex
+from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis
 from emdp.expressions.cells.bounds import aggregation_lipschitz, aggregation_spread
 from emdp.expressions.cells.reference import cell_values, user_statistic
@@ -129,6 +130,7 @@ def test_nobody_elsewhere_is_chosen_by_a_condition_or_its_negation() -> None:
     factor = ex.category_is("a", column="kind")
     values = cell_values(Aggregation((factor, 1 - factor, ONE)), space, np.array([[0.0], [np.nan], [1.0]]))
     assert values.tolist() == [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+    assert evaluate(1 - factor, space, space.neutral_item).tolist() == [0.0]
 
 
 def test_a_whole_item_point_costs_less_than_one_a_part() -> None:
