@@ -55,9 +55,9 @@ ALLOWED: dict[str, set[str]] = {
         "catalog", "disclosure",
     },
     "cli": {
-        "base", "resources", "privacy", "spaces", "transport", "expressions", "questions", "sql", "tables", "ledger",
-        "budgets", "pictures", "answers", "sessions", "catalog", "experiments", "audit", "disclosure", "reports",
-        "testing", "__init__",
+        "base", "resources", "privacy", "mechanisms", "spaces", "transport", "expressions", "questions", "sql",
+        "tables", "ledger", "budgets", "pictures", "answers", "sessions", "catalog", "experiments", "audit",
+        "disclosure", "reports", "testing", "__init__",
     },
     "__main__": {"base", "cli"},
 }  # fmt: skip

@@ -9,8 +9,9 @@ import typer
 
 from emdp.base.checks import check_choice, check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.cli import calibration
+from emdp.cli import calibration, mixing
 from emdp.cli.calibration import Items, Section
+from emdp.cli.mixing import Messages
 from emdp.cli.options import CatalogOption, TableOption, check_table_option, numbers
 from emdp.cli.output import check_target, frame_text, terminal_width, write_pictures
 from emdp.cli.sql import PeriodOption
@@ -31,7 +32,10 @@ NAMED_PART = re.compile(r"(.*),\s*([A-Za-z_]\w*)\s*")
 POINTS = 12
 """Points of a curve."""
 
-START = "give --change (what must be protected), --alpha, --alpha0, or --epsilon with --r; see emdp calibrate --help."
+START = (
+    "give --change (what must be protected), --alpha, --alpha0, --epsilon with --r or with --users, or --epsilon0; see "
+    "emdp calibrate --help."
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,17 @@ class _Asked:
     seconds: float
     lipschitz: float | None
     error: float | None
+    choices: int | None
+    epsilon0: float | None
+    rounds: int
+
+    def messages(self, level: float = 0.0, *, is_alpha: bool = False) -> Messages:
+        """Return the messages of which one is a user's, or ``rounds``."""
+        if self.users is None or self.users < 2:
+            raise UsageError("--users is missing; it says how many messages are mixed, so pass 2 or more.")
+        if self.delta == 0:
+            raise UsageError("--delta is missing; mixing hides nothing without one, so pass one such as 1e-9.")
+        return Messages(self.users, self.delta, level, "alpha" if is_alpha else "epsilon", self.choices, self.rounds)
 
     def items(self, m: int) -> Items | None:
         """Return the items of an item-wise release with ``m`` records of a user; None if the users are not known."""
@@ -117,10 +132,20 @@ def run(
         float | None, typer.Option(help="Strength of a randomizer: ask for the alpha of its item-wise release.")
     ] = None,
     w_min: Annotated[float, typer.Option(help="Smallest positive distance of two items; 1 for categories.")] = 0.0,
-    epsilon: Annotated[float | None, typer.Option(help="With --r: a promise for near bags only, any sizes.")] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="With --r: a promise for near bags only, any sizes. With --users: one message of each, mixed."
+        ),
+    ] = None,
     r: Annotated[float | None, typer.Option("--r", help="Largest d_em that --epsilon is for, in (0, 1].")] = None,
     samples: Annotated[int | None, typer.Option(help="Records sampled for each user; default: as time allows.")] = None,
     seconds: Annotated[float, typer.Option(help="Time for sampling, where --samples is left out.")] = 10.0,
+    items: Annotated[int | None, typer.Option(help="Public number of items of which shares are asked.")] = None,
+    epsilon0: Annotated[
+        float | None, typer.Option(help="Strength of a user's message: ask for epsilon once all are mixed.")
+    ] = None,
+    messages: Annotated[int, typer.Option(help="Messages of a user, each mixed by itself.")] = 1,
     plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw the curve behind the last table.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
@@ -135,15 +160,18 @@ def run(
       emdp calibrate --alpha 25 --delta 1e-12 --records 1000 --users 100000
       emdp calibrate --alpha0 2 --delta 1e-12 --records 1000 --users 100000
       emdp calibrate --epsilon 1 --r 0.05 --delta 1e-9 --users 100000
+      emdp calibrate --epsilon 1 --delta 1e-9 --users 100000 --items 1000
 
     The first line: moving one day of a month by 5 km, or everything by 150 m, within a city of 68 km, shall tell at
     most epsilon = 0.2. The second adds how good a mean distance gets, and how many users an error of 0.1 km needs.
     The third and fourth go from alpha to the strength alpha0 of a randomizer on every record, and back. The fifth is
-    for users with unequal numbers of records, which are sampled first.
+    for users with unequal numbers of records, which are sampled first. The sixth is for one message of each user: how
+    strong it may be once somebody mixes them, and what a curator, mixed messages and unmixed ones are worth.
     """
     known, space, declared = _from_catalog(catalog, table, period, diameter)
+    goals = {alpha0, epsilon, epsilon0}
     asked = _Asked(
-        changes=tuple(map(_change, change)) if change else declared if alpha0 is None and epsilon is None else (),
+        changes=tuple(map(_change, change)) if change else declared if goals == {None} else (),
         space=space,
         alpha=None if alpha is None else check_positive("--alpha", alpha),
         alpha0=None if alpha0 is None else check_positive("--alpha0", alpha0),
@@ -158,6 +186,9 @@ def run(
         seconds=check_positive("--seconds", seconds),
         lipschitz=None if lipschitz is None else check_positive("--lipschitz", lipschitz),
         error=None if error is None else check_positive("--error", error),
+        choices=None if items is None else check_count("--items", items, minimum=2),
+        epsilon0=None if epsilon0 is None else check_positive("--epsilon0", epsilon0),
+        rounds=check_count("--messages", messages),
     )
     _check_plot(plot, catalog)
     found = _found(asked)
@@ -221,11 +252,15 @@ def _check_plot(plot: str | None, catalog: str | None) -> None:
 
 def _check_goal(asked: _Asked) -> None:
     """Check that the options have one goal, and what that goal needs."""
-    if (asked.epsilon is None) != (asked.r is None):
-        missing = "--r" if asked.r is None else "--epsilon"
-        raise UsageError(f"{missing} is missing; --epsilon and --r are one promise, so pass both or none.")
+    if asked.epsilon is None and asked.r is not None:
+        raise UsageError("--epsilon is missing; --epsilon and --r are one promise, so pass both or none.")
+    if asked.epsilon is not None and asked.r is None and asked.users is None:
+        raise UsageError(
+            "--r is missing; --epsilon and --r are one promise, or pass --users and --delta for a message of each user."
+        )
     from_changes = "--change" if asked.changes and asked.alpha is None else None
-    given = {"--alpha": asked.alpha, "--alpha0": asked.alpha0, "--epsilon": asked.epsilon, "--change": from_changes}
+    given: dict[str, object] = {"--alpha": asked.alpha, "--alpha0": asked.alpha0, "--epsilon": asked.epsilon}
+    given = {**given, "--epsilon0": asked.epsilon0, "--change": from_changes}
     goals = [name for name, value in given.items() if value is not None]
     if not goals:
         raise UsageError(f"there is nothing to calibrate; {START}")
@@ -248,6 +283,10 @@ def _found(asked: _Asked) -> _Found:
         return _Found(None, (calibration.alpha_section(asked.alpha0, needed),), needed)
     if asked.epsilon is not None and asked.r is not None:
         return _reduced(asked, asked.epsilon, asked.r)
+    if asked.epsilon0 is not None:
+        return _Found(None, (mixing.messages_section(asked.epsilon0, asked.messages()),), None)
+    if asked.epsilon is not None:
+        return _Found(None, _mixed(asked.messages(asked.epsilon)), None)
     sections: list[Section] = []
     level = asked.alpha
     items = None if asked.records is None else _needed_items(asked)
@@ -263,11 +302,17 @@ def _found(asked: _Asked) -> _Found:
         sections.append(calibration.users_section(level, asked.delta, lipschitz, asked.error))
     if items is not None:
         sections.append(calibration.strength_section(level, items))
+    if asked.choices is not None:
+        sections += _mixed(asked.messages(level, is_alpha=True))
     if not sections:
         raise UsageError(
             "--alpha alone says no more; add --lipschitz and --users or --error, or --records, --users and --delta."
         )
     return _Found(level, tuple(sections), items)
+
+
+def _mixed(messages: Messages) -> tuple[Section, ...]:
+    return mixing.strengths_section(messages), mixing.models_section(messages)
 
 
 def _reduced(asked: _Asked, epsilon: float, r: float) -> _Found:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from emdp.privacy.account.composition import Total, compose, epsilon_curve, price_batch, tight
     from emdp.privacy.account.filter import UNLIMITED, Account
     from emdp.privacy.account.totals import promised_as_user, total_as_user
+    from emdp.privacy.blanket.sets import SetLaw
     from emdp.privacy.calibration import (
         gaussian_alpha,
         gaussian_delta,
@@ -77,6 +78,7 @@ else:
         __name__,
         {
             "emdp.privacy.account.budget": "SLACK_LIMIT Budget",
+            "emdp.privacy.blanket.sets": "SetLaw",
             "emdp.privacy.calibration": "gaussian_alpha gaussian_delta gaussian_mu gaussian_sigma laplace_scale",
             "emdp.privacy.account.composition": "Total compose epsilon_curve price_batch tight",
             "emdp.privacy.guarantees.conversions": (
@@ -127,6 +129,7 @@ __all__ = [
     "LaplaceEvent",
     "MetricTotal",
     "Reduction",
+    "SetLaw",
     "ShuffleBound",
     "ShuffleRound",
     "ShuffleStrength",

@@ -48,6 +48,7 @@ WEAKER = 0.7
 """Of the noise that is promised; of a randomizer, the part of its epsilon."""
 
 PAIR = Categories("kind", ["bar", "inn"])
+THREE = Categories("kind", ["a", "b", "c"])
 LINE = Interval("x", 0, 100)
 WORDS = Categories("word", ["aa", "ab", "ba", "bb"])
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -113,6 +114,15 @@ CASES = {
     "histogram": Case(PAIR, frequencies(epsilon=1.0), 5, _less_noise(user_histograms, "draw_discrete_laplace_bulk")),
     "oracle, local": Case(PAIR, frequencies(epsilon=1.0, model="local"), 1, ORACLE),
     "oracle, shuffle": Case(PAIR, frequencies(epsilon=1.0, delta=1e-6, model="shuffle"), 2, ORACLE),
+    "oracle, many mixed": Case(
+        THREE, frequencies(epsilon=1.0, delta=0.02, model="shuffle", method="krr"), 12, ORACLE
+    ),
+    "oracle, bits mixed": Case(
+        THREE, frequencies(epsilon=1.0, delta=1e-6, model="shuffle", method="hadamard"), 2, ORACLE
+    ),
+    "oracle, unary mixed": Case(
+        THREE, frequencies(epsilon=1.0, delta=1e-6, model="shuffle", method="unary"), 2, ORACLE
+    ),
     "range, local": Case(LINE, _um("local"), 1, SCALAR),
     "range, shuffle": Case(LINE, _um("shuffle", delta=1e-6), 2, SCALAR),
     "items, central": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6), 2, ITEMS, records=1),

@@ -11,6 +11,7 @@ import pytest
 from emdp.cli import main
 from emdp.privacy.reduction import published_reduction_alpha, reduction_quantile
 from emdp.privacy.shuffle.items import shuffle_alpha, shuffle_alpha0
+from emdp.privacy.shuffle.users import shuffle_epsilon0
 
 EARTH = ["--diameter", "12930", "--change", "1/30,1000,0.2", "--change", "1,100,0.2"]
 ITEMS = ["--delta", "1e-6", "--records", "10", "--users", "100"]
@@ -154,6 +155,37 @@ def test_a_promise_for_near_bags_is_met_by_sampling(capsys: pytest.CaptureFixtur
     assert 90 <= chosen["reduction"][1]["samples"] <= 100
 
 
+def test_messages_of_every_kind_both_ways_and_the_three_models(capsys: pytest.CaptureFixture[str]) -> None:
+    # shuffle-known-randomizers.md 3: k = 1000
+    mixed = ["--delta", "1e-6", "--users", "10000"]
+    values = found(capsys, "--epsilon", "0.5", *mixed, "--items", "1000")
+    rows = {row["message"]: row for row in values["messages"]}
+    assert rows["any"]["epsilon0"] == shuffle_epsilon0(0.5, 10**4, 1e-6)
+    assert rows["any"]["epsilon0"] < rows["a place and a sign"]["epsilon0"] < rows["two outputs"]["epsilon0"]
+    assert rows["krr"]["deviation"] == pytest.approx(1.101e-3, rel=3e-3)
+    models = {(row["asked"], row["model"]): row for row in values["models"]}
+    share = "a share among 1000"
+    assert models[share, "shuffle"]["method"] == "krr"
+    for asked in ("a yes or no", share):
+        assert models[asked, "central"]["deviation"] < models[asked, "shuffle"]["deviation"]
+        assert models[asked, "shuffle"]["deviation"] < models[asked, "local"]["deviation"] / 10
+    back = {
+        row["message"]: row["epsilon"] for row in found(capsys, "--epsilon0", "4", *mixed, "--items", "100")["messages"]
+    }
+    assert back["krr"] == pytest.approx(0.233739, abs=1e-5)
+    assert back["a place and a sign"] == pytest.approx(0.410812, abs=1e-6)
+    assert back["any"] == pytest.approx(0.600909, abs=1e-6)
+    metric = found(capsys, "--alpha", "0.5", *mixed, "--items", "1000")
+    assert metric["alpha"] == 0.5
+    assert {row["message"] for row in metric["messages"]} >= {"krr", "unary"}
+    assert [row["model"] for row in metric["models"]] == ["central", "shuffle", "local"]
+    several = found(capsys, "--epsilon", "0.5", *mixed, "--messages", "4")
+    assert several["messages"][1]["epsilon0"] == shuffle_epsilon0(0.5, 10**4, 1e-6, 4, randomizer="place-sign")
+    status, out, _ = run(capsys, "--epsilon", "0.5", *mixed)
+    assert status == 0
+    assert "epsilon = 0.5 allows messages of this epsilon0, 10000 users mixed, delta = 1e-06" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -182,6 +214,12 @@ def test_a_promise_for_near_bags_is_met_by_sampling(capsys: pytest.CaptureFixtur
         (["--alpha0", "1", *ITEMS, "--w-min", "2"], r"--w-min must be in"),
         (["--epsilon", "1"], "--r is missing; --epsilon and --r are one promise"),
         (["--r", "0.1"], "--epsilon is missing"),
+        (["--epsilon", "1", "--users", "5"], "--delta is missing; mixing hides nothing"),
+        (["--epsilon0", "1", "--delta", "1e-6"], "--users is missing; it says how many messages"),
+        (["--epsilon0", "1", "--delta", "1e-6", "--users", "1"], "pass 2 or more"),
+        (["--epsilon0", "1", "--alpha", "1", "--delta", "1e-6", "--users", "9"], "both lead to an alpha"),
+        (["--epsilon", "1", "--delta", "1e-6", "--users", "9", "--items", "1"], "--items must be at least 2"),
+        (["--epsilon", "1", "--delta", "1e-6", "--users", "9", "--messages", "0"], "--messages must be at least 1"),
         (["--epsilon", "1", "--r", "0.1", "--users", "5"], "--delta is missing; samples may lie"),
         (["--epsilon", "1", "--r", "0.1", "--delta", "1e-6"], "--users is missing; how many records can be sampled"),
         (["--epsilon", "1", "--r", "2", "--delta", "1e-6", "--samples", "5"], "r must be between"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from emdp.base.checks import check_choice, check_count, check_finite
 from emdp.base.errors import UsageError
+from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal, float_down
 from emdp.privacy.shuffle.binary import binary_epsilon, pair_epsilon
 from emdp.privacy.shuffle.clones import clone_alpha
@@ -24,6 +25,7 @@ __all__ = [
     "closed_form_epsilon",
     "place_sign_round_epsilon",
     "pure_strength",
+    "set_round_epsilon",
 ]
 
 SMALLEST_EPSILON0 = 1e-8
@@ -40,10 +42,11 @@ class ShuffleRound:
         Pure user-level LDP of one message, above 0.
     n : int
         Public number of users who take part, at least 2.
-    randomizer : str
+    randomizer : str or SetLaw
         "any"; "place-sign" only if a message is a place, drawn without looking at data, and a sign (see
         :mod:`emdp.privacy.shuffle.place_sign`); "binary" only if the randomizer has two outputs, or is one of
-        :mod:`emdp.privacy.shuffle.binary`.
+        :mod:`emdp.privacy.shuffle.binary`; or the law of the one oracle that all users send by, of at most this
+        ``epsilon0`` (:mod:`emdp.privacy.blanket.sets`).
     sampled : int, optional
         How many of the ``n`` users send, a uniform sample that stays secret; None if all do.
     rounds : int
@@ -60,7 +63,7 @@ class ShuffleRound:
 
     epsilon0: float
     n: int
-    randomizer: str = "any"
+    randomizer: "str | SetLaw" = "any"
     sampled: int | None = None
     rounds: int = 1
 
@@ -68,10 +71,22 @@ class ShuffleRound:
         if check_finite("epsilon0", self.epsilon0) <= 0:
             raise UsageError(f"epsilon0 must be above 0, got {self.epsilon0}; pass a positive number.")
         check_count("n", self.n, minimum=2)
-        check_choice("randomizer", self.randomizer, ("any", "binary", "place-sign"))
+        if isinstance(self.randomizer, SetLaw):
+            if as_decimal(self.epsilon0) < as_decimal(self.randomizer.pure):
+                own = self.randomizer.pure
+                raise UsageError(
+                    f"epsilon0 must be at least that of the randomizer, {own}, got {self.epsilon0}; pass its own."
+                )
+        else:
+            check_choice("randomizer", self.randomizer, ("any", "binary", "place-sign"))
         check_count("rounds", self.rounds)
         if self.sampled is not None and check_count("sampled", self.sampled) > self.n:
             raise UsageError(f"sampled must be at most n = {self.n}, got {self.sampled}; pass None if all users send.")
+
+    @property
+    def kind(self) -> str:
+        """Which pair its releases are below: of an oracle's law that of any randomizer."""
+        return "any" if isinstance(self.randomizer, SetLaw) else self.randomizer
 
     @property
     def is_sampled(self) -> bool:
@@ -111,7 +126,7 @@ def place_sign_round_epsilon(part: ShuffleRound, delta: float) -> float:
     >>> round(place_sign_round_epsilon(ShuffleRound(1.0, 1000, "place-sign"), 1e-6), 5)
     0.14867
     """
-    if part.randomizer == "any" or not part.is_amplified:
+    if part.kind == "any" or not part.is_amplified:
         return clone_round_epsilon(part, delta)
     users = part.sampled or part.n
     found = place_sign_epsilon(part.epsilon0, users, delta, min(2 * users / part.n * (1 + 1e-15), 2.0))
@@ -130,6 +145,20 @@ def binary_round_epsilon(part: ShuffleRound, delta: float) -> float:
     if part.is_sampled:
         return min(found, _amplified(part, delta, binary_round_epsilon))
     return min(found, binary_epsilon(part.epsilon0, part.n, delta))
+
+
+def set_round_epsilon(part: ShuffleRound, delta: float) -> float:
+    """Return one round's epsilon at ``delta``, of an oracle's messages by the exact blanket of its sets.
+
+    >>> from fractions import Fraction
+    >>> law = SetLaw(Fraction(54), Fraction(1, 100), ((Fraction(1, 100), Fraction(0)),))
+    >>> round(set_round_epsilon(ShuffleRound(4.0, 10_000, law), 1e-6), 3)
+    0.231
+    """
+    found = binary_round_epsilon(part, delta)
+    if not isinstance(part.randomizer, SetLaw) or part.is_sampled:
+        return found
+    return min(found, part.randomizer.epsilon(part.n, delta))
 
 
 def _amplified(part: ShuffleRound, delta: float, whole: Callable[[ShuffleRound, float], float]) -> float:

@@ -14,6 +14,7 @@ one counts:
   1).
 - *place-sign pair*: as above, place-sign rounds by their own pair (:mod:`emdp.privacy.shuffle.place_sign`).
 - *exact binary*: as above, binary rounds by their own exact divergence (:mod:`emdp.privacy.shuffle.binary`).
+- *sets of the oracle*: as above, rounds by one known oracle by its own blanket (:mod:`emdp.privacy.blanket.sets`).
 - *closed form*: Feldman, McMillan, Talwar 2020, under its condition (LSU 5.3); never better than the clone pair.
 - *clone product*: the hockey-stick divergence of all clone pairs together, up to 256 rounds
   (:mod:`emdp.privacy.shuffle.renyi_product`).
@@ -40,6 +41,7 @@ from fractions import Fraction
 
 from emdp.base.checks import check_finite, check_unit_interval
 from emdp.base.errors import UsageError
+from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.privacy.shuffle.clones import clone_alpha0, gaussian_guess
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
@@ -54,6 +56,7 @@ from emdp.privacy.shuffle.renyi_rounds import (
     closed_form_epsilon,
     place_sign_round_epsilon,
     pure_strength,
+    set_round_epsilon,
 )
 
 __all__ = [
@@ -125,7 +128,7 @@ def shuffle_epsilon(
     delta: float,
     rounds: int = 1,
     *,
-    randomizer: str = "any",
+    randomizer: str | SetLaw = "any",
     sampled: int | None = None,
 ) -> UserShuffleBound:
     """Return the user-level epsilon of shuffled messages, rounded up.
@@ -186,6 +189,8 @@ def shuffle_total(strengths: Sequence[ShuffleRound], delta: float) -> UserShuffl
         found += [_clones(parts, chance), _binary(parts, chance), _closed_form(parts, chance)]
         if any(part.randomizer == "place-sign" for part in parts):
             found.append(_place_sign(parts, chance))
+        if any(isinstance(part.randomizer, SetLaw) for part in parts):
+            found.append(_sets(parts, chance))
         found += _together(parts, chance)
     methods = tuple(sorted(found, key=lambda method: math.inf if method.epsilon is None else method.epsilon))
     best = methods[0]
@@ -257,6 +262,13 @@ def _place_sign(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMet
     return UserShuffleMethod("place-sign pair", total, delta, "", theorem)
 
 
+def _sets(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMethod:
+    share = _share(parts, delta)
+    total = _sum(parts, [set_round_epsilon(part, share) for part in parts])
+    theorem = "exact blanket of the sets of each round's oracle (emdp.privacy.blanket.sets)"
+    return UserShuffleMethod("sets of the oracle", total, delta, "", theorem)
+
+
 def _binary(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMethod:
     theorem = "exact divergence of shuffled randomized response over all others (emdp.privacy.shuffle.binary)"
     if all(part.randomizer != "binary" for part in parts):
@@ -288,9 +300,7 @@ def _together(parts: tuple[ShuffleRound, ...], delta: float) -> list[UserShuffle
             UserShuffleMethod("clone product", None, delta, reason, product),
             UserShuffleMethod("Renyi clones", None, delta, reason, renyi),
         ]
-    laws = [
-        clone_law(part.n, part.epsilon0, part.randomizer, part.sampled) if part.is_amplified else None for part in parts
-    ]
+    laws = [clone_law(part.n, part.epsilon0, part.kind, part.sampled) if part.is_amplified else None for part in parts]
     found = [UserShuffleMethod("Renyi clones", _renyi_epsilon(parts, laws, delta), delta, "", renyi)]
     whole = [(law, part.rounds) for law, part in zip(laws, parts, strict=True) if law is not None]
     total, reason = math.inf, f"there are more than {LARGEST_ROUNDS} rounds, or one that no shuffling amplifies"

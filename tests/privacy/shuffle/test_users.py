@@ -2,11 +2,13 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from emdp.base.errors import UsageError
+from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.shuffle.renyi import renyi_shuffle
 from emdp.privacy.shuffle.renyi_rounds import closed_form_epsilon
 from emdp.privacy.shuffle.users import (
@@ -305,6 +307,26 @@ def test_binary_bounds_are_refused_for_other_randomizers() -> None:
     assert three_outputs(3.0, 1000, found.epsilon) <= 1e-6
     assert by_method(found)["exact binary"] is None
     assert by_method(shuffle_epsilon(3.0, 1000, 1e-6, 2))["exact binary"] is None
+
+
+def test_rounds_of_a_known_oracle() -> None:
+    law = SetLaw(Fraction(math.exp(4.0)), Fraction(1, 100), ((Fraction(1, 100), Fraction(0)),))
+    one = shuffle_epsilon(law.pure, 10**4, 1e-6, randomizer=law)
+    assert (one.method, one.epsilon) == ("sets of the oracle", law.epsilon(10**4, 1e-6))
+    assert by_method(one)["exact clone pair"] == shuffle_epsilon(law.pure, 10**4, 1e-6).epsilon
+    two = shuffle_total((ShuffleRound(law.pure, 10**4, law), ShuffleRound(1.0, 10**4)), 1e-6)
+    apart = law.epsilon(10**4, 5e-7) + shuffle_epsilon(1.0, 10**4, 5e-7).epsilon
+    assert by_method(two)["sets of the oracle"] == pytest.approx(apart, rel=1e-9)
+    # of a secret sample only the strength is used
+    sampled = shuffle_epsilon(law.pure, 10**4, 1e-6, randomizer=law, sampled=5000)
+    assert sampled.epsilon == shuffle_epsilon(law.pure, 10**4, 1e-6, sampled=5000).epsilon
+    # a small mix in full is below the bound
+    three = SetLaw(Fraction(math.exp(1.0)), Fraction(1, 3), ((Fraction(1, 3), Fraction(0)),))
+    for delta in (0.05, 1e-3):
+        exactly = smallest_epsilon(neighbours(krr(3, 1.0), 4), delta)
+        assert exactly <= shuffle_epsilon(1.0 + 1e-9, 4, delta, randomizer=three).epsilon * (1 + 1e-12)
+    with pytest.raises(UsageError, match="epsilon0 must be at least that of the randomizer"):
+        ShuffleRound(1.0, 100, law)
 
 
 @pytest.mark.parametrize(
