@@ -186,7 +186,7 @@ def _argument(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:
     if argument.node is None:
         raise InternalError("rows themselves have no number; please report this.")
     if argument.degree:
-        return writing.summand(argument.node, rows.column, argument.low, argument.high)
+        return writing.summand(argument.node, rows.column, argument.low, argument.high, UNIT_BITS)
     value = writing.row_expression(argument.node, rows.column)
     there: Sql = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
     if argument.node.kind is Kind.DOUBLE:

@@ -7,15 +7,18 @@ from emdp.tables.facts import TableFacts
 from emdp.tables.statements.owned import OwnedStatement
 from emdp.tables.statements.owned_grids import pairs_statement, sorted_rows, weights_statement
 from emdp.tables.statements.owned_groups import groups_statement, sorted_groups
+from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = ["frame_statement", "in_order"]
 
 
-def frame_statement(table: TableFacts, wanted: OwnedFrame) -> OwnedStatement:
-    """Return the statement of a table of rows with owners."""
+def frame_statement(table: TableFacts, wanted: OwnedFrame, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
+    """Return the statement of a table of rows with owners, with functions of a row as an engine writes them."""
     if isinstance(wanted, OwnedWeights):
-        return weights_statement(table, wanted)
-    return pairs_statement(table, wanted) if isinstance(wanted, OwnedPairs) else groups_statement(table, wanted)
+        return weights_statement(table, wanted, writing)
+    if isinstance(wanted, OwnedPairs):
+        return pairs_statement(table, wanted, writing)
+    return groups_statement(table, wanted, writing)
 
 
 def in_order(frame: pl.DataFrame, wanted: OwnedFrame) -> pl.DataFrame:

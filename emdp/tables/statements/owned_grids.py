@@ -26,8 +26,9 @@ from emdp.tables.statements.owned import (
     lists,
     used_columns,
 )
+from emdp.tables.statements.owned_groups import hash_of
 from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
-from emdp.tables.statements.rows import row_expression, summand
+from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = ["pairs_statement", "sorted_rows", "weights_statement"]
 
@@ -37,11 +38,11 @@ SALT = "emdp: order of users"
 VALUE = "value_of_row"
 
 
-def weights_statement(table: TableFacts, wanted: OwnedWeights) -> OwnedStatement:
+def weights_statement(table: TableFacts, wanted: OwnedWeights, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
     """Return the statement: a row a cell and place of the grid that has weight, in units of ``1/UNIT``."""
-    rows, maker = _made(table, wanted)
-    place = summand(wanted.node, rows.column, wanted.low, wanted.top, bits=GRID_BITS)
-    by_user = _grouped(rows, wanted, place, {ROWS: exp.Count(this=exp.Star())}, table)
+    rows, maker = _made(table, wanted, writing)
+    place = writing.summand(wanted.node, rows.column, wanted.low, wanted.top, GRID_BITS)
+    by_user = _grouped(rows, wanted, place, {ROWS: exp.Count(this=exp.Star())}, maker)
     listed = in_cells(by_user, wanted.keys)
     users = sql.select({OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS))}, exp.to_table("listed"))
     users = users.group_by(sql.column(OWNER), copy=False)
@@ -55,13 +56,13 @@ def weights_statement(table: TableFacts, wanted: OwnedWeights) -> OwnedStatement
     return OwnedStatement(query, {**maker.lookups, **lists(wanted.keys)})
 
 
-def pairs_statement(table: TableFacts, wanted: OwnedPairs) -> OwnedStatement:
+def pairs_statement(table: TableFacts, wanted: OwnedPairs, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
     """Return the statement: a row a user, cell and value, each user and value by its place in an order."""
-    rows, maker = _made(table, wanted)
-    by_user = _grouped(rows, wanted, row_expression(wanted.node, rows.column), {}, table)
+    rows, maker = _made(table, wanted, writing)
+    by_user = _grouped(rows, wanted, writing.row_expression(wanted.node, rows.column), {}, maker)
     if wanted.node.kind is Kind.DOUBLE:
         by_user = by_user.where(sql.negate(exp.IsNan(this=sql.column(VALUE))), copy=False)
-    hashed = sql.call("MD5", sql.call("CONCAT", sql.cast(sql.column(OWNER), "TEXT"), sql.text(SALT)))
+    hashed = hash_of(sql.cast(sql.column(OWNER), "TEXT"), sql.text(SALT))
     named = {
         CELL: sql.column(CELL),
         "user_place": _rank(hashed, sql.column(OWNER)),
@@ -76,24 +77,28 @@ def sorted_rows(frame: pl.DataFrame, wanted: OwnedWeights | OwnedPairs) -> pl.Da
     return frame.sort([CELL, "place"] if isinstance(wanted, OwnedWeights) else ["user_place", "value_place"])
 
 
-def _made(table: TableFacts, wanted: OwnedWeights | OwnedPairs) -> tuple[OwnedRows, RowsMaker]:
-    maker = RowsMaker(table, wanted.public, used_columns(wanted))
+def _made(table: TableFacts, wanted: OwnedWeights | OwnedPairs, writing: RowsWriting) -> tuple[OwnedRows, RowsMaker]:
+    maker = RowsMaker(table, wanted.public, used_columns(wanted), writing)
     return maker.rows(wanted.relation), maker
 
 
 def _grouped(
-    rows: OwnedRows, wanted: OwnedWeights | OwnedPairs, value: Sql, counts: dict[str, Sql], table: TableFacts
+    rows: OwnedRows, wanted: OwnedWeights | OwnedPairs, value: Sql, counts: dict[str, Sql], maker: RowsMaker
 ) -> exp.Select:
     """Return a row a user, group and value that is there."""
     if rows.owner is None:
         raise InternalError("values were asked for of rows that nobody owns; please report this.")
-    keys = {f"key_{place}": row_expression(key.node, rows.column) for place, key in enumerate(wanted.keys)}
+    keys = {
+        f"key_{place}": maker.writing.row_expression(key.node, rows.column) for place, key in enumerate(wanted.keys)
+    }
     inner = rows.select({OWNER: rows.owner.copy(), **keys, VALUE: value}).subquery("owned_rows", copy=False)
     named = [OWNER, *keys, VALUE]
     grouped = sql.select({**{name: sql.column(name) for name in named}, **counts}, inner)
     grouped = grouped.group_by(*map(sql.column, named), copy=False)
     made = sql.select({name: sql.column(name) for name in (*named, *counts)}, grouped.subquery("grouped", copy=False))
-    return made.where(has_owner(table), exp.Not(this=exp.Is(this=sql.column(VALUE), expression=exp.Null())), copy=False)
+    return made.where(
+        has_owner(maker.table), exp.Not(this=exp.Is(this=sql.column(VALUE), expression=exp.Null())), copy=False
+    )
 
 
 def _rank(*values: Sql) -> Sql:

@@ -16,8 +16,9 @@ from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.owned import ALL_ROWS, ROWS, OwnedStatement, by_user, capped_parts, listed_join, summed
 from emdp.tables.statements.owned_rows import OWNER
+from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
-__all__ = ["PEOPLE", "first_groups", "groups_statement", "key_names", "sorted_groups"]
+__all__ = ["PEOPLE", "first_groups", "groups_statement", "hash_of", "key_names", "sorted_groups"]
 
 PEOPLE = "people"
 """Column of the number of users."""
@@ -28,7 +29,7 @@ SALT = "emdp: groups of a user"
 PLACE = "group_place"
 
 
-def groups_statement(table: TableFacts, groups: OwnedGroups) -> OwnedStatement:
+def groups_statement(table: TableFacts, groups: OwnedGroups, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
     """Return the statement: a row a key that some user has, with its users and the sum of each part.
 
     Raises
@@ -36,8 +37,8 @@ def groups_statement(table: TableFacts, groups: OwnedGroups) -> OwnedStatement:
     UsageError
         If a column is of a type that no expression reads.
     """
-    rows, lookups = by_user(table, groups)
-    kept = first_groups(_listed(rows, groups), groups)
+    rows, lookups = by_user(table, groups, writing)
+    kept = first_groups(_listed(rows, groups), groups, writing)
     keys = {name: sql.column(name, "kept") for name in key_names(groups)}
     counts: dict[str, Sql] = {PEOPLE: exp.Count(this=exp.Star())}
     if not groups.arguments:
@@ -53,18 +54,27 @@ def groups_statement(table: TableFacts, groups: OwnedGroups) -> OwnedStatement:
     return OwnedStatement(made.group_by(*(key.copy() for key in keys.values()), copy=False), lookups)
 
 
-def first_groups(rows: exp.Select, groups: OwnedGroups) -> exp.Select:
+def first_groups(rows: exp.Select, groups: OwnedGroups, writing: RowsWriting) -> exp.Select:
     """Return the first ``L`` groups of each user, of rows with one for each user and group."""
     names = rows.named_selects
     keys = [sql.column(name) for name in key_names(groups)]
-    values = [sql.cast(value.copy(), "TEXT") for value in (sql.column(OWNER), *keys)]
+    kinds = [key.node.kind for key in groups.keys]
+    values = [sql.cast(sql.column(OWNER), "TEXT")]
+    values += [writing.plain_text(key.copy(), kind) for key, kind in zip(keys, kinds, strict=True)]
     texts = [sql.call("COALESCE", value, sql.text("")) for value in values]
-    hashed = sql.call("MD5", sql.call("CONCAT_WS", sql.text("|"), *texts, sql.text(SALT)))
+    hashed = hash_of(*texts, sql.text(SALT))
     order = [exp.Ordered(this=value, nulls_first=True) for value in (hashed, *keys)]
     place = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(OWNER)], order=exp.Order(expressions=order))
     numbered = sql.select({**{name: sql.column(name) for name in names}, PLACE: place}, rows.subquery("of_user"))
     chosen = sql.select({name: sql.column(name) for name in names}, numbered.subquery("numbered", copy=False))
     return chosen.where(sql.compare(sql.column(PLACE), "<=", sql.integer(groups.groups_cap)), copy=False)
+
+
+def hash_of(*texts: Sql) -> Sql:
+    """Return the MD5 of texts with bars between them, the same on all engines."""
+    # By its very name: sqlglot's own function is spelled otherwise by dialect.
+    joined = exp.Anonymous(this="CONCAT_WS", expressions=[sql.text("|"), *texts])
+    return exp.Anonymous(this="MD5", expressions=[joined])
 
 
 def key_names(groups: OwnedGroups) -> list[str]:

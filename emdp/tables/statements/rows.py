@@ -8,6 +8,7 @@ shared sub-expressions and long IN lists out of it, which then raise.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
@@ -26,6 +27,7 @@ __all__ = [
     "SUMMAND_BITS",
     "RowsWriting",
     "kind_of_type",
+    "plain_text",
     "read_as",
     "row_expression",
     "summand",
@@ -201,13 +203,29 @@ class RowsWriting:
     Parameters
     ----------
     read_as, row_expression, summand : callable
-        As the functions of these names here.
+        As the functions of these names here, the last with its bits.
+    plain_text : callable
+        A text of a value of a kind, NULL of NULL: equal on all engines, and different for different values.
     """
 
     read_as: Callable[[Sql, str], Sql]
     row_expression: Callable[[Node, Columns], Sql]
-    summand: Callable[[Node, Columns, float, float], Sql]
+    summand: Callable[[Node, Columns, float, float, int], Sql]
+    plain_text: Callable[[Sql, Kind], Sql]
 
 
-DUCKDB_ROWS = RowsWriting(read_as, row_expression, summand)
+def plain_text(value: Sql, kind: Kind) -> Sql:
+    """Return a text of a value, of times and dates their number of microseconds or days since 1970.
+
+    >>> plain_text(sql.column("d"), Kind.DATE).sql("duckdb")
+    'CAST(TRY("d" - CAST(\'1970-01-01\' AS DATE)) AS TEXT)'
+    """
+    if kind is Kind.DATE:
+        value = filled(parsed(placed("TRY({0} - DATE '1970-01-01')")), {"emdp_0": value})
+    if kind is Kind.TIMESTAMP:
+        value = filled(parsed(placed("TRY(epoch_us({0}))")), {"emdp_0": value})
+    return sql.cast(value, "TEXT")
+
+
+DUCKDB_ROWS = RowsWriting(read_as, row_expression, partial(summand_of, DUCKDB), plain_text)
 """Functions of a row for DuckDB."""

@@ -2,24 +2,25 @@
 
 import math
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import polars as pl
 
-from emdp.base.errors import DataRuleError, InternalError, UsageError
+from emdp.base.errors import DataRuleError, InternalError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.questions.owned.grids import OwnedFrame
-from emdp.questions.owned.totals import OwnedTotals
+from emdp.questions.owned.totals import Key, OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source
 from emdp.tables.engines.spark.errors import hidden_errors
 from emdp.tables.engines.spark.execution import check_on_no_rows, spark_rows, spark_source, statement_rows
 from emdp.tables.engines.spark.items import check_items, explain_reading, read_items
 from emdp.tables.engines.spark.parts import parts_of, read_once
-from emdp.tables.engines.spark.rows import SPARK_ROWS, in_numbers
+from emdp.tables.engines.spark.rows import SPARK_ROWS, in_numbers, with_times
 from emdp.tables.engines.spark.source import shown_plan
 from emdp.tables.engines.spark.wait import waited
 from emdp.tables.facts import TableFacts
@@ -28,6 +29,7 @@ from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement, private_columns
+from emdp.tables.statements.owned_frames import frame_statement, in_order
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
 
 __all__ = ["SparkEngine"]
@@ -64,13 +66,14 @@ class SparkEngine:
             check_on_no_rows(table, partial(_statement, table, part))
 
     def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
-        raise InternalError("Spark was about to compute what it refuses; please report it.")
+        statement = _framed(table, wanted)
+        with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
+            found = pl.DataFrame(waited(frame.sparkSession, frame.toArrow))
+        return Hidden(in_order(with_times(found, wanted), wanted))
 
     def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
-        raise UsageError(
-            "this statement chooses keys, cells or values of each user, which runs on DuckDB alone; read the rows from "
-            "Parquet files."
-        )
+        table.source.check_schema(table.schema, private_columns(wanted))
+        check_on_no_rows(table, partial(_framed, table, wanted))
 
     def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:
         table.source.check_schema(table.schema, table.source_columns)
@@ -162,8 +165,15 @@ def _statement(table: TableFacts, aggregation: Aggregation) -> LinearStatement |
 
 
 def _owned(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
-    statement = owned_statement(table, totals, SPARK_ROWS)
-    lists = {f"listed_{place}" for place in range(len(totals.keys))}
+    return _with_numbers(owned_statement(table, totals, SPARK_ROWS), totals.keys)
+
+
+def _framed(table: TableFacts, wanted: OwnedFrame) -> OwnedStatement:
+    return _with_numbers(frame_statement(table, wanted, SPARK_ROWS), wanted.keys)
+
+
+def _with_numbers(statement: OwnedStatement, keys: Sequence[Key]) -> OwnedStatement:
+    lists = {f"listed_{place}" for place in range(len(keys))}
     lookups = {name: in_numbers(frame, is_list=name in lists) for name, frame in statement.lookups.items()}
     return OwnedStatement(statement.query, lookups)
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from emdp.base.errors import UsageError
 from emdp.base.frames import DAY_MICROSECONDS, EARLIEST, LATEST
+from emdp.questions.owned.grids import OwnedFrame
 from emdp.rows.nodes import Node
 from emdp.rows.record import Form
 from emdp.rows.records.texts import spark_text
@@ -16,11 +17,12 @@ from emdp.rows.types import Kind, Value
 from emdp.tables.base import type_name
 from emdp.tables.engines.spark.text import operators_as_calls
 from emdp.tables.engines.spark.types import BOOLEAN, DOUBLE, TEXT, WHOLE, written
+from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.rows import SUMMAND_BITS, RowsWriting, kind_of_type, summand_of
 from emdp.tables.statements.spelled import Columns, Writer, filled, micros_of, parsed, placed
 
-__all__ = ["SPARK_ROWS", "in_numbers", "read_as", "row_expression", "summand"]
+__all__ = ["SPARK_ROWS", "in_numbers", "read_as", "row_expression", "summand", "with_times"]
 
 
 def read_as(column: Sql, duckdb_type: str) -> Sql:
@@ -120,7 +122,9 @@ def _read_opaque(column: Sql, duckdb_type: str) -> Sql:
 SPARK_ROWS = RowsWriting(
     _read_opaque,
     lambda node, columns: _opaque(row_expression(node, columns), KINDS.get(node.kind, WHOLE)),
-    lambda node, columns, low, high: _opaque(summand(node, columns, low, high), WHOLE),
+    lambda node, columns, low, high, bits: _opaque(summand(node, columns, low, high, bits=bits), WHOLE),
+    # Times and dates are their numbers already.
+    lambda value, kind: sql.cast(value, "TEXT"),
 )
 """Functions of a row as texts for Spark, in statements whose other parts are rewritten for it."""
 
@@ -132,6 +136,17 @@ def in_numbers(frame: pl.DataFrame, *, is_list: bool) -> pl.DataFrame:
     Decimals are doubles.
     """
     return pl.DataFrame([_in_numbers(column, is_list) for column in frame.iter_columns()])
+
+
+def with_times(frame: pl.DataFrame, wanted: OwnedFrame) -> pl.DataFrame:
+    """Return what a statement gave with dates and times as keys in place of their numbers."""
+    kinds = {f"key_{place}": key.node.kind for place, key in enumerate(wanted.keys)}
+    made = []
+    for column in frame.iter_columns():
+        kind = kinds.get(column.name)
+        of_kind = column.cast(pl.Int32).cast(pl.Date) if kind is Kind.DATE else column
+        made.append(column.cast(pl.Datetime("us")) if kind is Kind.TIMESTAMP else of_kind)
+    return pl.DataFrame(made)
 
 
 def _in_numbers(column: pl.Series, is_list: bool) -> pl.Series:

@@ -60,9 +60,10 @@ ALWAYS: Mapping[type[Sql], str] = {
 """Kinds of nodes whatever their operands are; functions of numbers, which give doubles, are in their own table."""
 
 BY_NAME = {
-    **dict.fromkeys(("hash", "bit_xor", "strlen", "epoch_us", "epoch_ns", "date_part"), WHOLE),
+    **dict.fromkeys(("hash", "bit_xor", "strlen", "epoch_us", "epoch_ns", "date_part", "dense_rank"), WHOLE),
     "make_timestamp": TIME,
     **dict.fromkeys(("regexp_extract_all", "list_reduce", "string_split", "split_part", "replace"), TEXT),
+    **dict.fromkeys(("concat_ws", "md5"), TEXT),
     "regexp_matches": BOOLEAN,
 }
 """Kinds of functions that sqlglot does not know."""

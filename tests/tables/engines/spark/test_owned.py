@@ -12,6 +12,8 @@ import pytest
 from row_cases import POLARS, VALUES, cases
 
 import emdp
+from emdp.questions.owned.grids import OwnedFrame, OwnedPairs, OwnedWeights
+from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.octaves import octaves_of
 from emdp.questions.owned.relations import Filtered, Private
 from emdp.questions.owned.totals import Argument, Key, OwnedTotals
@@ -19,9 +21,11 @@ from emdp.rows.nodes import Call, Cast, Column, InList, Literal, Node
 from emdp.rows.types import Kind
 from emdp.sessions.planning import plan_request
 from emdp.tables import Table, aggregate, check_aggregation, read
+from emdp.tables.engine import engine_of
 
 CHUNKS = 10
 ROWS = 700
+TOGETHER = 8  # Keys of one statement, which Spark compiles together.
 SPACE = emdp.Product(emdp.Interval("x", 0, 10, on_invalid="clamp"), emdp.Categories("k", ["a", "b", "c"]))
 HEADER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 7) "
 
@@ -102,6 +106,56 @@ def test_keys_of_every_kind(spark: Any) -> None:
         assert sum(expected) == 23
 
 
+def frames(tables: tuple[Table, Table], wanted: OwnedFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return what each engine reads, with whole numbers as such."""
+    found = []
+    for table in tables:
+        engine_of(table.source).check_owned(table, wanted)
+        frame = engine_of(table.source).read_owned(table, wanted).open()
+        found.append(frame.with_columns(pl.selectors.decimal().cast(pl.Int64)))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_every_function_of_a_row_as_a_key_that_nobody_listed(spark: Any, chunk: int) -> None:
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=23)
+    nodes = [node for node in NODES if node.kind is not Kind.DOUBLE][chunk::CHUNKS]
+    for start in range(0, len(nodes), TOGETHER):
+        together = nodes[start : start + TOGETHER]
+        keys = tuple(Key(str(place), node, (), is_listed=False) for place, node in enumerate(together))
+        expected, found = frames(tables, OwnedGroups(Private("t"), keys, 9, (Argument(None),), 20))
+        assert found.equals(expected), [str(node) for node in together]
+        assert expected.get_column("people").sum() > 9 * 20
+
+
+def test_keys_that_nobody_listed_of_every_kind(spark: Any) -> None:
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=list(range(20)))
+    listed = Key("k", Column("t", "c0_BOOLEAN", Kind.BOOLEAN), (True, None))
+    argument = Argument(Column("t", "c0_DOUBLE", Kind.DOUBLE), 2, -3.0, 5.0)
+    for kind in (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN, Kind.BIGINT):
+        key = Key("key", Column("t", f"c0_{kind.value}", kind), (), is_listed=False)
+        for keys in ((key,), (listed, key)):
+            expected, found = frames(tables, OwnedGroups(Private("t"), keys, 2, (argument,), 5))
+            assert found.equals(expected), kind
+            assert expected.schema == found.schema
+            assert expected.get_column("people").sum() > 19
+
+
+def test_every_number_on_a_grid_and_every_value(spark: Any) -> None:
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=list(range(20)))
+    key = Key("k", Column("t", "c0_BOOLEAN", Kind.BOOLEAN), (True, None))
+    for kind in (Kind.DOUBLE, Kind.BIGINT):
+        column = Column("t", f"c0_{kind.value}", kind)
+        for keys in ((), (key,)):
+            expected, found = frames(tables, OwnedWeights(Private("t"), keys, column, -5.0, 31.0, 7))
+            assert found.equals(expected), kind
+            assert 100 < expected.get_column("weight").sum() / 2**20 <= 7 * 20
+    for kind in VALUES:
+        expected, found = frames(tables, OwnedPairs(Private("t"), (key,), Column("t", f"c0_{kind.value}", kind)))
+        assert found.select(expected.columns).cast(pl.Int64).equals(expected.cast(pl.Int64)), kind
+        assert len(expected) >= 20
+
+
 def test_conditions_and_lists(spark: Any) -> None:
     tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=23)
     text, day = Column("t", "c0_TEXT", Kind.TEXT), Column("t", "c0_DATE", Kind.DATE)
@@ -175,6 +229,26 @@ def test_an_answer_of_a_session(spark: Any, tmp_path: Path) -> None:
         "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1e6, max_records_per_user = 1000) COUNT(*) FROM t WHERE i = 7"
     )
     assert answer.frame.row(0)[0] == pytest.approx(len(rows.filter(pl.col("i") == 7)), abs=0.1)
+
+
+def test_answers_by_keys_that_nobody_listed(spark: Any, tmp_path: Path) -> None:
+    rows = visits().filter(pl.col("u") != "cleo")
+    table = both(spark, rows, space=SPACE, users=["ann", "bob", *"defghijkl"])[1]
+    session = emdp.Session(table, budget=emdp.UserDP(2e4, 0.5), ledger=str(tmp_path / "l"), public=PUBLIC)
+    header = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 90, delta = 1e-3, max_groups_per_user = 31"
+    found = session.sql(f"{header}) day, COUNT(DISTINCT u) AS n FROM t GROUP BY day ORDER BY n DESC LIMIT 5").frame
+    assert found.schema["day"] == pl.Date
+    people = rows.group_by("day").agg(pl.col("u").n_unique())
+    for day, number in found.select("day", "n").rows():
+        assert number == pytest.approx(people.filter(pl.col("day") == day).item(0, "u"), abs=4)
+    texts = session.sql(f"{header}, max_records_per_user = 100) k, COUNT(*) AS n FROM t GROUP BY k || '!'").frame
+    assert len(texts) == 3
+    quantiles = session.sql(
+        "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 900, max_records_per_user = 100) "
+        "MEDIAN(CLAMP(i, 0, 99)) m, COUNT(DISTINCT day) d FROM t"
+    ).frame
+    assert quantiles.item(0, "d") == pytest.approx(30, abs=1)
+    assert 0 <= quantiles.item(0, "m") <= 99
 
 
 def test_a_column_that_changed_its_type_is_refused_before_the_charge(spark: Any) -> None:
