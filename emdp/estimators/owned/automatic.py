@@ -28,8 +28,8 @@ from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.caps import CapRule, MeasuredRelease, MeasuredRows
 from emdp.estimators.owned.noise import choose, totals_of
+from emdp.estimators.owned.notes import owned_notes
 from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
-from emdp.estimators.owned.totals import owned_notes
 from emdp.mechanisms import GaussianMechanism
 from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.release import Mechanism
@@ -182,7 +182,7 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
             slack,
         ),
         columns=typical.columns if query.cap else tuple(map(_assumed, typical.columns, largest.columns)),
-        notes=(*automatic, *owned_notes(query, cap, is_measured=True)),
+        notes=(*automatic, *owned_notes(query, cap, is_measured=True, norm=typical.aggregation.norm)),
         finisher=MeasuredRows(rule, typical.finisher.shape),
     )
 

@@ -15,6 +15,21 @@ Proof. A user's numbers lie in ``C`` times the hull of 0 and the unit vectors of
 function of the two users' numbers, so it is largest at vertices: 0, or one part in one cell, for each. Of a user who is
 removed it is the norm of that user's own numbers, with 0 in the other's place.
 
+Theorem (cap of the 2-norm). Let a user's numbers in cell ``g`` be ``k_g`` times a point of the hull of 0 and the unit
+vectors of parts, and ``sum k_g^2 <= C^2``. Removing a user moves what is drawn by at most ``C max |v_p|`` in the
+2-norm. Replacing: by at most ``C sqrt(2 (A + N))`` with ``A = max |v_p|^2`` and ``N = max(0, -min v_p.v_q)``; in one
+cell as in the theorem above. Proof. In a cell ``|k u - l w|^2 = k^2 |u|^2 + l^2 |w|^2 - 2 k l u.w <= (k^2 + l^2) A + 2
+k l N``, ``u`` and ``w`` in the hull of 0 and the ``v_p``; over cells the first add up to ``2 C^2 A``, and ``sum k l <=
+C^2`` (Cauchy and Schwarz). Noise of the 1-norm has no use for such a cap.
+
+Theorem (cap of a cell). Let a user's numbers of an argument in each cell lie in ``M`` times the hull of 0 and the unit
+vectors of parts, and add up to at most ``L M`` in all ``G`` cells, ``L <= G``. In the norm, or for the square of a
+2-norm, let ``A = max |v_p|`` and ``B = max(A, |v_p - v_q|)``. Removing a user moves what is drawn by at most ``L A``,
+replacing by the larger of ``c B + 2 (L - c) A`` at ``c = max(0, 2L - G)`` and at ``c = L``, times ``M``, or ``M^2`` for
+squares. Proof. The set's vertices have one part with ``M`` in each of at most ``L`` cells: ``0 <= t_g <= M`` and ``sum
+t_g <= L M`` have no others, ``L`` being whole. The change is convex, so largest at two of these; with ``c`` cells that
+both have it is at most ``c B + 2 (L - c) A``, linear in ``c``, and ``2 L - c <= G``.
+
 Theorem (people). Numbers of at most 1 in each cell that add up to at most ``L`` move by at most ``min(2L, G)`` in the
 1-norm and ``sqrt(min(2L, G))`` in the 2-norm. Proof. No cell moves by more than 1, and all together by at most ``2L``;
 squares of numbers of at most 1 are no larger than they are (user-level-sql.md, lemma 1). Removing a user: with ``L`` in
@@ -28,6 +43,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from emdp.base.errors import InternalError
 from emdp.mechanisms.contribution.moves import moved_users
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.rounding import float_at_least, root_up
@@ -85,7 +101,7 @@ class Block:
     parts : int
         Number of its parts.
     most : int
-        Cap ``C``, or ``L`` of people.
+        Cap ``C``, or ``M`` where ``groups`` is given; ``L`` of people.
     cells : int
         Number of cells.
     is_people : bool
@@ -94,6 +110,10 @@ class Block:
         The argument.
     neighbours : {"replace", "remove"}
         Whether one user's records become others, or all of them appear or vanish.
+    norm : {1, 2}
+        Norm of a user's numbers of rows by cell that ``most`` bounds.
+    groups : int or None
+        ``L`` where ``most`` is the cap ``M`` of each cell.
     """
 
     first: int
@@ -103,6 +123,8 @@ class Block:
     is_people: bool = False
     argument: Argument | None = None
     neighbours: Neighbours = "replace"
+    norm: int = 1
+    groups: int | None = None
 
     def change(self, drawing: Drawing, norm: int) -> Fraction:
         """Return the theorem's bound: of a 1-norm, or of the square of a 2-norm."""
@@ -110,16 +132,27 @@ class Block:
         if self.is_people:
             count = min(moved_users(self.neighbours) * self.most, self.cells)
             return count * max(_size(column, norm) for column in columns)
-        own = [_size(column, norm) for column in columns]
+        unit = self.most if norm == 1 else self.most * self.most
+        own = max(_size(column, norm) for column in columns)
+        if self.norm == 2 and norm == 1 and self.cells > 1:
+            raise InternalError("a cap of the 2-norm was taken for noise of the 1-norm; please report this.")
         if self.neighbours == "remove":
-            return max(own) * (self.most if norm == 1 else self.most * self.most)
-        apart = [
-            _size([one - other for one, other in zip(left, right, strict=True)], norm)
-            for place, left in enumerate(columns)
-            for right in columns[:place]
-        ]
-        beside = [2 * max(own)] if self.cells > 1 else []
-        return max(*own, *apart, *beside, Fraction(0)) * (self.most if norm == 1 else self.most * self.most)
+            return own * unit * (1 if self.groups is None else min(self.groups, self.cells))
+        pairs = [(left, right) for place, left in enumerate(columns) for right in columns[:place]]
+        apart = max(own, *(_size([x - y for x, y in zip(*pair, strict=True)], norm) for pair in pairs), Fraction(0))
+        if self.groups is not None:
+            return unit * self._in_cells(own, apart)
+        if self.cells == 1:
+            return apart * unit
+        if self.norm == 1:
+            return max(apart, 2 * own) * unit
+        least = min((sum((x * y for x, y in zip(*pair, strict=True)), Fraction(0)) for pair in pairs), default=own)
+        return 2 * (own + max(Fraction(0), -least)) * unit
+
+    def _in_cells(self, own: Fraction, apart: Fraction) -> Fraction:
+        """Return the most that two users with one part in each of ``L`` cells differ by, for ``M = 1``."""
+        kept = min(self.groups or self.cells, self.cells)
+        return max(common * apart + 2 * (kept - common) * own for common in (max(0, 2 * kept - self.cells), kept))
 
 
 def sensitivity(drawings: Iterable[tuple[Block, Drawing]], norm: int) -> float:

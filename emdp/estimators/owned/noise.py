@@ -23,7 +23,7 @@ from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import Argument, OwnedTotals
 from emdp.rows.nodes import Node
 
-__all__ = ["Chosen", "Shape", "arguments_of", "choose", "functionals", "totals_of"]
+__all__ = ["Chosen", "Shape", "arguments_of", "cap_norm", "choose", "functionals", "totals_of"]
 
 DEGREES = {"count": 0, "sum": 1, "avg": 1, "variance": 2, "stddev": 2}
 TYPICAL_MEAN, TYPICAL_SQUARE = Fraction(3, 4), Fraction(5, 8)
@@ -116,7 +116,16 @@ def totals_of(query: OwnedSelect) -> OwnedTotals:
     arguments = arguments_of(query.items)
     counts_users = any(item.kind == "users" for item in query.items)
     cap = query.cap if arguments else None
-    return OwnedTotals(query.relation, query.keys, arguments, cap, counts_users, query.groups_cap, query.public)
+    return OwnedTotals(
+        query.relation,
+        query.keys,
+        arguments,
+        cap,
+        counts_users,
+        query.groups_cap,
+        query.public,
+        group_rows=query.group_rows if arguments else None,
+    )
 
 
 def arguments_of(items: Sequence[OwnedItem]) -> tuple[Argument, ...]:
@@ -185,7 +194,7 @@ def _drawn(
     kind: type[AdditiveMechanism],
     norm: int,
 ) -> Chosen:
-    blocks = _blocks(totals, query.price.neighbours)
+    blocks = _blocks(totals, query.price.neighbours, kind)
     shapes = tuple(functionals(item, blocks[place]) for item, place in zip(query.items, places, strict=True))
     used = sorted(set(places))
     drawn: list[tuple[Block, Drawing]] = []
@@ -200,10 +209,17 @@ def _drawn(
     return Chosen(kind, tuple(drawn), tuple(used.index(place) for place in places), shapes, tuple(errors))
 
 
-def _blocks(totals: OwnedTotals | OwnedGroups, neighbours: Neighbours) -> list[Block]:
+def cap_norm(totals: OwnedTotals | OwnedGroups, kind: type[AdditiveMechanism]) -> int:
+    """Return the norm of a user's rows by cell that a cap is of: that of the noise."""
+    return kind.norm if totals.cap is not None and totals.cells > 1 else 1
+
+
+def _blocks(totals: OwnedTotals | OwnedGroups, neighbours: Neighbours, kind: type[AdditiveMechanism]) -> list[Block]:
+    most, norm = totals.group_rows or totals.cap or 0, cap_norm(totals, kind)
+    groups = None if totals.group_rows is None else min(totals.groups_cap or totals.cells, totals.cells)
     blocks = [
-        Block(totals.first_part(place), argument.parts, totals.cap or 0, totals.cells, False, argument, neighbours)
-        for place, argument in enumerate(totals.arguments)
+        Block(totals.first_part(place), own.parts, most, totals.cells, False, own, neighbours, norm, groups)
+        for place, own in enumerate(totals.arguments)
     ]
     if totals.counts_users:
         most = min(totals.groups_cap or totals.cells, totals.cells)

@@ -77,12 +77,15 @@ class OwnedPlan(RowsPlan):
     @property
     def weighing(self) -> str:
         """Weight of a user and of a row, in a sentence."""
-        cap = self.aggregation.cap
+        cap, each = self.aggregation.cap, self.aggregation.group_rows
+        if each is not None:
+            return f"every record counts, those of one user in a group together as at most {each}"
         if cap is None:
             return "every user counts once"
         if self.aggregation.relation.is_per_user:
             return "every user counts with one row, made of all their records"
-        return f"every record counts, those of one user together as at most {cap}"
+        together = "together" if self.aggregation.norm == 1 else "in the 2-norm of their numbers by group"
+        return f"every record counts, those of one user {together} as at most {cap}"
 
     def check(self, records: Records) -> None:
         """Run the statement on no rows."""

@@ -103,7 +103,7 @@ def _joined(query: OwnedSelect, pieces: Sequence[tuple[OwnedItem, ...]], users: 
         raise UsageError("max_records_per_user has no use where no record is counted; leave it out.")
     if query.distinct_cap is not None and all(item.kind != "distinct" for item in query.items):
         raise UsageError("max_distinct_per_user is for COUNT(DISTINCT column); leave it out.")
-    if query.groups_cap is not None and all(item.kind != "users" for item in query.items):
+    if query.groups_cap is not None and not query.group_rows and all(item.kind != "users" for item in query.items):
         raise UsageError("max_groups_per_user is for counts of people by groups; leave it out.")
     keys = tuple(key.name for key in query.keys)
     names = answer_names(query, keys)
@@ -130,7 +130,8 @@ def _planned(query: OwnedSelect, items: tuple[OwnedItem, ...], share: float, use
         items=items,
         price=replace(query.price, level=share, delta=query.price.delta if is_total else 0.0),
         cap=query.cap if kinds - {"users", "distinct"} else None,
-        groups_cap=query.groups_cap if "users" in kinds else None,
+        groups_cap=query.groups_cap if "users" in kinds or (is_total and query.group_rows) else None,
+        group_rows=query.group_rows if is_total and kinds != {"users"} else None,
         columns=(),
         order=(),
         limit=None,

@@ -12,7 +12,7 @@ constant of any function is asked for: under user-level privacy any function of 
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -21,12 +21,13 @@ from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
 from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level
-from emdp.estimators.columns.true_totals import MEASURED_TOTALS, TRUE_TOTALS, measured_total, true_total
+from emdp.estimators.columns.true_totals import measured_total, true_total
 from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
 from emdp.estimators.owned.blocks import Block, Drawing, express
 from emdp.estimators.owned.columns import Combination, Quotient, Spread, Terms
-from emdp.estimators.owned.noise import Chosen, Shape, choose, totals_of
+from emdp.estimators.owned.noise import Chosen, Shape, cap_norm, choose, totals_of
+from emdp.estimators.owned.notes import QUOTIENTS, check_caps, owned_notes
 from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.plan import parallel_event
 from emdp.estimators.user_groups import check_names
@@ -38,13 +39,11 @@ from emdp.questions.owned.question import TOTAL_KINDS, OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import OwnedTotals
 
 __all__ = [
-    "QUOTIENTS",
     "Preview",
     "additive_mechanism",
     "answer_names",
     "column_of",
     "of_truth",
-    "owned_notes",
     "plan_owned",
 ]
 
@@ -53,8 +52,6 @@ MOST_NUMBERS = 200_000
 
 ASSUMED_FILLING = 0.5
 """Share of the largest possible count of rows that a preview assumes of all cells together."""
-
-QUOTIENTS = ("avg", "variance", "stddev")
 
 
 def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = None) -> OwnedPlan:
@@ -80,6 +77,7 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
     numbers = chosen.rows * totals.cells
     if numbers > MOST_NUMBERS:
         raise UsageError(f"the statement releases {numbers} numbers, more than {MOST_NUMBERS}; make fewer groups.")
+    totals = replace(totals, norm=cap_norm(totals, chosen.kind))
     mechanism = additive_mechanism(chosen, totals, query, users)
     capped = tuple(column_of(query, chosen, place) for place in range(len(query.items)))
     is_cut = query.groups_cap is not None and query.groups_cap < totals.cells
@@ -99,7 +97,7 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
         columns=tuple(preview.column(place, column) for place, column in enumerate(capped)),
         choice=_choice(chosen, len(query.items)),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=owned_notes(query, str(query.cap), is_measured=cut is not None),
+        notes=owned_notes(query, str(query.cap), is_measured=cut is not None, norm=totals.norm),
         blocks=chosen.blocks,
     )
 
@@ -115,14 +113,12 @@ def _check(query: OwnedSelect) -> None:
     if any(item.kind not in TOTAL_KINDS for item in query.items):
         raise UsageError("items must be counts, sums, means, variances or people here; ask for the others apart.")
     needs_cap = any(item.kind != "users" for item in query.items)
-    if needs_cap and query.cap is None:
+    check_caps(query, needs_cap=needs_cap)
+    if query.groups_cap is not None and query.group_rows is None and all(item.kind != "users" for item in query.items):
         raise UsageError(
-            "cap must be given, since nothing bounds how many records a user has; add max_records_per_user = 50."
+            "max_groups_per_user is for counts of people by groups, and beside max_records_per_group; leave it out, or "
+            "add that."
         )
-    if not needs_cap and query.cap is not None:
-        raise UsageError("max_records_per_user has no use where people alone are counted; leave it out.")
-    if query.groups_cap is not None and not any(item.kind == "users" for item in query.items):
-        raise UsageError("max_groups_per_user is for counts of people by groups; leave it out.")
     if query.groups_cap is not None and not query.keys:
         raise UsageError("max_groups_per_user has no use without GROUP BY; leave it out.")
     check_names(
@@ -242,40 +238,6 @@ def _choice(chosen: Chosen, items: int) -> str:
     return f"{chosen.kind.name} noise, {what} a group for {items} column{'s' if items > 1 else ''}."
 
 
-def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool) -> tuple[str, ...]:
-    """Return what a reader must know of a statement, with its cap in words: whether it is known, and what it does."""
-    notes = []
-    if query.price.is_by_removal:
-        notes.append(
-            "hidden is whether a user has records at all; the number of users is private, and nothing is divided by it"
-        )
-    is_per_user = query.relation.is_per_user
-    if is_per_user and any(item.kind != "users" for item in query.items):
-        notes.append("each user has one row at most, so that no cap is needed, and intervals are for the true values")
-    elif any(item.kind != "users" for item in query.items):
-        notes.append(
-            f"records are those that conditions leave in listed groups; of a user above {cap} each counts as "
-            f"{cap} divided by their number, none is left out"
-        )
-    if not is_per_user and any(item.kind in ("rows", "count", "sum") for item in query.items):
-        notes.append((MEASURED_TOTALS if is_measured else TRUE_TOTALS).format(cap=cap))
-    if any(item.kind in QUOTIENTS for item in query.items):
-        notes.append(
-            f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
-            "where their count is within its noise there is no value (NULL) and an unbounded interval"
-        )
-    if query.groups_cap is not None:
-        notes.append(
-            f"a user in more than {query.groups_cap} groups counts in each as {query.groups_cap} divided by their "
-            "number, so that an interval has no upper end"
-        )
-    elif query.keys and any(item.kind == "users" for item in query.items):
-        notes.append(
-            "a user counts in every group that holds a record of theirs; max_groups_per_user makes noise smaller"
-        )
-    return tuple(notes)
-
-
 @dataclass(frozen=True, eq=False)
 class Preview:
     """Preview of the columns; errors of quotients assume a number of rows."""
@@ -288,7 +250,9 @@ class Preview:
 
     @property
     def count(self) -> float:
-        return (self.users or ASSUMED_USERS) * (self.totals.cap or 1) * ASSUMED_FILLING / self.totals.cells
+        groups = min(self.totals.cells, self.totals.groups_cap or self.totals.cells)
+        each = (self.totals.cap or 1) if self.totals.group_rows is None else groups * self.totals.group_rows
+        return (self.users or ASSUMED_USERS) * each * ASSUMED_FILLING / self.totals.cells
 
     def column(self, place: int, column: OutputColumn) -> PlannedColumn:
         item, shape = self.query.items[place], self.chosen.shapes[place]
@@ -348,7 +312,7 @@ class Preview:
 
     def _range(self, item: OwnedItem) -> tuple[float, float]:
         users = MOST_USERS if self.users is None else self.users
-        most = float(users * (self.totals.cap or 1))
+        most = float(users * (self.totals.group_rows or self.totals.cap or 1))
         width = item.high - item.low
         return {
             "rows": (0.0, most),

@@ -19,8 +19,9 @@ from emdp.estimators.columns.true_totals import TRUE_TOTALS, true_total
 from emdp.estimators.columns.values import OutputColumn
 from emdp.estimators.owned.blocks import Block, Drawing
 from emdp.estimators.owned.found import FoundRows, PeopleCount
-from emdp.estimators.owned.noise import Chosen, arguments_of, choose
-from emdp.estimators.owned.totals import QUOTIENTS, Preview, additive_mechanism, answer_names, column_of, of_truth
+from emdp.estimators.owned.noise import Chosen, arguments_of, cap_norm, choose
+from emdp.estimators.owned.notes import QUOTIENTS, check_caps, weight_note
+from emdp.estimators.owned.totals import Preview, additive_mechanism, answer_names, column_of, of_truth
 from emdp.estimators.owned.unlisted_plan import UnlistedPlan
 from emdp.estimators.user_groups import check_names
 from emdp.mechanisms import GaussianMechanism, LaplaceMechanism
@@ -77,8 +78,10 @@ def plan_unlisted(query: OwnedSelect, *, users: int | None) -> UnlistedPlan:
     kept = query.groups_cap or 0
     others = tuple(item for item in query.items if item.kind != "users")
     arguments = arguments_of(others)
-    groups = OwnedGroups(query.relation, query.keys, kept, arguments, query.cap if arguments else None, query.public)
+    cap, each = (query.cap, query.group_rows) if arguments else (None, None)
+    groups = OwnedGroups(query.relation, query.keys, kept, arguments, cap, query.public, group_rows=each)
     drawn = _best(_candidates(query, groups, others, users))
+    groups = replace(groups, norm=1 if drawn.chosen is None else cap_norm(groups, drawn.chosen.kind))
     columns = _columns(query, drawn, others)
     keys = [key.name for key in query.keys]
     rows = FoundRows(
@@ -95,7 +98,7 @@ def plan_unlisted(query: OwnedSelect, *, users: int | None) -> UnlistedPlan:
         columns=_previews(query, drawn, groups, columns, others, users),
         choice=_choice(drawn, len(query.items)),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=_notes(query, drawn),
+        notes=_notes(query, drawn, groups.norm),
     )
 
 
@@ -113,7 +116,9 @@ def _check(query: OwnedSelect) -> None:
     if any(item.kind not in TOTAL_KINDS or item.condition is not None for item in query.items):
         raise UsageError("items must be counts, sums, means, variances or people here; list the groups for others.")
     needs_cap = any(item.kind != "users" for item in query.items)
-    if needs_cap == (query.cap is None):
+    if query.group_rows is not None:
+        check_caps(query, needs_cap=needs_cap)
+    elif needs_cap == (query.cap is None):
         raise UsageError("max_records_per_user belongs to counts and sums of records; add it there, and only there.")
     if query.noise == "k_norm":
         raise UsageError("noise must be 'laplace' or 'gaussian' under USER_PRIVACY; leave it out or pass one.")
@@ -225,7 +230,7 @@ def _choice(drawn: _Drawn, items: int) -> str:
     return f"{name} noise and a threshold on numbers of users{noise}; {items} column{'s' if items > 1 else ''}."
 
 
-def _notes(query: OwnedSelect, drawn: _Drawn) -> tuple[str, ...]:
+def _notes(query: OwnedSelect, drawn: _Drawn, norm: int) -> tuple[str, ...]:
     notes = [
         f"a group is shown where its number of users with noise is at least {drawn.keys.people}: with that many users "
         "it is shown half of the time, with one user almost never; groups that are not shown may exist",
@@ -234,16 +239,14 @@ def _notes(query: OwnedSelect, drawn: _Drawn) -> tuple[str, ...]:
         "intervals have their coverage over all groups, shown or not; of a group near the threshold the number that is "
         "shown is more often above the true one",
     ]
-    if query.cap is not None:
-        notes.append(
-            f"records are those in the groups that are kept of a user; of one above {query.cap} each counts as "
-            f"{query.cap} divided by their number"
-        )
+    cap = str(query.cap) if query.group_rows is None else f"{query.group_rows} in a group"
+    if drawn.chosen is not None:
+        notes.append(f"records are those in the groups that are kept of a user; {weight_note(query, cap, norm)}")
     if any(item.kind in ("rows", "count", "sum") for item in query.items):
-        notes.append(TRUE_TOTALS.format(cap=query.cap))
+        notes.append(TRUE_TOTALS.format(cap=cap))
     if any(item.kind in QUOTIENTS for item in query.items):
         notes.append(
-            f"means, variances and deviations weigh records of at most {query.cap} a user, over values that are there; "
+            f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
             "where their count is within its noise there is no value (NULL) and an unbounded interval"
         )
     return tuple(notes)
@@ -258,7 +261,9 @@ class _Preview(Preview):
     @property
     def count(self) -> float:
         """Records with a value that are assumed of a group."""
-        each = max(1.0, (self.totals.cap or 1) * 0.5 / (self.totals.cells / 2))
+        kept = self.totals.cells // 2
+        most = (self.totals.cap or 1) if self.totals.group_rows is None else kept * self.totals.group_rows
+        each = max(1.0, most * 0.5 / kept)
         return ASSUMED_TIMES * self.people * each
 
 

@@ -46,7 +46,10 @@ class UnlistedPlan(FramePlan):
     def weighing(self) -> str:
         """Weight of a user and of a row, in a sentence."""
         cap, kept = self.aggregation.cap, self.aggregation.groups_cap
-        records = "" if cap is None else f", records of one user together as at most {cap}"
+        together = "together" if self.aggregation.norm == 1 else "in the 2-norm of their numbers by group"
+        records = "" if cap is None else f", records of one user {together} as at most {cap}"
+        if self.aggregation.group_rows is not None:
+            records = f", records of one user in a group together as at most {self.aggregation.group_rows}"
         return f"every user counts once in each of at most {kept} groups{records}"
 
     def drawn(self, frame: pl.DataFrame, records: Records, *, keep_exact: bool) -> tuple[Found, Found | None]:

@@ -7,8 +7,8 @@ list, rows of other values are left out before.
 
 **Cap.** ``k`` rows in kept groups, ``k`` over the cap ``C``, count with weight ``C/k`` each, rounded down as in
 :mod:`emdp.questions.owned.totals`. So the numbers of a user over all parts of an argument and all keys add up to at
-most ``C``, and the user counts 1 in each of at most ``L`` keys.
-"""
+most ``C``, and the user counts 1 in each of at most ``L`` keys. With ``norm`` 2 the cap is on the root of the sum of
+squares of a user's rows by kept group; with ``group_rows = M`` it is on the rows of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ import polars as pl
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.questions.owned.relations import Relation
-from emdp.questions.owned.totals import MOST_CAP, Argument, Key, Summed
+from emdp.questions.owned.totals import Argument, Key, Summed
 
 __all__ = ["OwnedGroups"]
 
@@ -42,6 +42,8 @@ class OwnedGroups(Summed):
         The public tables that the relation names.
     counts_users : bool
         Whether the number of users is drawn together with the sums, as one more part.
+    norm, group_rows
+        As of :class:`emdp.questions.owned.totals.OwnedTotals`.
     """
 
     relation: Relation
@@ -51,17 +53,15 @@ class OwnedGroups(Summed):
     cap: int | None = None
     public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     counts_users: bool = False
+    norm: int = 1
+    group_rows: int | None = None
 
     def __post_init__(self) -> None:
         if not self.relation.is_owned:
             raise UsageError("relation must be one whose rows have owners; read the private table.")
         if all(key.is_listed for key in self.keys):
             raise UsageError("keys must have one without a list; ask for OwnedTotals.")
-        if (self.cap is None) == bool(self.arguments):
-            raise UsageError("cap belongs to arguments; pass both or none.")
-        for name, value in (("cap", self.cap), ("groups_cap", self.groups_cap)):
-            if value is not None and not 1 <= value < MOST_CAP:
-                raise UsageError(f"{name} must be from 1 to {MOST_CAP - 1}, got {value}; pass such a number.")
+        self.check_caps(self.groups_cap)
 
     @property
     def cells(self) -> int:
@@ -92,6 +92,6 @@ class OwnedGroups(Summed):
             first = self.first_part(place)
             of_argument = [value for part in parts[first : first + argument.parts] for value in part]
             is_right &= all(value >= 0 for value in of_argument)
-            is_right &= sum(of_argument) <= users * (self.cap or 0) * unit
+            is_right &= sum(of_argument) <= users * self.most_rows(self.groups_cap) * unit
         if not is_right:
             raise InternalError("an engine computed sums that no table has; please report this.")

@@ -114,6 +114,8 @@ class OwnedSelect:
     groups_cap : int or None
         ``max_groups_per_user``: groups in which a user counts at most, all together. Of keys without a list it is how
         many groups of a user are kept, chosen by the user's own rows.
+    group_rows : int or None
+        ``max_records_per_group``: largest weight of a user's rows in a group, with ``groups_cap`` and without ``cap``.
     distinct_cap : int or None
         ``max_distinct_per_user``: values of a user that a count of different values counts at most; None to choose it.
     public : mapping of str to polars.DataFrame
@@ -151,6 +153,7 @@ class OwnedSelect:
     hidden: frozenset[str] = frozenset()
     having: str = ""
     is_distinct: bool = False
+    group_rows: int | None = None
 
     @property
     def is_plain(self) -> bool:

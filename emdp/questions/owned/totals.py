@@ -12,6 +12,16 @@ exactly for what is computed: ``x`` is a multiple of ``1/U``, ``U = 2^20``; ``B_
 and the part between them is what is missing to 1, which rounding down makes no less than 0; and each sum times ``C/k``
 is rounded down.
 
+**Norm.** With ``norm`` 2 the cap is on the root of the sum of squares of a user's numbers of rows by cell: rows of a
+user above it, ``n``, count with weight ``C/n`` each. A user's numbers in a cell are then nonnegative and add up to at
+most ``w k``, ``k`` the rows there and ``w`` the weight, and the root of the sum of the squares of these is at most
+``C``: what Gaussian noise wants, and more of a user with many cells than a cap on all rows leaves (user-level-sql.md
+2.2).
+
+**Cap of a cell.** With ``group_rows = M`` a user's ``k`` rows in a cell count with weight ``M/k`` each where ``k`` is
+above ``M``, and all of them with ``L/g`` besides where the user has rows in ``g > L`` cells: per cell numbers of at
+most ``M``, and of at most ``L M`` together.
+
 **People.** A user with rows in ``k`` listed cells counts 1 in each or, with ``groups_cap = L < k``, ``L/k`` rounded
 down to a multiple of ``1/U``: at least 0, at most 1 a cell, and at most ``L`` together.
 """
@@ -98,6 +108,28 @@ class Summed:
 
     arguments: tuple[Argument, ...]
     counts_users: bool
+    cap: int | None
+    norm: int
+    group_rows: int | None
+
+    def check_caps(self, groups_cap: int | None) -> None:
+        """Check that arguments have one cap, and that it fits."""
+        if bool(self.arguments) != (self.cap is not None or self.group_rows is not None):
+            raise UsageError("cap or group_rows belongs to arguments; pass one where there are any, else none.")
+        if self.norm not in (1, 2) or (self.norm == 2 and self.cap is None):
+            raise UsageError(f"norm must be 1, or 2 with a cap, got {self.norm}; leave it out.")
+        if self.group_rows is not None and (self.cap is not None or groups_cap is None):
+            raise UsageError("group_rows needs groups_cap and no cap; pass groups_cap, and leave cap out.")
+        for name, value in (("cap", self.cap), ("group_rows", self.group_rows), ("groups_cap", groups_cap)):
+            if value is not None and not 1 <= value < MOST_CAP:
+                raise UsageError(f"{name} must be from 1 to {MOST_CAP - 1}, got {value}; pass such a number.")
+
+    def most_rows(self, groups: int) -> int:
+        """Return what a user's numbers of an argument add up to at most, in so many cells."""
+        if self.group_rows is not None:
+            return groups * self.group_rows
+        # By Cauchy and Schwarz: the root of the number of cells times the 2-norm.
+        return (self.cap or 0) * (1 if self.norm == 1 else math.isqrt(groups) + 1)
 
     @property
     def cells(self) -> int:
@@ -137,6 +169,10 @@ class OwnedTotals(Summed):
         Whether the users who have a row are counted in each cell.
     groups_cap : int or None
         Number of cells that a user counts in at most, all together; None for all.
+    norm : {1, 2}
+        Norm of a user's numbers of rows by cell that ``cap`` is of.
+    group_rows : int or None
+        ``M``: largest weight of one user's rows in a cell, with ``groups_cap`` and in place of ``cap``.
     public : mapping of str to polars.DataFrame
         The public tables that the relation names.
     """
@@ -148,6 +184,8 @@ class OwnedTotals(Summed):
     counts_users: bool = False
     groups_cap: int | None = None
     public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    norm: int = 1
+    group_rows: int | None = None
 
     is_plain = False
     users = None
@@ -157,10 +195,9 @@ class OwnedTotals(Summed):
             raise UsageError("relation must be one whose rows have owners; read the private table.")
         if not all(key.is_listed for key in self.keys):
             raise UsageError("keys must have public lists; ask for OwnedGroups without them.")
-        if (self.cap is None) == bool(self.arguments) or not (self.arguments or self.counts_users):
-            raise UsageError("cap belongs to arguments, and one of these or counts_users must be given; pass them.")
-        if self.cap is not None and not 1 <= self.cap < MOST_CAP:
-            raise UsageError(f"cap must be from 1 to {MOST_CAP - 1}, got {self.cap}; pass such a number.")
+        if not (self.arguments or self.counts_users):
+            raise UsageError("arguments or counts_users must be given; pass one of them.")
+        self.check_caps(self.groups_cap)
 
     @property
     def cells(self) -> int:
@@ -179,7 +216,7 @@ class OwnedTotals(Summed):
         InternalError
             If they are not.
         """
-        most = [users * (self.cap or 0)] * len(self.arguments)
+        most = [users * self.most_rows(min(self.cells, self.groups_cap or self.cells))] * len(self.arguments)
         blocks = [(self.first_part(place), argument.parts) for place, argument in enumerate(self.arguments)]
         if self.counts_users:
             blocks.append((self.parts - 1, 1))

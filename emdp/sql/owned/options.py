@@ -11,7 +11,7 @@ from emdp.questions.owned.totals import Key
 from emdp.sql.context import Context
 from emdp.sql.owned.outputs import Asked
 from emdp.sql.owned.scopes import Scope
-from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, MEASURE_CAP, RHO
+from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, GROUP_CAP, MEASURE_CAP, RHO
 
 __all__ = [
     "check_cap",
@@ -57,7 +57,8 @@ def record_cap(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> in
 
 def is_measured(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> bool:
     """Return whether a part of epsilon buys what a cap leaves out, or the cap itself where none is given."""
-    needs_one = record_cap(context, scope, items) is None and any(item.kind not in UNCAPPED for item in items)
+    is_capped = record_cap(context, scope, items) is not None or GROUP_CAP in context.statement.options
+    needs_one = not is_capped and any(item.kind not in UNCAPPED for item in items)
     return not scope.relation.is_per_user and (needs_one or _measures(context))
 
 
@@ -66,6 +67,9 @@ def check_cap(context: Context, asked: Sequence[Asked]) -> None:
     capped = [own for own in asked if own.aggregate.kind not in UNCAPPED]
     options = context.statement.options
     totals = [own for own in capped if own.aggregate.kind in TOTALS]
+    if GROUP_CAP in options:
+        _check_group_cap(context, bool(capped))
+        return
     if capped and not totals and CAP not in options:
         # Of means alone it must be said, since other means without a cap weigh every user equally.
         raise context.refusal(
@@ -90,6 +94,21 @@ def check_cap(context: Context, asked: Sequence[Asked]) -> None:
             remedy="leave max_records_per_user out",
             code="cap-unused",
         )
+
+
+def _check_group_cap(context: Context, is_capped: bool) -> None:
+    """Refuse a cap of each group beside another cap, or without what it needs."""
+    options = context.statement.options
+    problem, remedy = "", ""
+    if not is_capped or context.statement.tree.args.get("group") is None:
+        problem, remedy = "has no use here, for no records are counted by groups", "leave max_records_per_group out"
+    elif CAP in options or _measures(context):
+        problem, remedy = "is a cap of its own", f"leave {CAP if CAP in options else MEASURE_CAP} out"
+    elif "max_groups_per_user" not in options:
+        problem = "leaves open in how many groups a user counts"
+        remedy = "add max_groups_per_user = 5, or the number that fits"
+    if problem:
+        raise context.refusal(None, f"max_records_per_group {problem}", remedy=remedy, code="group-cap")
 
 
 def check_distinct_cap(context: Context, asked: Sequence[Asked]) -> None:

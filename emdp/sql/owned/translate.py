@@ -35,6 +35,7 @@ from emdp.sql.owned.sources import Scope, Sources
 from emdp.sql.owned.staged import OwnedQuestion, of_stage, staged, with_inner_values
 from emdp.sql.owned.stages import Stages, numbered
 from emdp.sql.refusals.clauses import check_stage
+from emdp.sql.text.families import GROUP_CAP
 from emdp.sql.text.statement import Statement
 
 __all__ = ["translate_owned"]
@@ -162,7 +163,6 @@ def _question(
     # Rows are told apart by their keys, so that these are shown, but where rows of equal values are one.
     beside = [] if is_distinct or is_stage else [key.name for key in keys if key.name not in names]
     unseen = {key.name for key in keys} - {*names, *beside}
-    options = context.statement.options
     return OwnedSelect(
         relation=scope.relation,
         items=items,
@@ -170,7 +170,7 @@ def _question(
         keys=keys,
         cap=record_cap(context, scope, items),
         measures_cap=is_measured(context, scope, items),
-        groups_cap=whole_option(context, "max_groups_per_user") if "max_groups_per_user" in options else None,
+        groups_cap=whole_option(context, "max_groups_per_user"),
         public={**context.names.public, **stages.tables},
         columns=(*beside, *names),
         order=order,
@@ -183,6 +183,7 @@ def _question(
         hidden=frozenset(outputs.hidden | {own.name for own in outputs.asked if own.is_hidden} | unseen),
         having=having,
         is_distinct=is_distinct,
+        group_rows=whole_option(context, GROUP_CAP),
     )
 
 

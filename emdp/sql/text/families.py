@@ -15,6 +15,7 @@ __all__ = [
     "EXPECTED_SHARE",
     "FAMILIES",
     "FAR_POINT",
+    "GROUP_CAP",
     "MEASURE_CAP",
     "NEIGHBOURS",
     "RHO",
@@ -46,6 +47,12 @@ NEIGHBOURS = "neighbours"
 
 CAP, AUTOMATIC = "max_records_per_user", "auto"
 """Option that bounds how many records of a user count, and the word by which it is chosen from the data."""
+
+GROUP_CAP = "max_records_per_group"
+"""Option that bounds how many records of a user count in each group, beside the groups in which a user counts."""
+
+OF_GROUPS = ("max_groups_per_user", GROUP_CAP, "max_distinct_per_user")
+"""Options of rows with owners alone."""
 
 RHO = "rho"
 """Option that prices Gaussian noise in place of epsilon."""
@@ -108,6 +115,10 @@ def check_cap(statement: Statement) -> None:
     if measured is not None and measured.value == "true":
         problem = "a measured cap is for COUNT, SUM, AVG, VARIANCE and STDDEV under USER_PRIVACY"
         raise option_refusal(statement, measured, problem, "leave it out", "cap-automatic")
+    for name in OF_GROUPS:
+        if name in statement.options:
+            problem = f"{name} is for counts and sums by groups of records under USER_PRIVACY"
+            raise option_refusal(statement, statement.options[name], problem, "leave it out", "cap-automatic")
 
 
 def usual(words: Sequence[str]) -> str:

@@ -6,8 +6,11 @@ number of rows in the listed groups; and the sums over users. Keys are compared 
 where rows are few. No row is sorted and none is chosen, so that nothing depends on the order of rows.
 
 **Caps hold exactly.** A user with ``n`` rows over the cap ``C`` gives ``floor(s C / n)`` of each of its sums ``s``,
-which are whole numbers in units of ``2^-20`` that add up to ``n`` in each argument: together at most ``C``. What is
-released is made of these alone: a weight rounded by itself, beside them, would move by itself.
+which are whole numbers in units of ``2^-20`` that add up to ``n`` in each argument: together at most ``C``. A cap of
+the 2-norm has ``floor(s C 2^16 / r)``, ``r >= 2^16 sqrt(n)`` a whole number, ``n`` the sum of squares of rows by cell;
+it is made of a root in floating point times ``1 + 2^-40``, which is above the root's rounding. A cap of each cell has
+``floor(s M / k)``, and of a user in ``g > L`` cells ``floor(. L / g)`` of that. What is released is made of these
+alone: a weight rounded by itself, beside them, would move by itself.
 
 **Nothing raises.** Expressions of a row cannot (:mod:`emdp.tables.statements.rows`). A record's number is at most
 ``2^20``, so sums of BIGINT, which are HUGEINT, hold for ``2^107`` rows; ``s C`` is below ``2^(20 + 63 + 31)``; what a
@@ -57,9 +60,13 @@ __all__ = [
     "private_columns",
     "summed",
     "used_columns",
+    "user_rows",
 ]
 
 UNIT = 2**UNIT_BITS
+
+ROOT_UNIT = 2**16
+"""Roots of sums of squares are whole numbers of its inverse, rounded up."""
 
 CELL, ROWS, ALL_ROWS, GROUPS = "cell", "row_count", "all_rows", "group_count"
 
@@ -244,7 +251,7 @@ def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
         parts = _parts(totals, sql.column(ROWS), sql.integer(1))
         return sql.select({CELL: sql.integer(0), **parts}, by_user.subquery("by_user", copy=False))
     listed = in_cells(by_user, totals.keys)
-    counts = {OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS)), GROUPS: exp.Count(this=exp.Star())}
+    counts = {OWNER: sql.column(OWNER), ALL_ROWS: user_rows(totals.norm), GROUPS: exp.Count(this=exp.Star())}
     users = sql.select(counts, exp.to_table("listed")).group_by(sql.column(OWNER), copy=False)
     same = exp.EQ(this=sql.column(OWNER, "listed"), expression=sql.column(OWNER, "users"))
     parts = _parts(totals, sql.column(ALL_ROWS), sql.column(GROUPS))
@@ -252,6 +259,12 @@ def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     made = made.join(exp.Join(this=users.subquery("users", copy=False), on=same), copy=False)
     made = made.group_by(sql.column(CELL), copy=False)
     return made.with_("listed", as_=listed, materialized=True, copy=False)
+
+
+def user_rows(norm: int) -> Sql:
+    """Return a user's number of rows in all cells, or the sum of squares of these numbers."""
+    rows = sql.column(ROWS)
+    return exp.Sum(this=rows if norm == 1 else sql.multiply(sql.cast(rows, "HUGEINT"), rows.copy()))
 
 
 def listed_join(place: int, key: Key) -> exp.Join:
@@ -293,8 +306,10 @@ def in_cells(by_user: exp.Select, keys: Sequence[Key]) -> exp.Select:
 def _parts(totals: OwnedTotals, rows: Sql, groups: Sql) -> dict[str, Sql]:
     """Return the sum over users of each part, by a user's number of rows and of groups."""
     found = capped_parts(totals, rows)
+    limit = min(totals.groups_cap or totals.cells, totals.cells)
+    if totals.group_rows is not None and limit < totals.cells:
+        found = [capped(value, groups, limit) for value in found]
     if totals.counts_users:
-        limit = min(totals.groups_cap or totals.cells, totals.cells)
         few = sql.compare(groups.copy(), "<=", sql.integer(limit))
         share = _whole(sql.integer(limit * UNIT), groups.copy())
         found.append(sql.case([(few, sql.integer(UNIT))], share) if limit < totals.cells else sql.integer(UNIT))
@@ -307,12 +322,12 @@ def summed(parts: Sequence[Sql]) -> dict[str, Sql]:
 
 
 def capped_parts(totals: OwnedTotals | OwnedGroups, rows: Sql) -> list[Sql]:
-    """Return a user's numbers in a group under the cap, by the number of rows that the user has in all."""
-    return [
-        capped(value, rows, totals.cap or 0)
-        for place, argument in enumerate(totals.arguments)
-        for value in _user_parts(place, argument)
-    ]
+    """Return a user's numbers in a group under the cap, by what :func:`user_rows` gives of the user."""
+    values = [value for place, argument in enumerate(totals.arguments) for value in _user_parts(place, argument)]
+    if totals.group_rows is not None:
+        return [capped(value, sql.column(ROWS), totals.group_rows) for value in values]
+    under = capped if totals.norm == 1 else _capped_norm
+    return [under(value, rows, totals.cap or 0) for value in values]
 
 
 def _user_parts(place: int, argument: Argument) -> list[Sql]:
@@ -335,3 +350,13 @@ def capped(value: Sql, rows: Sql, cap: int) -> Sql:
     few = sql.compare(rows.copy(), "<=", sql.integer(cap))
     scaled = sql.multiply(sql.cast(value.copy(), "HUGEINT"), sql.integer(cap))
     return sql.case([(few, sql.cast(value, "HUGEINT"))], _whole(scaled, rows.copy()))
+
+
+def _capped_norm(value: Sql, squares: Sql, cap: int) -> Sql:
+    """Return a user's whole number under the cap of the 2-norm, by the user's sum of squares, rounded down."""
+    few = sql.compare(squares.copy(), "<=", sql.integer(cap * cap))
+    scaled = sql.multiply(sql.cast(value.copy(), "HUGEINT"), sql.integer(cap * ROOT_UNIT))
+    root = sql.call("SQRT", sql.cast(squares.copy(), "DOUBLE"))
+    root = sql.call("FLOOR", sql.multiply(root, sql.number(ROOT_UNIT * (1.0 + 2.0**-40))))
+    above = sql.add(sql.cast(root, "BIGINT"), sql.integer(1))
+    return sql.case([(few, sql.cast(value, "HUGEINT"))], _whole(scaled, above))

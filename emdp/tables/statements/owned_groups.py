@@ -14,7 +14,15 @@ from emdp.questions.owned.groups import OwnedGroups
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.owned import ALL_ROWS, ROWS, OwnedStatement, by_user, capped_parts, listed_join, summed
+from emdp.tables.statements.owned import (
+    ALL_ROWS,
+    OwnedStatement,
+    by_user,
+    capped_parts,
+    listed_join,
+    summed,
+    user_rows,
+)
 from emdp.tables.statements.owned_rows import OWNER
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
@@ -44,7 +52,7 @@ def groups_statement(table: TableFacts, groups: OwnedGroups, writing: RowsWritin
     if not groups.arguments:
         made = sql.select({**keys, **counts}, kept.subquery("kept", copy=False))
     else:
-        users = sql.select({OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS))}, exp.to_table("kept"))
+        users = sql.select({OWNER: sql.column(OWNER), ALL_ROWS: user_rows(groups.norm)}, exp.to_table("kept"))
         users = users.group_by(sql.column(OWNER), copy=False)
         same = exp.EQ(this=sql.column(OWNER, "kept"), expression=sql.column(OWNER, "users"))
         parts = summed(capped_parts(groups, sql.column(ALL_ROWS)))

@@ -77,11 +77,13 @@ def planned(
     cap: int | None = 2,
     most: Any = None,
     neighbours: Any = "replace",
+    each: int | None = None,
 ) -> Any:
     price = Price.asked(epsilon=1.0, delta=1e-6 if noise == "gaussian" else 0.0, neighbours=neighbours)
     items = tuple(map(item, kinds))
     users = 1 if neighbours == "replace" else None
-    return plan_owned(OwnedSelect(Private("t"), items, price, keys, cap, most, noise=noise), users=users)
+    query = OwnedSelect(Private("t"), items, price, keys, cap, most, noise=noise, group_rows=each)
+    return plan_owned(query, users=users)
 
 
 SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int | None, int | None]] = [
@@ -120,13 +122,65 @@ def test_no_removed_user_moves_more_than_the_sensitivity_and_some_move_as_much(
 
 
 def check_moves(
-    kinds: Sequence[str], keys: tuple[Key, ...], cap: int | None, most: int | None, noise: str, neighbours: str
+    kinds: Sequence[str],
+    keys: tuple[Key, ...],
+    cap: int | None,
+    most: int | None,
+    noise: str,
+    neighbours: str,
+    each: int | None = None,
 ) -> None:
-    plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most, neighbours=neighbours)
+    plan = planned(kinds, noise=noise, keys=keys, cap=cap, most=most, neighbours=neighbours, each=each)
     move, bound = largest_move(plan, neighbours), plan.mechanisms[0].sensitivity
     assert move <= bound * (1 + 1e-12)
     # Blocks beside one another, and numbers that rounding down leaves short, need not be attained by one pair.
     assert move >= bound * (0.999 if len(plan.blocks) == 1 else 0.7)
+
+
+CELL_CAPS = [
+    (["rows"], 1, 1),
+    (["rows"], 1, 2),
+    (["rows", "sum", "avg"], 2, 1),
+    (["sum"], 1, 1),
+    (["variance"], 1, 1),
+    (["users", "count"], 1, 2),
+]
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "remove"])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(("kinds", "each", "most"), CELL_CAPS)
+def test_no_user_moves_more_under_a_cap_of_each_group(
+    kinds: Sequence[str], each: int, most: int, noise: str, neighbours: str
+) -> None:
+    check_moves(kinds, KEYS, None, most, noise, neighbours, each)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "noise", "expected"),
+    [("remove", "laplace", 2.0), ("replace", "laplace", 3.0), ("remove", "gaussian", 2**0.5),
+     ("replace", "gaussian", 3**0.5)],
+)  # fmt: skip
+def test_moves_under_a_cap_of_each_group_are_those_of_the_note(neighbours: str, noise: str, expected: float) -> None:
+    """L M, min(2L, G) M, sqrt(L) M and sqrt(min(2L, G)) M, with L = 2, M = 1 and G = 3."""
+    plan = planned(["rows"], noise=noise, keys=KEYS, cap=None, most=2, neighbours=neighbours, each=1)
+    assert plan.mechanisms[0].sensitivity == pytest.approx(expected, rel=1e-9)
+    assert largest_move(plan, neighbours) == pytest.approx(expected, rel=1e-5)
+
+
+def test_gaussian_noise_caps_the_2_norm_of_a_user_and_keeps_more_of_one_with_many_groups() -> None:
+    query = {"keys": KEYS, "cap": 2}
+    laplace, gaussian = (planned(["rows"], noise=noise, **query) for noise in ("laplace", "gaussian"))
+    assert (laplace.aggregation.norm, gaussian.aggregation.norm) == (1, 2)
+    assert planned(["rows"], noise="gaussian", cap=2).aggregation.norm == 1
+    assert planned(["users"], noise="gaussian", keys=KEYS, cap=None).aggregation.norm == 1
+    own = {tuple(key for key, _ in bag): number for number, bag in enumerate(BAGS)}
+    for plan, keys, expected in (
+        (laplace, "abc", 2.0), (gaussian, "abc", 3.0), (gaussian, "aaa", 2.0), (gaussian, "aab", 6.0 / 5.0**0.5)
+    ):  # fmt: skip
+        found = sum(plan.restored(contributions(plan)[own[tuple(keys)]]))
+        assert float(found) == pytest.approx(expected, rel=1e-4)
+        assert found <= expected
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,17 @@ def item(kind: Any) -> OwnedItem:
 
 
 def planned(
-    kinds: Sequence[Any], keys: tuple[Key, ...], most: int, *, noise: Any = "auto", neighbours: Any = "replace"
+    kinds: Sequence[Any],
+    keys: tuple[Key, ...],
+    most: int,
+    *,
+    noise: Any = "auto",
+    neighbours: Any = "replace",
+    each: int | None = None,
 ) -> UnlistedPlan:
-    cap = None if set(kinds) == {"users"} else 2
+    cap = None if set(kinds) == {"users"} or each else 2
     price = Price.asked(epsilon=1.0, delta=1e-6, neighbours=neighbours)
-    query = OwnedSelect(Private("t"), tuple(map(item, kinds)), price, keys, cap, most, noise=noise)
+    query = OwnedSelect(Private("t"), tuple(map(item, kinds)), price, keys, cap, most, noise=noise, group_rows=each)
     return plan_unlisted(query, users=10 if neighbours == "replace" else None)
 
 
@@ -109,24 +115,26 @@ def moves(plan: UnlistedPlan, one: Contribution, other: Contribution) -> tuple[i
     return len([value for value in people if value]), Fraction(max(people, default=0)), moved
 
 
-SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int]] = [
-    (["users"], (OPEN,), 1),
-    (["users"], (OPEN,), 2),
-    (["rows"], (OPEN,), 1),
-    (["users", "rows"], (OPEN,), 2),
-    (["avg", "users", "sum"], (OPEN,), 2),
-    (["stddev", "count"], (OPEN,), 2),
-    (["rows", "avg"], (LISTED, DAY), 2),
+SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int, int | None]] = [
+    (["users"], (OPEN,), 1, None),
+    (["users"], (OPEN,), 2, None),
+    (["rows"], (OPEN,), 1, None),
+    (["users", "rows"], (OPEN,), 2, None),
+    (["avg", "users", "sum"], (OPEN,), 2, None),
+    (["stddev", "count"], (OPEN,), 2, None),
+    (["rows", "avg"], (LISTED, DAY), 2, None),
+    (["rows"], (OPEN,), 1, 1),
+    (["users", "sum"], (OPEN,), 2, 1),
 ]
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize(("kinds", "keys", "most"), SHAPES)
+@pytest.mark.parametrize(("kinds", "keys", "most", "each"), SHAPES)
 def test_no_user_moves_more_than_the_noise_is_for_and_some_move_as_much(
-    kinds: Sequence[str], keys: tuple[Key, ...], most: int, noise: str, neighbours: Neighbours
+    kinds: Sequence[str], keys: tuple[Key, ...], most: int, each: int | None, noise: str, neighbours: Neighbours
 ) -> None:
-    plan = planned(kinds, keys, most, noise=noise, neighbours=neighbours)
+    plan = planned(kinds, keys, most, noise=noise, neighbours=neighbours, each=each)
     alone = [contributions(plan, {1: bag}) for bag in BAGS]
     pairs = itertools.combinations(alone, 2) if neighbours == "replace" else ((alone[0], other) for other in alone[1:])
     found = [moves(plan, one, other) for one, other in pairs]

@@ -158,6 +158,46 @@ def test_an_aggregate_that_stands_several_times_is_asked_once(session: emdp.Sess
     assert one.frame.get_column("interval_95").to_list() * 3 == pytest.approx([widths[0], widths[1] / 2, widths[2]])
 
 
+EACH = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1e5, max_groups_per_user = {}, max_records_per_group = {}) "
+
+
+def test_a_cap_of_each_group_counts_as_it_says(session: emdp.Session, records: pl.DataFrame) -> None:
+    held = records.group_by("u", "cat").len().with_columns(groups=pl.col("cat").n_unique().over("u"))
+    for groups, most in ((3, 5), (2, 1000), (1, 4)):
+        answer = session.sql(EACH.format(groups, most) + "cat, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY cat")
+        weighed = held.with_columns(
+            n=pl.min_horizontal(pl.col("len"), most) * pl.min_horizontal(1.0, groups / pl.col("groups"))
+        )
+        expected = weighed.group_by("cat").agg(pl.col("n").sum()).sort("cat")
+        assert answer.exact_frame.get_column("n").to_list() == pytest.approx(
+            expected.get_column("n").to_list(), rel=1e-4
+        )
+        assert answer.frame.get_column("n_high").is_null().all()
+    assert "above 4 in a group" in answer.explain()
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "remedy"),
+    [
+        ("max_records_per_group = 5", "cat, COUNT(*) FROM t GROUP BY cat", "add max_groups_per_user"),
+        ("max_groups_per_user = 2, max_records_per_group = 5", "COUNT(*) FROM t", "leave max_records_per_group out"),
+        ("max_groups_per_user = 2, max_records_per_group = 5", "cat, COUNT(DISTINCT u) FROM t GROUP BY cat",
+         "leave max_records_per_group out"),
+        ("max_groups_per_user = 2, max_records_per_group = 5, max_records_per_user = 9",
+         "cat, COUNT(*) FROM t GROUP BY cat", "leave max_records_per_user out"),
+        ("max_groups_per_user = 2, max_records_per_group = 5, measure_cap = TRUE",
+         "cat, COUNT(*) FROM t GROUP BY cat", "leave measure_cap out"),
+        ("max_groups_per_user = 2", "cat, COUNT(*) FROM t GROUP BY cat", "max_records_per_group"),
+    ],
+)  # fmt: skip
+def test_a_cap_of_each_group_without_what_it_needs_is_refused(
+    session: emdp.Session, options: str, text: str, remedy: str
+) -> None:
+    with pytest.raises(SqlError) as caught:
+        session.preview(f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, {options}) {text}")
+    assert remedy in f"{caught.value.problem} {caught.value.remedy}"
+
+
 def test_people_are_counted_with_conditions_and_groups(session: emdp.Session, records: pl.DataFrame) -> None:
     text = (
         "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) cat, COUNT(DISTINCT u) AS n FROM t WHERE x > 9 GROUP BY cat"

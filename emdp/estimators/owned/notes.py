@@ -1,0 +1,83 @@
+"""Caps of a statement over rows with owners: what they need, and what a reader must know of them, in words."""
+
+from emdp.base.errors import UsageError
+from emdp.estimators.columns.true_totals import MEASURED_TOTALS, TRUE_TOTALS
+from emdp.questions.owned.question import OwnedSelect
+
+__all__ = ["QUOTIENTS", "check_caps", "owned_notes", "weight_note"]
+
+QUOTIENTS = ("avg", "variance", "stddev")
+"""Kinds of items that are made of quotients."""
+
+
+def check_caps(query: OwnedSelect, *, needs_cap: bool) -> None:
+    """Raise ``UsageError`` if what bounds the records of a user is missing, said twice or of no use."""
+    if needs_cap and query.cap is None and query.group_rows is None:
+        raise UsageError(
+            "cap must be given, since nothing bounds how many records a user has; add max_records_per_user = 50."
+        )
+    if not needs_cap and query.cap is not None:
+        raise UsageError("max_records_per_user has no use where people alone are counted; leave it out.")
+    if query.group_rows is None:
+        return
+    if not needs_cap or not query.keys:
+        raise UsageError(
+            "max_records_per_group has no use where no records are counted by groups; leave it out, or add GROUP BY."
+        )
+    if query.cap is not None or query.measures_cap:
+        raise UsageError(
+            "max_records_per_group and max_records_per_user are two caps of one statement; leave one of them out."
+        )
+    if query.groups_cap is None:
+        raise UsageError(
+            "max_groups_per_user must be given beside max_records_per_group, since nothing else bounds in how many "
+            "groups a user counts; add max_groups_per_user = 5."
+        )
+
+
+def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -> tuple[str, ...]:
+    """Return what a reader must know of a statement, with its cap in words: whether it is known, and what it does."""
+    cap = cap if query.group_rows is None else f"{query.group_rows} in a group"
+    notes = []
+    if query.price.is_by_removal:
+        notes.append(
+            "hidden is whether a user has records at all; the number of users is private, and nothing is divided by it"
+        )
+    is_per_user = query.relation.is_per_user
+    if is_per_user and any(item.kind != "users" for item in query.items):
+        notes.append("each user has one row at most, so that no cap is needed, and intervals are for the true values")
+    elif any(item.kind != "users" for item in query.items):
+        notes.append(f"records are those that conditions leave in listed groups; {weight_note(query, cap, norm)}")
+    if not is_per_user and any(item.kind in ("rows", "count", "sum") for item in query.items):
+        notes.append((MEASURED_TOTALS if is_measured else TRUE_TOTALS).format(cap=cap))
+    if any(item.kind in QUOTIENTS for item in query.items):
+        notes.append(
+            f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
+            "where their count is within its noise there is no value (NULL) and an unbounded interval"
+        )
+    if query.groups_cap is not None and any(item.kind == "users" for item in query.items):
+        notes.append(
+            f"a user in more than {query.groups_cap} groups counts in each as {query.groups_cap} divided by their "
+            "number, so that an interval has no upper end"
+        )
+    elif query.keys and any(item.kind == "users" for item in query.items):
+        notes.append(
+            "a user counts in every group that holds a record of theirs; max_groups_per_user makes noise smaller"
+        )
+    return tuple(notes)
+
+
+def weight_note(query: OwnedSelect, cap: str, norm: int) -> str:
+    """Return in words with what weight a user's records count."""
+    if query.group_rows is not None:
+        return (
+            f"of a user above {query.group_rows} in a group each counts as {query.group_rows} divided by their number "
+            f"there, and of one in more than {query.groups_cap} groups as {query.groups_cap} divided by these besides"
+        )
+    if norm == 1:
+        return f"of a user above {cap} each counts as {cap} divided by their number, none is left out"
+    return (
+        f"of a user each counts as {cap} divided by the root of the sum of squares of their numbers by group, where "
+        f"that is above {cap}: as Gaussian noise has it, which leaves more of a user with many groups than "
+        f"{cap} divided by their number; none is left out"
+    )

@@ -1,0 +1,183 @@
+"""How far one user moves what statements over rows with owners release: by the statements themselves, on small tables.
+
+A world is three tables that differ in one user: with some records, without any, with others. For each plan what gets
+noise is computed of all three, and compared with what the noise is for.
+"""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+from owned_statements import PUBLIC, SPACE, TYPES, rows_of_user
+
+import emdp
+from emdp.estimators.owned.automatic import MeasuredPlan
+from emdp.estimators.owned.distinct import DistinctPlan
+from emdp.estimators.owned.joined import JoinedPlan
+from emdp.estimators.owned.plan import OwnedPlan, drawn_rows
+from emdp.estimators.owned.quantiles import QuantilePlan
+from emdp.estimators.owned.unlisted_plan import UnlistedPlan
+from emdp.mechanisms.contribution.moves import moved_users
+from emdp.mechanisms.keys.numbers import KeysWithNumbers
+from emdp.mechanisms.records.distinct import assign_distinct
+from emdp.questions.owned.totals import UNIT_BITS
+from emdp.tables.engines.duckdb.execution import DIALECT, DISABLED_OPTIMIZERS
+from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement
+from emdp.tables.statements.owned_frames import frame_statement, in_order
+
+__all__ = ["Worlds", "members_of"]
+
+USERS = 6
+CHANGED = 3
+"""The user in whose records the tables of a world differ."""
+
+UNIT = 2**UNIT_BITS
+
+
+def members_of(plan: Any) -> Iterator[Any]:
+    """Yield the releases that a plan consists of."""
+    if isinstance(plan, JoinedPlan):
+        for member in plan.members:
+            yield from members_of(member)
+    elif isinstance(plan, MeasuredPlan):
+        yield plan
+        yield plan.rule.plan_at(2)
+    else:
+        yield plan
+
+
+class Worlds:
+    """Small tables in DuckDB, each world three of them."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        chance = random.Random(seed)
+        self.count = count
+        self.connection = duckdb.connect()
+        self.connection.execute(
+            f"SET threads = 1; SET TimeZone = 'UTC'; SET disabled_optimizers = '{','.join(DISABLED_OPTIMIZERS)}'"
+        )
+        for world in range(count):
+            others = [row for user in range(USERS) if user != CHANGED for row in rows_of_user(chance, user, 5)]
+            own = [rows_of_user(chance, CHANGED, 12), [], rows_of_user(chance, CHANGED, 12)]
+            for number, rows in enumerate(own):
+                frame = pl.DataFrame(others + rows, schema=TYPES, orient="row")
+                self.connection.register("given", frame.to_arrow())
+                self.connection.execute(f"CREATE TABLE source_rows_{world}_{number} AS SELECT * FROM given")
+        self.first = self.connection.sql("SELECT * FROM source_rows_0_0").pl()
+        self.table = emdp.read(self.first, user="u", space=SPACE, users=USERS, name="t")
+        self.names = self.table.names(PUBLIC)
+
+    def rows(self, statement: OwnedStatement, world: int, numbers: Sequence[int]) -> list[pl.DataFrame]:
+        """Return what a statement gives of tables of a world, by their numbers.
+
+        Raises
+        ------
+        duckdb.Error
+            Where a record makes it fail, which none may.
+        """
+        text = statement.query.sql(DIALECT, identify=True)
+        for name, frame in statement.lookups.items():
+            self.connection.register(name, frame.to_arrow())
+        found = [
+            pl.DataFrame(
+                self.connection.sql(text.replace('"source_rows"', f'"source_rows_{world}_{number}"')).to_arrow_table()
+            )
+            for number in numbers
+        ]
+        for name in statement.lookups:
+            self.connection.unregister(name)
+        return found
+
+    def excess(self, plan: Any, world: int, neighbours: str) -> float:
+        """Return the largest move over what it may be: at most 1 where the plan is sound."""
+        # What a user adds alone, by removal; and other records instead of these. A quantile's weights are only added.
+        pair = (0, 1) if neighbours == "remove" or isinstance(plan, QuantilePlan) else (0, 2)
+        if isinstance(plan, OwnedPlan):
+            return self._of_sums(plan, world, pair)
+        if isinstance(plan, MeasuredPlan):
+            return self._of_octaves(plan, world, pair, neighbours)
+        statement = frame_statement(self.table, plan.aggregation)
+        one, other = (in_order(frame, plan.aggregation) for frame in self.rows(statement, world, pair))
+        if isinstance(plan, UnlistedPlan):
+            return _of_keys(plan, one, other, neighbours)
+        if isinstance(plan, QuantilePlan):
+            return _added(one, other, plan.aggregation.cap * UNIT)
+        assert isinstance(plan, DistinctPlan)
+        return _of_values(plan, one, other, neighbours)
+
+    def _of_sums(self, plan: OwnedPlan, world: int, pair: Sequence[int]) -> float:
+        vectors = []
+        for frame in self.rows(owned_statement(self.table, plan.aggregation), world, pair):
+            values = owned_coordinates(plan.aggregation, frame.rows())
+            plan.aggregation.check(USERS, values)
+            vectors.append(plan.prepared(values))
+        (noise,) = plan.mechanisms
+        return _size(*vectors, noise.norm) / noise.sensitivity
+
+    def _of_octaves(self, plan: MeasuredPlan, world: int, pair: Sequence[int], neighbours: str) -> float:
+        found = [
+            owned_coordinates(plan.octaves, frame.rows())
+            for frame in self.rows(owned_statement(self.table, plan.octaves), world, pair)
+        ]
+        most = moved_users("remove" if neighbours == "remove" else "replace")
+        return _size(*found, 1) / most
+
+
+def _size(one: Sequence[Fraction], other: Sequence[Fraction], norm: int) -> float:
+    apart = [abs(x - y) for x, y in zip(one, other, strict=True)]
+    return math.fsum(map(float, apart)) if norm == 1 else math.hypot(*map(float, apart))
+
+
+def _of_keys(plan: UnlistedPlan, one: pl.DataFrame, other: pl.DataFrame, neighbours: str) -> float:
+    left, right = _by_key(plan, one), _by_key(plan, other)
+    keys = left.keys() | right.keys()
+    people = [abs(left.get(key, (0, []))[0] - right.get(key, (0, []))[0]) for key in keys]
+    most = moved_users("remove" if neighbours == "remove" else "replace") * plan.aggregation.groups_cap
+    found = [max(people, default=0), sum(people) / most]
+    noise = getattr(plan.keys, "noise", None)
+    if noise is not None:
+        size = max((len(values) for _, values in (*left.values(), *right.values())), default=0)
+        none = (0, [Fraction(0)] * size)
+        vectors = [[value for key in keys for value in own.get(key, none)[1]] for own in (left, right)]
+        found.append(_size(*vectors, noise.norm) / noise.sensitivity)
+    return max(found)
+
+
+def _by_key(plan: UnlistedPlan, frame: pl.DataFrame) -> dict[Any, tuple[int, list[Fraction]]]:
+    """Return of each key its number of users and what gets noise."""
+    count = len(plan.aggregation.keys)
+    scales = [Fraction(scale) for _, drawing in plan.blocks for scale in drawing.scales]
+    made = {}
+    for row in frame.rows():
+        parts = [Fraction(int(value), UNIT) for value in row[count + 1 :]]
+        drawn = [value for own in drawn_rows(plan.blocks, parts, 1) for value in own]
+        scaled = [value * scale for value, scale in zip(drawn, scales, strict=True)]
+        people = [Fraction(row[count])] if isinstance(plan.keys, KeysWithNumbers) else []
+        made[row[:count]] = (row[count], [*scaled, *people])
+    return made
+
+
+def _added(frame: pl.DataFrame, without: pl.DataFrame, most: int) -> float:
+    with_user, others = ({row[:2]: int(row[2]) for row in own.rows()} for own in (frame, without))
+    apart = [with_user.get(key, 0) - others.get(key, 0) for key in with_user.keys() | others.keys()]
+    return math.inf if min(apart, default=0) < 0 else sum(apart) / most
+
+
+def _of_values(plan: DistinctPlan, one: pl.DataFrame, other: pl.DataFrame, neighbours: str) -> float:
+    cells, found = plan.aggregation.cells, []
+    for limit in (1, 2, 3):
+        counts = []
+        for frame in (one, other):
+            users, values, places = (
+                frame.get_column(name).to_numpy() for name in ("user_place", "value_place", "cell")
+            )
+            taken = assign_distinct(users, values, limit)
+            counts.append(np.bincount(places[taken].astype(np.int64), minlength=cells))
+        most = limit if cells == 1 or neighbours == "remove" else 2 * limit
+        found.append(float(np.abs(counts[0] - counts[1]).sum()) / most)
+    return max(found)
