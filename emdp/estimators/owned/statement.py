@@ -40,6 +40,10 @@ def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | 
     UsageError
         If an option, an item, a name or the noise does not fit.
     """
+    if not query.items:
+        from emdp.estimators.owned.keys_plan import plan_keys
+
+        return plan_keys(query)
     pieces = list(_pieces(query.items))
     is_simple = len(pieces) == 1 and pieces[0][0].kind in TOTAL_KINDS and pieces[0][0].condition is None
     if query.is_plain:

@@ -143,6 +143,33 @@ class WeightedKeys:
         return float_up(new + Fraction(noise))
 
     @property
+    def people(self) -> int:
+        """How many users who have a key and no other it needs to be found with probability 1/2 in the last round."""
+        return max(1, math.ceil(self.thresholds[-1]))
+
+    @property
+    def slack_epsilon(self) -> float:
+        """None: what the lattice costs is inside the noise's part of delta."""
+        return 0.0
+
+    @property
+    def slack_delta(self) -> float:
+        """None beside delta itself."""
+        return 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the answer is the same on every table: never."""
+        return False
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return noise and threshold of each round as an answer's derivation shows them."""
+        del unit
+        rounds = zip(self.sigmas, self.thresholds, strict=True)
+        shown = "; ".join(f"deviation {sigma:.4g}, threshold {threshold:.4g}" for sigma, threshold in rounds)
+        return (("rounds", f"{shown}, of weights with 2-norm 1 a user"),)
+
+    @property
     def theorem(self) -> str:
         """The guarantee's source, in one line."""
         return f"weights of at most {self.keys} keys of a user in {len(self.shares)} rounds (user-level-sql.md 2.5)"

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import polars as pl
 
 from emdp.base.errors import UsageError
-from emdp.questions.owned.groups import OwnedGroups
+from emdp.questions.owned.groups import OwnedGroups, OwnedKeys
 from emdp.questions.owned.relations import Relation
 from emdp.questions.owned.totals import MOST_CAP, Key
 from emdp.rows.nodes import Node
@@ -127,7 +127,7 @@ class OwnedPairs:
         return math.prod(len(key.values) for key in self.keys)
 
 
-OwnedFrame: TypeAlias = OwnedGroups | OwnedWeights | OwnedPairs
+OwnedFrame: TypeAlias = OwnedGroups | OwnedKeys | OwnedWeights | OwnedPairs
 """What an engine computes as a table of as many rows as the data make: exact, private, hidden."""
 
 

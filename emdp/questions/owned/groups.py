@@ -19,7 +19,33 @@ from emdp.base.errors import InternalError, UsageError
 from emdp.questions.owned.relations import Relation
 from emdp.questions.owned.totals import Argument, Key, Summed
 
-__all__ = ["OwnedGroups"]
+__all__ = ["OwnedGroups", "OwnedKeys"]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedKeys:
+    """Pairs of a user and a key, once each: users in the order of a hash, a user's keys in that of the module.
+
+    Parameters
+    ----------
+    relation : Relation
+        Owned.
+    keys : tuple of Key
+        At least one of them without a list.
+    public : mapping of str to polars.DataFrame
+        The public tables that the relation names.
+    """
+
+    relation: Relation
+    keys: tuple[Key, ...]
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    arguments: tuple[Argument, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        if not self.relation.is_owned:
+            raise UsageError("relation must be one whose rows have owners; read the private table.")
+        if all(key.is_listed for key in self.keys):
+            raise UsageError("keys must have one without a list; what a list says is known.")
 
 
 @dataclass(frozen=True, eq=False)

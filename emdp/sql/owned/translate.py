@@ -146,11 +146,12 @@ def _question(
     having = _having(context, outputs, tree.args.get("having"))
     is_distinct = tree.args.get("distinct") is not None
     order = _order(context, outputs, entries, names)
-    if not outputs.asked:
+    are_keys = all(entry.value is not None and entry.value in [node for _, node in grouped] for entry in entries)
+    if not outputs.asked and (not are_keys or outputs.computed or is_distinct or all(key.is_listed for key in keys)):
         raise context.refusal(
             entries[0].node,
             "the select list has no aggregate, and records as they are have no guarantee",
-            remedy="add one, such as COUNT(*)",
+            remedy="add one, such as COUNT(*), or GROUP BY what nobody listed for these values alone",
             code="no-aggregate",
         )
     if is_stage or stages.made:
@@ -211,11 +212,13 @@ def _grouped(
         entry = _named_entry(context, scope, unwrapped(written), entries)
         node = entry.value if entry is not None and entry.value is not None else scope.reader.read(written)
         alias = entry.alias if entry is not None else ""
+        # A position says nothing of what it stands for.
+        shown = entry.body if entry is not None and isinstance(unwrapped(written), exp.Literal) else written
         own = next((other for other in entries if other.value == node), None)
-        name = alias or (own.alias if own is not None else "") or _default_name(context, unwrapped(written))
+        name = alias or (own.alias if own is not None else "") or _default_name(context, unwrapped(shown))
         if any(node == other for _, other, _ in found):
             raise context.refusal(written, "this is grouped by twice", remedy="leave it out once", code="group-twice")
-        found.append((name, node, written))
+        found.append((name, node, shown))
     return found
 
 

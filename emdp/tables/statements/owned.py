@@ -27,7 +27,7 @@ from sqlglot import exp
 
 from emdp.base.errors import InternalError
 from emdp.questions.owned.grids import OwnedFrame
-from emdp.questions.owned.groups import OwnedGroups
+from emdp.questions.owned.groups import OwnedGroups, OwnedKeys
 from emdp.questions.owned.octaves import OwnedOctaves
 from emdp.questions.owned.parts import expressions, relations
 from emdp.questions.owned.relations import Private
@@ -129,7 +129,7 @@ def owned_statement(table: TableFacts, totals: OwnedTotals, writing: RowsWriting
 
 
 def by_user(
-    table: TableFacts, totals: OwnedTotals | OwnedGroups, writing: RowsWriting = DUCKDB_ROWS
+    table: TableFacts, totals: OwnedTotals | OwnedGroups | OwnedKeys, writing: RowsWriting = DUCKDB_ROWS
 ) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
     """Return a row a user and group, before any cap, and the tables that it joins, lists of keys among them.
 
@@ -175,7 +175,7 @@ def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> li
 def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[Column, ...]]:
     """Return the columns that are read of each table of the statement, in the order of their names."""
     nodes = [key.node for key in totals.keys]
-    if isinstance(totals, OwnedTotals | OwnedGroups):
+    if isinstance(totals, OwnedTotals | OwnedGroups | OwnedKeys):
         nodes += [argument.node for argument in totals.arguments if argument.node is not None]
     else:
         nodes += totals.nodes
@@ -201,7 +201,7 @@ def _argument(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:
     return sql.case([(there, sql.integer(1))], exp.Null())
 
 
-def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups, table: TableFacts) -> exp.Select:
+def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups | OwnedKeys, table: TableFacts) -> exp.Select:
     """Return a row a user and group: how many rows, and of each argument how many values and their sums."""
     keys = {f"key_{place}": sql.column(f"key_{place}") for place in range(len(totals.keys))}
     sums: dict[str, Sql] = {ROWS: exp.Count(this=exp.Star())}

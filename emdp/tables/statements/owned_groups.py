@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 from sqlglot import exp
 
-from emdp.questions.owned.groups import OwnedGroups
+from emdp.questions.owned.groups import OwnedGroups, OwnedKeys
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
@@ -26,7 +26,16 @@ from emdp.tables.statements.owned import (
 from emdp.tables.statements.owned_rows import OWNER
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
-__all__ = ["PEOPLE", "first_groups", "groups_statement", "hash_of", "key_names", "sorted_groups"]
+__all__ = [
+    "PEOPLE",
+    "first_groups",
+    "groups_statement",
+    "hash_of",
+    "key_names",
+    "keys_statement",
+    "sorted_groups",
+    "sorted_keys",
+]
 
 PEOPLE = "people"
 """Column of the number of users."""
@@ -65,6 +74,40 @@ def groups_statement(table: TableFacts, groups: OwnedGroups, writing: RowsWritin
 def first_groups(rows: exp.Select, groups: OwnedGroups, writing: RowsWriting) -> exp.Select:
     """Return the first ``L`` groups of each user, of rows with one for each user and group."""
     names = rows.named_selects
+    chosen = sql.select(
+        {name: sql.column(name) for name in names}, _numbered(rows, groups, writing).subquery("numbered", copy=False)
+    )
+    return chosen.where(sql.compare(sql.column(PLACE), "<=", sql.integer(groups.groups_cap)), copy=False)
+
+
+def keys_statement(table: TableFacts, wanted: OwnedKeys, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
+    """Return the statement: a row a user and key, with the place of the user and that of the key among the user's.
+
+    Raises
+    ------
+    UsageError
+        If a column is of a type that no expression reads.
+    """
+    rows, lookups = by_user(table, wanted, writing)
+    numbered = _numbered(_listed(rows, wanted), wanted, writing)
+    user = hash_of(sql.cast(sql.column(OWNER), "TEXT"), sql.text(SALT))
+    order = exp.Order(expressions=[exp.Ordered(this=value) for value in (user, sql.column(OWNER))])
+    named = {
+        "user_place": exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order),
+        PLACE: sql.column(PLACE),
+        **{name: sql.column(name) for name in key_names(wanted)},
+    }
+    return OwnedStatement(sql.select(named, numbered.subquery("numbered", copy=False)), lookups)
+
+
+def sorted_keys(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the statement's rows in the order of users, and of the keys of each."""
+    return frame.sort("user_place", PLACE)
+
+
+def _numbered(rows: exp.Select, groups: OwnedGroups | OwnedKeys, writing: RowsWriting) -> exp.Select:
+    """Return rows of users and groups with the place of each group among the user's."""
+    names = rows.named_selects
     keys = [sql.column(name) for name in key_names(groups)]
     kinds = [key.node.kind for key in groups.keys]
     values = [sql.cast(sql.column(OWNER), "TEXT")]
@@ -73,9 +116,7 @@ def first_groups(rows: exp.Select, groups: OwnedGroups, writing: RowsWriting) ->
     hashed = hash_of(*texts, sql.text(SALT))
     order = [exp.Ordered(this=value, nulls_first=True) for value in (hashed, *keys)]
     place = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(OWNER)], order=exp.Order(expressions=order))
-    numbered = sql.select({**{name: sql.column(name) for name in names}, PLACE: place}, rows.subquery("of_user"))
-    chosen = sql.select({name: sql.column(name) for name in names}, numbered.subquery("numbered", copy=False))
-    return chosen.where(sql.compare(sql.column(PLACE), "<=", sql.integer(groups.groups_cap)), copy=False)
+    return sql.select({**{name: sql.column(name) for name in names}, PLACE: place}, rows.subquery("of_user"))
 
 
 def hash_of(*texts: Sql) -> Sql:
@@ -85,7 +126,7 @@ def hash_of(*texts: Sql) -> Sql:
     return exp.Anonymous(this="MD5", expressions=[joined])
 
 
-def key_names(groups: OwnedGroups) -> list[str]:
+def key_names(groups: OwnedGroups | OwnedKeys) -> list[str]:
     """Return the names of the columns of keys."""
     return [f"key_{place}" for place in range(len(groups.keys))]
 
@@ -96,7 +137,7 @@ def sorted_groups(frame: pl.DataFrame, groups: OwnedGroups) -> pl.DataFrame:
     return frame.sort(names, nulls_last=False)
 
 
-def _listed(rows: exp.Select, groups: OwnedGroups) -> exp.Select:
+def _listed(rows: exp.Select, groups: OwnedGroups | OwnedKeys) -> exp.Select:
     """Return the rows whose listed keys are on their lists."""
     made = sql.select(
         {name: sql.column(name, "by_user") for name in rows.named_selects}, rows.subquery("by_user", copy=False)

@@ -127,6 +127,31 @@ def test_nothing_is_found_where_nobody_is_enough(session: emdp.Session) -> None:
     assert frame.schema["day"] == pl.Date
 
 
+ALONE = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 20, delta = 1e-6, max_groups_per_user = 6) "
+
+
+def test_groups_alone_are_found_by_their_weights(session: emdp.Session, records: pl.DataFrame) -> None:
+    answer = session.sql(ALONE + "title, day FROM t WHERE level > -2 GROUP BY title, day ORDER BY day DESC, title")
+    assert answer.frame.columns == ["title", "day"]
+    assert answer.frame.schema["day"] == pl.Date
+    common = {(title, day) for title in ("bar", "cafe", "Museum", "", None) for day in records["day"].unique()}
+    assert set(answer.frame.rows()) == common
+    assert answer.frame.get_column("day").is_sorted(descending=True)
+    assert "secret" not in f"{answer} {answer.explain()} {session.history().rows()}"
+    assert (session.spent().level, session.spent().delta) == (20.0, 1e-6)
+    assert session.sql(ALONE.replace("20", "0.1") + "title FROM t GROUP BY 1").frame.is_empty()
+    assert session.sql(ALONE + "LENGTH(title) FROM t GROUP BY 1 LIMIT 2").frame.columns == ["LENGTH(title)"]
+    by_removal = ALONE.replace("delta", "neighbours = 'remove', delta") + "good FROM t GROUP BY good OR title = 'bar'"
+    with pytest.raises(SqlError, match="GROUP BY"):
+        session.preview(by_removal)
+
+
+@pytest.mark.parametrize("text", ["cat FROM t GROUP BY cat", "DISTINCT title FROM t GROUP BY title", "title FROM t"])
+def test_values_alone_that_are_no_open_groups_are_refused(session: emdp.Session, text: str) -> None:
+    with pytest.raises(SqlError):
+        session.preview(ALONE + text)
+
+
 REFUSED = [
     ("epsilon = 1, max_groups_per_user = 3, max_records_per_user = 9", "title, COUNT(*)", "unlisted-groups", "delta"),
     ("epsilon = 1, delta = 1e-9, max_records_per_user = 9", "title, COUNT(*)", "unlisted-groups", "max_groups"),
