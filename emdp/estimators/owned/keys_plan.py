@@ -108,9 +108,9 @@ def _check(query: OwnedSelect) -> None:
 
 def _places(frame: pl.DataFrame, groups: pl.DataFrame, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """Return the place of each row's group."""
-    numbered = groups.with_row_index("group_place")
-    joined = frame.join(numbered, on=names, how="left", nulls_equal=True, maintain_order="left")
-    return joined.get_column("group_place").cast(pl.Int64).to_numpy()
+    numbered = groups.with_row_index("number")
+    joined = frame.select(names).join(numbered, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return joined.get_column("number").cast(pl.Int64).to_numpy()
 
 
 def _preview(name: str, written: str, people: int) -> PlannedColumn:

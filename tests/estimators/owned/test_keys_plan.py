@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 
@@ -49,6 +50,25 @@ def test_a_user_has_each_key_once_in_an_order_of_their_own() -> None:
     together = pairs([*others, *own])
     (place,) = {user for user, key, _ in together if key == "c"}
     assert [(key, day) for user, key, day in together if user == place] == [(key, day) for _, key, day in alone]
+
+
+def test_weights_are_of_the_groups_that_users_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is drawn from, and which groups its places stand for: none but found ones are shown."""
+    plan = plan_keys(OwnedSelect(Private("t"), (), PRICE, (OPEN, LISTED), groups_cap=30))
+    rows = [(1, "b", 1), (1, "a", 2), (2, None, 1), (2, "a", 2), (3, "c", 1)]
+    frame = pl.DataFrame(rows, schema={"user_place": pl.Int64, "key_0": pl.String, "key_1": pl.Int64}, orient="row")
+    frame = frame.with_columns(group_place=pl.Series([1, 2, 1, 2, 1]))
+    asked: list[Any] = []
+
+    def release(_: Any, users: Any, keys: Any) -> tuple[Any, ...]:
+        asked.append((users.tolist(), keys.tolist()))
+        return np.array([3]), np.array([1])
+
+    monkeypatch.setattr(WeightedKeys, "release", release)
+    released, _ = plan.drawn(frame, None, keep_exact=False)  # type: ignore[arg-type]
+    # In the order of keys: (NULL, 1), (a, 2), (b, 1), (c, 1).
+    assert asked == [([1, 1, 2, 2, 3], [2, 1, 0, 1, 3])]
+    assert released.keys == (("a", "c"), (2, 1))
 
 
 def test_the_event_and_the_notes_are_those_of_the_mechanism() -> None:
