@@ -18,7 +18,7 @@ from emdp.sql.owned.outputs import Asked
 from emdp.sql.owned.scopes import Scope, Tables
 from emdp.sql.owned.sources import Sources
 from emdp.sql.owned.stages import Stages
-from emdp.sql.text.families import CAP, MEASURE_CAP, RHO, STAGE_WEIGHTS
+from emdp.sql.text.families import CAP, GROUP_CAP, MEASURE_CAP, RHO, STAGE_WEIGHTS
 
 __all__ = ["OwnedQuestion", "of_stage", "staged", "with_inner_values"]
 
@@ -33,8 +33,11 @@ def of_stage(context: Context, asked: Sequence[Asked], keys: Sequence[Key]) -> C
     kinds = {own.aggregate.kind for own in asked}
     unused = {STAGE_WEIGHTS}
     if kinds <= set(UNCAPPED):
-        unused |= {CAP, MEASURE_CAP}
-    if all(key.is_listed for key in keys) and ("users" not in kinds or not keys):
+        unused |= {CAP, MEASURE_CAP, GROUP_CAP}
+    if not keys:
+        unused.add(GROUP_CAP)
+    is_capped = GROUP_CAP in context.statement.options and GROUP_CAP not in unused
+    if all(key.is_listed for key in keys) and ("users" not in kinds or not keys) and not is_capped:
         unused.add(GROUPS)
     if "distinct" not in kinds:
         unused.add(DISTINCT)
