@@ -40,6 +40,7 @@ QUICK: dict[str, list[str]] = {
     "user_vector.py": ["--runs", "2"],
     "user_mean_rivals.py": ["--runs", "50"],
     "user_mean_tables.py": ["--runs", "50"],
+    "caps.py": ["--runs", "40"],
     "itemwise_places.py": ["--samples", "50", "--rounds", "1"],
     "densities.py": ["--samples", "50", "--rounds", "1", "--seconds", "1"],
     "words.py": ["--rounds", "1", "--epsilon", "1"],

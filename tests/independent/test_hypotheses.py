@@ -41,6 +41,7 @@ from emdp.mechanisms.oracles.unary import UnaryOracle
 from emdp.mechanisms.records.counts import DistinctCounts
 from emdp.mechanisms.records.distinct import count_distinct
 from emdp.mechanisms.records.generalised import GeneralisedChoice
+from emdp.mechanisms.records.intervals import QuantileIntervals
 from emdp.mechanisms.records.quantiles import QuantileInterval, RecordQuantiles
 from emdp.mechanisms.scalar.hybrid import HybridScalar
 from emdp.mechanisms.scalar.laplace import LaplaceScalar
@@ -227,6 +228,9 @@ ROWS: list[tuple[str, str, Call]] = [
     ("records/quantiles", "epsilon is positive", lambda: RecordQuantiles((0.5,), 0.0, "remove", 1)),
     ("records/quantiles", "a user has a cap", lambda: RecordQuantiles((0.5,), 1.0, "remove", 0)),
     ("records/quantiles", "weights are not negative", lambda: RecordQuantiles((0.5,), 1.0, "remove", 1).release([-1])),
+    ("records/quantiles", "groups are given", lambda: RecordQuantiles((0.5,), 1.0, "remove", 1, 2).release([1])),
+    ("records/intervals", "levels rise", lambda: QuantileIntervals((0.5, 0.4), 1.0, "remove", 1, 0.1)),
+    ("records/intervals", "an interval may fail", lambda: QuantileIntervals((0.5,), 1.0, "remove", 1, 0.0)),
     ("records/quantiles", "an interval may fail", lambda: QuantileInterval(0.5, 1.0, "remove", 1, 0.0)),
     ("records/quantiles", "a price is of its own neighbours", lambda: RecordQuantiles((0.5,), 1, "remove", 1).event()),
     ("records/distinct", "users come in their order", lambda: count_distinct([2, 1], [1, 1], (1,))),

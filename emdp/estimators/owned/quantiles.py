@@ -21,6 +21,8 @@ from emdp.estimators.columns.sizes import ASSUMED_USERS
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.fixed import FixedRows
 from emdp.estimators.owned.frame_plan import FramePlan
+from emdp.estimators.owned.joined import JoinedRows
+from emdp.mechanisms.records.intervals import QuantileIntervals
 from emdp.mechanisms.records.quantiles import QuantileInterval
 from emdp.privacy.rounding import as_decimal
 from emdp.questions.columns import PlannedColumn
@@ -44,13 +46,13 @@ Place = tuple[int, int | None, int | None]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QuantilePlan(FramePlan):
-    """A priced release of one quantile in each group; ``interval`` is what draws."""
+    """A priced release of quantiles in each group; ``interval`` is what draws: of one level, or of several."""
 
     aggregation: OwnedWeights
-    interval: QuantileInterval
+    interval: QuantileInterval | QuantileIntervals
 
     @property
-    def mechanisms(self) -> tuple[QuantileInterval, ...]:
+    def mechanisms(self) -> tuple[QuantileInterval | QuantileIntervals, ...]:
         """Number of mechanisms: one."""
         return (self.interval,)
 
@@ -61,12 +63,15 @@ class QuantilePlan(FramePlan):
 
     def drawn(
         self, frame: pl.DataFrame, records: Records, *, keep_exact: bool
-    ) -> tuple[tuple[Place, ...], tuple[int, ...] | None]:
-        """Return the places of each group's quantile and interval: this spends."""
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
+        """Return the places of each group's quantile and interval, by level where there are several: this spends."""
         del records
         weights = [self._weights(frame.filter(pl.col("cell") == cell)) for cell in range(self.aggregation.cells)]
-        released = tuple(self.interval.release(own) for own in weights)
-        return released, tuple(map(self._exact, weights)) if keep_exact else None
+        if isinstance(self.interval, QuantileIntervals):
+            exact = tuple(tuple(_exact(own, level) for own in weights) for level in self.interval.levels)
+            return self.interval.release(weights), exact if keep_exact else None
+        released, level = tuple(self.interval.release(own) for own in weights), self.interval.level
+        return released, tuple(_exact(own, level) for own in weights) if keep_exact else None
 
     def _weights(self, frame: pl.DataFrame) -> "np.ndarray[Any, np.dtype[np.int64]]":
         weights = np.zeros(self.aggregation.size, dtype=np.int64)
@@ -77,9 +82,10 @@ class QuantilePlan(FramePlan):
             weights[own] = min(int(weights[own]) + int(weight), LARGEST_WEIGHT)
         return weights
 
-    def _exact(self, weights: "np.ndarray[Any, np.dtype[np.int64]]") -> int:
-        upto = list(accumulate(weights.tolist()))
-        return bisect_left(upto, math.ceil(as_decimal(self.interval.level) * upto[-1]))
+
+def _exact(weights: "np.ndarray[Any, np.dtype[np.int64]]", level: float) -> int:
+    upto = list(accumulate(weights.tolist()))
+    return bisect_left(upto, math.ceil(as_decimal(level) * upto[-1]))
 
 
 @dataclass(frozen=True)
@@ -118,31 +124,43 @@ class _Values:
 
 
 def plan_quantile(query: OwnedSelect, *, users: int | None) -> QuantilePlan:
-    """Return the plan of a statement of one quantile.
+    """Return the plan of a statement of one quantile, or of several levels of one expression.
 
     Raises
     ------
     UsageError
         If it lacks the cap, or has too many groups.
     """
-    (item,) = query.items
+    item = query.items[0]
     if query.cap is None or item.node is None or item.level is None:
         raise UsageError("max_records_per_user must be given for quantiles of records; add max_records_per_user = 50.")
     wanted = OwnedWeights(query.relation, query.keys, item.node, item.low, item.high, query.cap, query.public)
     if wanted.cells > MOST_GROUPS:
         raise UsageError(f"a quantile has at most {MOST_GROUPS} groups, got {wanted.cells}; make fewer groups.")
-    price = query.price
-    interval = QuantileInterval(
-        item.level, price.level, price.neighbours, query.cap << UNIT_BITS, FAILURE, groups=wanted.cells
-    )
-    rows = FixedRows(fixed_keys(query.keys), item.name, _Values(wanted.low, wanted.high, wanted.step, wanted.is_whole))
+    price, most = query.price, query.cap << UNIT_BITS
+    items = sorted(query.items, key=lambda own: own.level or 0.0)
+    interval: QuantileInterval | QuantileIntervals
+    each: tuple[QuantileInterval, ...]
+    if len(items) == 1:
+        interval = QuantileInterval(item.level, price.level, price.neighbours, most, FAILURE, groups=wanted.cells)
+        each, how = (interval,), f"a choice among {wanted.size} values by their rank, and of two for an interval."
+    else:
+        levels = tuple(own.level or 0.0 for own in items)
+        interval = QuantileIntervals(levels, price.level, price.neighbours, most, FAILURE, wanted.cells)
+        each, rounds = interval.intervals, interval.quantiles.rounds
+        how = (
+            f"choices among {wanted.size} values by their rank, {len(items)} levels in {rounds} rounds, and intervals."
+        )
+    values = _Values(wanted.low, wanted.high, wanted.step, wanted.is_whole)
+    rows = tuple(FixedRows(fixed_keys(query.keys), own.name, values) for own in items)
+    keys = tuple(key.name for key in query.keys)
     return QuantilePlan(
         aggregation=wanted,
         interval=interval,
         event=interval.event(price.promise()),
-        columns=(_preview(item, wanted, interval, users),),
-        choice=f"a choice among {wanted.size} values by their rank, and of two for an interval.",
-        finisher=rows,
+        columns=tuple(_preview(own, wanted, one, users) for own, one in zip(items, each, strict=True)),
+        choice=how,
+        finisher=rows[0] if len(rows) == 1 else JoinedRows(rows, keys, (*keys, *(own.name for own in items))),
         notes=(
             f"quantiles weigh records of at most {query.cap} a user; their intervals are for these records, and of "
             "levels above 0.95 they are the whole range",

@@ -90,13 +90,26 @@ def _plain(
 
 
 def _pieces(items: tuple[OwnedItem, ...]) -> Iterator[tuple[OwnedItem, ...]]:
-    """Yield items that are released together."""
+    """Yield items that are released together: sums, and quantiles of one expression."""
     totals = tuple(item for item in items if item.kind in TOTAL_KINDS and item.condition is None)
     if totals:
         yield totals
+    done: list[OwnedItem] = list(totals)
     for item in items:
-        if item not in totals:
-            yield (item,)
+        if item not in done:
+            alike = [own for own in items if own == item or _is_other_level(own, item)]
+            alike = list({own.level: own for own in alike}.values())
+            done += alike
+            yield tuple(alike)
+
+
+def _is_other_level(one: OwnedItem, other: OwnedItem) -> bool:
+    is_alike = one.kind == other.kind == "quantile" and (one.node, one.low, one.high) == (
+        other.node,
+        other.low,
+        other.high,
+    )
+    return is_alike and one.level != other.level
 
 
 def _joined(query: OwnedSelect, pieces: Sequence[tuple[OwnedItem, ...]], users: int | None) -> AnyPlan:

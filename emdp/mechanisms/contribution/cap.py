@@ -5,8 +5,9 @@ best ``T`` has about ``kappa`` users above it (Amin, Kulesza, Munoz and Vassilvi
 epsilon lets anybody see. So the tail is *extrapolated* from the octaves that are seen:
 
 1. *Sure* bins exceed ``q = scale ln(21/0.001)``: an empty bin does so with probability ``0.0005/21`` at most. A
-   highest sure bin more than two octaves above the next is dropped: few users far away are worth less than the noise
-   that they would cost.
+   highest sure bin more than two octaves above the next, of at most ``2 q`` users, is dropped: few users far away are
+   worth less than the noise that they would cost, and may be noise. More than that are neither, and where all users are
+   in one octave the next sure bin is noise itself.
 2. From the last three sure bins the logarithm of the counts goes on with its slope and its curvature, never convex,
 bent by
    at most 0.5, falling by at least 0.7 an octave, and not above ``q``, which an unseen bin hardly exceeds.
@@ -117,7 +118,7 @@ def _tail(noisy: Sequence[int], scale: float) -> tuple[list[tuple[float, float]]
         raise UsageError(f"noisy must hold {OCTAVES} counts, got {len(noisy)}; pass what the histogram released.")
     level = scale * math.log(OCTAVES / 0.001)
     sure = [place for place, count in enumerate(noisy) if count > level]
-    if len(sure) > 1 and sure[-1] - sure[-2] > 2:
+    if len(sure) > 1 and sure[-1] - sure[-2] > 2 and noisy[sure[-1]] <= 2 * level:
         sure.pop()
     # Where nothing stands out the fullest bin is the best guess.
     last = sure[-1] if sure else max(range(OCTAVES), key=lambda place: noisy[place])

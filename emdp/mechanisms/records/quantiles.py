@@ -29,7 +29,8 @@ many of them.
 the cell that was found is divided: a second choice, among ``f = 0, ..., 64``, costs ``|64 A_i + f Q w_i|``, a fourth of
 the round's price; the part below takes ``f/64`` of *everybody's* weight in the cell. Weights are kept in units 64 times
 finer from round to round, so they stay integers, and a user's weights in all parts still add up to ``64^round C``. The
-bound of the lemma holds, ``64 A_i + f Q w_i`` being a mixture of ``64 A_i`` and ``64 B_i``.
+bound of the lemma holds, ``64 A_i + f Q w_i`` being a mixture of ``64 A_i`` and ``64 B_i``. Of several groups of
+records each begins as a part of its own: a user's weights in all of them add up to at most ``C``.
 
 *Resolution.* Costs are divided by a power of two that depends on ``D_j`` alone, such that ``D_j/2^s >= 2^20``, rounded
 down and capped at 2^52. That adds at most 1 to a move, so rates are divided by ``1 + sum_j 2^s/D_j``.
@@ -58,6 +59,7 @@ import numpy.typing as npt
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, moved_users
+from emdp.mechanisms.records.parts import SPLITS, Part, Weights, cost_bound, ends_of, interval_costs
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.flips import draw_permute_and_flip
 from emdp.privacy.events.table import Event, GuaranteeEvent
@@ -66,9 +68,6 @@ from emdp.privacy.rounding import as_decimal
 
 __all__ = ["QuantileInterval", "RecordQuantiles"]
 
-SPLITS = 64
-"""Parts of a cell that lies on both sides of a level."""
-
 _SPLIT_SHARE = Fraction(1, 4)
 # Of a round's price, for the split.
 
@@ -76,9 +75,6 @@ _RESOLUTION = 20
 _LARGEST_COST = 2**52
 _LARGEST_WEIGHT = 2**62
 _LARGEST_CAP = 2**60
-
-Weights = npt.NDArray[np.object_]
-"""Python integers, so that nothing overflows."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +90,8 @@ class RecordQuantiles:
     neighbours : {"replace", "remove"}
     cap : int
         ``C``: the most weight of a user, in the unit of the weights, from 1 to 2^60.
+    groups : int
+        Groups of records that are released together.
 
     Raises
     ------
@@ -114,8 +112,10 @@ class RecordQuantiles:
     epsilon: float
     neighbours: Neighbours
     cap: int
+    groups: int = 1
 
     def __post_init__(self) -> None:
+        check_count("groups", self.groups)
         if not isinstance(self.levels, tuple) or not self.levels:
             raise UsageError("levels must be a tuple of at least one number; pass (0.5,) for the median.")
         for level in self.levels:
@@ -140,7 +140,7 @@ class RecordQuantiles:
         return GuaranteeEvent(found.at_level(self.epsilon, 0.0), mechanism=self.theorem)
 
     def release(self, weights: npt.ArrayLike) -> tuple[int, ...]:
-        """Return the cell of each level: this spends.
+        """Return the cell of each level, of one group: this spends.
 
         Parameters
         ----------
@@ -152,10 +152,26 @@ class RecordQuantiles:
         tuple of int
             Places of cells, not falling.
         """
+        (found,) = self.release_groups([weights])
+        return found
+
+    def release_groups(self, weights: Sequence[npt.ArrayLike]) -> tuple[tuple[int, ...], ...]:
+        """Return the cells of each group: this spends.
+
+        Parameters
+        ----------
+        weights : sequence of array-like of int
+            Those of each group, as many as ``groups``; a user's weights in all of them are at most ``cap``.
+        """
+        if len(weights) != self.groups:
+            raise UsageError(f"weights must be those of {self.groups} groups, got {len(weights)}; pass one of each.")
         levels = [as_decimal(level) for level in self.levels]
-        found = [0] * len(levels)
+        found = [[0] * len(levels) for _ in weights]
         price = as_decimal(self.epsilon) / self.rounds
-        parts = [_Part(0, len(levels), Fraction(0), Fraction(1), 0, _check_weights(weights))]
+        parts = [
+            Part(0, len(levels), Fraction(0), Fraction(1), 0, _check_weights(own), group)
+            for group, own in enumerate(weights)
+        ]
         for turn in range(self.rounds):
             is_last = turn == self.rounds - 1
             share = Fraction(1) if is_last else 1 - _SPLIT_SHARE
@@ -164,15 +180,15 @@ class RecordQuantiles:
                 _choose(part.costs(levels), bound, price * share, bounds)
                 for part, bound in zip(parts, bounds, strict=True)
             ]
-            following: list[_Part] = []
+            following: list[Part] = []
             for part, cell, bound in zip(parts, cells, bounds, strict=True):
-                found[part.middle] = part.start + cell
+                found[part.group][part.middle] = part.start + cell
                 if not is_last:
                     finer = [SPLITS * one for one in bounds]
                     split = _choose(part.split_costs(levels, cell), SPLITS * bound, price * _SPLIT_SHARE, finer)
                     following += part.halves(levels, cell, split)
             parts = following
-        return tuple(found)
+        return tuple(map(tuple, found))
 
     def rank_error(self, cells: int, failure: float) -> float:
         """Return how far the ranks of a released cell are from the level, for one level, but for ``failure``; weight.
@@ -187,15 +203,15 @@ class RecordQuantiles:
         >>> round(RecordQuantiles((0.5,), 1.0, "remove", 50).rank_error(2**16, 0.05))
         705
         """
-        if len(self.levels) > 1:
+        if len(self.levels) > 1 or self.groups > 1:
             raise UsageError("levels must be one level for a bound of its error; ask for each alone.")
         level = as_decimal(self.levels[0])
-        bound = _bound(level, self._moved(0))
+        bound = cost_bound(level, self._moved(0))
         return float(_reach(bound, as_decimal(self.epsilon), cells, failure) / level.denominator)
 
     def _moved(self, turn: int) -> int:
-        """Return ``C'`` of theorem 2; by replacement in the first round, which has one part, ``-C``: the lemma."""
-        if turn == 0 and self.neighbours == "replace":
+        """Return ``C'`` of theorem 2; by replacement in the first round of one group, one part, ``-C``: the lemma."""
+        if turn == 0 and self.groups == 1 and self.neighbours == "replace":
             return -self.cap
         return moved_users(self.neighbours) * self.cap
 
@@ -264,18 +280,25 @@ class QuantileInterval:
             An end is None where the interval goes on to the end of the domain.
         """
         array, level = _check_weights(weights), as_decimal(self.level)
+        bounds = [self._bound] * self.groups
+        middle = _choose(interval_costs(*ends_of(array, level)), self._bound, as_decimal(self.epsilon) / 2, bounds)
+        low, high = self.release_ends(weights)
+        return middle, low, high
+
+    def release_ends(self, weights: npt.ArrayLike) -> tuple[int | None, int | None]:
+        """Return the ends of the interval alone, as :meth:`release` does: this spends half of the price."""
+        array, level = _check_weights(weights), as_decimal(self.level)
         bound, whole = self._bound, as_decimal(self.epsilon)
         bounds = [bound] * self.groups
         reach = self._reach(array.size)
-        middle = _choose(_interval_costs(*_ends(array, level)), bound, whole / 2, bounds)
-        first, last = _ends(array, level)
+        first, last = ends_of(array, level)
         front = -level.numerator * int(array.sum())
         back = level.denominator * int(array.sum()) + front
-        low = _interval_costs(np.append(first + reach, front), np.append(last + reach, front + reach))
-        high = _interval_costs(np.append(first - reach, back - reach), np.append(last - reach, back))
+        low = interval_costs(np.append(first + reach, front), np.append(last + reach, front + reach))
+        high = interval_costs(np.append(first - reach, back - reach), np.append(last - reach, back))
         ends = [_choose(costs, bound, whole / 4, bounds) for costs in (low, high)]
         found = [None if end == array.size else end for end in ends]
-        return middle, found[0], found[1]
+        return found[0], found[1]
 
     def rank_error(self, cells: int) -> float:
         """Return how far the ranks of an end of the interval may be from the level, but for the failure; in weight.
@@ -291,50 +314,11 @@ class QuantileInterval:
     def _bound(self) -> int:
         """``D``: by replacement and of one group that of the lemma, which is less."""
         is_one = self.groups == 1 and self.neighbours == "replace"
-        return _bound(as_decimal(self.level), -self.cap if is_one else moved_users(self.neighbours) * self.cap)
+        return cost_bound(as_decimal(self.level), -self.cap if is_one else moved_users(self.neighbours) * self.cap)
 
     def _reach(self, cells: int) -> int:
         slack = 1 + Fraction(self.groups, 2**18)
         return math.ceil(_reach(self._bound, as_decimal(self.epsilon) / 4, cells + 1, self.failure / 2) * slack)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Levels ``first`` to ``last - 1``, all of them between two levels, and the cells that they may lie in."""
-
-    first: int
-    last: int
-    low: Fraction
-    high: Fraction
-    start: int
-    weights: Weights
-
-    @property
-    def middle(self) -> int:
-        return (self.first + self.last) // 2
-
-    def target(self, levels: Sequence[Fraction]) -> Fraction:
-        return (levels[self.middle] - self.low) / (self.high - self.low)
-
-    def bound(self, levels: Sequence[Fraction], moved: int) -> int:
-        return _bound(self.target(levels), moved)
-
-    def costs(self, levels: Sequence[Fraction]) -> Weights:
-        return _interval_costs(*_ends(self.weights, self.target(levels)))
-
-    def split_costs(self, levels: Sequence[Fraction], cell: int) -> Weights:
-        first, last = (ends[cell] for ends in _ends(self.weights, self.target(levels)))
-        return np.array([abs((SPLITS - f) * first + f * last) for f in range(SPLITS + 1)], dtype=object)
-
-    def halves(self, levels: Sequence[Fraction], cell: int, split: int) -> list["_Part"]:
-        below, above = self.weights[: cell + 1] * SPLITS, self.weights[cell:] * SPLITS
-        below[-1], above[0] = self.weights[cell] * split, self.weights[cell] * (SPLITS - split)
-        own = levels[self.middle]
-        halves = [
-            _Part(self.first, self.middle, self.low, own, self.start, below),
-            _Part(self.middle + 1, self.last, own, self.high, self.start + cell, above),
-        ]
-        return [half for half in halves if half.first < half.last]
 
 
 def _check_price(asked: RecordQuantiles | QuantileInterval) -> None:
@@ -351,24 +335,6 @@ def _check_weights(weights: npt.ArrayLike) -> Weights:
     if not array.size:
         raise UsageError("weights must hold a number for each cell of the grid; pass at least one.")
     return np.asarray(array.astype(object), dtype=object)
-
-
-def _bound(target: Fraction, moved: int) -> int:
-    """Return ``D``: of the lemma for one part of a replacement (``moved < 0``), else of theorem 2."""
-    if moved < 0:
-        return -moved * target.denominator
-    return moved * max(target.numerator, target.denominator - target.numerator)
-
-
-def _ends(weights: Weights, target: Fraction) -> tuple[Weights, Weights]:
-    """Return ``A_i`` and ``B_i`` of every cell."""
-    upto = np.cumsum(weights)
-    last = upto * target.denominator - target.numerator * upto[-1]
-    return last - weights * target.denominator, last
-
-
-def _interval_costs(first: Weights, last: Weights) -> Weights:
-    return np.asarray(np.maximum(np.maximum(first, -last), 0), dtype=object)
 
 
 def _shift(bound: int) -> int:

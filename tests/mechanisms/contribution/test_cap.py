@@ -120,6 +120,8 @@ def test_several_cells_take_a_lower_cap() -> None:
 def test_a_far_bin_is_dropped_and_no_bin_is_no_trouble() -> None:
     far = [0, 0, 500, 800, 300] + [0] * 10 + [150] + [0] * 5
     assert choose_cap(far, 10.0, 1.0).cap <= 8 * 16
+    # Where all users are in one octave, noise in a lower one is not what they are measured by.
+    assert choose_cap([0, 0, 0, 0, 210, 0, 0, 100_000] + [0] * 13, 20.0, 1.0).cap >= 100
     for nothing in ([0] * OCTAVES, [-3] * OCTAVES, [40] + [0] * 20):
         found = choose_cap(nothing, 10.0, 1.0)
         assert found.seen == 0

@@ -13,7 +13,9 @@ import pytest
 import scipy.stats
 
 from emdp.base.errors import UsageError
+from emdp.mechanisms.records import parts
 from emdp.mechanisms.records import quantiles as module
+from emdp.mechanisms.records.intervals import QuantileIntervals
 from emdp.mechanisms.records.quantiles import QuantileInterval, RecordQuantiles
 from emdp.privacy.events.table import event_from_json
 from emdp.privacy.guarantees.kinds import Neighbours, UserDP
@@ -93,7 +95,7 @@ def test_one_level_costs_what_it_claims(level: float, neighbours: Neighbours, mo
 
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 def test_several_levels_cost_what_they_claim(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SPLITS", 2)
+    few_splits(monkeypatch)
     asked = RecordQuantiles((0.25, 0.5, 0.75), 0.8, neighbours, 2)
     others = [(0, 0), (3, 2), (0, 5)]
     reached = largest_loss(asked, 2, others, 2, neighbours, monkeypatch)
@@ -112,6 +114,51 @@ def test_groups_cost_what_they_claim_together(neighbours: Neighbours, monkeypatc
     both = SimpleNamespace(release=lambda own: [asked.release(own[:2]), asked.release(own[2:])])
     reached = largest_loss(both, 4, [(0, 0, 0, 0), (3, 2, 2, 3)], 1, neighbours, monkeypatch)
     assert 0.2 < reached <= 0.8 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighbours", ["remove", "replace"])
+def test_levels_of_groups_cost_what_they_claim_together(
+    neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_splits(monkeypatch)
+    asked = RecordQuantiles((0.4, 0.6), 0.8, neighbours, 1, groups=2)
+    both = SimpleNamespace(release=lambda own: asked.release_groups([own[:2], own[2:]]))
+    reached = largest_loss(both, 4, [(0, 0, 0, 0), (3, 2, 2, 3)], 1, neighbours, monkeypatch)
+    assert 0.1 < reached <= 0.8 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighbours", ["remove", "replace"])
+def test_levels_with_intervals_cost_what_they_claim(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases of one round each, so that their losses add up: half of the price is for each kind."""
+    few_splits(monkeypatch)
+    asked = QuantileIntervals((0.4, 0.6), 0.8, neighbours, 1, 0.9)
+    assert (asked.quantiles.epsilon, [one.epsilon for one in asked.intervals]) == (0.4, [0.4, 0.4])
+    others = [(0, 0), (3, 2)]
+    losses = [largest_loss(asked.quantiles, 2, others, 1, neighbours, monkeypatch)]
+    for one in asked.intervals:
+        ends = SimpleNamespace(release=one.release_ends)
+        losses.append(largest_loss(ends, 2, others, 1, neighbours, monkeypatch))
+    assert losses[0] <= 0.4 * (1 + 1e-9)
+    assert all(loss <= 0.2 * (1 + 1e-9) for loss in losses[1:])
+    assert sum(losses) > 0.2
+
+
+def test_levels_with_intervals_are_near_and_held() -> None:
+    weights = np.zeros(4096, dtype=np.int64)
+    weights[1000:3000] = 400
+    asked = QuantileIntervals((0.1, 0.5, 0.9), 6.0, "replace", 20, 0.05, groups=2)
+    with seeded(8):
+        found = [asked.release([weights, weights[::-1]]) for _ in range(10)]
+    for level in range(3):
+        for group, target in enumerate([1200 + 800 * level, 1295 + 800 * level]):
+            places = [own[level][group] for own in found]
+            assert all(abs(middle - target) < 60 for middle, _, _ in places)
+            assert sum(low is not None and high is not None and low <= target <= high for _, low, high in places) >= 8
+
+
+def few_splits(patch: pytest.MonkeyPatch) -> None:
+    for one in (module, parts):
+        patch.setattr(one, "SPLITS", 2)
 
 
 def test_disjoint_parts_alone_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:

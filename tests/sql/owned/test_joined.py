@@ -100,6 +100,18 @@ def test_all_of_a_statement_is_one_charge_with_its_columns_in_order(session: emd
     assert answer.interval(of="capped").get_column("high").is_not_null().all()
 
 
+def test_levels_of_one_expression_are_released_together(session: emdp.Session) -> None:
+    text = "QUANTILE(x, 0.9) AS high, MEDIAN(x) AS middle, QUANTILE(x, 0.1) AS low"
+    preview = str(session.preview(f"{HEADER}{text} FROM t"))
+    assert "3 levels in 2 rounds" in preview
+    frame = session.sql(f"{HEADER}cat, {text}, COUNT(*) AS n FROM t GROUP BY cat").frame
+    assert frame.columns[:2] == ["cat", "high"]
+    assert (frame["low"] < frame["middle"]).all()
+    assert (frame["middle"] < frame["high"]).all()
+    assert (frame["middle_low"] <= frame["middle"]).all()
+    assert "rounds" not in str(session.preview(f"{HEADER}MEDIAN(x) AS a, MEDIAN(CLAMP(x, 0, 5)) AS b FROM t"))
+
+
 def test_intervals_of_a_quantile_beyond_what_was_released_are_the_range(session: emdp.Session) -> None:
     answer = session.sql(HEADER + "MEDIAN(x) AS m FROM t")
     wide = answer.interval(0.99).row(0, named=True)
