@@ -6,6 +6,7 @@ noise is computed of all three, and compared with what the noise is for.
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ import emdp
 from emdp.estimators.owned.automatic import MeasuredPlan
 from emdp.estimators.owned.distinct import DistinctPlan
 from emdp.estimators.owned.joined import JoinedPlan
+from emdp.estimators.owned.keys_plan import KeysPlan
 from emdp.estimators.owned.plan import OwnedPlan, drawn_rows
 from emdp.estimators.owned.quantiles import QuantilePlan
 from emdp.estimators.owned.unlisted_plan import UnlistedPlan
@@ -105,6 +107,8 @@ class Worlds:
         one, other = (in_order(frame, plan.aggregation) for frame in self.rows(statement, world, pair))
         if isinstance(plan, UnlistedPlan):
             return _of_keys(plan, one, other, neighbours)
+        if isinstance(plan, KeysPlan):
+            return _of_users(one, other)
         if isinstance(plan, QuantilePlan):
             return _added(one, other, plan.aggregation.cap * UNIT)
         assert isinstance(plan, DistinctPlan)
@@ -160,6 +164,16 @@ def _by_key(plan: UnlistedPlan, frame: pl.DataFrame) -> dict[Any, tuple[int, lis
         people = [Fraction(row[count])] if isinstance(plan.keys, KeysWithNumbers) else []
         made[row[:count]] = (row[count], [*scaled, *people])
     return made
+
+
+def _of_users(one: pl.DataFrame, other: pl.DataFrame) -> float:
+    """Return in how many users' keys, in their order, two tables differ: in one's, of whom weights are at most 1."""
+    found = []
+    for frame in (one, other):
+        names = [name for name in frame.columns if name.startswith("key_")]
+        lists = frame.group_by("user_place", maintain_order=True).agg(names).drop("user_place")
+        found.append(Counter(str(row) for row in lists.rows()))
+    return float(max((found[0] - found[1]).total(), (found[1] - found[0]).total()))
 
 
 def _added(frame: pl.DataFrame, without: pl.DataFrame, most: int) -> float:

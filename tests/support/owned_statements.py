@@ -212,6 +212,8 @@ class _Writer:
         if is_open or self.often(0.4):
             made.append("delta = 1e-6")
         has_records = len(people) < len(items) and not items[0].startswith("COUNT(DISTINCT")
+        if not items:
+            return ", ".join([*made, "max_groups_per_user = 3"])
         each = has_records and keys and self.often(0.2)
         if is_open or each or (people and keys and self.often(0.5)):
             made.append("max_groups_per_user = " + self.one("1", "2", "3"))
@@ -232,6 +234,8 @@ class _Writer:
     def statement(self) -> str:
         source, of_source = self.source()
         keys, items = self.keys(), self.aggregates()
+        if not all(is_listed for _, _, is_listed in keys) and self.often(0.2):
+            items = []
         wheres = [where for where in (of_source, *(where for _, where, _ in keys)) if where]
         if self.often(0.5):
             wheres.append(self.condition())
@@ -240,5 +244,5 @@ class _Writer:
         text = f"SELECT WITH USER_PRIVACY OPTIONS ({self.options(items, keys)}) {', '.join(named)} FROM {source}"
         text += f" WHERE {' AND '.join(wheres)}" if wheres else ""
         text += f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}" if keys else ""
-        text += " HAVING value_0 > 3" if keys and self.often(0.05) else ""
-        return text + (" ORDER BY value_0 DESC LIMIT 2" if self.often(0.1) else "")
+        text += " HAVING value_0 > 3" if keys and items and self.often(0.05) else ""
+        return text + (" ORDER BY value_0 DESC LIMIT 2" if items and self.often(0.1) else "")
