@@ -21,12 +21,14 @@ from emdp.estimators import MessagePlan
 from emdp.estimators.fit.linear_fit import LinearFitMessages
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease
 from emdp.estimators.itemwise.release import ItemwiseRelease
+from emdp.estimators.mean.local import LocalMeans
 from emdp.estimators.strings.search import PrefixRelease, StringCounts
 from emdp.estimators.user_mean.user_means import UserMeanMessages
 from emdp.mechanisms.descent.central import CentralDescent
 from emdp.mechanisms.descent.loss import user_gradients
 from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.oracles.symbol import SymbolOracle
@@ -97,6 +99,8 @@ def bulk_of(plan: MessagePlan, tables: Neighbours) -> Bulk | None:
         return None if bags is None else _of_items(releaser, releaser.randomizer, bags, tables)
     if isinstance(releaser, PrefixRelease):
         return _of_prefixes(releaser, blocks)
+    if isinstance(releaser, LocalMeans) and isinstance(releaser.mechanism, ShuffledOneBit):
+        return _of_bits(releaser, releaser.mechanism, blocks, tables)
     return None
 
 
@@ -163,6 +167,30 @@ def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: 
         return UserMeanRelease(mechanism, scalar.estimate(scalar.total(sent), users), window)
 
     return MixedMessages(users, draw, _as_they_are, release, epsilon0=way.epsilon)
+
+
+def _of_bits(
+    releaser: LocalMeans, bits: ShuffledOneBit, blocks: tuple[Any, Any], tables: Neighbours
+) -> MixedMessages | None:
+    users, places = tables.first.n, np.arange(len(bits.coordinates))
+    rows = [[tuple(row) for block in own for row in block.means.tolist()] for own in blocks]
+    own = _changed(rows[0], rows[1], users)
+    if own is None:
+        return None
+
+    def draw(table: int, count: int) -> npt.NDArray[Any]:
+        means = np.tile(np.array([own[table]], dtype=np.int64), (count, 1))
+        asked = np.zeros(count, dtype=np.int64)
+        drawn = [bits.encode(means, releaser.exponents, asked) > 0 for _ in range(bits.messages)]
+        return np.hstack([2 * places + signs for signs in drawn])
+
+    def release(sent: npt.NDArray[Any]) -> Any:
+        ones = [int((sent == 2 * place + 1).sum()) for place in places]
+        return (bits.decode(ones, [users * bits.messages] * len(places)),)
+
+    per = tables.distance if bits.level == "alpha0" else 1.0
+    epsilon0 = product_up(bits.unmixed * bits.bits_per_user, per) + bits.slack_epsilon
+    return MixedMessages(users, draw, _as_they_are, release, bits.bits_per_user, epsilon0)
 
 
 def _of_descent(releaser: LinearFitMessages, blocks: tuple[Any, Any], users: int) -> Bulk | None:

@@ -113,6 +113,11 @@ def _means(table: Table) -> Iterator[Case]:
         vector_mean(several, alpha=ALPHA, delta=DELTA, noise="gaussian", model="local"),
     )
     yield Case("mean, local user level", table, mean(first, epsilon=1.0, model="local"))
+    few = _fewer(table, FEW)
+    mixed: dict[str, Any] = {"delta": DELTA, "model": "shuffle"}
+    yield Case("mean, one mixed bit", few, mean(first, alpha=ALPHA, messages=1, **mixed))
+    yield Case("vector mean, mixed bits", few, vector_mean(several, alpha=ALPHA, messages=2, **mixed))
+    yield Case("mean, mixed bits, user level", few, mean(first, epsilon=1.0, messages=2, **mixed))
     yield Case("quantiles", table, quantiles(first, [0.5], alpha=2 * ALPHA))
 
 

@@ -91,6 +91,10 @@ def _check_removal(family: Family, users: int | None, records: int | None) -> No
 
 
 def _select(query: Any, facts: Facts) -> AnyPlan:
+    if query.model != "central":
+        from emdp.estimators.mean.message_select import plan_message_select
+
+        return plan_message_select(query, space=facts["space"], users=facts["users"])
     from emdp.estimators.select import plan_select
 
     return plan_select(query, **facts)
@@ -116,13 +120,17 @@ def _owned(query: Any, facts: Facts) -> AnyPlan:
 def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:
     if facts["space"].elsewhere is not None:
         raise UsageError(
-            "a mean of messages in the local model is not made for a table whose records may be elsewhere; ask for the "
-            "central model."
+            f"a mean of messages in the {query.model} model is not made for a table whose records may be elsewhere; "
+            "ask for the central model."
         )
     if query.model == "local":
         from emdp.estimators.mean.local import plan_local_means
 
         return plan_local_means(query, space=facts["space"], users=facts["users"])
+    if query.model == "shuffle":
+        from emdp.estimators.mean.shuffled import plan_shuffled_means
+
+        return plan_shuffled_means(query, space=facts["space"], users=facts["users"])
     from emdp.estimators.mean.linear import plan_linear
 
     return plan_linear(query, space=facts["space"], users=facts["users"])

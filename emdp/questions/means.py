@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from emdp.base.checks import check_choice, check_unit_interval
+from emdp.base.checks import check_choice, check_count, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.privacy.guarantees.kinds import Neighbours
@@ -21,6 +21,9 @@ __all__ = [
     "vector_mean",
 ]
 
+Messages = int | Literal["auto"]
+"""How many messages a user sends in the shuffle model: a number, or as many as help."""
+
 INTERVAL_ENDS = ("_low", "_high")
 """Suffixes of a column's name for the ends of its interval."""
 
@@ -28,9 +31,10 @@ VectorNoise = Literal["auto", "laplace", "gaussian", "k_norm"]
 VECTOR_NOISE: tuple[VectorNoise, ...] = ("auto", "laplace", "gaussian", "k_norm")
 """Noise of a vector: the best for the parameters, product Laplace, Gaussian, or 2-norm K-norm (EMD 2)."""
 
-MeanModel = Literal["central", "local"]
-MEAN_MODELS: tuple[MeanModel, ...] = ("central", "local")
-"""Models of trust for means: a curator adds noise to the average, or every user to the own mean."""
+MeanModel = Literal["central", "shuffle", "local"]
+MEAN_MODELS: tuple[MeanModel, ...] = ("central", "shuffle", "local")
+"""Models of trust for means: a curator adds noise to the average, every user's bits are mixed, or every user adds noise
+to the own mean, or sends a bit."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,13 @@ class Mean:
         The share of the records that a row of the answer is expected to be about, in (0, 1): what the errors of a
         preview with ``by`` or ``where`` assume in place of a share that public numbers give. The answer does not depend
         on it.
-    model : {"central", "local"}
-        Whether a curator adds the noise, or every user alone to the own mean (then without ``by`` and ``where``).
+    model : {"central", "shuffle", "local"}
+        Whether a curator adds the noise, every user sends bits that are mixed with all others' (this spends a
+        ``delta``), or every user alone adds noise to the own mean. The last two have no ``by``, and ``where`` chooses
+        records alone.
+
+    messages : "auto" or int
+        In the shuffle model how many bits of each mean a user sends, each mixed apart; more of them round less.
 
     Raises
     ------
@@ -72,6 +81,7 @@ class Mean:
     where: Where | None = None
     model: MeanModel = "central"
     share: float | None = None
+    messages: Messages = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "expression", lift(self.expression))
@@ -98,7 +108,7 @@ class VectorMean:
         Law of the noise; Gaussian noise needs ``delta > 0``.
     names : tuple of str, optional
         Columns of the answer, distinct, one an expression.
-    by, where, model, share
+    by, where, model, share, messages
         As in :class:`Mean`.
 
     Raises
@@ -115,6 +125,7 @@ class VectorMean:
     where: Where | None = None
     model: MeanModel = "central"
     share: float | None = None
+    messages: Messages = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", check_by(self.by))
@@ -153,6 +164,7 @@ def mean(
     model: MeanModel = "central",
     share: float | None = None,
     neighbours: Neighbours = "replace",
+    messages: Messages = "auto",
 ) -> Mean:
     """Return a :class:`Mean` query; see there for the parameters.
 
@@ -170,6 +182,7 @@ def mean(
         where,
         model,
         share,
+        messages,
     )
 
 
@@ -186,6 +199,7 @@ def vector_mean(
     model: MeanModel = "central",
     share: float | None = None,
     neighbours: Neighbours = "replace",
+    messages: Messages = "auto",
 ) -> VectorMean:
     """Return a :class:`VectorMean` query; see there for the parameters.
 
@@ -197,7 +211,7 @@ def vector_mean(
     """
     named = names if names is None or isinstance(names, str) else tuple(names)
     price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta, neighbours=neighbours)
-    return VectorMean(expressions, price, noise, named, by, where, model, share)  # type: ignore[arg-type]
+    return VectorMean(expressions, price, noise, named, by, where, model, share, messages)  # type: ignore[arg-type]
 
 
 def check_share(query: Any) -> None:
@@ -218,11 +232,31 @@ def _check_model(query: Mean | VectorMean) -> None:
             f"neighbours = 'remove' does not fit model = {query.model!r}, where the number of messages tells the "
             "number of users; leave it out, or take the central model."
         )
-    if query.model == "local" and (query.by or query.where is not None):
+    if query.model != "central" and (query.by or (query.where is not None and query.where.users)):
         raise UsageError(
-            "model='local' has every user report one mean, so by= and where= do not fit it; leave them out, or weigh "
-            "the records in the expression."
+            f"model={query.model!r} has every user send the same messages, so by= and a choice of users do not fit it; "
+            "leave them out, or choose records by an expression in where=."
         )
+    if query.model == "shuffle" and query.price.delta == 0:
+        raise UsageError("model='shuffle' needs delta above 0, got 0; pass delta=, or model='local'.")
+    if query.model == "shuffle" and getattr(query, "noise", "auto") != "auto":
+        raise UsageError("noise does not fit model='shuffle', where users send bits; leave it out.")
+    check_messages(query.messages, is_shuffled=query.model == "shuffle")
+
+
+def check_messages(messages: object, *, is_shuffled: bool) -> None:
+    """Check how many messages of a user are asked for: ``"auto"``, or a number in the shuffle model.
+
+    >>> check_messages("auto", is_shuffled=False), check_messages(4, is_shuffled=True)
+    (None, None)
+    """
+    if messages == "auto":
+        return
+    if isinstance(messages, str):
+        raise UsageError(f"messages must be 'auto' or a number, got {messages!r}; pass such as 4.")
+    check_count("messages", messages)
+    if not is_shuffled:
+        raise UsageError("messages says how many messages a user sends to be mixed; pass model='shuffle' with it.")
 
 
 def _check_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -87,6 +87,8 @@ def resolve_query(query: Query, names: Names) -> Resolved:
         text=describe(query),
         expected_share=query.share,
         noise=noise,
+        model=query.model,
+        messages=query.messages,
     )
 
 
@@ -119,6 +121,8 @@ def describe(query: Query) -> str:
         inner += f", where={' and '.join([*shown, *(f'{name} in {values}' for name, values in query.where.users)])}"
     if isinstance(query, Mean | VectorMean) and query.model != "central":
         inner += f", model={query.model!r}"
+    if isinstance(query, Mean | VectorMean) and query.messages != "auto":
+        inner += f", messages={query.messages}"
     if isinstance(query, Mean | VectorMean) and query.price.is_by_removal:
         inner += f", neighbours={query.price.neighbours!r}"
     if not isinstance(query, Frequencies) and query.share is not None:

@@ -11,7 +11,7 @@ from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.item_kinds import KINDS
-from emdp.questions.means import VectorNoise
+from emdp.questions.means import MeanModel, Messages, VectorNoise
 from emdp.questions.price import Price
 
 __all__ = [
@@ -140,6 +140,8 @@ class Select:
     expected_share : float, optional
         The share of the records that a row is expected to be about, for previews alone; assumed by default
         (:mod:`emdp.questions.assumed`).
+    model, messages
+        As in :class:`emdp.questions.means.Mean`: who is trusted, and how many bits of each mean a user sends.
     """
 
     items: tuple[Item, ...]
@@ -155,6 +157,8 @@ class Select:
     text: str = ""
     expected_share: float | None = None
     noise: VectorNoise = "auto"
+    model: MeanModel = "central"
+    messages: Messages = "auto"
 
 
 @dataclass(frozen=True)

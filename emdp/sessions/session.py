@@ -11,7 +11,7 @@ from emdp.questions.distributions import FrequencyMethod, frequencies, quantiles
 from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
-from emdp.questions.means import MeanModel, VectorNoise, mean, vector_mean
+from emdp.questions.means import MeanModel, Messages, VectorNoise, mean, vector_mean
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
 from emdp.sessions.profiling import Profiling
@@ -141,6 +141,7 @@ class Session(Profiling):
         model: MeanModel = "central",
         share: float | None = None,
         neighbours: Neighbours = "replace",
+        messages: Messages = "auto",
     ) -> Answer:
         """Release the mean over users of the mean over each user's records of an expression.
 
@@ -164,11 +165,12 @@ class Session(Profiling):
 
         Guarantee
         ---------
-        ``(alpha, delta)`` unbounded central d_EM-DP: EMD 2, theorem 4.1 and "Answer"; local with ``model="local"``.
+        ``(alpha, delta)`` unbounded central d_EM-DP: EMD 2, theorem 4.1 and "Answer"; local with ``model="local"``,
+        in the shuffle model with ``model="shuffle"`` (shuffle-known-randomizers.md 4).
         """
         return self.answer(mean(
             expression, alpha=alpha, epsilon=epsilon, delta=delta, name=name, by=by, where=where, model=model,
-            share=share, neighbours=neighbours
+            share=share, neighbours=neighbours, messages=messages
         ))  # fmt: skip
 
     def vector_mean(
@@ -185,6 +187,7 @@ class Session(Profiling):
         model: MeanModel = "central",
         share: float | None = None,
         neighbours: Neighbours = "replace",
+        messages: Messages = "auto",
     ) -> Answer:
         """Release several means with one draw of noise, for one price (:class:`emdp.VectorMean`).
 
@@ -192,7 +195,7 @@ class Session(Profiling):
         """
         return self.answer(vector_mean(
             expressions, alpha=alpha, epsilon=epsilon, delta=delta, noise=noise, names=names, by=by, where=where,
-            model=model, share=share, neighbours=neighbours
+            model=model, share=share, neighbours=neighbours, messages=messages
         ))  # fmt: skip
 
     def frequencies(

@@ -19,6 +19,7 @@ from emdp.sql.clauses.conditions import Chosen, chosen, where_conditions
 from emdp.sql.clauses.distributions import read_frequency, read_quantiles
 from emdp.sql.clauses.frequency import frequency_query
 from emdp.sql.clauses.grouping import Grouping, read_grouping
+from emdp.sql.clauses.models import asked_model
 from emdp.sql.clauses.ordering import read_limit, read_order
 from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
@@ -184,6 +185,7 @@ class _Reader:
                 raise refusal
         if self.cap is not None and all(aggregate.kind == "users" for aggregate in aggregates):
             raise self._unused_cap("no record is counted")
+        asked = asked_model(self.context, aggregates, self.grouping, self.tree)
         names = self._names()
         items = tuple(
             Item(entry.aggregate.kind, name, entry.aggregate.expression, entry.aggregate.weight, self._text(entry))
@@ -205,6 +207,8 @@ class _Reader:
             offset=read_limit(self.context, self.tree.args.get("offset")) or 0,
             text=self.context.statement.text,
             expected_share=self.expected_share,
+            model=asked.model,
+            messages=asked.messages,
         )
 
     def user_mean(self, entry: Entry, aggregate: Aggregate) -> UserMean:

@@ -1,7 +1,7 @@
 """Releases of messages drawn in bulk: an honest one stands at 1 - 1e-6, one with 0.7 times the noise is found there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from emdp.estimators.frequency import histograms as user_histograms
 from emdp.expressions import col
 from emdp.mechanisms.descent import central as descent_central
 from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.krr import KRROracle
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
@@ -33,7 +34,7 @@ from emdp.mechanisms.user_mean.base import UserMeanSetting
 from emdp.mechanisms.user_mean.local import BudgetSplit
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.privacy import BoundedReduction
-from emdp.questions import frequencies, heavy_hitters, itemwise, user_mean
+from emdp.questions import frequencies, heavy_hitters, itemwise, mean, user_mean
 from emdp.questions.linear_fit import linear_fit_query
 from emdp.questions.resolution import Query
 from emdp.randomizers import KRR
@@ -94,6 +95,12 @@ VECTOR = _stronger(
     lambda own: type(own)(own.dimension, own.radius, own.requested / WEAKER, own.users, norm=own.norm),  # type: ignore[call-arg]
 )
 
+BITS = _stronger(
+    ShuffledOneBit,
+    "encode",
+    lambda own: replace(own, coordinates=tuple(replace(one, rate=one.rate / WEAKER) for one in own.coordinates)),
+)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -107,6 +114,10 @@ class Case:
 
 def _um(model: str, **more: float) -> Query:
     return user_mean(col("x"), epsilon=1.0, spread=1.0, between=1.0, records=50, model=model, **more)  # type: ignore[arg-type]
+
+
+def _mixed(**more: Any) -> Query:
+    return mean(col("x"), delta=1e-6, model="shuffle", **more)
 
 
 SAMPLED = BoundedReduction(samples=4, r=1.0)
@@ -125,6 +136,8 @@ CASES = {
     ),
     "range, local": Case(LINE, _um("local"), 1, SCALAR),
     "range, shuffle": Case(LINE, _um("shuffle", delta=1e-6), 2, SCALAR),
+    "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 2, BITS),
+    "mixed bits, two of each": Case(LINE, _mixed(epsilon=1.0, messages=2), 2, BITS),
     "items, central": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6), 2, ITEMS, records=1),
     "items, shuffle": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 2, ITEMS, records=1),
     "items, sampled": Case(PAIR, itemwise(KRR, epsilon=1.0, delta=1e-3, sizes=SAMPLED), 1, ITEMS),
@@ -189,6 +202,7 @@ MANY = {
     "oracle": Case(PAIR, frequencies(epsilon=1.0, delta=1e-6, model="shuffle"), 1000, ORACLE),
     "range, one round": Case(LINE, _um("shuffle", delta=1e-6), 100, SCALAR),
     "range, both rounds": Case(LINE, _um("shuffle", delta=1e-6), 300, _both),
+    "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 300, BITS),
     "items": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 1000, ITEMS, records=1),
     "strings": Case(
         WORDS,

@@ -29,6 +29,7 @@ from emdp.mechanisms.keys.numbers import KeysThenNumbers, KeysWithNumbers
 from emdp.mechanisms.keys.weighted import WeightedKeys
 from emdp.mechanisms.local.noise import LocalNoise
 from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
+from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle
@@ -180,6 +181,22 @@ ROWS: list[tuple[str, str, Call]] = [
         "local/one_bit",
         "a user for each that is dealt",
         lambda: LocalOneBit((OneBitCoordinate(0, 1, 1.0),) * 3, 2, True),
+    ),
+    ("local/shuffled_bits", "bits are not dealt out", lambda: ShuffledOneBit((OneBitCoordinate(0, 1, 1.0),), 9, True)),
+    (
+        "local/shuffled_bits",
+        "a coordinate has a bit",
+        lambda: ShuffledOneBit((OneBitCoordinate(0, 1, 1.0),), 9, messages=0),
+    ),
+    (
+        "local/shuffled_bits",
+        "delta covers the slack of rounding",
+        lambda: ShuffledOneBit((OneBitCoordinate(0, 1, 1.0, error=0.1),), 9),
+    ),
+    (
+        "local/shuffled_bits",
+        "an unmixed bit is private",
+        lambda: ShuffledOneBit((OneBitCoordinate(0, 1, 1.0),), 9, unmixed=0),
     ),
     ("items/krr", "items are distinct", lambda: KRR(TWINS, 1.0)),
     ("items/krr", "the space is finite", lambda: KRR(Interval("x", 0, 1), 1.0)),

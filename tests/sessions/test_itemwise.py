@@ -238,11 +238,11 @@ def test_local_means(tmp_path: Path, alpha: float) -> None:
     assert low - 0.5 * (high - low) < truth < high + 0.5 * (high - low)
     pair = session.vector_mean([emdp.col("x"), emdp.col("y")], alpha=alpha, model="local", names=["x", "y"])
     assert pair.exact["y"] == pytest.approx(2.0, abs=1e-12)
-    for wrong in ({"by": "kind"}, {"where": emdp.ramp(emdp.col("x"), 0, 1)}):
-        with pytest.raises(UsageError, match="model='local' has every user report one mean"):
+    for wrong in ({"by": "kind"}, {"where": {"kind": "a"}}):
+        with pytest.raises(UsageError, match="model='local' has every user send the same messages"):
             session.mean(emdp.col("x"), alpha=1.0, model="local", **wrong)
     with pytest.raises(UsageError, match="model must be one of"):
-        session.mean(emdp.col("x"), alpha=1.0, model="shuffle")
+        session.mean(emdp.col("x"), alpha=1.0, model="mixed")
 
 
 def test_local_means_under_user_privacy(tmp_path: Path) -> None:

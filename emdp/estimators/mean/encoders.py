@@ -64,8 +64,10 @@ class MeanEncoder:
             if (parts is not None) is not self.mechanism.is_dealt:
                 raise InternalError("coordinates were dealt out for a release that asks for all; please report it.")
             dealt = np.zeros(len(means), dtype=np.int64) if parts is None else parts
-            signs = self.mechanism.encode(means, self.exponents, dealt)
-            sums[MESSAGES], sums[ASKED] = (signs > 0).astype(np.int64), (signs != 0).astype(np.int64)
+            sums[MESSAGES], sums[ASKED] = np.zeros_like(means), np.zeros_like(means)
+            for _ in range(self.mechanism.messages):
+                signs = self.mechanism.encode(means, self.exponents, dealt)
+                sums[MESSAGES], sums[ASKED] = sums[MESSAGES] + (signs > 0), sums[ASKED] + (signs != 0)
         else:
             sums[MESSAGES] = self.mechanism.encode(means, self.exponents)
         if self.keep_exact:

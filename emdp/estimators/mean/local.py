@@ -34,7 +34,7 @@ from emdp.questions.columns import Released
 from emdp.questions.reading import MeanBlock, Reading, RepeatedBlocks
 from emdp.spaces import Space
 
-__all__ = ["LocalMeans", "LocalRow", "plan_local_means"]
+__all__ = ["LocalMeans", "LocalRow", "one_bit_coordinate", "plan_local_means"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -254,14 +254,16 @@ def _one_bits(needs: LinearNeeds, users: int) -> list[LocalOneBit]:
     for is_dealt in (False, True) if len(entries) > 1 else (False,):
         alpha = needs.alpha if is_dealt else needs.alpha / len(entries) * (1.0 - 2.0**-50)
         coordinates = tuple(
-            _coordinate(alpha, entry, single, needs.kind) for entry, single in zip(entries, needs.singles, strict=True)
+            one_bit_coordinate(alpha, entry, single, needs.kind)
+            for entry, single in zip(entries, needs.singles, strict=True)
         )
         if not is_dealt or users >= len(entries):
             found.append(LocalOneBit(coordinates, users, is_dealt))
     return found
 
 
-def _coordinate(alpha: float, entry: Analysis, lipschitz: float, kind: Guarantee) -> OneBitCoordinate:
+def one_bit_coordinate(alpha: float, entry: Analysis, lipschitz: float, kind: Guarantee) -> OneBitCoordinate:
+    """Return the bit of a mean that is ``alpha`` per unit of ``d_em``, or at user level, by itself."""
     # Rates are rounded down by more than the roundings of the quotient.
     error = fixed_point_error(entry)
     if isinstance(kind, EmdDP):

@@ -10,6 +10,8 @@ the segment between two values of ``q`` the derivative of their logarithms adds 
 e l d_em = alpha d_em``. Their quotient is at most ``(1 + t)/(1 - t) = 1 + 2 B e``. Conversely ``e = (exp(epsilon) -
 1)/(2 B)`` makes it ``epsilon`` user-level private, with ``t = tanh(epsilon/2)``.
 
+Several bits of one mean, each drawn afresh, add up; mixed apart they are :mod:`emdp.mechanisms.local.shuffled_bits`.
+
 Vectors. Either every user reports a bit for every coordinate at ``alpha/d`` each (composition), or for one coordinate
 at the whole ``alpha``, the coordinates dealt out by a uniform permutation that does not depend on the data.
 
@@ -110,6 +112,8 @@ class LocalOneBit:
         How many users there are; at least as many as coordinates where these are dealt out.
     is_dealt : bool
         Whether a user reports one coordinate instead of all.
+    messages : int
+        Bits of each coordinate that a user reports.
 
     Raises
     ------
@@ -128,11 +132,13 @@ class LocalOneBit:
     coordinates: tuple[OneBitCoordinate, ...]
     users: int
     is_dealt: bool = False
+    messages: int = 1
 
     def __post_init__(self) -> None:
         if not self.coordinates:
             raise UsageError("coordinates is empty; pass at least one.")
         check_count("users", self.users, minimum=len(self.coordinates) if self.is_dealt else 1)
+        check_count("messages", self.messages)
 
     @property
     def is_exact(self) -> bool:
@@ -141,8 +147,8 @@ class LocalOneBit:
 
     @property
     def slack_epsilon(self) -> float:
-        """Additive epsilon of one user's message, rounded up."""
-        slacks = [coordinate.slack for coordinate in self.coordinates]
+        """Additive epsilon of one user's messages, rounded up."""
+        slacks = [coordinate.slack * self.messages for coordinate in self.coordinates]
         return math.nextafter(max(slacks) if self.is_dealt else math.fsum(slacks), math.inf)
 
     @property
@@ -153,7 +159,7 @@ class LocalOneBit:
     @property
     def bits(self) -> int:
         """Number of bits of the coordinate that has fewest."""
-        return self.users // len(self.coordinates) if self.is_dealt else self.users
+        return self.messages * (self.users // len(self.coordinates) if self.is_dealt else self.users)
 
     def deviation(self, coordinate: int) -> float:
         """Return the largest standard deviation of a coordinate's estimate: ``B/t`` over the root of the bits."""
@@ -189,7 +195,7 @@ class LocalOneBit:
         return draw_permutation(self.users) % len(self.coordinates)
 
     def encode(self, means: Integers, exponents: Sequence[int], dealt: Integers) -> Integers:
-        """Return the users' messages: +1 or -1 for each coordinate, 0 for one that is not reported.
+        """Return one message of each user: +1 or -1 for each coordinate, 0 for one that is not reported.
 
         Parameters
         ----------
@@ -233,9 +239,9 @@ class LocalOneBit:
 
     def _asked(self, coordinate: int) -> int:
         if not self.is_dealt:
-            return self.users
+            return self.users * self.messages
         whole, rest = divmod(self.users, len(self.coordinates))
-        return whole + (coordinate < rest)
+        return (whole + (coordinate < rest)) * self.messages
 
     def _value(self, own: OneBitCoordinate, share: Fraction) -> Fraction:
         return Fraction(own.centre) + (2 * share - 1) * Fraction(own.half) / Fraction(own.strength)

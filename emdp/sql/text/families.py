@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from emdp.base.errors import SqlError
 from emdp.questions.distributions import frequency_methods
 from emdp.questions.itemwise import MODELS
+from emdp.questions.means import MEAN_MODELS
 from emdp.questions.user_mean import MEAN_METHODS
 from emdp.sql.text.statement import Option, Statement
 
@@ -17,6 +18,8 @@ __all__ = [
     "FAR_POINT",
     "GROUP_CAP",
     "MEASURE_CAP",
+    "MESSAGES",
+    "MIXED",
     "NEIGHBOURS",
     "RHO",
     "STAGE_WEIGHTS",
@@ -27,9 +30,15 @@ __all__ = [
     "usual",
 ]
 
+MIXED = ("AVG", "PART", "SHARE")
+"""Aggregates of means that users may send messages of."""
+
+MESSAGES = "messages"
+"""Option of such means in the shuffle model: how many messages of each a user sends."""
+
 CHOICES: Mapping[str, Mapping[str, Callable[[], tuple[str, ...]]]] = {
     "method": {"FREQUENCY": frequency_methods, "USER_MEAN": lambda: MEAN_METHODS},
-    "model": {"FREQUENCY": lambda: MODELS, "USER_MEAN": lambda: MODELS},
+    "model": {"FREQUENCY": lambda: MODELS, "USER_MEAN": lambda: MODELS} | dict.fromkeys(MIXED, lambda: MEAN_MODELS),
 }
 """Options that are words: for each aggregate that takes one what tells which they are."""
 
@@ -66,6 +75,7 @@ MEASURE_CAP = "measure_cap"
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     **{name: tuple(choices) for name, choices in CHOICES.items()},
     **dict.fromkeys(USER_LEVEL, ("USER_MEAN",)),
+    MESSAGES: MIXED,
 }
 """For each option of some aggregates alone the aggregates that take it."""
 

@@ -19,6 +19,7 @@ from emdp.sql.text.families import (
     FAR_POINT,
     GROUP_CAP,
     MEASURE_CAP,
+    MESSAGES,
     NEIGHBOURS,
     RHO,
     STAGE_WEIGHTS,
@@ -40,7 +41,7 @@ REQUIRED: Mapping[str, str] = {"EMD_PRIVACY": "alpha", "USER_PRIVACY": "epsilon"
 """The option that each kind cannot do without."""
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "EMD_PRIVACY": ("alpha", "delta", "noise", EXPECTED_SHARE, FAR_POINT, *CHOICES),
+    "EMD_PRIVACY": ("alpha", "delta", "noise", EXPECTED_SHARE, FAR_POINT, *CHOICES, MESSAGES),
     "USER_PRIVACY": (
         "epsilon",
         RHO,
@@ -56,6 +57,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
         EXPECTED_SHARE,
         FAR_POINT,
         *CHOICES,
+        MESSAGES,
         *USER_LEVEL,
     ),
 }
@@ -343,6 +345,7 @@ _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "between_users": _check_not_negative,
     "records_per_user": _check_count,
     "failure": _check_share,
+    MESSAGES: _check_count,
     EXPECTED_SHARE: _check_share,
     FAR_POINT: _check_truth,
     **dict.fromkeys(CHOICES, _check_word),

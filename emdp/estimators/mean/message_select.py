@@ -1,0 +1,213 @@
+"""Select lists of means by messages: ``AVG``, ``PART`` and ``SHARE`` in the local and in the shuffle model.
+
+Every item is made of means over users (:mod:`emdp.estimators.mean.conditional`): ``AVG(e)`` of one, and with a
+condition ``c`` on the records ``m + E[(e - m) c]/E[c]`` of two. These means are a vector, of which every user sends
+messages; all else is post-processing. A condition weighs a user's own records, so that each user computes it alone;
+grouping users, or choosing some, is not a matter of their messages and is refused.
+
+Intervals. A mean has that of its messages. A quotient has the extreme quotients of two intervals, each of which misses
+with half the chance (Bonferroni), cut to the public range of ``e``; where the denominator's holds 0, nothing is known.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from emdp.base.errors import UsageError
+from emdp.estimators.columns.ordering import ordered
+from emdp.estimators.columns.sizes import check_weight
+from emdp.estimators.mean.conditional import Needed, needed_values
+from emdp.estimators.mean.linear import OneRow
+from emdp.estimators.mean.local import LocalRow, plan_local_means
+from emdp.estimators.mean.shuffled import plan_shuffled_means
+from emdp.estimators.messages import MessagePlan
+from emdp.estimators.user_groups import check_names
+from emdp.questions.assumed import Assumed
+from emdp.questions.columns import PlannedColumn
+from emdp.questions.means import VectorMean
+from emdp.questions.select import Select
+from emdp.spaces import Space
+
+__all__ = ["plan_message_select"]
+
+ANSWERED = ("avg", "part", "share")
+"""Kinds of items that are made of means over all users."""
+
+
+@dataclass(frozen=True, eq=False)
+class MessageRow(OneRow):
+    """One row of items made of estimated means, each with an interval.
+
+    Parameters
+    ----------
+    needs : tuple of Needed
+        What each item is made of.
+    row : LocalRow
+        The means, with their intervals.
+    listed : tuple of str
+        Order of the answer's columns.
+    """
+
+    needs: tuple[Needed, ...]
+    row: LocalRow
+    listed: tuple[str, ...]
+
+    @property
+    def sortable(self) -> tuple[str, ...]:
+        """Columns by which rows can be sorted."""
+        return tuple(f"{name}{end}" for name in self.names for end in ("", "_low", "_high"))
+
+    def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
+        own = 1.0 - (1.0 - level) / len(self.names) if together else level
+        data: dict[str, list[float | None]] = {}
+        for need in self.needs:
+            name, (value, low, high) = need.item.name, self._estimate(need, released[0], own)
+            data |= {name: [value], f"{name}_low": [low], f"{name}_high": [high]}
+        return self._framed(data)
+
+    def exact(self, statistics: Any) -> pl.DataFrame:
+        data: dict[str, list[float | None]] = {}
+        for need in self.needs:
+            above = statistics[0][need.values[0]]
+            below = Fraction(1) if need.denominator is None else statistics[0][need.denominator]
+            data[need.item.name] = [float(need.centres[0] + above / below) if below > 0 else None]
+        return self._framed(data)
+
+    def _framed(self, data: dict[str, list[float | None]]) -> pl.DataFrame:
+        frame = pl.DataFrame(data, schema=dict.fromkeys(data, pl.Float64))
+        names = [*self.listed, *(name for name in self.names if name not in self.listed)]
+        return frame.select(
+            f"{name}{end}" for name in names for end in ("", "_low", "_high") if f"{name}{end}" in frame.columns
+        )
+
+    def _estimate(
+        self, need: Needed, values: Sequence[Fraction], level: float
+    ) -> tuple[float | None, float | None, float | None]:
+        (place,), (centre,) = need.values, need.centres
+        if need.denominator is None:
+            low, high = self.row.mechanism.interval(place, float(values[place]), level)
+            return float(values[place]), low, high
+        half = 1.0 - (1.0 - level) / 2.0
+        top, bottom = (self.row.mechanism.interval(one, float(values[one]), half) for one in (place, need.denominator))
+        if bottom[0] <= 0:
+            return None, -math.inf, math.inf
+        ends = [Fraction(a) / Fraction(b) for a in top for b in bottom]
+        least, most = need.ranges[0]
+        low, high = _added(centre, float(min(ends)), -math.inf), _added(centre, float(max(ends)), math.inf)
+        value = float(centre + values[place] / values[need.denominator])
+        return tuple(min(max(one, least), most) for one in (value, low, high))  # type: ignore[return-value]
+
+
+def plan_message_select(query: Select, *, space: Space, users: int) -> MessagePlan:
+    """Return the plan of a select list in the local or in the shuffle model.
+
+    Parameters
+    ----------
+    query : Select
+        The statement: averages, parts and shares of all users' records, with a condition on them or none.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+
+    Raises
+    ------
+    NotLipschitzError
+        If an expression has no finite constant.
+    UsageError
+        If an item or a clause has no answer in the model.
+
+    Guarantee
+    ---------
+    That of the vector of means, in the model (:mod:`emdp.estimators.mean.local`, :mod:`emdp.estimators.mean.shuffled`).
+
+    >>> from emdp.expressions import col, ramp
+    >>> from emdp.questions.price import Price
+    >>> from emdp.questions.select import Item
+    >>> from emdp.spaces import Interval
+    >>> price = Price("alpha", 1.0, 1e-9)
+    >>> query = Select((Item("avg", "x", col("x")),), price, where=ramp(col("x"), 4, 6), model="shuffle", messages=1)
+    >>> plan = plan_message_select(query, space=Interval("x", 0, 10), users=10_000)
+    >>> plan.columns[0].name, plan.mechanisms[0].mechanism.bits_per_user
+    ('x', 2)
+    """
+    _check(query)
+    if space.elsewhere is not None:
+        raise UsageError(
+            f"means of messages in the {query.model} model are not made for a table whose records may be elsewhere; "
+            "ask for the central model."
+        )
+    listed, needs = needed_values(query, space)
+    names = tuple(need.item.name for need in needs)
+    check_names([f"{name}{end}" for name in names for end in ("", "_low", "_high")])
+    means = VectorMean(tuple(listed.expressions), query.price, model=query.model, messages=query.messages)
+    planner = plan_local_means if query.model == "local" else plan_shuffled_means
+    plan = planner(means, space=space, users=users)
+    if not isinstance(plan, MessagePlan) or not isinstance(plan.finisher, LocalRow):
+        raise UsageError("every item is the same on every table, so that it is public; ask for one that varies.")
+    row = MessageRow(names, needs, plan.finisher, query.columns)
+    assumed = Assumed.of(query, space)
+    notes = (QUOTIENTS,) if any(need.denominator is not None for need in needs) else ()
+    return replace(
+        plan,
+        columns=tuple(_column(need, plan, assumed, len(needs)) for need in needs),
+        finisher=ordered(row, query.order, limit=query.limit, offset=query.offset, columns=row.sortable),
+        notes=(*plan.notes, *notes),
+    )
+
+
+QUOTIENTS = (
+    "means among the chosen records are E[e c]/E[c], of two estimated means; a share E[c] whose own interval holds 0 "
+    "gives no value (NULL)"
+)
+
+
+def _check(query: Select) -> None:
+    for item in query.items:
+        check_weight(item.weight)
+        if item.kind not in ANSWERED or item.weight != query.items[0].weight:
+            what = "WEIGHT" if item.kind in ANSWERED else item.kind.upper()
+            raise UsageError(
+                f"{what} has no answer in the {query.model} model, where every user sends the same messages of means; "
+                "ask for AVG, PART or SHARE, each of one weight."
+            )
+    if query.people is not None or query.groups:
+        raise UsageError(
+            f"groups, and a choice of users, have no answer in the {query.model} model, where all users send the same "
+            "messages; ask one question for each value, with a condition on the records."
+        )
+    if query.noise != "auto" or query.cap is not None:
+        raise UsageError(f"noise and max_records_per_user do not fit the {query.model} model; leave them out.")
+
+
+def _column(need: Needed, plan: MessagePlan, assumed: Assumed, items: int) -> PlannedColumn:
+    """Return an item's errors: a quotient's by its noise to first order, at the share of records that is assumed."""
+    own = plan.columns[need.values[0]]
+    text = str(need.item.expression) if need.item.expression is not None else own.expression
+    low, high = need.ranges[0]
+    lipschitz = own.lipschitz if need.lipschitz is None else need.lipschitz
+    known = replace(
+        own, name=need.item.name, expression=text, low=low, high=high, lipschitz=lipschitz, share=1 / items,
+        written=need.item.text,
+    )  # fmt: skip
+    if need.denominator is None:
+        return known
+    below = plan.columns[need.denominator]
+
+    def together(first: float, second: float) -> float:
+        return math.hypot(first, 0.5 * need.half * second) / assumed.share
+
+    return replace(
+        known,
+        expected_error=together(own.expected_error, below.expected_error),
+        interval_95=together(own.interval_95, below.interval_95),
+        note=assumed.text,
+    )
+
+
+def _added(centre: Fraction, end: float, towards: float) -> float:
+    return math.nextafter(float(centre + Fraction(end)), towards)

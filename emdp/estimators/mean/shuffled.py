@@ -1,0 +1,192 @@
+"""Means in the shuffle model: every user sends mixed bits of the own means, and the answer is nearly a curator's.
+
+As in the local model a bit's mean is the user's own mean, for any number of records. Mixed among all users' bits it
+may be far stronger for the same ``alpha`` (:mod:`emdp.mechanisms.local.shuffled_bits`); several bits of each mean, each
+mixed apart, leave little of the bits' rounding.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+from emdp.base.errors import UsageError
+from emdp.estimators.mean.linear import LinearNeeds, LinearQuery, linear_needs, plan_linear
+from emdp.estimators.mean.local import LARGEST_EPSILON, LocalMeans, LocalRow, one_bit_coordinate, plan_local_means
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan
+from emdp.estimators.plan import Plan
+from emdp.expressions import evaluate
+from emdp.expressions.numbers.fixed_point import fixed_point_exponent
+from emdp.mechanisms.local.one_bit import OneBitCoordinate
+from emdp.mechanisms.local.shuffled_bits import DELTA_SHARE, ShuffledOneBit
+from emdp.privacy import EmdDP, GuaranteeEvent
+from emdp.privacy.rounding import quotient_up
+from emdp.privacy.shuffle.metric_product import LARGEST_SIGNS, signs_alpha0
+from emdp.privacy.shuffle.users import shuffle_epsilon0
+from emdp.questions.comparison import ROOT_MEAN_SQUARE, ComparedMethod
+from emdp.questions.reading import Reading
+from emdp.spaces import Space
+
+__all__ = ["plan_shuffled_means"]
+
+MOST_MESSAGES = 64
+"""Most bits of each mean that are chosen without being asked for."""
+
+ENOUGH = 2.25
+"""Variance over that of ever more bits at which more are not chosen."""
+
+
+def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan | MessagePlan:
+    """Return the plan of a linear query in the shuffle model.
+
+    Parameters
+    ----------
+    query : Mean or VectorMean
+        The query; its ``messages`` is how many bits of each mean a user sends.
+    space : Space
+        The table's item space.
+    users : int
+        The public number of users.
+
+    Raises
+    ------
+    NotLipschitzError
+        If an expression has no finite constant.
+    UsageError
+        If an expression does not fit the space, is the same for every item, or there are too many messages.
+
+    Guarantee
+    ---------
+    ``(alpha, delta)`` unbounded d_EM-DP or ``(epsilon, delta)`` user-level, in the shuffle model:
+    shuffle-known-randomizers.md 4.
+
+    >>> from emdp.expressions import col
+    >>> from emdp.questions import mean
+    >>> from emdp.spaces import Interval
+    >>> query = mean(col("x"), alpha=1.0, delta=1e-9, model="shuffle", messages=1)
+    >>> plan = plan_shuffled_means(query, space=Interval("x", 0, 1), users=10_000)
+    >>> plan.guarantee.kind_name, round(plan.mechanisms[0].standard_deviation, 5)
+    ('unbounded shuffle EmdDP', 0.00511)
+    """
+    needs = linear_needs(query, space, 1)
+    if needs.change_1 == 0:
+        return plan_linear(query, space=space, users=users)
+    _check_varying(needs)
+    kind = query.price.promise("shuffle")
+    messages = _messages(query.messages, needs, users)
+    mechanism = _bits(needs, users, messages)
+    neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in needs.expressions)
+    exponents = tuple(fixed_point_exponent(entry) for entry in needs.analysis.entries)
+    places = range(len(needs.names))
+    middles = [0.5 * entry.low + 0.5 * entry.high for entry in needs.analysis.entries]
+    halves = [mechanism.interval(place, middles[place], 0.95) for place in places]
+    return MessagePlan(
+        reading=Reading("means", by_user=True, expressions=needs.expressions),
+        releaser=LocalMeans(mechanism, neutral, exponents),
+        event=GuaranteeEvent(kind.at_level(needs.alpha, needs.delta), "mixed bits of users", mechanism.slack_epsilon),
+        columns=needs.columns(
+            noise_scale=mechanism.noise_scale,
+            errors=tuple(mechanism.expected_absolute_error(place) for place in places),
+            halves=tuple(0.5 * (high - low) for low, high in halves),
+        ),
+        choice=_choice(mechanism, query.messages),
+        finisher=LocalRow(needs.names, mechanism),
+        weighing=WEIGHING,
+        notes=(DRAWN,),
+        assumptions=(*TRUST["shuffle"], *SPLIT[: mechanism.bits_per_user > 1]),
+        comparison=_compared(query, mechanism, needs, space, users),
+    )
+
+
+DRAWN = "messages are drawn by the table's owner as each user's device would draw them, and mixed there"
+
+SPLIT = ("the messages of one user are mixed apart from each other, each among those of all users",)
+"""Assumption of several messages a user."""
+
+
+def _check_varying(needs: LinearNeeds) -> None:
+    for entry, expression in zip(needs.analysis.entries, needs.expressions, strict=True):
+        if entry.spread == 0:
+            raise UsageError(
+                f"`{expression}` is the same for every item, so that its mean is public; leave it out of the vector."
+            )
+
+
+def _messages(wanted: int | str, needs: LinearNeeds, users: int) -> int:
+    """Return how many bits of each mean: as asked for, or until more of them would help little."""
+    most = LARGEST_SIGNS // len(needs.names)
+    if most < 1:
+        raise UsageError(f"at most {LARGEST_SIGNS} means fit the shuffle model, got {len(needs.names)}; ask for fewer.")
+    if not isinstance(wanted, str):
+        if wanted > most:
+            raise UsageError(f"messages must be at most {most} for {len(needs.names)} means, got {wanted}; pass fewer.")
+        return wanted
+    # By the normal limit mu^2 is T t^2/(1 - t) times a constant, and the variance 1/(T t^2): 1/(1 - t) above its least.
+    strengths = [own.strength for own in _bits(needs, users, 1).coordinates]
+    signal = max(t * t / (1.0 - t) for t in strengths)
+    weakest = 1.0 - 1.0 / ENOUGH
+    count = math.ceil(signal * (1.0 - weakest) / weakest**2)
+    return min(max(count, 1), MOST_MESSAGES, most)
+
+
+def _bits(needs: LinearNeeds, users: int, messages: int) -> ShuffledOneBit:
+    level, delta, count = needs.alpha, needs.delta * DELTA_SHARE, len(needs.names)
+    if isinstance(needs.kind, EmdDP):
+        # B of the message, by which the constant is divided; the rate follows from it once alpha0 is known
+        halves = [OneBitCoordinate(entry.low, entry.high, 1.0).half for entry in needs.analysis.entries]
+        slopes = tuple(quotient_up(single, half) for single, half in zip(needs.singles, halves, strict=True))
+        unmixed, name = signs_alpha0(level, users, delta, slopes, messages), "alpha0"
+    else:
+        unmixed, name = _epsilon0(level, users, delta, count * messages), "epsilon0"
+    coordinates = tuple(
+        one_bit_coordinate(unmixed, entry, single, needs.kind)
+        for entry, single in zip(needs.analysis.entries, needs.singles, strict=True)
+    )
+    return ShuffledOneBit(coordinates, users, messages=messages, unmixed=unmixed, level=name)
+
+
+@lru_cache(maxsize=256)
+def _epsilon0(epsilon: float, users: int, delta: float, rounds: int) -> float:
+    """Return ``epsilon0`` of each bit of a user, for so many that are mixed apart."""
+    if users < 2:
+        return epsilon / rounds * (1 - 2.0**-50)
+    return min(shuffle_epsilon0(epsilon, users, delta, rounds, randomizer="binary"), LARGEST_EPSILON)
+
+
+def _choice(mechanism: ShuffledOneBit, wanted: int | str) -> str:
+    count = mechanism.messages
+    bits = "one bit" if count == 1 else f"{count} bits"
+    why = (
+        "as asked for"
+        if not isinstance(wanted, str)
+        else "more would help little"
+        if count > 1
+        else "rounding is small"
+    )
+    if isinstance(wanted, str) and count == MOST_MESSAGES:
+        why = "the most that are sent unasked"
+    return f"shuffle model, {bits} of each mean of every user ({why}); {mechanism.bits_per_user} bits per user."
+
+
+def _compared(
+    query: LinearQuery, own: ShuffledOneBit, needs: LinearNeeds, space: Space, users: int
+) -> tuple[ComparedMethod, ...]:
+    """Return the errors of all three models at this price, that of one bit beside that of several."""
+
+    def line(method: str, variance: float, remark: str, *, is_chosen: bool = False) -> ComparedMethod:
+        return ComparedMethod(method, math.sqrt(variance), is_chosen, remark, ROOT_MEAN_SQUARE)
+
+    central = plan_linear(replace(query, model="central", messages="auto"), space=space, users=users).mechanisms[0]
+    spread = central.interval_half_width(0.6826894921370859)
+    bits = f"{own.bits_per_user} bits a user, mixed"
+    lines = [
+        line("central", spread**2, f"a curator adds {central.name} noise"),
+        line("shuffle", own.variance, bits, is_chosen=True),
+    ]
+    if own.messages > 1:
+        single = _bits(needs, users, 1)
+        lines.append(
+            line("shuffle, one bit of each mean", single.variance, f"{single.bits_per_user} bits a user, mixed")
+        )
+    local = plan_local_means(replace(query, model="local", messages="auto"), space=space, users=users)
+    deviation = getattr(local.mechanisms[0], "standard_deviation", 0.0)
+    return (*lines, line("local", deviation**2, "nobody is trusted; each user's message by itself"))
