@@ -186,6 +186,7 @@ REFERENCES: dict[str, Reference] = {
     "negate": _whole(lambda a: -a),
     "abs": _whole(abs),
     "length": _strict(len),
+    "strlen": _strict(lambda text: len(text.encode())),
     "position": _strict(_position),
     "contains": _strict(lambda text, part: part in text),
     "starts_with": _strict(str.startswith),

@@ -72,7 +72,11 @@ class ComputedRows:
         """Items by group; what is computed of keys alone is a key."""
         items = {item.name for item in self.query.items}
         public = {key.name for key in self.query.keys}
-        public |= {own.name for own in self.query.computed if not any(one.name in items for one in columns(own.node))}
+        public |= {
+            own.name
+            for own in self.query.computed
+            if not own.is_users and not any(one.name in items for one in columns(own.node))
+        }
         return Shape("rows", keys=tuple(name for name in self.query.columns if name in public))
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
@@ -102,6 +106,8 @@ class ComputedRows:
             own = next((one for one in self.query.computed if one.name == name), None)
             if name in known:
                 found.append(known[name])
+            elif own is not None and own.is_users:
+                found.append(_users(own))
             elif own is not None and own.node.kind.is_number and self._aggregates(own):
                 found.append(self._planned(own, known))
         return tuple(found)
@@ -178,7 +184,7 @@ class ComputedRows:
                     found = bounds_in(divisor, capped, names)
                     flags.append(pl.Series(name, [_is_apart(one) for one in found], dtype=pl.Boolean))
             nodes[own.name] = node
-            if names and own.node.kind.is_number:
+            if (names or own.is_users) and own.node.kind.is_number:
                 found = bounds_in(own.node, source, names)
                 ends += [_end(f"{own.name}_low", found, 0), _end(f"{own.name}_high", found, 1)]
         if not nodes:
@@ -228,11 +234,13 @@ def computed_notes(query: OwnedSelect) -> tuple[str, ...]:
     hidden = [item.text for item in query.items if item.name in query.hidden]
     if hidden:
         notes.append(f"asked for besides, and noisy: {', '.join(' '.join(text.split()) for text in hidden)}")
-    if any(own.name not in query.hidden for own in query.computed):
+    if any(own.name not in query.hidden and columns(own.node) for own in query.computed):
         notes.append(
             "what is computed of several aggregates has an interval by those of the aggregates, which hold together "
             "with the level stated or more; a quotient whose divisor may be 0 by its interval has no value (NULL)"
         )
+    if any(own.is_users for own in query.computed):
+        notes.append("the number of all users is public: exact, and free beside other aggregates as alone")
     if query.having:
         notes.append("HAVING keeps groups by their noisy values")
     return tuple(notes)
@@ -274,6 +282,13 @@ def linear_column(own: Computed, items: Mapping[str, OutputColumn]) -> OutputCol
         (first, one), (second, other) = kept
         made = Total(own.name, (one, other), (first, second))
     return made if has_low and has_high else OneSided(made, has_low, has_high)
+
+
+def _users(own: Computed) -> PlannedColumn:
+    """Return what is public of the number of all users: all of it."""
+    low, high = _range_of(own.node, {})
+    note = "the public number of users: exact, and free"
+    return PlannedColumn(own.name, "1", 0.0, low, high, 0.0, 0.0, 0.0, 0.0, note, own.text)
 
 
 def _range_of(node: Node, known: Mapping[str, Range]) -> Range:

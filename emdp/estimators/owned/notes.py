@@ -7,6 +7,7 @@ from emdp.questions.owned.question import OwnedSelect
 __all__ = ["QUOTIENTS", "check_caps", "owned_notes", "weight_note"]
 
 QUOTIENTS = ("avg", "variance", "stddev")
+TOTALS = ("rows", "count", "sum")
 """Kinds of items that are made of quotients."""
 
 
@@ -55,6 +56,11 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -
             f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
             "where their count is within its noise there is no value (NULL) and an unbounded interval"
         )
+        if query.measures_cap and query.cap is None and any(item.kind in TOTALS for item in query.items):
+            notes.append(
+                "means here are over records, since COUNT or SUM count them: in a statement of means alone without "
+                "max_records_per_user every user weighs the same"
+            )
     if query.groups_cap is not None and any(item.kind == "users" for item in query.items):
         notes.append(
             f"a user in more than {query.groups_cap} groups counts in each as {query.groups_cap} divided by their "

@@ -13,12 +13,15 @@ from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import AnyPlan
 from emdp.estimators.owned.automatic import MeasuredPlan
 from emdp.estimators.owned.computed import Compute, computed_notes, computed_rows
+from emdp.estimators.owned.joined import JoinedPlan
 from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.owned.totals import answer_names, plan_owned
 from emdp.estimators.owned.unlisted_plan import UnlistedPlan
 from emdp.privacy.rounding import split
+from emdp.questions.owned.affine import reduced
 from emdp.questions.owned.question import TOTAL_KINDS, OwnedItem, OwnedSelect
 from emdp.questions.owned.relations import Filtered
+from emdp.rows.nodes import columns
 
 __all__ = ["plan_statement"]
 
@@ -44,22 +47,29 @@ def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | 
         from emdp.estimators.owned.keys_plan import plan_keys
 
         return plan_keys(query)
+    query = reduced(query)
     pieces = list(_pieces(query.items))
     is_simple = len(pieces) == 1 and pieces[0][0].kind in TOTAL_KINDS and pieces[0][0].condition is None
     if query.is_plain:
         return _plain(query, users, pieces, is_simple=is_simple)
-    if not is_simple:
+    if not is_simple and not _adds_constants(query):
         raise UsageError(
             "arithmetic, HAVING, DISTINCT and ORDER BY of expressions are of counts, sums, means and people without "
             "FILTER; ask for quantiles and numbers of different values in a statement of their own."
         )
     # What is computed or chosen of the noisy values comes after them, and costs nothing.
     plan = _plain(query.plain, users, pieces, is_simple=is_simple)
-    if not isinstance(plan, OwnedPlan | MeasuredPlan | UnlistedPlan):
+    if not isinstance(plan, OwnedPlan | MeasuredPlan | UnlistedPlan | JoinedPlan):
         raise InternalError("values were to be computed of releases of several kinds; please report this.")
     finisher = computed_rows(plan.finisher, query, compute)
     notes = (*plan.notes, *computed_notes(query))
     return replace(plan, finisher=finisher, columns=finisher.planned(plan.columns), notes=notes)
+
+
+def _adds_constants(query: OwnedSelect) -> bool:
+    """Say whether what is computed is public numbers alone, beside an answer as it is."""
+    is_whole = not (query.having or query.is_distinct or any(item.name in query.hidden for item in query.items))
+    return is_whole and not any(columns(own.node) for own in query.computed)
 
 
 def _plain(
@@ -113,7 +123,7 @@ def _is_other_level(one: OwnedItem, other: OwnedItem) -> bool:
 
 
 def _joined(query: OwnedSelect, pieces: Sequence[tuple[OwnedItem, ...]], users: int | None) -> AnyPlan:
-    from emdp.estimators.owned.joined import JoinedPlan, JoinedRows, joined_event
+    from emdp.estimators.owned.joined import JoinedRows, joined_event
 
     needs_cap = any(item.kind not in ("users", "distinct") for item in query.items)
     if not needs_cap and query.cap is not None:

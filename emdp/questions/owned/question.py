@@ -85,11 +85,14 @@ class Computed:
         A function of columns of the table :data:`ANSWER`; aggregates are DOUBLE.
     text : str
         It as the analyst wrote it.
+    is_users : bool
+        Whether it is the public number of users: an aggregate without noise.
     """
 
     name: str
     node: Node
     text: str = ""
+    is_users: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,7 +134,7 @@ def answer_schema(query: OwnedSelect) -> Mapping[str, Kind]:
     noisy = items | {
         own.name
         for own in query.computed
-        if own.node.kind.is_number and any(one.name in items for one in columns(own.node))
+        if own.is_users or (own.node.kind.is_number and any(one.name in items for one in columns(own.node)))
     }
     beside = [name for name in kinds if name not in query.columns and name not in query.hidden]
     of_keys = [name for name in beside if name not in items]

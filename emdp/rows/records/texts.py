@@ -83,6 +83,8 @@ Unicode 16 stay as they are in DuckDB: of all others the tests compare each."""
 RECORDS = (
     RowFunction("length", (Form((Kind.TEXT,), Kind.BIGINT, "length({0})", "CAST(char_length({0}) AS BIGINT)",
                                 range_rule=_LENGTH),), names=("len", "char_length", "character_length")),
+    RowFunction("strlen", (Form((Kind.TEXT,), Kind.BIGINT, "strlen({0})", "CAST(octet_length({0}) AS BIGINT)",
+                                range_rule=_LENGTH),), names=("octet_length",)),
     _of_text("lower", "lower({0})", _LOWER, "lcase"),
     _trim("trim", "trim"),
     _trim("ltrim", "ltrim"),

@@ -15,6 +15,7 @@ from emdp.rows.types import Kind
 from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
 from emdp.sql.context import Context, identifier, unwrapped
 from emdp.sql.owned.ranges import ranges_in
+from emdp.sql.owned.remedies import remedy_of
 from emdp.sql.owned.scopes import Scope
 from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
 from emdp.sql.text.statement import Option
@@ -106,11 +107,11 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggre
         node = unwrapped(node.this)
     name = node.name.upper()
     if not isinstance(node, exp.Anonymous) or is_elsewhere(context.statement.options, name):
-        raise _none(context, node)
+        raise _none(context, scope, node)
     if name in OF_RECORDS:
         return _quantile(context, scope, node, condition)
     if name not in KINDS:
-        raise _none(context, node)
+        raise _none(context, scope, node)
     arguments = node.expressions
     if len(arguments) != 1:
         raise context.refusal(
@@ -210,7 +211,7 @@ def _is_refused_aggregate(name: str) -> bool:
     return UNSUPPORTED[name].code in REFUSED_AGGREGATES
 
 
-def _none(context: Context, node: exp.Expr) -> SqlError:
+def _none(context: Context, scope: Scope, node: exp.Expr) -> SqlError:
     name = node.name.upper()
     if name in _elsewhere():
         return context.refusal(
@@ -224,5 +225,6 @@ def _none(context: Context, node: exp.Expr) -> SqlError:
         return context.refusal(
             node, f"there is no aggregate {name}", remedy="write COUNT, SUM or AVG", code="unknown-function"
         )
-    remedy = refused.remedy_for(first_argument(context, node) if isinstance(node, exp.Anonymous) else "e")
+    remedy = remedy_of(context, scope, node) if isinstance(node, exp.Anonymous) else ""
+    remedy = remedy or refused.remedy_for(first_argument(context, node) if isinstance(node, exp.Anonymous) else "e")
     return context.refusal(node, f"{name} {refused.problem}", remedy=remedy, code=refused.code)

@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from emdp.base.errors import SqlError
 from emdp.questions.owned.question import ANSWER, Computed
-from emdp.rows.nodes import Column, Node, replaced
+from emdp.questions.owned.relations import Private
+from emdp.rows.nodes import Column, Literal, Node, replaced
 from emdp.rows.types import Kind
 from emdp.sql.context import Context
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
@@ -63,6 +64,8 @@ class Outputs:
         Computed columns that the answer does not show.
     aliases : dict of str to Node
         By names in small letters what columns of the select list are of the answer.
+    constants : dict of str to Node
+        Aggregates that are public numbers, by names that no text has.
     """
 
     context: Context
@@ -73,6 +76,7 @@ class Outputs:
     computed: list[Computed] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
     aliases: dict[str, Node] = field(default_factory=dict)
+    constants: dict[str, Node] = field(default_factory=dict)
 
     def found(self, aggregate: OwnedAggregate) -> Asked | None:
         """Return an equal aggregate that is asked already."""
@@ -86,6 +90,20 @@ class Outputs:
         self.asked.append(Asked(name or self.free("aggregate"), aggregate, body, not name))
         return self.asked[-1].name
 
+    def column(self, body: exp.Expr, aggregate: OwnedAggregate, name: str = "") -> Node:
+        """Return an aggregate as a column of the answer, asked once; of all users their public number.
+
+        By replacement the number of users is public, so that counting them all has no noise and costs nothing, beside
+        other aggregates as alone.
+        """
+        users = self.context.names.users
+        relation = self.scope.relation
+        is_of_all = aggregate.kind == "users" and aggregate.condition is None and not self.keys
+        is_plain = isinstance(relation, Private) and not relation.source
+        if is_of_all and is_plain and users is not None and not self.context.price.is_by_removal:
+            return Literal(float(users), Kind.DOUBLE)
+        return Column(ANSWER, self.ask(body, aggregate, name), Kind.DOUBLE)
+
     def free(self, base: str) -> str:
         """Return a name that nothing has yet."""
         number = 1
@@ -94,10 +112,10 @@ class Outputs:
         self.taken.add(f"{base} {number}".lower())
         return f"{base} {number}"
 
-    def compute(self, written: exp.Expr, node: Node, name: str = "") -> str:
+    def compute(self, written: exp.Expr, node: Node, name: str = "", *, is_users: bool = False) -> str:
         """Return the name of a computed column; a hidden one where none is given."""
         own = name or self.free("computed")
-        self.computed.append(Computed(own, node, self.context.text(written)))
+        self.computed.append(Computed(own, node, self.context.text(written), is_users))
         if not name:
             self.hidden.add(own)
         return own
@@ -120,14 +138,20 @@ class Outputs:
                 raise self._not_grouped(column)
             return found
 
-        meant: dict[Node, Node] = {Column(ALIAS, name, own.kind): own for name, own in self.aliases.items()}
+        named = {**self.aliases, **self.constants}
+        meant: dict[Node, Node] = {Column(ALIAS, name, own.kind): own for name, own in named.items()}
         return replaced(read_row(placed, resolve, self.context.statement), meant)
 
     def _placed(self, node: exp.Expr, places: dict[str, Node]) -> exp.Expr:
         """Return a copy of a tree with columns of the answer in the places of aggregates, keys and aliases."""
         if is_aggregate(node):
             aggregate = read_aggregate(self.context, self.scope, node)
-            return _put(node, Column(ANSWER, self.ask(node, aggregate), Kind.DOUBLE), places)
+            made = self.column(node, aggregate)
+            if not isinstance(made, Column):
+                name = f"constant {len(self.constants)}"
+                self.constants[name] = made
+                made = Column(ALIAS, name, made.kind)
+            return _put(node, made, places)
         key = None if aggregate_in(node) is not None else self.key_of(node)
         if key is not None:
             return _put(node, key, places)

@@ -9,6 +9,7 @@ from emdp.base.errors import InternalError
 from emdp.questions.names import Names
 from emdp.questions.owned.parts import names_every_user
 from emdp.questions.owned.question import ANSWER, OwnedItem, OwnedSelect
+from emdp.questions.owned.relations import names_user
 from emdp.questions.owned.totals import Key
 from emdp.questions.select import Order
 from emdp.rows.nodes import Column, Node, columns
@@ -30,6 +31,7 @@ from emdp.sql.owned.options import (
     whole_option,
 )
 from emdp.sql.owned.outputs import Asked, Outputs, aggregate_in
+from emdp.sql.owned.remedies import per_user, raw_rows
 from emdp.sql.owned.scopes import Tables
 from emdp.sql.owned.sources import Scope, Sources
 from emdp.sql.owned.staged import OwnedQuestion, of_stage, staged, with_inner_values
@@ -41,6 +43,8 @@ from emdp.sql.text.statement import Statement
 __all__ = ["translate_owned"]
 
 ENDS = ("", "_low", "_high")
+CHOOSING = ("having", "order")
+"""Clauses whose aggregates are asked for, beside those of the select list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +125,14 @@ def _asked(
     select, scope = with_inner_values(sources, scope, tree, tables)
     context = Context(replace(context.statement, tree=select), context.names) if select is not tree else context
     entries = [_entry(context, scope, node) for node in select.expressions]
+    parts = (*select.expressions, *map(select.args.get, CHOOSING))
+    if select.args.get("group") is None and not any(part is not None and aggregate_in(part) for part in parts):
+        raise context.refusal(
+            entries[0].node,
+            "the select list has no aggregate, and records as they are have no guarantee",
+            remedy=raw_rows(context, scope, list(select.expressions)),
+            code="no-aggregate",
+        )
     grouped = _grouped(context, scope, select.args.get("group"), entries)
     keys = tuple(_key(context, scope, stages, name, node, written) for name, node, written in grouped)
     return _question(
@@ -256,6 +268,13 @@ def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, 
     if source is not None:
         return Key(name, node, (), source=source)
     values = listed_values(node, scope.relation, context.names)
+    if values is None and names_user(scope.relation, node):
+        raise context.refusal(
+            written,
+            "each group would be one user, and no guarantee shows one",
+            remedy=per_user(context),
+            code="group-user",
+        )
     if values is None:
         check_unlisted(context, text, written)
         return Key(name, node, (), is_listed=False)
@@ -270,7 +289,9 @@ def _selected(context: Context, outputs: Outputs, entries: Sequence[_Entry]) -> 
     for entry in entries:
         if entry.aggregate is not None and outputs.found(entry.aggregate) is None:
             name = entry.alias or _default(entry.aggregate.function.lower(), outputs.taken)
-            made: Node = Column(ANSWER, outputs.ask(entry.body, entry.aggregate, name), Kind.DOUBLE)
+            made = outputs.column(entry.body, entry.aggregate, name)
+            if not isinstance(made, Column):
+                outputs.compute(entry.body, made, name, is_users=True)
         else:
             key = next((own for own, node in outputs.keys if entry.value == node), "")
             name = key if key and key not in names else ""
@@ -311,11 +332,10 @@ def _check_distinct(
 
 def _ends(outputs: Outputs, name: str) -> tuple[str, ...]:
     """Return the endings of a column's names: with the ends of an interval where it has one."""
-    own = next((one.node for one in outputs.computed if one.name == name), None)
+    own = next((one for one in outputs.computed if one.name == name), None)
     items = {one.name for one in outputs.asked}
-    has_ends = name in items or (
-        own is not None and own.kind.is_number and any(one.name in items for one in columns(own))
-    )
+    is_noisy = own is not None and own.node.kind.is_number and any(one.name in items for one in columns(own.node))
+    has_ends = name in items or is_noisy or (own is not None and own.is_users)
     return ENDS if has_ends else ("",)
 
 

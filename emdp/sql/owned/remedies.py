@@ -1,0 +1,89 @@
+"""What to write in place of an aggregate of records that has no answer: SQL that can be pasted, of what was written."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from emdp.base.errors import SqlError
+from emdp.questions.owned.relations import names_user
+from emdp.rows.nodes import Node
+from emdp.rows.ranges import range_of
+from emdp.rows.types import Kind
+from emdp.sql.context import Context, identifier
+from emdp.sql.owned.ranges import ranges_in
+from emdp.sql.owned.scopes import Scope
+
+__all__ = ["per_user", "raw_rows", "remedy_of"]
+
+EXTREMES: Mapping[str, str] = {"MIN": "0.05", "MAX": "0.95"}
+LISTS = ("MODE", "STRING_AGG", "GROUP_CONCAT", "LISTAGG", "LIST", "ARRAY_AGG", "HISTOGRAM", "APPROX_TOP_K", "FIRST",
+         "LAST", "ANY_VALUE", "ARBITRARY")  # fmt: skip
+SAME: Mapping[str, str] = {
+    "APPROX_COUNT_DISTINCT": "COUNT(DISTINCT {})",
+    "MEAN": "AVG({})",
+    "AVERAGE": "AVG({})",
+    "COUNT_IF": "COUNT(*) FILTER (WHERE {})",
+    "COUNTIF": "COUNT(*) FILTER (WHERE {})",
+}
+QUANTILES = ("APPROX_QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "APPROX_PERCENTILE", "PERCENTILE_CONT")
+
+
+def remedy_of(context: Context, scope: Scope, node: exp.Anonymous) -> str:
+    """Return what to write in place of an aggregate; empty where nothing is known for it."""
+    name = node.name.upper()
+    if not node.expressions or isinstance(node.expressions[0], exp.Star | exp.Distinct):
+        return ""
+    written = node.expressions[0]
+    text = context.text(written)
+    if name in SAME:
+        return f"write {SAME[name].format(text)}"
+    try:
+        value = scope.reader.read(written)
+    except SqlError:
+        return ""
+    if name in LISTS or (name in EXTREMES and value.kind in (Kind.TEXT, Kind.BOOLEAN)):
+        plain = (
+            "" if context.statement.tree.args.get("group") is None else "leave it out; or, in a statement of its own, "
+        )
+        return f"{plain}write SELECT {text}, COUNT(*) AS n .. GROUP BY {text} ORDER BY n DESC LIMIT 1"
+    if name in EXTREMES:
+        return f"write QUANTILE({_number(context, scope, text, value)}, {EXTREMES[name]})"
+    if name in QUANTILES and len(node.expressions) == 2:
+        return f"write QUANTILE({_number(context, scope, text, value)}, {context.text(node.expressions[1])})"
+    return ""
+
+
+def _number(context: Context, scope: Scope, text: str, value: Node) -> str:
+    """Return a value as a number with a range."""
+    if value.kind is Kind.DATE:
+        return f"CLAMP({text} - DATE '1970-01-01', 0, 40000)"
+    if value.kind is Kind.TIMESTAMP:
+        return f"CLAMP(EPOCH({text}), 0, 4000000000)"
+    known = range_of(value, ranges_in(value, scope.relation, context.names))
+    return text if known is not None and known[1] - known[0] <= 2.0**53 else f"CLAMP({text}, 0, 100)"
+
+
+def per_user(context: Context) -> str:
+    """Return what to ask in place of a group for each user."""
+    user, table = identifier(context.names.user), identifier(context.names.table)
+    return (
+        "sum the table of users up, in a sub-query: write SELECT n, COUNT(*) .. FROM (SELECT "
+        f"{user}, COUNT(*) AS n FROM {table} GROUP BY {user}) q WHERE n BETWEEN 0 AND 50 GROUP BY n"
+    )
+
+
+def raw_rows(context: Context, scope: Scope, written: list[exp.Expr]) -> str:
+    """Return what to select in place of records as they are."""
+    kept = []
+    for node in written:
+        body = node.this if isinstance(node, exp.Alias) else node
+        try:
+            value = scope.reader.read(body)
+        except SqlError:
+            return "add one, such as COUNT(*)"
+        if not names_user(scope.relation, value) and value.kind is not Kind.DOUBLE:
+            kept.append(context.text(body))
+    if not kept:
+        return "write COUNT(*) for them"
+    listed = ", ".join(kept)
+    return f"write SELECT {listed}, COUNT(*) .. GROUP BY {listed}"

@@ -1,0 +1,80 @@
+"""What has no answer at user level says what to write, and that is accepted as it stands."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import emdp
+from emdp.base.errors import SqlError
+
+OPTIONS = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0, delta = 1e-9{}) "
+CAPS = (
+    ", max_records_per_user = 9, max_groups_per_user = 2",
+    ", max_records_per_user = 9",
+    ", max_groups_per_user = 2",
+    "",
+)
+
+REFUSED = [
+    ("MIN(x) FROM t", "extreme", "QUANTILE(x, 0.05)"),
+    ("MAX(stars) FROM t WHERE x > 1", "extreme", "QUANTILE(CLAMP(stars, 0, 100), 0.95)"),
+    ("MAX(day) FROM t", "extreme", "QUANTILE(CLAMP(day - DATE '1970-01-01', 0, 40000), 0.95)"),
+    ("MIN(at) FROM t", "extreme", "QUANTILE(CLAMP(EPOCH(at), 0, 4000000000), 0.05)"),
+    ("MAX(title) FROM t", "extreme", "SELECT title, COUNT(*) AS n .. GROUP BY title ORDER BY n DESC LIMIT 1"),
+    ("MODE(title) FROM t", "all-records", "SELECT title, COUNT(*) AS n .. GROUP BY title ORDER BY n DESC LIMIT 1"),
+    ("STRING_AGG(title) FROM t", "all-records", "SELECT title, COUNT(*) AS n .. GROUP BY title"),
+    ("ANY_VALUE(stars) FROM t", "one-record", "SELECT stars, COUNT(*) AS n .. GROUP BY stars"),
+    ("APPROX_COUNT_DISTINCT(title) FROM t", "all-records", "COUNT(DISTINCT title)"),
+    ("APPROX_QUANTILE(x, 0.25) FROM t", "quantile-function", "QUANTILE(x, 0.25)"),
+    ("COUNT_IF(x > 2) FROM t WHERE stars > 1", "logic-aggregate", "COUNT(*) FILTER (WHERE x > 2)"),
+    ("COUNT(DISTINCT title, stars) FROM t", "distinct-aggregate",
+     "COUNT(DISTINCT CAST(title AS TEXT) || '|' || CAST(stars AS TEXT))"),
+    ("title, stars FROM t WHERE x > 1", "no-aggregate", "SELECT title, stars, COUNT(*) .. GROUP BY title, stars"),
+    ("u FROM t WHERE x > 1", "no-aggregate", "COUNT(*)"),
+    ("u, COUNT(*) FROM t GROUP BY u", "group-user",
+     "SELECT n, COUNT(*) .. FROM (SELECT u, COUNT(*) AS n FROM t GROUP BY u) q"),
+    ("AVG(stars) FROM t", "range", "CLAMP(stars, 0, 100)"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[emdp.Session]:
+    schema = {"u": pl.Int64, "x": pl.Float64, "stars": pl.Int64, "title": pl.String, "day": pl.Date,
+              "at": pl.Datetime("us")}  # fmt: skip
+    table = emdp.read(pl.DataFrame(schema=schema), user="u", space=emdp.Interval("x", 0, 10), users=9, name="t")
+    folder: Path = tmp_path_factory.mktemp("remedies")
+    with emdp.Session(table, budget=emdp.UserDP(1e9, 0.5), ledger=folder / "l") as made:
+        yield made
+
+
+def asked(session: emdp.Session, text: str) -> SqlError | None:
+    """Return why a text is refused with the options that it has a use for; None if it is not."""
+    found: SqlError | None = None
+    for caps in CAPS:
+        try:
+            session.preview(OPTIONS.format(caps) + text)
+        except SqlError as error:
+            is_about_options = "has no use" in str(error) or error.code in ("unlisted-groups", "plan")
+            found = error if found is None or not is_about_options else found
+        else:
+            return None
+    return found
+
+
+@pytest.mark.parametrize(("text", "code", "remedy"), REFUSED)
+def test_what_a_refusal_says_can_be_pasted(session: emdp.Session, text: str, code: str, remedy: str) -> None:
+    refused = asked(session, text)
+    assert refused is not None
+    assert refused.code == code
+    assert remedy in refused.remedy
+    pasted = refused.remedy.partition("write ")[2].partition(" with the range")[0].partition(" for them")[0]
+    if pasted.startswith("SELECT "):
+        rest = pasted.removeprefix("SELECT ")
+        again = rest.replace(" .. FROM", " FROM") if " .. FROM" in rest else rest.replace(" ..", " FROM t")
+    else:
+        again = re.sub(r"^.*? FROM t", f"{pasted} FROM t", text) if pasted[-6:] != "stars)" else text
+        again = text.replace("stars", pasted) if code == "range" else again
+    assert asked(session, again) is None, again
