@@ -27,6 +27,7 @@ QUICK: dict[str, list[str]] = {
     "spark.py": ["--rows", "1000000"],
     "spark_columns.py": ["--means", "32", "64"],
     "sql.py": ["--repeats", "1"],
+    "tpch.py": ["--scale", "0.01", "--repeats", "1"],
     "report.py": ["--rows", "1000000", "--users", "10000", "--repeat", "1"],
     "itemwise.py": ["--rows", "1000000", "--users", "1000", "--rounds", "1"],
     "reduction.py": ["--rows", "1000000", "--users", "1000", "--rounds", "1"],

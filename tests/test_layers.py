@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
         "base", "noise", "privacy", "spaces", "expressions", "rows", "questions", "estimators", "sql", "tables",
         "ledger", "budgets", "answers",
     },
-    "catalog": {"base", "privacy", "spaces", "questions", "tables", "ledger", "sessions"},
+    "catalog": {"base", "privacy", "spaces", "questions", "sql", "tables", "ledger", "sessions"},
     "experiments": {
         "base", *MATHEMATICS, "testing", "expressions", "questions", "estimators", "tables", "pictures", "answers",
         "sessions",

@@ -67,6 +67,7 @@ COMPARED = {
     "user": "another user column",
     "users": "other users (their number or keys)",
     "records": "another number of records",
+    "view": "another view of the files",
     "links": "other linked tables (their links, keys or spaces)",
 }
 """Pinned facts, each with its name in messages."""
@@ -91,6 +92,8 @@ class Declaration:
         The period that the list of users is of, where each has its own.
     listed : str
         Hash of the users with their further columns, which earlier versions kept in place of ``users``.
+    view : str or None
+        Hash of the view of the files that its rows are; None where they are the files' own.
     links : str or None
         Hash of the linked tables with their links; None where there are none.
     carried : tuple of str
@@ -103,14 +106,15 @@ class Declaration:
     records: int | None
     period: str | None = None
     listed: str = ""
+    view: str | None = None
     links: str | None = None
     carried: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return what a budget's entry holds of it."""
         users = self.users if self.period is None else BY_PERIOD
-        linked = {} if self.links is None else {"links": self.links}
-        return {"space": self.space, "user": self.user, "users": users, "records": self.records, **linked}
+        more = {name: value for name, value in (("view", self.view), ("links", self.links)) if value is not None}
+        return {"space": self.space, "user": self.user, "users": users, "records": self.records, **more}
 
 
 @dataclass(frozen=True)
@@ -144,9 +148,10 @@ class Held:
             if entry.kind == "budget":
                 # One that an earlier version writes beside this one says nothing of users and records.
                 rules.update({name: known[name] for name in COMPARED if name in known})
-                if "links" not in known and ("users" in known or "links" not in rules):
-                    # There were none; only what an old version writes later says nothing of them.
-                    rules["links"] = None
+                for name in ("view", "links"):
+                    if name not in known and ("users" in known or name not in rules):
+                        # There were none; only what an old version writes later says nothing of them.
+                        rules[name] = None
             elif _is_change(entry):
                 _change(rules, lists, known["rules"], known.get("period"))
             elif _is_begin(entry):
@@ -157,7 +162,7 @@ class Held:
 
     def differing(self, wanted: Declaration) -> list[str]:
         """Return the names of what a declaration has otherwise."""
-        declared = {**wanted.to_json(), "links": wanted.links}
+        declared = {**wanted.to_json(), "view": wanted.view, "links": wanted.links}
         found = {name for name, value in self.rules.items() if declared[name] != value}
         if self.old.get("records", wanted.records) != wanted.records:
             found.add("records")

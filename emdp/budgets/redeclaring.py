@@ -20,6 +20,7 @@ REVEALS = {
     "user": "whether the columns name the same people",
     "users": "whether somebody who was added or left out has records, or how many people have",
     "records": "whether everybody has the declared number of records",
+    "view": "whether the rows that it leaves keep to the rules, which any condition on them may be put into",
     "links": "whether values of the keys stand once, and whether each link names a row",
 }
 """Rules, each with what its change may tell: whether the records keep to the new rule is answered for nothing."""
@@ -96,7 +97,7 @@ def redeclare(
 def redeclare_as(ledger: Ledger, table: str, wanted: Declaration) -> Entry:
     """Change what a ledger holds a table to into what it is declared as now: see :func:`redeclare`."""
     held = Held.by(ledger.entries(table))
-    rules = {**wanted.to_json(), "users": wanted.users, "links": wanted.links}
+    rules = {**wanted.to_json(), "users": wanted.users, "view": wanted.view, "links": wanted.links}
     known = {**held.rules, **({} if wanted.period is None else {"users": held.lists.get(wanted.period)})}
     changed = {name: value for name, value in rules.items() if name not in known or known[name] != value}
     return redeclare(ledger, table, changed or rules, period=wanted.period, carried=wanted.carried)

@@ -26,6 +26,7 @@ from emdp.catalog.entries import (
     LINK_KEYS,
     LINKED_KEYS,
     NOWHERE,
+    PERIOD,
     PUBLIC_KEYS,
     TABLE_KEYS,
     absolute_vectors,
@@ -33,7 +34,9 @@ from emdp.catalog.entries import (
     paths_in,
     roots_of,
     sections_of,
+    version_of,
 )
+from emdp.catalog.views import viewed, without_view
 from emdp.ledger import ledger_files, place_beside
 from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
 from emdp.privacy.guarantees.kinds import is_by_removal
@@ -50,9 +53,6 @@ from emdp.tables.space_types import extended_space
 __all__ = ["Catalog", "load_catalog"]
 
 CATALOG_KEYS = {"ledger", "public", "tables"}
-
-PERIOD = "{period}"
-"""Placeholder of a period's name."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class Catalog:
         """
         name = self._name(name)
         entry = self._entry(name)
-        users, version = entry.get("users"), entry.get("version")
+        users, own, links = entry.get("users"), without_view(entry), self._links(name, period)
+        has_lists = isinstance(users, str) and PERIOD in users
         if period is not None:
             check_period(period)
         if isinstance(users, str):
@@ -110,23 +111,19 @@ class Catalog:
                     name, "has users that are read off the table itself, or a period of it; name a public list"
                 )
             users = self._path(self._filled(name, users, period))
-        if version is not None and PERIOD in entry["source"]:
-            # One version covers all periods, but each of them is validated by itself.
-            version = f"{version}/{period}"
         if PERIOD in entry["source"] and "elsewhere" not in entry and self._space(name).elsewhere is None:
             raise self._error(name, NOWHERE)
         table = read(
-            self._path(self._filled(name, entry["source"], period)),
+            viewed(self._path(self._filled(name, entry["source"], period)), entry),
             user=entry["user"],
             space=self._space(name),
             users=users,
             name=name,
-            version=version,
+            version=version_of([entry, *(self.linked[linked] for linked in links)], period),
             shares=None if "shares" not in entry else self.account(name),
-            links=self._links(name, period),
-            **{key: entry[key] for key in ("records", "columns", "wait", "header") if key in entry},
+            links=links,
+            **{key: entry[key] for key in ("records", "columns", "wait", "header") if key in own},
         )
-        has_lists = isinstance(entry.get("users"), str) and PERIOD in entry["users"]
         return replace(table, users_period=period) if has_lists else table
 
     def account(self, name: str | None = None) -> str:
@@ -264,10 +261,10 @@ class Catalog:
             if set(link) != set(LINK_KEYS) or not all(isinstance(value, str) and value for value in link.values()):
                 raise self._error(own, "has a link that is not { column, table, key }; write the three as texts")
             found[own] = {
-                "source": self._path(self._filled(own, entry["source"], period)),
+                "source": viewed(self._path(self._filled(own, entry["source"], period)), entry),
                 "space": from_json(absolute_vectors(entry["space"], self.path.parent)),
                 **link,
-                **{key: entry[key] for key in ("columns", "header") if key in entry},
+                **{key: entry[key] for key in ("columns", "header") if key in without_view(entry)},
             }
         return found
 

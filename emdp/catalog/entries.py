@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ __all__ = [
     "LINKED_KEYS",
     "LINK_KEYS",
     "NOWHERE",
+    "PERIOD",
     "PUBLIC_KEYS",
     "TABLE_KEYS",
     "absolute_vectors",
@@ -21,6 +22,7 @@ __all__ = [
     "paths_in",
     "roots_of",
     "sections_of",
+    "version_of",
 ]
 
 TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -37,11 +39,12 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "shares": (str, "the name of another table of the catalog"),
     "header": (bool, "true or false"),
     "elsewhere": ((int, float, str), 'a number from 0.5 to 1, or "neutral"'),
+    "view": (str, 'a text such as "SELECT .. FROM source WHERE .."'),
 }
 """Keys of an entry, each with the type that TOML gives it and the name of the type."""
 
 LINKED_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    **{key: TABLE_KEYS[key] for key in ("source", "space", "columns", "header")},
+    **{key: TABLE_KEYS[key] for key in ("source", "space", "columns", "header", "view")},
     "link": (dict, "a table { column, table, key }"),
 }
 """The same of an entry that is linked to another."""
@@ -50,6 +53,9 @@ LINK_KEYS = ("column", "table", "key")
 
 PUBLIC_KEYS = {key: TABLE_KEYS[key] for key in ("source", "header")}
 BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes", "neighbours")
+
+PERIOD = "{period}"
+"""Placeholder of a period's name."""
 
 BLANK = re.compile(r"\s*FILL IN\b[\s:]*(.*)", re.DOTALL)
 """Blank that ``emdp init`` writes where the owner has to decide: the words, then what belongs there."""
@@ -115,6 +121,14 @@ def roots_of(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
             passed.append(own)
         found[name] = own if own in entries else None
     return found
+
+
+def version_of(entries: Sequence[Mapping[str, Any]], period: str | None) -> str | None:
+    """Return the declared version of a table with what is linked: one for all periods, each validated by itself."""
+    version = entries[0].get("version")
+    if version is None or all(PERIOD not in entry["source"] for entry in entries):
+        return version
+    return f"{version}/{period}"
 
 
 def sections_of(place: Path, data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

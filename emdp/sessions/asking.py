@@ -25,6 +25,7 @@ from emdp.sessions.records import TableRecords
 from emdp.sessions.releasing import Releasing
 from emdp.tables import Table, check_engine
 from emdp.tables.base import type_name
+from emdp.tables.facts import LinkedTable
 
 __all__ = ["Asking", "Parameters", "declaration_of"]
 
@@ -66,8 +67,9 @@ class Asking:
             # An ENUM's values may be private, so of a type only its name is kept.
             "types": [type_name(table.schema[name]) for name in table.source_columns],
         }
-        if identity.links is not None:
-            self._rules["links"] = identity.links
+        self._rules |= {
+            name: value for name, value in (("view", identity.view), ("links", identity.links)) if value is not None
+        }
         opened = open_ledger(ledger, test=is_seeded())
         try:
             self._accounts = Accounts(opened, table.account, budgets, identity)
@@ -279,11 +281,12 @@ def declaration_of(table: Table) -> Declaration:
         records=table.records,
         period=table.users_period,
         listed=table.users.digest(),
-        links=links_digest(
-            {
-                name: {"column": own.user, "table": own.target, "key": own.key, "space": own.space.to_json()}
-                for name, own in table.linked.items()
-            }
-        ),
+        view=table.source.view_digest,
+        links=links_digest({name: _link(own) for name, own in table.linked.items()}),
         carried=carried_spaces(table.space.to_json()),
     )
+
+
+def _link(own: LinkedTable) -> dict[str, Any]:
+    view = {} if own.source.view_digest is None else {"view": own.source.view_digest}
+    return {"column": own.user, "table": own.target, "key": own.key, "space": own.space.to_json(), **view}

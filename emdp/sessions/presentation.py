@@ -3,6 +3,7 @@
 from typing import Any
 
 from emdp.answers import PreviewedStatement
+from emdp.privacy import Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.sessions.planning import Planned
 from emdp.sessions.records import TableRecords
@@ -33,6 +34,7 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
             LISTED if is_removal else COUNTED,
             SPACE,
             *plan.assumptions,
+            *_linked(table, plan.guarantee),
             "a user without records counts nothing" if is_removal else users,
         ),
         "notes": (*plan.notes, *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else [])),
@@ -46,6 +48,14 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
 def previewed(planned: Planned, table: Table, *, affordable: int | None = None) -> PreviewedStatement:
     """Return one statement of a preview."""
     return PreviewedStatement(**public_part(planned, table), affordable=affordable)
+
+
+def _linked(table: Table, guarantee: Guarantee) -> tuple[str, ...]:
+    """Return what is assumed of linked tables, where one user's rows in all of them are hidden together."""
+    if not table.linked or not isinstance(guarantee, UserDP):
+        return ()
+    names = ", ".join(table.linked)
+    return (f"links say whose the rows of {names} are; hidden together are a user's rows of these and of {table.name}",)
 
 
 def _absent(without_records: str, table: Table) -> str:

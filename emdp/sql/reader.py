@@ -20,7 +20,7 @@ from emdp.sql.text.statement import Statement
 from emdp.sql.text.tokens import read_tokens
 from emdp.sql.text.verbs import find_select
 
-__all__ = ["parse"]
+__all__ = ["parse", "parse_plain"]
 
 CLAUSES = ("FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "OFFSET", "JOIN", "USING", "HAVING", "SELECT")
 """Words that begin a clause."""
@@ -60,18 +60,39 @@ def parse(text: str) -> tuple[Statement, ...]:
     """
     if not isinstance(text, str):
         raise UsageError(f"text must be a string of SQL, got {type(text).__name__}; read the file first.")
-    check_grouping()
-    statements = _split(read_tokens(text))
+    statements = _split(text)
     if not statements:
         problem, remedy = "there is no statement", "write SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(..) FROM .."
         raise SqlError(problem, remedy=remedy, code="empty", sql=text, start=0, end=len(text))
     return tuple(_statement(text, tokens) for tokens in statements)
 
 
-def _split(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Return the tokens of each statement, empty ones left out."""
+def parse_plain(text: str) -> Statement:
+    """Return one SELECT without a header, of which every token of the text came back; no clause of it is checked.
+
+    Raises
+    ------
+    SqlError
+        If the text is none, the offending part underlined.
+    """
+    statements = _split(text)
+    if len(statements) != 1:
+        problem, code = ("there is no statement", "empty") if not statements else ("these are several", "several")
+        raise SqlError(problem, remedy="write one SELECT", code=code, sql=text, start=0, end=len(text))
+    (tokens,) = statements
+    tree, alignment = _tree(text, tokens)
+    if alignment is None:
+        raise _misplaced(text, tokens, None)
+    check_given_back(text, tokens, alignment)
+    start = tokens[0].start
+    return Statement(text, start, tokens[-1].end + 1, "USER_PRIVACY", {}, (start, start), cast("exp.Select", tree))
+
+
+def _split(text: str) -> list[list[Token]]:
+    """Return the tokens of each statement of a text, empty ones left out."""
+    check_grouping()
     statements: list[list[Token]] = [[]]
-    for token in tokens:
+    for token in read_tokens(text):
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
         else:

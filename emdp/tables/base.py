@@ -114,6 +114,11 @@ class Source(ABC):
         """
         return [], [], []
 
+    @property
+    def view_digest(self) -> str | None:
+        """Hash of the view that the owner wrote of the files; None where the rows are theirs."""
+        return None
+
     @abstractmethod
     def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         """Make the rows a view of an instance of their own; return the files it must still open.

@@ -24,6 +24,7 @@ from emdp.tables.source import (
     Source,
     open_source,
 )
+from emdp.tables.views import ViewSource
 
 __all__ = ["is_same_source", "make_user_list", "read_public", "typed_columns"]
 
@@ -185,6 +186,8 @@ def _places(source: object) -> set[str]:
             source = open_source(source)
         except EmdpError:
             return set()
+    if isinstance(source, ViewSource):
+        source = source.source
     if isinstance(source, DuckDBSource):
         return {f"{_file(source.path)}{DUCKDB_SEPARATOR}{source.table.lower().removeprefix(MAIN_SCHEMA)}"}
     if not isinstance(source, ParquetSource | CsvSource):

@@ -298,6 +298,8 @@ def open_source(source: object, *, wait: float = DEFAULT_WAIT, header: bool | No
 
 
 def _opened(source: object, wait: float) -> Source:
+    if isinstance(source, Source):
+        return source
     if isinstance(source, os.PathLike | str):
         return _open_path(os.fspath(source), wait)
     opener = frame_opener(source)

@@ -59,7 +59,9 @@ def test_a_linked_entry_is_asked_through_its_people(catalog: Catalog) -> None:
     _, name = table_of(ASKED, ASKED, str(catalog.path), None)
     assert name == "people"
     with catalog.session("lines") as session:
-        assert session.sql(ASKED).frame.height == 1
+        answer = session.sql(ASKED)
+        assert answer.frame.height == 1
+        assert "whose the rows of orders, lines are" in str(answer.explain())
         assert {entry.table for entry in session.ledger.entries()} == {"", "people"}
     assert {os.path.basename(path) for path in catalog.paths()} >= {"orders.csv", "lines.csv"}
 
@@ -85,6 +87,15 @@ def test_data_that_change_while_they_are_read_show_nothing(catalog: Catalog, mon
     monkeypatch.setattr(releasing.Releasing, "_drawn", changing)
     with catalog.session() as session, pytest.raises(UsageError, match="changed while they were read"):
         session.sql(ASKED)
+
+
+def test_a_declared_version_is_of_a_period_where_a_linked_file_is(catalog: Catalog) -> None:
+    text = CATALOG.replace("orders.csv", "orders_{period}.csv").replace("users = 3", 'users = 3\nversion = "one"')
+    for period in ("a", "b"):
+        (catalog.path.parent / f"orders_{period}.csv").write_text(ROWS["orders"])
+    periodic = load_catalog(_rewritten(catalog, text))
+    found = [periodic.table(period=period).data_version() for period in ("a", "b")]
+    assert found == ["declared:one/a", "declared:one/b"]
 
 
 def test_a_linked_file_has_no_second_budget(catalog: Catalog) -> None:
@@ -173,6 +184,25 @@ def test_public_tables_and_users_are_no_linked_ones(catalog: Catalog) -> None:
         emdp.read(folder / "people.csv", user="u", space=AGE, users=folder / "orders.csv", links=links)
     with pytest.raises(UsageError, match="no name or taken"):
         emdp.read(folder / "people.csv", user="u", space=AGE, users=3, links={"People": links["orders"]})
+
+
+def test_spark_has_no_links() -> None:
+    kinds = {"u": "BIGINT", "age": "DOUBLE"}
+    links = {
+        "orders": {
+            "source": "spark::orders",
+            "column": "u",
+            "table": "people",
+            "key": "u",
+            "columns": kinds,
+            "space": AGE,
+        }
+    }
+    with pytest.raises(UsageError, match="not read by DuckDB"):
+        emdp.read(pl.DataFrame({"u": [1], "age": [2.0]}), user="u", space=AGE, users=3, name="people", links=links)
+    links["orders"]["source"] = pl.DataFrame({"u": [1], "age": [2.0]})  # type: ignore[assignment]
+    with pytest.raises(UsageError, match="links are of tables that DuckDB reads"):
+        emdp.read("spark::people", user="u", space=AGE, users=3, columns=kinds, links=links)
 
 
 def test_tables_of_one_duckdb_file(tmp_path: Path) -> None:

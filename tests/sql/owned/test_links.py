@@ -165,8 +165,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
         return opened_one.names
 
 
-def select_of(text: str, names: Names, more: str = "") -> OwnedSelect:
-    (statement,) = parse(HEADER.replace("1000", f"2{more}") + text)
+def select_of(text: str, names: Names, more: str = "", cap: int = 2) -> OwnedSelect:
+    (statement,) = parse(HEADER.replace("1000", f"{cap}{more}") + text)
     found = rows_instead(statement, names, UsageError("not of this route; ask another."))
     assert isinstance(found, OwnedSelect)
     return found
@@ -318,3 +318,88 @@ def test_users_are_counted_over_all_tables(tmp_path: Path) -> None:
                 continue
             with pytest.raises(DataRuleError, match="'people' has users that are not among the declared users"):
                 opened_one.sql(HEADER + "COUNT(*) FROM visits")
+
+
+# Numbers of people, orders, parts and days are the same few, so that a rule that took one for another would show.
+DENSE: Rows = {
+    "people": [(1, "Rome"), (2, "Oslo")],
+    "orders": [(1, 2, "F"), (2, 1, "F"), (4, 2, "P")],
+    "lines": [(1, 1, 1.5), (1, 2, 4.0), (2, 1, 2.5), (4, 3, 1.0), (2, 3, 5.0)],
+    "visits": [(1, 2), (2, 1), (2, 3)],
+}
+OF_THREE: list[Rows] = [
+    {},
+    {"people": [(3, "Rome")], "orders": [(3, 3, "F"), (5, 3, "O")], "lines": [(3, 1, 9.0), (3, 2, 2.0), (5, 1, 1.0)]},
+    {"orders": [(3, 3, "F")], "lines": [(3, 2, 4.0), (3, 3, 4.0)] * 2, "visits": [(3, 1), (3, 2)]},
+]
+NUMBERS = {"people": ["u"], "orders": ["id", "buyer"], "lines": ["of", "part"], "visits": ["who", "day"]}
+CHOICES = ["city = 'Rome'", "state = 'F'", "price > 2", "day < 3"]
+
+
+def random_statement(chance: random.Random) -> str:
+    """Return a statement with joins, EXISTS and groups by any columns that are numbers."""
+    tables = [chance.choice(list(NUMBERS)) for _ in range(chance.choice([1, 2, 2, 2, 3]))]
+    named = [(f"t{place}", table) for place, table in enumerate(tables)]
+    columns = {alias: [f"{alias}.{column}" for column in NUMBERS[table]] for alias, table in named}
+
+    def equality(alias: str, others: list[str]) -> str:
+        left = chance.choice(columns[alias])
+        right = chance.choice([column for other in others for column in columns[other]])
+        return f"{left} = {right}" if chance.random() < 0.5 else f"{right} = {left}"
+
+    with_commas = chance.random() < 0.5
+    text, where = f"{named[0][1]} t0", []
+    for place, (alias, table) in enumerate(named[1:], start=1):
+        others = [other for other, _ in named[:place]]
+        condition = equality(alias, others)
+        if with_commas:
+            text += f", {table} {alias}"
+            where.append(condition)
+        else:
+            text += f" {chance.choice(['JOIN', 'LEFT JOIN'])} {table} {alias} ON {condition}"
+    if chance.random() < 0.4:
+        inner = chance.choice(list(NUMBERS))
+        columns["e"] = [f"e.{column}" for column in NUMBERS[inner]]
+        kind = chance.choice(["EXISTS", "NOT EXISTS"])
+        where.append(f"{kind} (SELECT * FROM {inner} e WHERE {equality('e', [alias for alias, _ in named])})")
+    if chance.random() < 0.3:
+        where.append(f"{chance.choice(columns['t0'])} > 1")
+    text += f" WHERE {' AND '.join(where)}" if where else ""
+    if chance.random() < 0.4:
+        key = chance.choice([column for alias, _ in named for column in columns[alias]])
+        return f"COUNT(*) AS k FROM (SELECT {key} AS g, COUNT(*) AS n FROM {text} GROUP BY {key}) q WHERE n > 1"
+    return f"COUNT(*) AS k FROM {text}"
+
+
+def check_random(names: Names, seeds: range) -> int:
+    """Return how many of some random statements are answered; each is what it says, and of one user at a time."""
+    answered = 0
+    for seed in seeds:
+        text = random_statement(random.Random(seed))
+        try:
+            select = select_of(text, names, cap=1000)
+        except SqlError:
+            continue
+        answered += 1
+        plan = plan_owned(select, users=12)
+        rows_of_others = []
+        for bag in OF_THREE:
+            rows = {name: [*DENSE[name], *bag.get(name, [])] for name in TABLES}
+            drawn, others = statistics_of(select, plan, rows)
+            rows_of_others.append(others)
+            connection = duckdb.connect()
+            for name, frame in frames(rows).items():
+                connection.register(name, frame)
+            ((expected,),) = connection.execute(f"SELECT {text}").fetchall()
+            assert float(drawn[0]) == expected, text
+        assert all(others == rows_of_others[0] for others in rows_of_others), text
+    return answered
+
+
+def test_random_statements_are_answered_as_they_say_or_refused(names: Names) -> None:
+    assert check_random(names, range(60)) > 10
+
+
+@pytest.mark.slow
+def test_many_random_statements_are_answered_as_they_say_or_refused(names: Names) -> None:
+    assert check_random(names, range(1000, 1400)) > 80

@@ -182,6 +182,7 @@ STATEMENTS = (
     "p.name, COUNT(*), SUM(CLAMP(CASE WHEN t.day >= p.since THEN x ELSE p.price END, 0, 10)) FROM t "
     "JOIN p ON t.k = p.k AND t.ts < p.until GROUP BY p.name",
     "name IS NULL e, COUNT(*) FROM t LEFT JOIN p USING (k) GROUP BY name IS NULL",
+    "q.name, COUNT(*) FROM p q, t, p r WHERE q.k = t.k AND t.day >= r.since AND r.name = q.name GROUP BY q.name",
     "s.k, COUNT(*) FROM (SELECT x / i AS y, k, CAST(ts AS DATE) AS d FROM t WHERE i <> 7) s "
     "WHERE y > 0.01 AND d > DATE '2024-03-01' AND s.k IN ('a', 'b', 'zz') GROUP BY s.k",
 )
