@@ -162,6 +162,6 @@ RECORDS = (
     RowFunction(
         "regexp_matches",
         (Form((Kind.TEXT, _PATTERN), Kind.BOOLEAN, _regular, _regular_spark, values=lambda values: BOOLEANS),),
-        names=("regexp_like",),
+        names=("regexp_like", "regexp_contains"),
     ),
 )

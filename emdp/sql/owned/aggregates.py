@@ -14,6 +14,7 @@ from emdp.rows.ranges import range_of
 from emdp.rows.types import Kind
 from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
 from emdp.sql.context import Context, identifier, unwrapped
+from emdp.sql.owned.conditions import CONDITIONS, counted_if
 from emdp.sql.owned.ranges import ranges_in
 from emdp.sql.owned.remedies import remedy_of
 from emdp.sql.owned.scopes import Scope
@@ -106,6 +107,8 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggre
         condition = scope.reader.condition(node.expression.this)
         node = unwrapped(node.this)
     name = node.name.upper()
+    if isinstance(node, exp.Anonymous) and name in CONDITIONS:
+        return OwnedAggregate("count", counted_if(scope, node, condition), 0.0, 1.0, name)
     if not isinstance(node, exp.Anonymous) or is_elsewhere(context.statement.options, name):
         raise _none(context, scope, node)
     if name in OF_RECORDS:

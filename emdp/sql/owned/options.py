@@ -137,11 +137,19 @@ def check_listed(context: Context, asked: Sequence[Asked], keys: tuple[Key, ...]
             )
 
 
-def check_unlisted(context: Context, text: str, written: exp.Expr) -> None:
-    """Refuse a key without a public list where the options do not allow for thresholds."""
+def check_unlisted(context: Context, text: str, written: exp.Expr, *, is_user: bool) -> None:
+    """Refuse a key without a public list where the options do not allow for thresholds; ``is_user``: the users."""
     options = context.statement.options
     missing = [] if context.price.delta > 0 else ["delta = 1e-9"]
     missing += [] if "max_groups_per_user" in options else ["max_groups_per_user = 5"]
+    if missing and is_user:
+        raise context.refusal(
+            written,
+            "a group of one user would show what that user has",
+            remedy=f"ask it of all of them: AVG(CLAMP(n, 0, 100)) FROM (SELECT {text}, COUNT(*) AS n "
+            f"FROM {context.names.table} GROUP BY {text}) q",
+            code="group-user",
+        )
     if missing:
         raise context.refusal(
             written,

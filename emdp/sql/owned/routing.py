@@ -19,11 +19,11 @@ OF_DISTANCES = frozenset(
         "column-outside-space",
         "column-without-group", "comparison", "condition-as-number", "condition-range", "constant-condition",
         "constant-needed", "count-distinct", "count-expression", "count-filtered", "equal-values",
-        "expression", "extract", "extract-component", "filter", "group-component", "group-expression",
-        "group-nothing", "group-text", "groups", "implicit-cast", "is-truth", "join-condition", "join-key",
+        "date-function", "expression", "extract", "extract-component", "filter", "group-component", "group-expression",
+        "group-nothing", "group-text", "groups", "implicit-cast", "interval", "is-truth", "join-condition", "join-key",
         "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
         "no-finite-constant", "null-condition", "order-column", "self-join", "text-as-number", "text-without-list",
-        "time-zone", "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
+        "text-function", "time-zone", "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
         # Sub-queries, groups and windows of the rows of one user.
         "distinct", "exists", "having", "in-subquery", "qualify", "set-operation", "subquery-mixes-users", "window",
     )

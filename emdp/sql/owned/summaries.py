@@ -13,6 +13,7 @@ from emdp.rows.nodes import Literal, Node
 from emdp.rows.ranges import bounds_of
 from emdp.rows.types import Kind
 from emdp.sql.context import identifier, listed, unwrapped
+from emdp.sql.owned.conditions import CONDITIONS, counted_if
 from emdp.sql.owned.ranges import ranges_in
 from emdp.sql.owned.scopes import Scope
 
@@ -34,7 +35,7 @@ NAMES: Mapping[str, SummaryFunction] = {
 """Aggregates of rows of one user, by what SQL calls them."""
 
 OPEN = ("FIRST", "LAST", "ANY_VALUE", "ARG_MIN", "ARG_MAX", "STRING_AGG", "LIST", "ARRAY_AGG", "MODE", "STDDEV",
-        "STDDEV_POP", "VARIANCE", "VAR_POP", "QUANTILE_CONT", "COUNT_IF", "FSUM", "PRODUCT")  # fmt: skip
+        "STDDEV_POP", "VARIANCE", "VAR_POP", "QUANTILE_CONT", "FSUM", "PRODUCT")  # fmt: skip
 """Aggregates that are none of these: of open order, or with rounding that depends on it."""
 
 FUNCTIONS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE")
@@ -45,7 +46,7 @@ def is_summary(node: exp.Expr) -> bool:
     """Say whether a node is a call of an aggregate, allowed or not."""
     if isinstance(node, exp.Filter):
         return True
-    return isinstance(node, exp.Anonymous) and node.name.upper() in (*NAMES, *OPEN)
+    return isinstance(node, exp.Anonymous) and node.name.upper() in (*NAMES, *OPEN, *CONDITIONS)
 
 
 def read_summary(scope: Scope, node: exp.Expr) -> Summary:
@@ -62,6 +63,8 @@ def read_summary(scope: Scope, node: exp.Expr) -> Summary:
         condition = scope.reader.condition(node.expression.this)
         node = unwrapped(node.this)
     name = node.name.upper()
+    if isinstance(node, exp.Anonymous) and name in CONDITIONS:
+        return Summary("count", counted_if(scope, node, condition))
     if not isinstance(node, exp.Anonymous) or name not in NAMES:
         raise context.refusal(
             node,

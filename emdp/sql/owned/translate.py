@@ -224,8 +224,8 @@ def _grouped(
         entry = _named_entry(context, scope, unwrapped(written), entries)
         node = entry.value if entry is not None and entry.value is not None else scope.reader.read(written)
         alias = entry.alias if entry is not None else ""
-        # A position says nothing of what it stands for.
-        shown = entry.body if entry is not None and isinstance(unwrapped(written), exp.Literal) else written
+        # A position, or a name of the select list, says nothing of what it stands for.
+        shown = written if entry is None or entry.value is None else entry.body
         own = next((other for other in entries if other.value == node), None)
         name = alias or (own.alias if own is not None else "") or _default_name(context, unwrapped(shown))
         if any(node == other for _, other, _ in found):
@@ -276,7 +276,7 @@ def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, 
             code="group-user",
         )
     if values is None:
-        check_unlisted(context, text, written)
+        check_unlisted(context, text, written, is_user=names_user(scope.relation, node))
         return Key(name, node, (), is_listed=False)
     if not values:
         raise context.refusal(written, f"no value of `{text}` is left", remedy="widen the condition", code="no-groups")

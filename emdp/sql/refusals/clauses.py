@@ -284,7 +284,9 @@ def _check_name(statement: Statement, node: exp.Expr) -> None:
 def _check_var(statement: Statement, node: exp.Expr) -> None:
     if not node.name.isascii():
         raise _unknown(statement, node)
-    if not isinstance(node.parent, exp.Extract | exp.Ordered | exp.DataTypeParam | exp.DataType | exp.Limit):
+    if not isinstance(
+        node.parent, exp.Extract | exp.Interval | exp.Ordered | exp.DataTypeParam | exp.DataType | exp.Limit
+    ):
         raise _unknown(statement, node)
 
 

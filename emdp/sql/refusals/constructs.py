@@ -83,6 +83,7 @@ OWNED_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.DPipe: OPERANDS | {"safe"},
     exp.RegexpLike: OPERANDS,
     exp.AtTimeZone: frozenset({"this", "zone"}),
+    exp.Interval: frozenset({"this", "unit"}),
 }
 """The same of statements over rows with owners, under USER_PRIVACY."""
 

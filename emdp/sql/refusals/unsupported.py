@@ -121,6 +121,9 @@ _ONE_RECORD = Unsupported(
 _ALL_RECORDS = Unsupported(
     "all-records", "gives out the values of all records", "write FREQUENCY(column), or FREQUENCY of a GRID"
 )
+_APPROXIMATE = Unsupported(
+    "all-records", "is not how different values are counted here", "write COUNT(DISTINCT e) under USER_PRIVACY"
+)
 _SAMPLE = Unsupported(
     "sample-variance",
     "estimates a population from a sample, while VARIANCE and STDDEV here are those of the population",
@@ -224,9 +227,10 @@ _REFUSED: tuple[tuple[Unsupported, str], ...] = (
         _ALL_RECORDS,
         """
         LIST ARRAY_AGG STRING_AGG GROUP_CONCAT LISTAGG HISTOGRAM MODE HISTOGRAM_EXACT APPROX_TOP_K
-        BITSTRING_AGG JSON_GROUP_ARRAY APPROX_COUNT_DISTINCT ENTROPY
+        BITSTRING_AGG JSON_GROUP_ARRAY ENTROPY
         """,
     ),
+    (_APPROXIMATE, "APPROX_COUNT_DISTINCT"),
     (_SAMPLE, "VAR_SAMP STDDEV_SAMP STD SEM"),
     (
         _PAIRS,

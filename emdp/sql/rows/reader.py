@@ -18,6 +18,7 @@ from emdp.sql.rows.given import check_given
 from emdp.sql.rows.intervals import steps_of
 from emdp.sql.rows.refused import NODES, UNKNOWN, remedy_of
 from emdp.sql.rows.sugar import SUGAR
+from emdp.sql.rows.usual import usual
 from emdp.sql.rows.written import Written
 
 __all__ = ["Resolve", "read_row"]
@@ -128,7 +129,7 @@ class _Reader:
     def _operator(self, node: exp.Expr) -> Node:
         name = OPERATORS[type(node)]
         right = node.expression
-        if isinstance(right, exp.Interval):
+        if isinstance(right, exp.Interval) and isinstance(node, exp.Add | exp.Sub):
             return self._interval(node, -1 if name == "subtract" else 1)
         if isinstance(node, exp.Add) and isinstance(node.this, exp.Interval):
             return self._interval(exp.Add(this=right, expression=node.this), 1)
@@ -160,6 +161,9 @@ class _Reader:
             ) from None
 
     def _function(self, node: exp.Expr) -> Node:
+        written = usual(node)
+        if written is not None:
+            return self.read(written)
         name = node.name.lower()
         record = BY_SQL_NAME.get(name)
         if record is None and name not in SUGAR:

@@ -54,6 +54,10 @@ _ORDER = Reason("one-record", "looks at several rows", "write an aggregate such 
 _CAST_TIME = Reason(
     "time-zone", "depends on the zone of a session", "write ts AT TIME ZONE 'Europe/Paris', with the zone written out"
 )
+_DAYS = Reason("names-of-days", "is a word of one language", "write DAYOFWEEK(ts), 0 on Sunday, or MONTH(ts)")
+_FORMATTED = Reason(
+    "formats-differ", "has other formats in every system", "write STRFTIME(ts, '%Y-%m'), or CAST(e AS DATE) to read one"
+)
 
 _NAMES: tuple[tuple[Reason, str], ...] = (
     (_RANDOM, "random rand uuid gen_random_uuid uuidv4 uuidv7 setseed nextval currval shuffle"),
@@ -86,6 +90,12 @@ _NAMES: tuple[tuple[Reason, str], ...] = (
     ),
     (_PATTERN, "regexp_replace regexp_extract"),
     (_ORDER, "row_number rank lag lead first last any_value arg_min arg_max string_agg mode"),
+    (_DAYS, "dayname monthname"),
+    (
+        _FORMATTED,
+        "to_char format_date format_datetime format_timestamp date_format to_date parse_date parse_timestamp "
+        "parse_datetime",
+    ),
     (_CAST_TIME, "timezone to_timestamp make_timestamptz strftime_tz"),
 )
 

@@ -92,7 +92,7 @@ def align(written: Sequence[Token], generated: Sequence[Token]) -> Alignment:
     Alignment(places=(0, 1, 2, 5, 6, 7), lost=(3, 5), inserted='')
     """
     ours = _without_default_order(written)
-    our_keys = [_key(written[index]) for index in ours]
+    our_keys = [_interval_key(written, index) or _key(written[index]) for index in ours]
     theirs = _without_added_as(our_keys, generated)
     their_keys = [_key(generated[index]) for index in theirs]
     if our_keys == their_keys:
@@ -170,6 +170,13 @@ def _without_added_as(written: Sequence[tuple[TokenType, str]], generated: Seque
         if token.token_type != TokenType.ALIAS or is_written:
             kept.append(index)
     return kept
+
+
+def _interval_key(written: Sequence[Token], index: int) -> tuple[TokenType, str] | None:
+    """Return the key of the number in ``INTERVAL 7 DAY``, which comes back as ``INTERVAL '7' DAY``; None of others."""
+    is_number = written[index].token_type == TokenType.NUMBER and index > 0
+    is_of_interval = is_number and written[index - 1].token_type == TokenType.INTERVAL
+    return (TokenType.STRING, written[index].text) if is_of_interval else None
 
 
 def _key(token: Token) -> tuple[TokenType, str]:
