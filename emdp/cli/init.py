@@ -105,6 +105,7 @@ def starter_catalog(path: str, source: "Source", *, name: str | None, user: str 
         f'budget = {{ alpha = "{BLANK}: the most that all answers may spend, per unit of d_em", delta = 0.0 }}',
         "# or say in words what must stay hidden, and leave alpha to it:",
         "# protect = [{ fraction = 0.0333, distance = 5.0, epsilon = 0.2 }]",
+        *(f"# {line}".rstrip() for line in _everyday(label, schema, user)),
         "",
     ]
     return "\n".join(lines)
@@ -190,6 +191,35 @@ def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
         elif _kind(kind) in NUMBERS:
             lines.append(f'{{ kind = "interval", col = {_text(column)}, low = 0, high = 100 }} is a number')
     return lines
+
+
+def _everyday(label: str, schema: Mapping[str, str], user: str | None) -> list[str]:
+    """Return comments with a budget at user level, and first statements that it pays for."""
+    table, owner = _name(label), _name(user or "user_id")
+    kinds = {column: _kind(kind) for column, kind in schema.items() if column != user}
+    text = next((column for column, kind in kinds.items() if kind in TEXTS), None)
+    time = next((column for column, kind in kinds.items() if kind in TIMES), None)
+    asked = [("", f"COUNT(*) / COUNT(DISTINCT {owner}) AS each FROM {table}")]
+    if time is not None:
+        hour = f"HOUR({_name(time)}) AS hour, COUNT(*) AS records FROM {table} GROUP BY hour"
+        asked.append((", max_records_per_user = 100", hour))
+    if text is not None:
+        people = f"COUNT(DISTINCT {owner}) AS people FROM {table} GROUP BY 1 ORDER BY people DESC LIMIT 10"
+        asked.append((", delta = 1e-9, max_groups_per_user = 5", f"{_name(text)}, {people}"))
+    return [
+        "or everyday questions of SQL at user level, beside the other budget in [..] or alone:",
+        "budget = { epsilon = 10.0, delta = 1e-8 }",
+        "They begin so; `emdp profile -C` looks at all columns at once:",
+        *(f"    SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1{option}) {query}" for option, query in asked),
+    ]
+
+
+def _name(name: str) -> str:
+    from emdp.answers.description import on_one_line
+
+    plain = name.replace("_", "").isalnum() and name.isascii() and not name[0].isdigit()
+    # A comment of TOML holds no control characters.
+    return name if plain else '"' + on_one_line(name).replace('"', '""') + '"'
 
 
 def _guess(schema: Iterable[str], names: tuple[str, ...]) -> str | None:

@@ -170,7 +170,8 @@ REFUSED = {
     "CASE WHEN b THEN 1 ELSE s END": ("kinds", "CASE WHEN b THEN 1 ELSE s END", "cast its arguments"),
     "DATE_DIFF('week', ts, ts)": ("kinds", "DATE_DIFF('week', ts, ts)", "write one of them"),
     "TO_TIMESTAMP(x)": ("time-zone", "TO_TIMESTAMP(x)", "AT TIME ZONE"),
-    "TO_DATE(s)": ("unknown-function", "TO_DATE(s)", "write"),
+    "DAYNAME(ts)": ("names-of-days", "DAYNAME(ts)", "DAYOFWEEK(ts)"),
+    "TO_DATE(s)": ("formats-differ", "TO_DATE(s)", "CAST(e AS DATE)"),
     "1e400": ("number", "1e400", "write a smaller one"),
 }
 
