@@ -194,10 +194,12 @@ class ProfilePreview:
         """Return the most by which ranks of quartiles are off, as a share of the records that are assumed."""
         plan = next(planned.plan for own, planned in self.plan.parts if own is part)
         members = [own for one in plan.mechanisms for own in getattr(one, "members", (one,))]
-        errors = [one.rank_error(2**GRID_BITS + 1) for one in members if hasattr(one, "rank_error")]
+        # Several levels are one release, whose intervals bound each of them.
+        choices = [own for one in members for own in getattr(one, "intervals", (one,))]
+        errors = [one.rank_error(2**GRID_BITS + 1) for one in choices if hasattr(one, "rank_error")]
         cap = self.plan.options.max_records_per_user
         records = (self.plan.names.users or ASSUMED_USERS) * min(cap, ASSUMED_RECORDS) << UNIT_BITS
-        return float(max(errors) / records)
+        return float(max(errors, default=float(records)) / records)
 
 
 SCHEMA = {
