@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from emdp.questions import Itemwise as Itemwise
     from emdp.questions import Mean as Mean
     from emdp.questions import Quantiles as Quantiles
+    from emdp.questions import Shares as Shares
     from emdp.questions import UserMean as UserMean
     from emdp.questions import VectorMean as VectorMean
     from emdp.questions import frequencies as frequencies
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from emdp.questions import itemwise as itemwise
     from emdp.questions import mean as mean
     from emdp.questions import quantiles as quantiles
+    from emdp.questions import shares as shares
     from emdp.questions import user_mean as user_mean
     from emdp.questions import vector_mean as vector_mean
     from emdp.sessions.session import Session as Session
@@ -97,8 +99,8 @@ else:
             "emdp.expressions": "Expression",
             "emdp.expressions.functions": "*",
             "emdp.questions": (
-                "Frequencies HeavyHitters Itemwise Mean Quantiles UserMean VectorMean frequencies heavy_hitters "
-                "itemwise mean quantiles user_mean vector_mean"
+                "Frequencies HeavyHitters Itemwise Mean Quantiles Shares UserMean VectorMean frequencies heavy_hitters "
+                "itemwise mean quantiles shares user_mean vector_mean"
             ),
             "emdp.privacy": "ELSEWHERE BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP epsilon_of protect",
             "emdp.sessions.session": "Session read",

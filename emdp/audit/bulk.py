@@ -21,6 +21,7 @@ from emdp.estimators import MessagePlan
 from emdp.estimators.fit.linear_fit import LinearFitMessages
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease
 from emdp.estimators.itemwise.release import ItemwiseRelease
+from emdp.estimators.mean.facts import FactMessages
 from emdp.estimators.mean.local import LocalMeans
 from emdp.estimators.strings.search import PrefixRelease, StringCounts
 from emdp.estimators.user_mean.user_means import UserMeanMessages
@@ -37,6 +38,7 @@ from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanRelease
 from emdp.mechanisms.user_mean.local import BudgetSplit, LocalUserMean, OneRound
 from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
 from emdp.mechanisms.vector.direction import VectorDirection, directions_of
+from emdp.mechanisms.vector.mixed_bits import MixedBits
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.noise.choices import draw_sample_counts
 from emdp.spaces.rounding import product_up
@@ -99,6 +101,8 @@ def bulk_of(plan: MessagePlan, tables: Neighbours) -> Bulk | None:
         return None if bags is None else _of_items(releaser, releaser.randomizer, bags, tables)
     if isinstance(releaser, PrefixRelease):
         return _of_prefixes(releaser, blocks)
+    if isinstance(releaser, FactMessages):
+        return _of_facts(releaser, blocks, users)
     if isinstance(releaser, LocalMeans) and isinstance(releaser.mechanism, ShuffledOneBit):
         return _of_bits(releaser, releaser.mechanism, blocks, tables)
     return None
@@ -167,6 +171,24 @@ def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: 
         return UserMeanRelease(mechanism, scalar.estimate(scalar.total(sent), users), window)
 
     return MixedMessages(users, draw, _as_they_are, release, epsilon0=way.epsilon)
+
+
+def _of_facts(releaser: FactMessages, blocks: tuple[Any, Any], users: int) -> MixedMessages | None:
+    law = releaser.law
+    rows = [[tuple(row) for block in own for row in (block.means > 0).tolist()] for own in blocks]
+    own = _changed(rows[0], rows[1], users)
+    if own is None:
+        return None
+
+    def draw(table: int, count: int) -> npt.NDArray[Any]:
+        return law.encode(np.tile(np.array([own[table]], dtype=np.float64), (count, 1)))
+
+    def release(sent: npt.NDArray[Any]) -> Any:
+        return (tuple(law.decode(law.tally(sent), users).tolist()),)
+
+    # In the local model one user's message is all that is seen of that user.
+    mixed = users if isinstance(law, MixedBits) else 1
+    return MixedMessages(mixed, draw, _as_they_are, release if mixed == users else None, law.reports, law.epsilon)
 
 
 def _of_bits(

@@ -12,7 +12,7 @@ from emdp.expressions.analysis.checker import analyse
 from emdp.mechanisms.items.planar_charts import CHARTS
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy import BoundedReduction
-from emdp.questions import frequencies, heavy_hitters, itemwise, mean, quantiles, user_mean, vector_mean
+from emdp.questions import frequencies, heavy_hitters, itemwise, mean, quantiles, shares, user_mean, vector_mean
 from emdp.questions.itemwise import Model
 from emdp.questions.linear_fit import linear_fit_query
 from emdp.questions.resolution import Query
@@ -118,6 +118,10 @@ def _means(table: Table) -> Iterator[Case]:
     yield Case("mean, one mixed bit", few, mean(first, alpha=ALPHA, messages=1, **mixed))
     yield Case("vector mean, mixed bits", few, vector_mean(several, alpha=ALPHA, messages=2, **mixed))
     yield Case("mean, mixed bits, user level", few, mean(first, epsilon=1.0, messages=2, **mixed))
+    own = [one for one in several if analyse(one, table.space).low >= 0 and analyse(one, table.space).high <= 1]
+    if own:
+        yield Case("shares, local", table, shares(own, epsilon=1.0))
+        yield Case("shares, mixed bits", few, shares(own, epsilon=1.0, **mixed))
     yield Case("quantiles", table, quantiles(first, [0.5], alpha=2 * ALPHA))
 
 

@@ -177,6 +177,12 @@ def _user_mean(query: Any, facts: Facts) -> AnyPlan:
     return plan_user_mean(query, **facts)
 
 
+def _shares(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.mean.facts import plan_shares
+
+    return plan_shares(query, space=facts["space"], users=facts["users"])
+
+
 def _fit(query: Any, facts: Facts) -> AnyPlan:
     from emdp.estimators.fit.linear_fit import plan_linear_fit
 
@@ -193,6 +199,7 @@ PLANNERS: Mapping[str, Callable[[Any, Facts], AnyPlan]] = {
     "itemwise": _itemwise,
     "strings": _strings,
     "user_mean": _user_mean,
+    "shares": _shares,
     "fit": _fit,
 }
 """The planner of each family of :data:`emdp.questions.families.FAMILIES`."""

@@ -10,6 +10,7 @@ from emdp.questions.user_mean import UserMean, user_mean
 
 if TYPE_CHECKING:
     from emdp.questions.distributions import Frequencies, Quantiles, frequencies, quantiles
+    from emdp.questions.facts import Shares, shares
     from emdp.questions.means import Mean, VectorMean, mean, vector_mean
 else:
     __getattr__, __dir__ = lazy_names(
@@ -17,6 +18,7 @@ else:
         {
             "emdp.questions.distributions": "Frequencies Quantiles frequencies quantiles",
             "emdp.questions.means": "Mean VectorMean mean vector_mean",
+            "emdp.questions.facts": "Shares shares",
         },
     )
 
@@ -27,6 +29,7 @@ __all__ = [
     "Mean",
     "Price",
     "Quantiles",
+    "Shares",
     "UserMean",
     "VectorMean",
     "frequencies",
@@ -34,6 +37,7 @@ __all__ = [
     "itemwise",
     "mean",
     "quantiles",
+    "shares",
     "user_mean",
     "vector_mean",
 ]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from emdp.base.errors import UsageError
+from emdp.questions.facts import Shares
 from emdp.questions.heavy_hitters import HeavyHitters
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.itemwise import Itemwise
@@ -69,6 +70,14 @@ FAMILIES: tuple[Family, ...] = (
     Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
     Family("itemwise", (Itemwise,), ("itemwise",)),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
+    Family(
+        "shares",
+        (Shares,),
+        ("shares",),
+        ("SHARES",),
+        SEVERAL_ROWS,
+        elsewhere=_not_elsewhere("a share of users by facts", "ask for SHARE(), the share of records"),
+    ),
     Family(
         "user_mean",
         (UserMean,),

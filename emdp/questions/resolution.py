@@ -7,6 +7,7 @@ from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.distributions import Frequencies, Quantiles
+from emdp.questions.facts import Shares
 from emdp.questions.heavy_hitters import HeavyHitters, check_listed, check_text_column
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.itemwise import Itemwise
@@ -26,6 +27,7 @@ Plain = (
     Itemwise
     | HeavyHitters
     | UserMean
+    | Shares
     | LinearFit
     | Select
     | OwnedSelect

@@ -8,6 +8,7 @@ from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.distributions import FrequencyMethod, frequencies, quantiles
+from emdp.questions.facts import SharesModel, shares
 from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
@@ -335,6 +336,26 @@ class Session(Profiling):
             column, epsilon=epsilon, delta=delta, model=model, spread=spread, between=between, radius=radius,
             bounds=bounds, records=records, failure=failure, method=method, name=name, alpha=alpha,
             neighbours=neighbours
+        ))  # fmt: skip
+
+    def shares(
+        self,
+        conditions: Iterable[Any],
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        model: SharesModel = "local",
+        messages: Messages = "auto",
+        names: Iterable[str] | None = None,
+        alpha: float | None = None,
+    ) -> Answer:
+        """Release for each condition the share of users who have a record that it holds for (:class:`emdp.Shares`).
+
+        One row a fact; errors are those of :meth:`mean`. ``(epsilon, delta)`` at user level in the model, for any
+        records: multimessage-shuffle.md 4.
+        """
+        return self.answer(shares(
+            conditions, epsilon=epsilon, delta=delta, model=model, messages=messages, names=names, alpha=alpha
         ))  # fmt: skip
 
     def itemwise(

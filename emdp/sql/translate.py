@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
+from emdp.questions.facts import Shares
 from emdp.questions.families import ALONE
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
@@ -19,8 +20,9 @@ from emdp.sql.clauses.conditions import Chosen, chosen, where_conditions
 from emdp.sql.clauses.distributions import read_frequency, read_quantiles
 from emdp.sql.clauses.frequency import frequency_query
 from emdp.sql.clauses.grouping import Grouping, read_grouping
-from emdp.sql.clauses.models import asked_model
+from emdp.sql.clauses.models import asked_model, check_share
 from emdp.sql.clauses.ordering import read_limit, read_order
+from emdp.sql.clauses.shares import FACT, check_unchosen, shares_query
 from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
@@ -32,7 +34,7 @@ from emdp.sql.values.scalar import Scalars
 __all__ = ["Translated", "translate", "translate_statement"]
 
 TranslatedQuery = (
-    Select | OwnedSelect | StagedSelect | FreeSelect | FrequencyQuery | ItemFrequencies | QuantileQuery | UserMean
+    Select | OwnedSelect | StagedSelect | FreeSelect | FrequencyQuery | ItemFrequencies | QuantileQuery | Shares | UserMean
 )
 
 ENDS = ("", "_low", "_high")
@@ -47,7 +49,7 @@ class Translated:
     ----------
     statement : Statement
         As it was parsed.
-    query : Select, OwnedSelect, StagedSelect, FreeSelect, FrequencyQuery, ItemFrequencies, QuantileQuery or UserMean
+    query : TranslatedQuery
         Resolved and type-checked.
     """
 
@@ -117,7 +119,7 @@ def translate_statement(statement: Statement, names: Names) -> Translated:
         )
     check_families(statement, (aggregate.function for aggregate in aggregates))
     reader = _Reader(context, scalars, tree, entries, grouping, left)
-    reader.check_share()
+    check_share(context, is_filtered=reader.is_filtered)
     for entry in entries:
         family = ALONE.get(entry.aggregate.function) if entry.aggregate is not None else None
         if entry.aggregate is not None and family is not None:
@@ -161,14 +163,6 @@ class _Reader:
     @property
     def is_filtered(self) -> bool:
         return self.left.factor is not None or bool(self.grouping.groups)
-
-    def check_share(self) -> None:
-        """Refuse a share that is expected of records which nothing chooses."""
-        option = self.context.statement.options.get(EXPECTED_SHARE)
-        if option is not None and not self.is_filtered:
-            problem = "expected_share says which part of the records WHERE or GROUP BY chooses, and neither does here"
-            remedy = "leave it out, or add a condition on the records"
-            raise option_refusal(self.context.statement, option, problem, remedy, "option-unused")
 
     def check_replacement(self, function: str) -> None:
         """Refuse removal for an aggregate that rests on the public number of users."""
@@ -237,6 +231,13 @@ class _Reader:
         # There is one row, so that every order is the natural one: names alone are checked.
         self._order([query.columns[0]], columns)
         return query
+
+    def shares(self, entry: Entry, aggregate: Aggregate) -> Shares:
+        self._check_alone(entry, aggregate)
+        check_unchosen(self.context, aggregate, self.grouping, self.left, self.tree)
+        name = entry.alias or "share"
+        order = self._order([name], [FACT, *(f"{name}{end}" for end in ENDS)])
+        return shares_query(self.scalars, aggregate.node, name, order, self._limits(), self._text(entry))
 
     def frequency(self, entry: Entry, aggregate: Aggregate) -> FrequencyQuery | ItemFrequencies:
         self._check_alone(entry, aggregate)
@@ -395,6 +396,7 @@ class _Reader:
 READERS: Mapping[str, Callable[[_Reader, Entry, Aggregate], TranslatedQuery]] = {
     "cells": _Reader.frequency,
     "quantiles": _Reader.quantiles,
+    "shares": _Reader.shares,
     "user_mean": _Reader.user_mean,
 }
 """How the aggregates of each family that stand alone are read."""

@@ -20,7 +20,7 @@ from emdp.audit.run import _asked, _setting, _tables
 from emdp.audit.suite import SHORT, _made_table
 from emdp.audit.tester import Finding, find_losses
 from emdp.estimators.frequency import histograms as user_histograms
-from emdp.expressions import col
+from emdp.expressions import category_is, col
 from emdp.mechanisms.descent import central as descent_central
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
@@ -32,9 +32,11 @@ from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.strings import stable_histogram
 from emdp.mechanisms.user_mean.base import UserMeanSetting
 from emdp.mechanisms.user_mean.local import BudgetSplit
+from emdp.mechanisms.vector.bits import VectorBits
+from emdp.mechanisms.vector.mixed_bits import MixedBits
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.privacy import BoundedReduction
-from emdp.questions import frequencies, heavy_hitters, itemwise, mean, user_mean
+from emdp.questions import frequencies, heavy_hitters, itemwise, mean, shares, user_mean
 from emdp.questions.linear_fit import linear_fit_query
 from emdp.questions.resolution import Query
 from emdp.randomizers import KRR
@@ -95,6 +97,13 @@ VECTOR = _stronger(
     lambda own: type(own)(own.dimension, own.radius, own.requested / WEAKER, own.users, norm=own.norm),  # type: ignore[call-arg]
 )
 
+FACTS = [category_is("bar", column="kind"), category_is("inn", column="kind")]
+VECTOR_BITS = _stronger(
+    VectorBits, "encode", lambda own: VectorBits(own.dimension, own.requested / WEAKER, own.users, blocks=own.blocks)
+)
+MIXED_BITS = _stronger(
+    MixedBits, "encode", lambda own: MixedBits(own.dimension, own.each / WEAKER, own.users, blocks=own.blocks)
+)
 BITS = _stronger(
     ShuffledOneBit,
     "encode",
@@ -138,6 +147,8 @@ CASES = {
     "range, shuffle": Case(LINE, _um("shuffle", delta=1e-6), 2, SCALAR),
     "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 2, BITS),
     "mixed bits, two of each": Case(LINE, _mixed(epsilon=1.0, messages=2), 2, BITS),
+    "facts, local": Case(PAIR, shares(FACTS, epsilon=1.0), 1, VECTOR_BITS),
+    "facts, shuffle": Case(PAIR, shares(FACTS, epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 2, MIXED_BITS),
     "items, central": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6), 2, ITEMS, records=1),
     "items, shuffle": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 2, ITEMS, records=1),
     "items, sampled": Case(PAIR, itemwise(KRR, epsilon=1.0, delta=1e-3, sizes=SAMPLED), 1, ITEMS),

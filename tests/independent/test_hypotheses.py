@@ -60,6 +60,7 @@ from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
 from emdp.mechanisms.user_vector.setting import UserVectorSetting
 from emdp.mechanisms.vector.bits import VectorBits
 from emdp.mechanisms.vector.direction import VectorDirection
+from emdp.mechanisms.vector.mixed_bits import MixedBits
 from emdp.mechanisms.vector.one_bit import VectorOneBit
 from emdp.mechanisms.vector.planes import VectorPlanes
 from emdp.mechanisms.vector.randomizer import SignStrength
@@ -198,6 +199,9 @@ ROWS: list[tuple[str, str, Call]] = [
         "an unmixed bit is private",
         lambda: ShuffledOneBit((OneBitCoordinate(0, 1, 1.0),), 9, unmixed=0),
     ),
+    ("vector/mixed_bits", "a message has a strength", lambda: MixedBits(4, 0.0, 10, blocks=2)),
+    ("vector/mixed_bits", "a block has a bit", lambda: MixedBits(4, 1.0, 10, blocks=5)),
+    ("vector/mixed_bits", "there is a message", lambda: MixedBits(4, 1.0, 10, blocks=0)),
     ("items/krr", "items are distinct", lambda: KRR(TWINS, 1.0)),
     ("items/krr", "the space is finite", lambda: KRR(Interval("x", 0, 1), 1.0)),
     ("items/gkrr", "the space is clustered", lambda: GKRR(LABELS, 1.0)),

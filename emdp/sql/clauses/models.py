@@ -10,9 +10,9 @@ from emdp.questions.means import MEAN_MODELS, MeanModel, Messages
 from emdp.sql.clauses.aggregates import Aggregate
 from emdp.sql.clauses.grouping import Grouping
 from emdp.sql.context import Context
-from emdp.sql.text.families import MESSAGES, MIXED, NEIGHBOURS, option_refusal
+from emdp.sql.text.families import EXPECTED_SHARE, MESSAGES, MIXED, NEIGHBOURS, option_refusal
 
-__all__ = ["Asked", "asked_model"]
+__all__ = ["Asked", "asked_model", "check_share"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,15 @@ def asked_model(context: Context, aggregates: Sequence[Aggregate], grouping: Gro
         )
     count: Messages = "auto" if messages is None else int(messages.value)
     return Asked(model, count)
+
+
+def check_share(context: Context, *, is_filtered: bool) -> None:
+    """Refuse a share that is expected of records which nothing chooses."""
+    option = context.statement.options.get(EXPECTED_SHARE)
+    if option is not None and not is_filtered:
+        problem = "expected_share says which part of the records WHERE or GROUP BY chooses, and neither does here"
+        remedy = "leave it out, or add a condition on the records"
+        raise option_refusal(context.statement, option, problem, remedy, "option-unused")
 
 
 def _check_options(context: Context, model: MeanModel) -> None:

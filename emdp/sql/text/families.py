@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from emdp.base.errors import SqlError
 from emdp.questions.distributions import frequency_methods
+from emdp.questions.facts import SHARES_MODELS
 from emdp.questions.itemwise import MODELS
 from emdp.questions.means import MEAN_MODELS
 from emdp.questions.user_mean import MEAN_METHODS
@@ -38,7 +39,9 @@ MESSAGES = "messages"
 
 CHOICES: Mapping[str, Mapping[str, Callable[[], tuple[str, ...]]]] = {
     "method": {"FREQUENCY": frequency_methods, "USER_MEAN": lambda: MEAN_METHODS},
-    "model": {"FREQUENCY": lambda: MODELS, "USER_MEAN": lambda: MODELS} | dict.fromkeys(MIXED, lambda: MEAN_MODELS),
+    "model": {"FREQUENCY": lambda: MODELS, "USER_MEAN": lambda: MODELS}
+    | dict.fromkeys(MIXED, lambda: MEAN_MODELS)
+    | {"SHARES": lambda: SHARES_MODELS},
 }
 """Options that are words: for each aggregate that takes one what tells which they are."""
 
@@ -75,7 +78,7 @@ MEASURE_CAP = "measure_cap"
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     **{name: tuple(choices) for name, choices in CHOICES.items()},
     **dict.fromkeys(USER_LEVEL, ("USER_MEAN",)),
-    MESSAGES: MIXED,
+    MESSAGES: (*MIXED, "SHARES"),
 }
 """For each option of some aggregates alone the aggregates that take it."""
 
