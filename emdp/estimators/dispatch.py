@@ -198,8 +198,8 @@ PLANNERS: Mapping[str, Callable[[Any, Facts], AnyPlan]] = {
     "quantiles": _quantiles,
     "itemwise": _itemwise,
     "strings": _strings,
-    "user_mean": _user_mean,
     "shares": _shares,
+    "user_mean": _user_mean,
     "fit": _fit,
 }
 """The planner of each family of :data:`emdp.questions.families.FAMILIES`."""
