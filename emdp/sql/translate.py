@@ -11,8 +11,7 @@ from emdp.questions.families import ALONE
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
-from emdp.questions.owned.question import OwnedSelect
-from emdp.questions.owned.stages import FreeSelect, StagedSelect
+from emdp.questions.resolution import Resolved
 from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
 from emdp.sql.clauses.aggregates import Aggregate, Entry, read_entry, refused_kind
@@ -33,9 +32,7 @@ from emdp.sql.values.scalar import Scalars
 
 __all__ = ["Translated", "translate", "translate_statement"]
 
-TranslatedQuery = (
-    Select | OwnedSelect | StagedSelect | FreeSelect | FrequencyQuery | ItemFrequencies | QuantileQuery | Shares | UserMean
-)
+TranslatedQuery = Resolved
 
 ENDS = ("", "_low", "_high")
 """What the answer appends to an item's name: its value, and the ends of its interval."""
