@@ -240,7 +240,7 @@ def share_half_width(law: VectorBits, place: int, level: float) -> float:
 
     >>> law = VectorBits(1, 2.0, 10_000)
     >>> round(share_half_width(law, 0, 0.95) / math.sqrt(law.squared_error()), 2)
-    2.06
+    2.33
     """
     from scipy.special import ndtri
 
