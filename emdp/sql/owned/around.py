@@ -52,7 +52,12 @@ class Around:
     def known(self, query: exp.Expr, tables: Tables) -> Tables:
         """Return the sub-queries that a query may name: those of its own WITH, too."""
         with_ = query.args.get("with_")
-        return {**tables, **{cte.alias.lower(): cte.this for cte in (() if with_ is None else with_.expressions)}}
+        # Copies: what a node stands in is where it is written over.
+        own = {
+            cte.alias.lower(): exp.Subquery(this=cte.this.copy(), alias=cte.args["alias"].copy())
+            for cte in (() if with_ is None else with_.expressions)
+        }
+        return {**tables, **own}
 
     def _is_owned(self, source: exp.Expr, known: Tables) -> bool:
         if isinstance(source, exp.Subquery):

@@ -78,7 +78,7 @@ class Sources:
                 raise self.context.refusal(
                     cte, f"two sub-queries are named {cte.alias}", remedy="give one another name", code="duplicate-name"
                 )
-            known[cte.alias.lower()] = exp.Subquery(this=cte.this, alias=cte.args["alias"])
+            known[cte.alias.lower()] = exp.Subquery(this=cte.this.copy(), alias=cte.args["alias"].copy())
         if has_commas(select):
             nodes = (select.args["from_"].this, *(join.this for join in select.args["joins"]))
             scopes = [self.source(node, known) for node in nodes]

@@ -63,6 +63,10 @@ MEANINGS = [
     "WITH r (c, s) AS (SELECT cat, SUM(x) FROM t GROUP BY cat) {h} zone, s FROM zones, r WHERE cat = c ORDER BY 1, s",
     "WITH r (c, n, s) AS (SELECT cat, COUNT(*), AVG(x) FROM t GROUP BY cat) "
     "{h} COUNT(*) AS n FROM t JOIN r ON t.cat = r.c WHERE x > s AND n > 1",
+    "WITH v AS (SELECT u, COUNT(*) AS n FROM t GROUP BY u), k AS (SELECT AVG(CLAMP(n, 0, 100)) AS m, COUNT(*) AS c "
+    "FROM v) {h} m * c AS total FROM k",
+    "WITH a (k, m) AS (SELECT cat, AVG(x) FROM t GROUP BY cat), b AS (SELECT COUNT(*) AS n FROM t JOIN a ON cat = k "
+    "WHERE x > m) {h} n / 2 AS half, (SELECT COUNT(*) FROM a) AS groups FROM b",
     # Public tables alone.
     "{h} zone, SUM(size) AS s, COUNT(*) OVER () AS n FROM zones WHERE size > (SELECT MIN(size) FROM zones) "
     "GROUP BY zone ORDER BY zone",
