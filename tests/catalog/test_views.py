@@ -46,11 +46,11 @@ def written(folder: Path, view: str = VIEW, more: str = "") -> Catalog:
 def test_a_view_is_what_duckdb_makes_of_each_row(tmp_path: Path) -> None:
     catalog = written(tmp_path)
     with emdp.testing.seeded(1), catalog.session() as session:
-        text = "COUNT(*) AS n, SUM(amount) AS s, COUNT(day) AS d, COUNT(DISTINCT person) AS p FROM sales"
+        text = "COUNT(*) AS n, SUM(amount) AS s, COUNT(day) AS d FROM sales"
         (found,) = session.sql(ASKED + text).exact_frame.rows()
     expected = duckdb.sql(
-        f"SELECT count(*), sum(coalesce(CASE WHEN amount BETWEEN 0 AND 10 THEN amount END, 5)), count(day), "
-        f"count(DISTINCT person) FROM ({VIEW.replace('CAST(', 'TRY_CAST(').replace('TRY_TRY', 'TRY')}) q".replace(
+        f"SELECT count(*), sum(coalesce(CASE WHEN amount BETWEEN 0 AND 10 THEN amount END, 5)), count(day) "
+        f"FROM ({VIEW.replace('CAST(', 'TRY_CAST(').replace('TRY_TRY', 'TRY')}) q".replace(
             "FROM source", f"FROM read_csv('{tmp_path}/sales.csv', all_varchar = true)"
         )
     ).fetchall()

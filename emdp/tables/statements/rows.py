@@ -215,7 +215,7 @@ class RowsWriting:
 
 
 def plain_text(value: Sql, kind: Kind) -> Sql:
-    """Return a text of a value, of times and dates their number of microseconds or days since 1970.
+    r"""Return a text of a value, of times and dates their number of microseconds or days since 1970.
 
     >>> plain_text(sql.column("d"), Kind.DATE).sql("duckdb")
     'CAST(TRY("d" - CAST(\'1970-01-01\' AS DATE)) AS TEXT)'
