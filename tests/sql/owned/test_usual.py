@@ -72,7 +72,7 @@ REFUSED = [
     ("COUNT_IF(x > 1, x < 2) FROM trips", "COUNT_IF takes one condition, not 2"),
     ("DAYNAME(ts) AS d, COUNT(*) FROM trips GROUP BY d", "write DAYOFWEEK(ts)"),
     ("TO_CHAR(ts, 'YYYY-MM') AS m, COUNT(*) FROM trips GROUP BY m", "write STRFTIME(ts, '%Y-%m')"),
-    ("APPROX_COUNT_DISTINCT(kind) FROM trips", "write COUNT(DISTINCT e) under USER_PRIVACY"),
+    ("APPROX_COUNT_DISTINCT(kind) FROM trips", "write COUNT(DISTINCT kind)"),
     ("FLOOR(x * 10) / 10 AS c, COUNT(*) FROM trips GROUP BY 1", "write CAST(FLOOR(FLOOR(x * 10) / 10) AS BIGINT)"),
     ("LOWER(kind) AS k, COUNT(*) FROM trips GROUP BY 1", "WHERE LOWER(kind) IN (..)"),
     ("LOWER(kind) AS k, COUNT(*) FROM trips GROUP BY k", "WHERE LOWER(kind) IN (..)"),
