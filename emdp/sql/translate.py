@@ -21,7 +21,6 @@ from emdp.sql.clauses.frequency import frequency_query
 from emdp.sql.clauses.grouping import Grouping, read_grouping
 from emdp.sql.clauses.models import asked_model, check_share
 from emdp.sql.clauses.ordering import read_limit, read_order
-from emdp.sql.clauses.shares import FACT, check_unchosen, shares_query
 from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
@@ -230,6 +229,8 @@ class _Reader:
         return query
 
     def shares(self, entry: Entry, aggregate: Aggregate) -> Shares:
+        from emdp.sql.clauses.shares import FACT, check_unchosen, shares_query
+
         self._check_alone(entry, aggregate)
         check_unchosen(self.context, aggregate, self.grouping, self.left, self.tree)
         name = entry.alias or "share"
