@@ -103,6 +103,13 @@ EXACT_SUMS: dict[str, set[str]] = {
     "expressions/cells/aggregation": {"sum(self.sizes)"},
     "expressions/nodes/base": {"sum((operand.size for operand in operands))"},
     "expressions/nodes/parts": {"sum((part.width for part in space.parts[:index]))"},
+    "mechanisms/streams/mechanism": {
+        "sum((entry * own[place] for entry, own in zip(row, past, strict=True) if entry))"
+    },
+    "mechanisms/streams/strategy": {
+        "sum((entry * entry for entry in _root(periods)))",
+        "sum((own * own for own in accumulate(_root(periods))))",
+    },
     "mechanisms/user_mean/crowd_questions": {"sum((stage.size for stage in self.stages))"},
     "mechanisms/strings/prefix_search": {"sum((letters ** added for added in range(step + 1)))"},
     "noise/k_norm": {"sum((z * z for z in point))", "sum((abs(z) for z in point))"},

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from emdp.answers.answer import Answer, Receipt
     from emdp.answers.description import DEFAULT_LEVEL, Description
     from emdp.answers.preview import Preview, PreviewedStatement
+    from emdp.answers.stream import StreamAnswer
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -15,7 +16,8 @@ else:
             "emdp.answers.answer": "Answer Receipt",
             "emdp.answers.description": "DEFAULT_LEVEL Description",
             "emdp.answers.preview": "Preview PreviewedStatement",
+            "emdp.answers.stream": "StreamAnswer",
         },
     )
 
-__all__ = ["DEFAULT_LEVEL", "Answer", "Description", "Preview", "PreviewedStatement", "Receipt"]
+__all__ = ["DEFAULT_LEVEL", "Answer", "Description", "Preview", "PreviewedStatement", "Receipt", "StreamAnswer"]

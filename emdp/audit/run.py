@@ -16,11 +16,7 @@ from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
 from emdp.audit.neighbours import Move, Neighbours, best_move, made_users, neighbours
 from emdp.audit.plans import AuditedPlan, audited
 from emdp.audit.points import PublicRecords
-from emdp.audit.releases import (
-    NoiseDraws,
-    first_number,
-    joint_scores,
-)
+from emdp.audit.releases import NoiseDraws, first_number, joint_scores
 from emdp.audit.report import Agreement, AuditReport, AuditRow
 from emdp.audit.tester import LEAST_TRIALS, Scores, find_losses
 from emdp.base.checks import check_count, check_range, check_unit_interval
@@ -84,6 +80,7 @@ class _Setting:
     distances: tuple[float, ...] | None
     trials: int
     end_to_end: int
+    size: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +106,7 @@ def audit(
     end_to_end: int = END_TO_END,
     public: Mapping[str, object] | None = None,
     promises: Sequence[Guarantee] = (),
+    period_records: int | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
     """Try to break what queries promise on a table's space, and return lower bounds of the loss beside the claims.
@@ -142,6 +140,9 @@ def audit(
         Public tables by name, where ``source`` is a table.
     promises : sequence of Guarantee
         What the budgets allow, where ``source`` is a table and a query chooses by it.
+    period_records : int, optional
+        Records that the changed user has in the period that is read, where the table declares none: 1 shows what a
+        person of one record there can lose, however many other periods have (:mod:`emdp.privacy.account.periods`).
     progress : callable, optional
         Told how many of how many steps are done, and what comes next.
 
@@ -167,6 +168,8 @@ def audit(
     (1.0, True, True)
     """
     setting = _setting(source, distances, trials, end_to_end, public, promises)
+    if period_records is not None:
+        setting = replace(setting, size=check_count("period_records", setting.table.records or period_records))
     check_unit_interval("confidence", confidence)
     requests = (query,) if isinstance(query, str) or not isinstance(query, Sequence) else tuple(query)
     asked = _asked(setting, requests)
@@ -301,7 +304,7 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
     )
     whole = not any(isinstance(one.plan.guarantee, EmdDP | DiscreteEmdDP) for one in asked.planned) and distance == 1.0
     caps = [plan.cap for plan in plans if plan.cap is not None]
-    size = table.records or (max(caps) if caps else None)
+    size = setting.size or table.records or (max(caps) if caps else None)
     move = best_move(records, change, distance, size=size, whole=whole)
     if move is None:
         # Nothing within the distance changes the statistic, but to have no records may; any move will do.

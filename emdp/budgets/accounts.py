@@ -6,25 +6,24 @@ Everything here is public: names, budgets, events and fingerprints. No statistic
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import polars as pl
 
-from emdp.base.checks import check_unit_interval
 from emdp.base.errors import LedgerError, UsageError
-from emdp.budgets.declarations import Declaration, Held, begun, check_apart, check_held, is_pinned
+from emdp.budgets.declarations import Declaration, Held, check_apart, check_held, is_pinned
+from emdp.budgets.parts import begun_part, check_parts
+from emdp.budgets.promises import batch_of, check_budgets, declared_in
 from emdp.budgets.reservations import held_from
-from emdp.budgets.spending import COPY, field_of
+from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, field_of
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Budget, Event, Guarantee, event_from_json
 from emdp.privacy.account.restating import in_one_kind
 from emdp.privacy.guarantees.conversions import paying
-from emdp.privacy.guarantees.kinds import is_by_removal
-from emdp.privacy.rounding import as_decimal, float_up
+from emdp.privacy.guarantees.kinds import is_per_period
 
-__all__ = ["Accounts", "Limit", "Tags", "make_budgets"]
+__all__ = ["Accounts", "Limit", "Tags"]
 
 Limit = Callable[[Sequence[Entry], Sequence[Event]], object]
 """Given a table's entries so far and the events about to be charged, raises if these must be refused."""
@@ -75,6 +74,8 @@ class Accounts:
         At most one of each kind; written to the ledger by the first who comes, compared by all others.
     identity : Declaration
         What a budget belongs to besides the name: the declared rules (:mod:`emdp.budgets.declarations`).
+    period : str, optional
+        The period that is read: a budget per period counts its charges for this one; without it for every period.
 
     Raises
     ------
@@ -82,8 +83,17 @@ class Accounts:
         If the ledger holds another budget, or the same for something else.
     """
 
-    def __init__(self, ledger: Ledger, name: str, budgets: tuple[Budget, ...], identity: Declaration) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        name: str,
+        budgets: tuple[Budget, ...],
+        identity: Declaration,
+        *,
+        period: str | None = None,
+    ) -> None:
         self.ledger = ledger
+        self.period = period
         self.name = name
         self.budgets = budgets
         self._identity = identity
@@ -124,12 +134,14 @@ class Accounts:
         return self.budgets[promises.index(paying(event.guarantee, promises))]
 
     def account(self, budget: Budget, entries: Sequence[Entry] | None = None) -> Account:
-        """Return a budget with what was charged to it, from the ledger or from entries just read there.
+        """Return a budget with what was charged to it (one per period: for the period that is read), in entries read.
 
         Charges that were added up before are not added again: entries never change, which the ledger checks.
         """
         if entries is None:
             entries = self.ledger.entries(self.name)
+        if is_per_period(budget.guarantee):
+            return account_of(budget, charges_of(entries), self.period)
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
         account = account.replay(
@@ -174,8 +186,15 @@ class Accounts:
         BudgetExceededError
             If a budget does not.
         """
-        for budget, priced, _ in self._priced(list(events)):
-            self.available(budget, reserve=reserve).charge(priced)
+        due = [(budget, priced) for budget, priced, _ in self._priced(list(events))]
+        self._check_covered(self.ledger.entries(self.name), due, reserve)
+
+    def affordable(self, event: Event) -> int:
+        """Return how many more such releases the budgets cover that pay and count one."""
+        payer = self.payer(event)
+        entries = self.ledger.entries(self.name)
+        counting = [own for own in self.budgets if own == payer or counts_in(own, payer)]
+        return min(self.available(own, entries).affordable(event) for own in counting)
 
     def charge_all(
         self,
@@ -221,12 +240,32 @@ class Accounts:
                 "questions": [description["question"] for description in own if "question" in description],
                 "event": event.to_json(),
                 "budget": budget.guarantee.kind_name,
+                **self._in_periods(budget),
             }
             due = [(payer, cost) for payer, cost, _ in priced[place:]]
-            admit = partial(self._admit, due=due, reserve=payload["reserve"], limit=limit)
+            covered = partial(self._check_covered, due=due, reserve=payload["reserve"])
+            admit = partial(self.admit, events=[cost for _, cost in due], covered=covered, limit=limit)
             entry = self.ledger.append("charge", self.name, payload, admit=admit)
             entries.update(dict.fromkeys(members, entry))
         return [entries[position] for position in range(len(charges))]
+
+    def _in_periods(self, payer: Budget) -> dict[str, Any]:
+        """Return what a charge says of budgets per period, where there is one that counts it."""
+        if not any(counts_in(own, payer) for own in self.budgets):
+            return {}
+        return {"per_period": {"periods": None if self.period is None else [self.period]}}
+
+    def _check_covered(
+        self, entries: Sequence[Entry], due: Sequence[tuple[Budget, Event]], reserve: str | None
+    ) -> None:
+        """Raise ``BudgetExceededError`` unless each budget covers its events, and one per period all that it counts."""
+        for budget, event in due:
+            if not is_per_period(budget.guarantee):
+                self.available(budget, entries, reserve=reserve).charge(event)
+        for own in self.budgets:
+            counted = [event for budget, event in due if counts_in(own, budget)]
+            if counted:
+                check_periods(own, charges_of(entries), counted, self.period)
 
     def _priced(self, events: Sequence[Event]) -> list[tuple[Budget, Event, list[int]]]:
         """Return, for each budget that pays, one event for all that it pays, and which these are."""
@@ -238,7 +277,7 @@ class Accounts:
         for own in members.values():
             payer, chosen = payers[own[0]], [events[position] for position in own]
             priced.append(
-                (payer, chosen[0] if len(own) == 1 else _batch(in_one_kind(chosen, payer.guarantee.kind)), own)
+                (payer, chosen[0] if len(own) == 1 else batch_of(in_one_kind(chosen, payer.guarantee.kind)), own)
             )
         return priced
 
@@ -266,13 +305,16 @@ class Accounts:
             own = [entry for entry in entries if entry.table == written]
             check_held(own, self._identity, self.name)
             check_apart(entries, written, self._identity, version, *known)
+            check_parts(own, part, self.name, known[-1])
 
+        part = self.period if any(is_per_period(budget.guarantee) for budget in self.budgets) else None
         entries = self.ledger.entries(self.name)
         written = entries[0].table if entries else self.name
-        payload = begun(entries, self._identity, version, kept)
+        payload = begun_part(entries, self._identity, version, kept, part)
         if payload is None:
             found = [entry for kind in ("validated", "redeclare") for entry in self.ledger.entries(kind=kind)]
             check_apart(found, written, self._identity, version, *known)
+            check_parts(entries, part, self.name, known[-1])
         else:
             self.ledger.append("validated", self.name, payload, admit=admit, whole=True)
         self._begun = version
@@ -311,10 +353,10 @@ class Accounts:
         payload = self._declaration
 
         def admit(entries: Sequence[Entry]) -> None:
-            declared, held = _declared(entries), Held.by(entries)
+            declared, held = declared_in(entries), Held.by(entries)
             if declared is None:
                 return
-            _check_budgets(declared, payload, self.name)
+            check_budgets(declared, payload, self.name)
             if not held.differing(self._identity):
                 raise _AlreadyDeclaredError
             if is_pinned(entries):
@@ -323,71 +365,28 @@ class Accounts:
         with suppress(_AlreadyDeclaredError):
             self.ledger.append("budget", self.name, payload, admit=admit)
 
-    def _admit(
+    def admit(
         self,
         entries: Sequence[Entry],
         *,
-        due: Sequence[tuple[Budget, Event]],
-        reserve: str | None,
-        limit: Limit | None,
+        events: Sequence[Event],
+        covered: Callable[[Sequence[Entry]], None],
+        limit: Limit | None = None,
     ) -> None:
-        declared = _declared(entries)
+        """Raise unless the table is declared as it was, its budgets cover what is due, and nothing else refuses it.
+
+        For a charge, inside the ledger's transaction; ``covered`` asks the budgets.
+        """
+        declared = declared_in(entries)
         if declared is None:
             raise LedgerError(f"the ledger holds no budget for table {self.name!r}; open the session again.")
         # The ledger may have been exchanged since the session was opened.
-        _check_budgets(declared, self._declaration, self.name)
+        check_budgets(declared, self._declaration, self.name)
         check_held(entries, self._identity, self.name)
-        for budget, event in due:
-            self.available(budget, entries, reserve=reserve).charge(event)
+        covered(entries)
         if limit is not None:
-            limit(entries, [event for _, event in due])
+            limit(entries, events)
 
 
 class _AlreadyDeclaredError(Exception):
     """The ledger holds the same budget already; raised inside a transaction to leave it unchanged."""
-
-
-def _batch(events: Sequence[Event]) -> Event:
-    """Return the event of a batch: at the sum of its deltas, where loss distributions may compose to less."""
-    # Loaded where it is needed.
-    from emdp.privacy import price_batch
-
-    delta = float_up(sum((as_decimal(event.guarantee.delta) for event in events), Fraction(0)))
-    return price_batch(events, delta if 0 < delta < 1 else None)
-
-
-def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float) -> tuple[Budget, ...]:
-    """Return the budgets that a caller declared: one guarantee, or one of each kind.
-
-    Raises
-    ------
-    UsageError
-        If there is none, or two of a kind.
-
-    >>> from emdp.privacy import EmdDP, UserDP
-    >>> [budget.guarantee.kind_name for budget in make_budgets([EmdDP(60.0), UserDP(1.0)], 0.0)]
-    ['unbounded central EmdDP', 'central UserDP']
-    """
-    check_unit_interval("gaussian_share", gaussian_share, zero=True, one=True)
-    listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget) if isinstance(budget, Sequence) else ()
-    if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
-        raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of several kinds; pass one.")
-    if len({(type(guarantee), is_by_removal(guarantee)) for guarantee in listed}) < len(listed):
-        raise UsageError("budget names a kind of guarantee twice; pass one of each kind at most.")
-    if gaussian_share > 0 and all(guarantee.delta == 0 for guarantee in listed):
-        raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")
-    return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)
-
-
-def _declared(entries: Sequence[Entry]) -> Mapping[str, Any] | None:
-    declared = [entry.payload for entry in entries if entry.kind == "budget"]
-    return declared[-1] if declared else None
-
-
-def _check_budgets(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> None:
-    if declared.get("budgets") != wanted["budgets"]:
-        shown = " and ".join(str(Budget.from_json(budget).guarantee) for budget in declared.get("budgets", []))
-        raise LedgerError(
-            f"the ledger holds another budget for table {name!r}, {shown}; pass the same, with the same "
-            "gaussian_share, or another ledger."
-        )

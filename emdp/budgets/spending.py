@@ -11,20 +11,24 @@ from typing import Any
 
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
-from emdp.privacy import Account, Budget, Event, conversion_factor, event_from_json
+from emdp.privacy import Account, Budget, EmdDP, Event, conversion_factor, converts_to, event_from_json
 from emdp.privacy.account.restating import restated
+from emdp.privacy.guarantees.kinds import is_per_period
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = [
     "Charge",
     "Spending",
+    "account_of",
     "accounts_of",
     "budgets_of",
     "burn_down",
     "by_period",
     "by_query",
     "charges_of",
+    "check_periods",
     "cost_of",
+    "counts_in",
     "field_of",
 ]
 
@@ -44,11 +48,14 @@ class Charge:
         What was released.
     budget : Budget
         The budget that paid.
+    periods : tuple of str or None
+        Of a budget per period: the periods that it counts for; None: for every period.
     """
 
     entry: Entry
     event: Event
     budget: Budget
+    periods: tuple[str, ...] | None = None
 
     @property
     def period(self) -> str | None:
@@ -99,7 +106,7 @@ def budgets_of(entries: Iterable[Entry]) -> tuple[Budget, ...]:
 
 
 def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
-    """Return the charges with the budgets that paid.
+    """Return the charges with the budgets that paid; one that counts in a budget per period too is there twice.
 
     Raises
     ------
@@ -119,8 +126,64 @@ def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
             budget = budgets[named]
         else:
             raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
-        charges.append(Charge(entry, event_from_json(field_of(entry, "event")), budget))
+        paid = Charge(entry, event_from_json(field_of(entry, "event")), budget)
+        charges += [paid] if not is_per_period(budget.guarantee) else []
+        charges += [one for own in budgets if counts_in(own, budget) for one in _in_periods(paid, own)]
     return tuple(charges)
+
+
+def counts_in(budget: Budget, payer: Budget) -> bool:
+    """Say whether what a budget pays counts in a budget per period: what that one pays, and its fellow per user."""
+    own, paid = budget.guarantee, payer.guarantee
+    return is_per_period(own) and isinstance(paid, EmdDP) and converts_to(paid, own)
+
+
+def account_of(budget: Budget, charges: Iterable[Charge], period: str | None = None) -> Account:
+    """Return a budget with what was charged to it; one per period with what that period was charged, or the dearest.
+
+    Raises
+    ------
+    LedgerError
+        If the charges are more than the budget covers.
+    """
+    paid = [charge for charge in charges if charge.budget == budget]
+    if not is_per_period(budget.guarantee):
+        return Account.from_charges(budget, [charge.event for charge in paid])
+    # Loaded where it is needed.
+    from emdp.privacy.account.periods import SourceCharge, largest_account, period_account
+
+    own = [SourceCharge(charge.event, charge.periods) for charge in paid]
+    return largest_account(budget, own) if period is None else period_account(budget, own, period)
+
+
+def check_periods(budget: Budget, charges: Iterable[Charge], events: Sequence[Event], period: str | None) -> None:
+    """Raise ``BudgetExceededError`` unless a budget per period covers further events in a period.
+
+    None: of which nobody knows the period, so that they must fit into each, and into those that no charge names yet.
+    """
+    # Loaded where it is needed.
+    from emdp.privacy.account.periods import SourceCharge, period_account
+
+    own = [SourceCharge(charge.event, charge.periods) for charge in charges if charge.budget == budget]
+    named = {name: None for charge in own for name in charge.periods or ()}
+    for name in (None, *named) if period is None else (period,):
+        account = period_account(budget, own, name)
+        for event in events:
+            account = account.charge(event)
+
+
+def _in_periods(paid: Charge, budget: Budget) -> list[Charge]:
+    """Return a charge as a budget per period counts it; one that names no periods counts for every period.
+
+    A stream names several parts: each with what one of its periods costs.
+    """
+    said = paid.entry.payload.get("per_period") or {}
+    found = []
+    for part in said if isinstance(said, list) else [said]:
+        names, event = part.get("periods"), part.get("event")
+        own = paid.event if event is None else event_from_json(event)
+        found.append(Charge(paid.entry, own, budget, tuple(map(str, names)) if isinstance(names, list) else None))
+    return found
 
 
 def accounts_of(entries: Sequence[Entry]) -> tuple[Account, ...]:
@@ -140,10 +203,7 @@ def accounts_of(entries: Sequence[Entry]) -> tuple[Account, ...]:
     59.5
     """
     charges = charges_of(entries)
-    return tuple(
-        Account.from_charges(budget, [charge.event for charge in charges if charge.budget == budget])
-        for budget in budgets_of(entries)
-    )
+    return tuple(account_of(budget, charges) for budget in budgets_of(entries))
 
 
 def cost_of(event: Event, budget: Budget) -> tuple[Fraction, Fraction]:
@@ -191,18 +251,20 @@ def burn_down(charges: Sequence[Charge], budget: Budget) -> tuple[tuple[str, flo
     -------
     tuple of (str, float)
         For each charge its period, or its day (UTC) where it has none, and the level of the promise less the level
-        spent, rounded down. What is set aside counts as left.
+        spent, rounded down; of a budget per period the level spent in that period. What is set aside counts as left.
 
     >>> from emdp.privacy import EmdDP
     >>> burn_down([], Budget(EmdDP(1.0)))
     ()
     """
-    account = Account(budget)
     promised = as_decimal(budget.guarantee.level)
+    account = Account(budget)
+    per_period = is_per_period(budget.guarantee)
     steps = []
-    for charge in charges:
+    for place, charge in enumerate(charges):
         if charge.budget == budget:
-            account = account.replay([charge.event])
+            until = charges[: place + 1]
+            account = account_of(budget, until, charge.period) if per_period else account.replay([charge.event])
             label = charge.period or charge.entry.time[:10]
             steps.append((label, float_down(promised - as_decimal(account.spent.level))))
     return tuple(steps)

@@ -10,7 +10,7 @@ with ``link`` is no table by itself: its rows belong to the users whom its links
 import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,8 @@ import polars as pl
 from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.base.files import read_toml
+from emdp.catalog.budgets import read_budget
 from emdp.catalog.entries import (
-    BUDGET_KEYS,
     LINK_KEYS,
     LINKED_KEYS,
     NOWHERE,
@@ -38,8 +38,8 @@ from emdp.catalog.entries import (
 )
 from emdp.catalog.views import viewed, without_view
 from emdp.ledger import ledger_files, place_beside
-from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, protect
-from emdp.privacy.guarantees.kinds import is_by_removal
+from emdp.privacy import Change, Guarantee
+from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
 from emdp.questions.names import Names
 from emdp.sessions.session import Session, read
 from emdp.spaces import Space, from_json
@@ -144,7 +144,7 @@ class Catalog:
         return budgets[0] if len(budgets) == 1 else budgets
 
     def budgets(self, name: str | None = None) -> tuple[Guarantee, ...]:
-        """Return the budgets of a table, one or two; an ``alpha`` left out follows from its protections."""
+        """Return the budgets of a table; an ``alpha`` left out follows from its protections."""
         name = self._name(name)
         if "budget" not in self._entry(name) and self.account(name) != name:
             return self.budgets(self.account(name))
@@ -153,10 +153,23 @@ class Catalog:
             listed = [listed]
         if not listed or not all(isinstance(budget, dict) for budget in listed):
             raise self._error(name, "has a budget that is no table; write { alpha = 60.0 }, or a list of two such")
-        changes = self.protections(name)
-        budgets = tuple(self._budget(name, budget, changes) for budget in listed)
-        if len({(type(budget), is_by_removal(budget)) for budget in budgets}) < len(budgets):
+        read_one = partial(
+            read_budget,
+            changes=self.protections(name),
+            space=partial(self._space, name),
+            error=partial(self._error, name),
+        )
+        budgets = tuple(guarantee for budget in listed for guarantee in read_one(budget))
+        kinds = {(type(budget), is_by_removal(budget), is_per_period(budget)) for budget in budgets}
+        if len(kinds) < len(budgets):
             raise self._error(name, "budget has a kind twice; keep one with alpha and one with epsilon at most")
+        own = [self._entry(name), *(self.linked[other] for other, root in self.roots.items() if root == name != other)]
+        if any(map(is_per_period, budgets)) and any(PERIOD not in str(entry.get("source")) for entry in own):
+            raise self._error(
+                name,
+                f"has a budget per_period and no {PERIOD} in its source, or in that of a table linked to it, so that "
+                "answers may read all periods; name a file a period, or leave per_period out",
+            )
         return budgets
 
     def protections(self, name: str | None = None) -> tuple[Change, ...]:
@@ -298,29 +311,6 @@ class Catalog:
     def _space(self, name: str) -> Space:
         entry = self._entry(name)
         return extended_space(from_json(absolute_vectors(entry["space"], self.path.parent)), entry.get("elsewhere"))
-
-    def _budget(self, name: str, budget: Mapping[str, Any], changes: Sequence[Change]) -> Guarantee:
-        unknown = set(budget) - set(BUDGET_KEYS)
-        if unknown:
-            raise self._error(name, f"budget has an unknown key {min(unknown)!r}; use {', '.join(BUDGET_KEYS)}")
-        if "alpha" in budget and "epsilon" in budget:
-            raise self._error(name, "budget has both alpha and epsilon; keep one, or write a list of two budgets")
-        if "r" in budget and "epsilon" not in budget:
-            raise self._error(name, "budget has r, which belongs to an epsilon up to that distance; add epsilon")
-        if "sizes" in budget and "epsilon" in budget and "r" not in budget:
-            raise self._error(name, "budget has sizes, which mean nothing to an epsilon for a whole user; remove them")
-        if "neighbours" in budget and ("epsilon" not in budget or "r" in budget):
-            raise self._error(name, "budget has neighbours, which belong to an epsilon for a whole user; remove them")
-        delta, sizes = budget.get("delta", 0.0), budget.get("sizes", "unbounded")
-        if "r" in budget:
-            return DiscreteEmdDP(budget["epsilon"], delta, budget["r"], sizes)
-        if "epsilon" in budget:
-            return UserDP(budget["epsilon"], delta, neighbours=budget.get("neighbours", "replace"))
-        if "alpha" in budget:
-            return EmdDP(budget["alpha"], delta, sizes)
-        if not changes:
-            raise self._error(name, "needs budget = { alpha = ..., delta = ... } or protect = [...]; add one")
-        return EmdDP(protect(*changes, space=self._space(name)), delta, sizes)
 
     def _filled(self, name: str, text: str, period: str | None) -> str:
         """Return a path with the period in it."""

@@ -10,7 +10,6 @@ from emdp.base.checks import table_key
 from emdp.base.errors import UsageError
 
 __all__ = [
-    "BUDGET_KEYS",
     "LINKED_KEYS",
     "LINK_KEYS",
     "NOWHERE",
@@ -52,7 +51,6 @@ LINKED_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
 LINK_KEYS = ("column", "table", "key")
 
 PUBLIC_KEYS = {key: TABLE_KEYS[key] for key in ("source", "header")}
-BUDGET_KEYS = ("alpha", "epsilon", "delta", "r", "sizes", "neighbours")
 
 PERIOD = "{period}"
 """Placeholder of a period's name."""

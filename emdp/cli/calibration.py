@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +98,9 @@ def protection_section(
             "d_em": change_distance(change, space=space),
             "alpha_needed": protect(change, space=space),
             "covered_with": epsilon_for(level, change, space=space),
+            # Of what an answer reads, a period's records for instance: one of m records is 1/m of them.
+            "one_record": epsilon_for(level, replace(change, fraction=1.0), space=space),
+            "one_of_ten": epsilon_for(level, replace(change, fraction=0.1), space=space),
         }
         for change in changes
     )

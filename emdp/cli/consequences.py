@@ -104,7 +104,10 @@ def run(
     elif alpha is not None or epsilon is not None:
         promises = (("The budget", _tried(alpha, epsilon, delta)),)
     else:
-        promises = tuple(("The whole budget, whatever is asked", promise) for promise in subject.promises)
+        from emdp.privacy.guarantees.kinds import is_per_period
+
+        whole = [promise for promise in subject.promises if not is_per_period(promise)]
+        promises = tuple(("The whole budget, whatever is asked", promise) for promise in whole)
     if not promises:
         raise UsageError("there is no budget; pass --alpha or --epsilon, or a catalog whose table has one.")
     blocks = _blocks(subject, promises, stories, _numbers("--prior", prior), reports, group)

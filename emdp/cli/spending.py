@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from emdp.base.errors import UsageError
 from emdp.budgets.reservations import held_from, outstanding
-from emdp.budgets.spending import Spending, budgets_of, burn_down, by_period, by_query, charges_of
+from emdp.budgets.spending import (
+    Spending,
+    account_of,
+    budgets_of,
+    burn_down,
+    by_period,
+    by_query,
+    charges_of,
+    counts_in,
+)
 from emdp.privacy import Account, Guarantee, total_as_user
 
 if TYPE_CHECKING:
@@ -102,7 +111,7 @@ def spending_of(entries: Sequence["Entry"]) -> list[BudgetSpending]:
         charges = charges_of(own)
         for budget in budgets_of(own):
             paid = [charge for charge in charges if charge.budget == budget]
-            account = Account.from_charges(budget, [charge.event for charge in paid])
+            account = account_of(budget, paid)
             found.append(
                 BudgetSpending(
                     table,
@@ -206,8 +215,15 @@ def as_json(found: Sequence[BudgetSpending]) -> dict[str, Any]:
 
 def user_total(found: Sequence[BudgetSpending]) -> str | None:
     """Return what all budgets have spent, as a guarantee at the user level; None if one says nothing there."""
+    # What a budget per period counts beside one per user is no further loss.
+    twice = {
+        id(own)
+        for own in found
+        for other in found
+        if own is not other and own.table == other.table and counts_in(own.account.budget, other.account.budget)
+    }
     try:
-        return str(total_as_user(own.account for own in found))
+        return str(total_as_user(own.account for own in found if id(own) not in twice))
     except UsageError:
         return None
 

@@ -17,6 +17,7 @@ from emdp.disclosure.stories import Story, default_stories
 from emdp.disclosure.words import belief, sentence, warnings_of
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee, UserDP, epsilon_curve, gaussian_mu
 from emdp.privacy.events.table import GuaranteeEvent
+from emdp.privacy.guarantees.kinds import is_per_period
 from emdp.privacy.inference import (
     curve_advantage,
     curve_power,
@@ -239,6 +240,8 @@ def consequences_of(
     count, people = check_count("reports", reports), check_count("group", group)
     if count > 1 and people > 1:
         raise UsageError("reports and group cannot both be above 1; ask for one of them.")
+    if is_per_period(guarantee):
+        raise UsageError("guarantee is of one period, and stories are of all that somebody did; pass one per user.")
     own = tuple(default_stories(space) if stories is None else stories)
     if not own:
         raise UsageError("stories must hold at least one story; pass some, or leave them out.")

@@ -15,7 +15,7 @@ from emdp.base.errors import LedgerError
 
 __all__ = ["KINDS", "Admit", "Entry", "Ledger"]
 
-KINDS = ("created", "budget", "validated", "charge", "answer", "reserve", "redeclare")
+KINDS = ("created", "budget", "validated", "charge", "answer", "reserve", "redeclare", "row")
 """The kinds of events that this version writes and reads; a ledger that holds another kind is refused."""
 
 

@@ -12,8 +12,9 @@ __all__ = ["APPLICATION_ID", "check_no_side_file", "is_of_a_ledger", "ledger_fil
 APPLICATION_ID = 0x656D6470
 """SQLite's mark of whose file it is: "emdp" in ASCII."""
 
-BESIDE = ("-wal", "-shm", "-journal", ".lock")
-"""Endings behind a ledger's path: SQLite's log, its index and the journal of other modes, and the lock of reports."""
+BESIDE = ("-wal", "-shm", "-journal", ".lock", ".state", ".state-journal")
+"""Endings behind a ledger's path: SQLite's log, its index and the journal of other modes, the lock of reports, the
+secret state of streams and its journal."""
 
 MAGIC, MARK_PLACE = b"SQLite format 3\0", 68
 """First bytes of an SQLite file, and the place of its mark: four bytes, the highest first."""

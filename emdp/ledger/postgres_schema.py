@@ -59,6 +59,9 @@ BROKEN_LINK = "EM001"
 MARK = "emdp ledger, format 1"
 """Comment on the schema: whose it is, and the version of the layout below; others are refused."""
 
+_KINDS = tuple(kind for kind in KINDS if kind != "row")
+"""Kinds of events that a server keeps: rows of streams are for ledgers in files."""
+
 SELECT_LINKS = f'SELECT sequence, time, kind, "table", payload, previous_hash, hash FROM {SCHEMA}.event'
 SELECT_END = f"SELECT sequence, hash, (SELECT count(*) FROM {SCHEMA}.event) FROM {SCHEMA}.head"
 SELECT_CONTENT = f"SELECT digest, text FROM {SCHEMA}.content"
@@ -128,7 +131,7 @@ DECLARE
     brackets text;
 BEGIN
     SELECT * INTO last FROM {SCHEMA}.head FOR UPDATE;
-    IF NEW.kind NOT IN ({", ".join(f"'{kind}'" for kind in KINDS)})
+    IF NEW.kind NOT IN ({", ".join(f"'{kind}'" for kind in _KINDS)})
         OR (NEW.kind = 'created') <> (NEW.sequence = 1) OR (NEW.kind = 'created') <> (NEW."table" = '')
     THEN
         RAISE EXCEPTION 'a ledger takes no such entry' USING ERRCODE = '{BROKEN_LINK}';

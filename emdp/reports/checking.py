@@ -16,8 +16,10 @@ from emdp.catalog.catalog import Catalog, load_catalog
 from emdp.privacy import Guarantee, convert, paying
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.questions.names import Names
-from emdp.reports.definition import Entry, Problem, Report, load_report
+from emdp.reports.definition import Entry, Report, load_report
 from emdp.reports.levels import divide_rest, smallest_level
+from emdp.reports.problems import Problem
+from emdp.reports.streams import check_streams
 from emdp.sessions.planning import Planned, plan_request
 from emdp.sql import stated_level, tables_named, with_level
 
@@ -218,6 +220,8 @@ class _Checker:
             if draft.planned is not None:
                 self.check_picture(draft.entry, draft.planned)
         self.check_sum(drafts, world)
+        # Streams are paid by the table's budgets, for all their periods.
+        self.problems += check_streams(self.report, world.names, self.catalog.budgets(world.table))
         entries = tuple(CheckedEntry(own.entry, own.text, own.planned) for own in drafts if own.planned is not None)
         return CheckedReport(self.report, world.table, self.catalog.account(world.table), entries, self.report.budget)
 

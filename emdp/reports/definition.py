@@ -14,6 +14,8 @@ from emdp.base.errors import ReportError, UsageError
 from emdp.base.files import LARGEST_QUERY, read_bounded, read_text
 from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.reports.lines import KeyPath, Place, line_of, locate
+from emdp.reports.problems import Problem
+from emdp.reports.stream_entries import StreamEntry, read_stream
 
 __all__ = ["PICTURES", "Entry", "Problem", "Report", "load_report"]
 
@@ -54,36 +56,14 @@ ENTRY_KEYS: Mapping[str, str] = {
 }
 """Keys of an entry."""
 
+LISTS = ("entry", "stream")
+"""Keys of a report that are lists of tables."""
+
 _ONE_LINE = ("title", "catalog", "table", "period", "reserve", "file", "picture")
 """Texts that are names."""
 
 _TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 """Place in an error text of ``tomllib``."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Problem of a definition.
-
-    Parameters
-    ----------
-    line : int
-        In the definition's file, from 1.
-    text : str
-        One sentence: the problem, and the remedy.
-    file : str
-        The definition's file.
-
-    >>> print(Problem(12, "the entry has no title; add one.", "places.toml"))
-    places.toml:12: the entry has no title; add one.
-    """
-
-    line: int
-    text: str
-    file: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -160,6 +140,8 @@ class Report:
         Where each of its own keys stands.
     definition : str
         The file's text, as it was read.
+    streams : tuple of StreamEntry
+        Its streams.
     """
 
     path: Path
@@ -174,6 +156,7 @@ class Report:
     text: str = ""
     lines: Mapping[str, int] = field(default_factory=dict)
     definition: str = ""
+    streams: tuple[StreamEntry, ...] = ()
 
     def line_of(self, key: str) -> int:
         """Return where a key stands, or the first line where it does not."""
@@ -246,7 +229,8 @@ class _Reader:
         self.problems.append(Problem(line_of(self.places, *path), f"{text}.", str(self.path)))
 
     def report(self, catalog: str | os.PathLike[str] | None, period: str | None) -> Report:
-        values = self.section({key: own for key, own in self.data.items() if key != "entry"}, REPORT_KEYS, "the report")
+        own_keys = {key: own for key, own in self.data.items() if key not in LISTS}
+        values = self.section(own_keys, REPORT_KEYS, "the report")
         if "title" not in self.data:
             self.wrong('the report has no title; add title = "TITLE"')
         if "catalog" not in self.data and catalog is None:
@@ -265,6 +249,7 @@ class _Reader:
         own = Path(catalog) if catalog is not None else self.path.parent / str(named)
         chosen = {"title": "", **values, "catalog": own}
         chosen["period"] = period if period is not None else values.get("period")
+        chosen["streams"] = self.streams()
         report = Report(path=self.path, entries=entries, budget=budget, lines=lines, **chosen)
         if self.problems:
             by_line: list[Problem] = sorted(self.problems, key=lambda problem: problem.line)
@@ -348,6 +333,15 @@ class _Reader:
             titles.setdefault(entry.title, line)
             found.append(entry)
         return tuple(found)
+
+    def streams(self) -> tuple[StreamEntry, ...]:
+        data = self.data.get("stream", [])
+        if not isinstance(data, list) or not all(isinstance(own, dict) for own in data):
+            self.wrong("stream is not a list of tables; begin each stream with [[stream]]", "stream")
+            return ()
+        lines = [line_of(self.places, "stream", number) for number in range(len(data))]
+        found = [read_stream(own, number, lines[number], self.wrong) for number, own in enumerate(data)]
+        return tuple(stream for stream in found if stream is not None)
 
     def entry(self, data: Mapping[str, Any], number: int) -> Entry | None:
         """Return an entry as far as it goes, or None where it has no title of its own."""

@@ -20,6 +20,7 @@ from emdp.base.files import open_regular
 from emdp.budgets.spending import budgets_of, charges_of
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Guarantee, guarantee_from_json
+from emdp.privacy.guarantees.kinds import is_per_period
 from emdp.privacy.rounding import as_decimal
 from emdp.sql import parse, spelled
 
@@ -277,10 +278,12 @@ class _Against:
         ]
         first, last = max(listed, default=0), self.manifest["ledger"]["sequence"]
         budget = next(budget for budget in budgets_of(own) if budget.guarantee == promise)
-        account = Account(budget)
+        account, period = Account(budget), self.manifest["period"]
+        counts_all = not is_per_period(budget.guarantee)
         states = []
         for charge in charges_of(own):
-            if charge.budget != budget or charge.entry.sequence > last:
+            is_counted = counts_all or charge.periods is None or period in charge.periods
+            if charge.budget != budget or charge.entry.sequence > last or not is_counted:
                 continue
             if charge.entry.sequence > first:
                 states.append(account)

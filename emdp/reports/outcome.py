@@ -7,6 +7,7 @@ from typing import Any
 from emdp.answers.stored import StoredAnswer
 from emdp.privacy import Guarantee
 from emdp.reports.definition import Entry, Report
+from emdp.reports.streams import StreamOutcome
 
 __all__ = ["BudgetState", "EntryOutcome", "ReportRun"]
 
@@ -101,6 +102,8 @@ class ReportRun:
         False under the test switch.
     account : str
         Name of the table in the ledger whose budget pays; empty where it is that of the table.
+    streams : tuple of StreamOutcome
+        One a stream, in order.
     """
 
     report: Report
@@ -119,3 +122,4 @@ class ReportRun:
     made: str
     is_private: bool = True
     account: str = ""
+    streams: tuple[StreamOutcome, ...] = ()

@@ -16,6 +16,7 @@ from emdp.pictures import Picture, draw, draw_periods, draw_spending, fitting_ki
 from emdp.privacy import Guarantee
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
 from emdp.reports.rows import Table, table_of
+from emdp.reports.streams import StreamOutcome, stream_lines, stream_rows
 
 if TYPE_CHECKING:
     import jinja2
@@ -62,6 +63,16 @@ class _Shown:
     figures: tuple[_Figure, ...]
     table: Table | None
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _ShownStream:
+    """Parts of a stream on the page."""
+
+    outcome: StreamOutcome
+    figures: tuple[_Figure, ...]
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def page(run: ReportRun, files: Sequence[Sequence[str]], *, most_bytes: int = MOST_BYTES) -> str:
@@ -122,11 +133,21 @@ def _rendered(
             budgets=list(zip(run.budgets, budgets, strict=True)),
             answered=len(answers),
             reused=sum(outcome.is_reused for outcome in run.outcomes),
+            streams=[_stream(outcome, place) for place, outcome in enumerate(run.streams, 1)],
             has_contents=len(entries) >= CONTENTS_FROM,
             assumptions=tuple(dict.fromkeys(text for answer in answers for text in answer.assumptions)),
             is_alpha=any(state.promise.level_name == "alpha" for state in run.budgets),
         )
     )
+
+
+def _stream(outcome: StreamOutcome, place: int) -> _ShownStream:
+    figures = tuple(
+        _figure(picture, caption, f"s{place}-{number}")
+        for number, (picture, caption) in enumerate(stream_lines(outcome), 1)
+    )
+    heads, rows = stream_rows(outcome)
+    return _ShownStream(outcome, figures, heads, tuple(rows))
 
 
 def environment() -> "jinja2.Environment":

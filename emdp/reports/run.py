@@ -37,6 +37,7 @@ from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.reports.checking import CheckedEntry, CheckedReport
 from emdp.reports.lock import run_lock
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
+from emdp.reports.streams import StreamOutcome, run_streams
 from emdp.reports.words import protection_sentences
 from emdp.sessions.session import Session
 from emdp.sessions.store import Store, kept_answer
@@ -106,7 +107,8 @@ def run_report(
             if progress is not None:
                 progress(place, len(stores), entry.entry.title)
             outcomes.append(_outcome(session, checked, store, entry, fresh=fresh))
-        return _run_of(checked, catalog, session, tuple(outcomes))
+        streams = run_streams(report, session)
+        return _run_of(checked, catalog, session, tuple(outcomes), streams)
 
 
 def stores_of(session: Session, checked: CheckedReport) -> list[Store]:
@@ -312,10 +314,14 @@ def _left_by_removal(remaining: Guarantee, own: Guarantee, paid: Guarantee) -> G
 
 
 def _run_of(
-    checked: CheckedReport, catalog: Catalog, session: Session, outcomes: tuple[EntryOutcome, ...]
+    checked: CheckedReport,
+    catalog: Catalog,
+    session: Session,
+    outcomes: tuple[EntryOutcome, ...],
+    streams: tuple[StreamOutcome, ...],
 ) -> ReportRun:
     report = checked.report
-    spent = _spent(outcomes, session)
+    spent = _spent(outcomes, session, streams)
     entries = session.ledger.entries(checked.account)
     budgets = tuple(
         BudgetState(
@@ -332,12 +338,21 @@ def _run_of(
         for budget in budgets_of(entries)
     )
     changes = catalog.protections(checked.table)
-    sentences = protection_sentences(spent, session.promises, changes, session.table.space, period=report.period)
+    versions = {entry.payload.get("data_version") for entry in entries if entry.kind == "charge"}
+    sentences = protection_sentences(
+        spent,
+        session.promises,
+        changes,
+        session.table.space,
+        period=report.period,
+        is_growing=report.period is None and len(versions) > 1,
+    )
     return ReportRun(
         report=report,
         definition=report.definition,
         table=checked.table,
         account=entries[0].table,
+        streams=streams,
         period=report.period,
         data_version=session.table.data_version(),
         users=session.table.users.count,
@@ -353,14 +368,15 @@ def _run_of(
     )
 
 
-def _spent(outcomes: Sequence[EntryOutcome], session: Session) -> tuple[Guarantee, ...]:
-    """Return what the answers on the page guarantee together, by kind of budget that pays."""
+def _spent(
+    outcomes: Sequence[EntryOutcome], session: Session, streams: Sequence[StreamOutcome]
+) -> tuple[Guarantee, ...]:
+    """Return what the answers on the page guarantee together, by kind of budget that pays; streams with all periods."""
     sums: dict[Any, list[Guarantee]] = {}
-    for outcome in outcomes:
-        if outcome.answer is not None:
-            own = outcome.answer.guarantee
-            payer = paying(own, session.promises)
-            sums.setdefault(payer.kind, []).append(convert(own, payer.kind))
+    answered = [outcome.answer.guarantee for outcome in outcomes if outcome.answer is not None]
+    for own in [*answered, *(cost for stream in streams for cost in stream.cost)]:
+        payer = paying(own, session.promises)
+        sums.setdefault(payer.kind, []).append(convert(own, payer.kind))
     return tuple(
         kind.at_level(
             float_up(sum((as_decimal(one.level) for one in own), Fraction(0))),

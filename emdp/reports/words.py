@@ -7,15 +7,19 @@ from fractions import Fraction
 
 from emdp.base.errors import UsageError
 from emdp.privacy import Change, EmdDP, Guarantee, UserDP, change_distance, convert
-from emdp.privacy.guarantees.kinds import is_by_removal
+from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.spaces import Space
 
-__all__ = ["protection_sentences", "share_in_words"]
+__all__ = ["one_record_in_words", "protection_sentences", "share_in_words"]
 
 NAMES = {1: "all", 2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth", 20: "a twentieth"}
 NAMES |= {30: "a thirtieth", 50: "a fiftieth", 100: "a hundredth"}
 """Shares ``1/n`` that have a name."""
+
+COUNTS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 10: "ten", 20: "twenty", 30: "thirty", 50: "fifty"}
+COUNTS |= {100: "a hundred"}
+"""Numbers of records that have a word."""
 
 USUAL_FRACTION, USUAL_DISTANCE = 0.1, 0.01
 """Change where the owner declared none: a tenth of the records, by a hundredth of the largest distance."""
@@ -28,6 +32,7 @@ def protection_sentences(
     space: Space,
     *,
     period: str | None = None,
+    is_growing: bool = False,
 ) -> tuple[str, ...]:
     """Return one sentence for each declared change: what this report hides, and what all budgets together hide.
 
@@ -42,7 +47,10 @@ def protection_sentences(
     space : Space
         The space of the guarantees.
     period : str, optional
-        Which records the page is about; those of other periods cost apart.
+        Which records the page is about. Distances are those of this period's records, and what all budgets hide is
+        hidden if as much changes in every other period, too (:mod:`emdp.privacy.account.periods`).
+    is_growing : bool
+        Whether answers were given on several versions of the data, without periods.
 
     Returns
     -------
@@ -66,6 +74,7 @@ all that is ever answered.'
     if not any(own.level or own.delta for own in spent):
         return ()
     records = "your records" if period is None else f"your records of {period}"
+    everything, per_period = _of_all(promises), [own for own in promises if is_per_period(own)]
     if not any(isinstance(own, EmdDP) for own in spent):
         # What holds by replacement holds by removal, so one removal among them says the weaker of the two.
         is_removal = any(map(is_by_removal, (*spent, *promises)))
@@ -73,7 +82,7 @@ all that is ever answered.'
         others = "" if is_removal else ", and not any others,"
         return (
             f"{hidden}{others} is hidden with {_loss(spent, 1.0, is_removal=is_removal)} by this "
-            f"page, and with {_loss(promises, 1.0, is_removal=is_removal)} by all that is ever answered.",
+            f"page, and with {_loss(everything, 1.0, is_removal=is_removal)} by all that is ever answered.",
         )
     sentences = []
     for change in changes or (_usual(space),):
@@ -81,7 +90,9 @@ all that is ever answered.'
         distance = change_distance(named, space=space)
         sentences.append(
             f"{_moved(named, records, space)} is hidden with {_loss(spent, distance)} by this page, and with "
-            f"{_loss(promises, distance)} by all that is ever answered."
+            f"{_loss(everything, distance)} by all that is ever answered"
+            + _reach(everything, per_period, distance, period, is_growing=is_growing)
+            + ("" if period is None else _one_record(everything, named, space))
         )
     return tuple(sentences)
 
@@ -93,6 +104,60 @@ def _moved(change: Change, records: str, space: Space) -> str:
         any_way = "changed in any way, added, removed or gone," if space.elsewhere == 1 else "gone,"
         return f"That {share} of {records} is {any_way}"
     return f"A change of {share} of {records} by {change.distance:g}{_unit(change, space)}"
+
+
+def one_record_in_words(promises: Sequence[Guarantee], change: Change, space: Space) -> str:
+    """Return with how much one record is hidden, by the number of records that a user has where an answer reads them.
+
+    >>> from emdp.privacy import EmdDP
+    >>> from emdp.spaces import Interval
+    >>> one_record_in_words([EmdDP(60.0)], Change(1 / 30, 5, 0.2), Interval("x", 0, 50))
+    'with one record epsilon 6, with ten 0.6, with thirty 0.2'
+    """
+    named, stated = _as_named(change), [_by_replacement(own) for own in promises]
+    if any(own is None for own in stated):
+        return "with no promise at all"
+    counts = sorted({1, 10, _named_parts(named.fraction) or 1})
+    said = []
+    for count in counts:
+        own = replace(named, fraction=1 / count)
+        epsilon = _epsilon([one for one in stated if one is not None], change_distance(own, space=space))
+        said.append(f"with {COUNTS.get(count, count)}{' record epsilon' if count == 1 else ''} {_up(epsilon)}")
+    return ", ".join(said)
+
+
+def _of_all(promises: Sequence[Guarantee]) -> list[Guarantee]:
+    """Return the budgets that bound all answers: without one per period, where one per user counts the same answers."""
+    per_user = [own for own in promises if not is_per_period(own)]
+    return per_user if any(isinstance(own, EmdDP) for own in per_user) else list(promises)
+
+
+def _reach(
+    everything: Sequence[Guarantee],
+    per_period: Sequence[Guarantee],
+    distance: float,
+    period: str | None,
+    *,
+    is_growing: bool,
+) -> str:
+    """Return the end of a sentence: which changes beside the one named are hidden with the same epsilon."""
+    if period is None:
+        return ", if they changed so as they were when each answer was given." if is_growing else "."
+    if any(map(is_per_period, everything)):
+        return (
+            f" about {period}. What you did in k periods is hidden with k times that; that you have been in the data "
+            "for long is not."
+        )
+    also = ", even if as large a part of every other period's changes too."
+    if not per_period:
+        return also
+    alone = [*per_period, *(own for own in everything if not isinstance(own, EmdDP))]
+    return f"{also} If only {period} changes, it is hidden with {_loss(alone, distance)} by all that is ever answered."
+
+
+def _one_record(everything: Sequence[Guarantee], change: Change, space: Space) -> str:
+    said = one_record_in_words(everything, change, space)
+    return f" One record counts as 1/m of them if you have m in that period: {said}."
 
 
 def share_in_words(fraction: float) -> str:
@@ -121,15 +186,20 @@ def _loss(guarantees: Sequence[Guarantee], distance: float, *, is_removal: bool 
 
     A guarantee by removal says as much of records that change as it does by replacement, unless it is about removal.
     """
-    epsilon = delta = Fraction(0)
-    for own in guarantees if is_removal else map(_by_replacement, guarantees):
-        if own is None:
-            return "no promise at all"
-        reach = as_decimal(1.0 if isinstance(own, UserDP) else distance)
-        epsilon += as_decimal(own.level) * reach
-        delta += as_decimal(own.delta)
+    stated = list(guarantees if is_removal else map(_by_replacement, guarantees))
+    if any(own is None for own in stated):
+        return "no promise at all"
+    delta = sum((as_decimal(own.delta) for own in stated if own is not None), Fraction(0))
     failure = f" (and a failure probability of {_up(float_up(delta))})" if delta else ""
-    return f"epsilon {_up(float_up(epsilon))}{failure}"
+    return f"epsilon {_up(_epsilon([own for own in stated if own is not None], distance))}{failure}"
+
+
+def _epsilon(guarantees: Sequence[Guarantee], distance: float) -> float:
+    """Return what guarantees allow together for two bags at a distance, without their deltas, rounded up."""
+    epsilon = Fraction(0)
+    for own in guarantees:
+        epsilon += as_decimal(own.level) * as_decimal(1.0 if isinstance(own, UserDP) else distance)
+    return float_up(epsilon)
 
 
 def _by_replacement(own: Guarantee) -> Guarantee | None:

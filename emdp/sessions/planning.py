@@ -8,10 +8,12 @@ from emdp.base.errors import NotLipschitzError, SqlError, UsageError
 from emdp.estimators import AnyPlan, plan_query
 from emdp.privacy import Guarantee
 from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.means import Mean, VectorMean
 from emdp.questions.names import Names
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.resolution import Query, Resolved, describe, resolve_query
+from emdp.questions.select import FrequencyQuery, Select
 
 if TYPE_CHECKING:
     from emdp.sql import Translated
@@ -67,7 +69,9 @@ class Planner:
         return found
 
 
-def plan_request(request: str | Query, names: Names, promises: Sequence[Guarantee] = ()) -> tuple[Planned, ...]:
+def plan_request(
+    request: str | Query, names: Names, promises: Sequence[Guarantee] = (), *, gaussian: bool = False
+) -> tuple[Planned, ...]:
     """Check and price a request: one plan a statement.
 
     Parameters
@@ -78,6 +82,8 @@ def plan_request(request: str | Query, names: Names, promises: Sequence[Guarante
         What is public.
     promises : sequence of Guarantee
         What the budgets that may pay allow; a choice among methods leaves out those that none of them pays.
+    gaussian : bool
+        Whether the noise must be Gaussian, as in a stream, where a question leaves it open.
 
     Raises
     ------
@@ -87,14 +93,14 @@ def plan_request(request: str | Query, names: Names, promises: Sequence[Guarante
         If a query of Python is refused.
     """
     if not isinstance(request, str):
-        return (Planned(describe(request), _plan(resolve_query(request, names), names, promises)),)
+        return (Planned(describe(request), _plan(resolve_query(request, names), names, promises, gaussian=gaussian)),)
     from emdp.sql import translate
 
     planned = []
     for translated in translate(request, names):
         statement = translated.statement
         try:
-            plan = _plan_or_rows(translated, names, promises)
+            plan = _plan_or_rows(translated, names, promises, gaussian=gaussian)
         except UsageError as error:
             if isinstance(error, SqlError):
                 raise
@@ -111,10 +117,10 @@ def plan_request(request: str | Query, names: Names, promises: Sequence[Guarante
     return tuple(planned)
 
 
-def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
+def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Guarantee], *, gaussian: bool) -> AnyPlan:
     """Plan a statement; one of totals without a constant or range as one over rows with owners."""
     try:
-        return _plan(translated.query, names, promises)
+        return _plan(translated.query, names, promises, gaussian=gaussian)
     except (UsageError, NotLipschitzError) as error:
         # Loaded where it is needed.
         from emdp.sql import rows_instead
@@ -126,7 +132,9 @@ def _plan_or_rows(translated: "Translated", names: Names, promises: Sequence[Gua
         return _plan(found, names, promises)
 
 
-def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> AnyPlan:
+def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee], *, gaussian: bool = False) -> AnyPlan:
+    if gaussian:
+        query = _with_gaussian_noise(query)
     if isinstance(query, ItemFrequencies):
         query = replace(query, promises=tuple(promises))
     return plan_query(
@@ -137,6 +145,19 @@ def _plan(query: Resolved, names: Names, promises: Sequence[Guarantee]) -> AnyPl
         compute=_computed,
         compute_public=names.compute_public,
     )
+
+
+def _with_gaussian_noise(query: Resolved) -> Resolved:
+    if query.price.delta == 0:
+        raise UsageError(
+            "delta must be above 0 in a stream, whose noise is Gaussian; ask with one such as 1e-8, well below 1/users."
+        )
+    if isinstance(query, Mean) and query.model == "central":
+        named = None if query.name is None else (query.name,)
+        return VectorMean((query.expression,), query.price, "gaussian", named)
+    if isinstance(query, VectorMean | Select | FrequencyQuery) and query.noise == "auto":
+        return replace(query, noise="gaussian")
+    return query
 
 
 def _computed(frame: Any, nodes: Mapping[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from emdp.answers import PreviewedStatement
-from emdp.privacy import Guarantee, UserDP
+from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.sessions.planning import Planned
 from emdp.sessions.records import TableRecords
@@ -16,8 +16,11 @@ LISTED = "a list of users, where one is declared, holds everybody who has record
 SPACE = "the item space (domain, metric, diameter) was fixed without looking at the private records"
 
 
-def public_part(planned: Planned, table: Table) -> dict[str, Any]:
-    """Return the arguments of a ``Description``: what is said of an answer without looking at the data."""
+def public_part(planned: Planned, table: Table, period: str | None = None) -> dict[str, Any]:
+    """Return the arguments of a ``Description``: what is said of an answer without looking at the data.
+
+    ``period`` names the part of the table that is read.
+    """
     plan = planned.plan
     work = plan.work(TableRecords(table))
     is_removal = is_by_removal(plan.guarantee)
@@ -36,8 +39,12 @@ def public_part(planned: Planned, table: Table) -> dict[str, Any]:
             *plan.assumptions,
             *_linked(table, plan.guarantee),
             "a user without records counts nothing" if is_removal else users,
+            *_of_period(plan.guarantee, period),
         ),
-        "notes": (*plan.notes, *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else [])),
+        "notes": (
+            *plan.notes,
+            *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else []),
+        ),
         "finisher": plan.finisher,
         "weighing": plan.weighing,
         "compared": plan.comparison,
@@ -56,6 +63,15 @@ def _linked(table: Table, guarantee: Guarantee) -> tuple[str, ...]:
         return ()
     names = ", ".join(table.linked)
     return (f"links say whose the rows of {names} are; hidden together are a user's rows of these and of {table.name}",)
+
+
+def _of_period(guarantee: Guarantee, period: str | None) -> tuple[str, ...]:
+    if period is None or not isinstance(guarantee, EmdDP):
+        return ()
+    return (
+        f"d compares a user's records of {period}, of which one is 1/m where there are m; all answers "
+        "of the ledger together are exp(alpha d) with d the largest distance in any period and data version read",
+    )
 
 
 def _absent(without_records: str, table: Table) -> str:

@@ -61,7 +61,7 @@ class Releasing:
             # Frames below this one hold private numbers: whoever logs a traceback with its locals must not see them.
             raise_alone(error.with_traceback(None))
         return Answer(
-            **public_part(planned, self._table),
+            **public_part(planned, self._table, entry.payload.get("period")),
             released=released,
             receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
             _exact=exact,

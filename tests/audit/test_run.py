@@ -309,3 +309,17 @@ def test_noise_for_a_replaced_user_halved_without_removal_is_found(monkeypatch: 
     assert audited(own, query, distances=[1.0]).rows[-1].audited_epsilon <= 1.0
     monkeypatch.setattr(totals, "aggregation_spread", totals.aggregation_removal)
     assert audited(own, query, distances=[1.0]).rows[-1].audited_epsilon > 1.5
+
+
+def test_a_small_period_loses_what_its_own_distance_says() -> None:
+    """One record in the period, 99 in others: a hundredth of the user's records, and the loss is that of distance 1."""
+    table = emdp.read({"u": [1], "x": [0.5]}, user="u", space=Interval("x", 0, 100), users=2)
+    query = mean(col("x"), alpha=4.0)
+    (row,) = audit(table, query, distances=[1.0], trials=4000, end_to_end=0, period_records=1).rows
+    assert row.distance == pytest.approx(1.0)
+    assert 4.0 * 0.01 < 2.0 < row.audited_epsilon <= row.claimed_epsilon < 4.001
+    # A record that is all there is of somebody moves as a whole or not at all.
+    near = audit(table, query, distances=[0.25], trials=4000, end_to_end=0, period_records=1).rows[0]
+    assert near.audited_epsilon <= near.claimed_epsilon <= 1.001
+    with pytest.raises(UsageError, match="period_records"):
+        audit(table, query, trials=4000, period_records=0)

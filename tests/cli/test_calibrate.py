@@ -55,6 +55,7 @@ def test_protections_lead_to_alpha(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.splitlines()[0] == "alpha = 25.86 covers every one of these changes"
     assert out.splitlines()[1].split() == [
         "fraction", "distance", "wanted_epsilon", "d_em", "alpha_needed", "covered_with",
+        "one_record", "one_of_ten",
     ]  # fmt: skip
     values = found(capsys, *EARTH)
     assert values["alpha"] == 25.86

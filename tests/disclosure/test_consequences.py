@@ -180,3 +180,8 @@ def test_attackers_reach_the_bounds_and_do_not_pass_them(story: Story) -> None:
         assert (least <= power(most, epsilon)) == is_kept
         if is_kept:
             assert float((one > threshold).mean()) >= 0.95 * power(float((zero > threshold).mean()), epsilon)
+
+
+def test_a_promise_of_one_period_tells_no_whole_stories() -> None:
+    with pytest.raises(UsageError, match="one period"):
+        consequences_of(emdp.Interval("x", 0, 40), emdp.EmdDP(2.0, unit="period"))

@@ -254,7 +254,8 @@ def test_progress_tells_every_entry_before_it_runs(run: Any) -> None:
 def test_a_page_says_in_words_what_is_protected(run: Any) -> None:
     assert run().protections == (
         "A change of half of your records of one by 1 is hidden with epsilon 0.15 by this page, and with epsilon 1 "
-        "by all that is ever answered.",
+        "by all that is ever answered, even if as large a part of every other period's changes too. One record counts "
+        "as 1/m of them if you have m in that period: with one record epsilon 2, with two 1, with ten 0.2.",
     )
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from emdp.privacy import Change, EmdDP, UserDP, change_distance
-from emdp.reports.words import protection_sentences, share_in_words
+from emdp.reports.words import one_record_in_words, protection_sentences, share_in_words
 from emdp.spaces import Categories, Geo, Interval, Product
 
 LINE = Interval("x", 0, 50)
@@ -72,3 +72,50 @@ def test_a_share_that_is_named_counts_as_what_the_name_says() -> None:
 def test_words_of_a_period_a_part_and_a_usual_change() -> None:
     (sentence,) = protection_sentences([EmdDP(6.0)], [EmdDP(6.0)], [], PLACES, period="2026-W47")
     assert "a tenth of your records of 2026-W47 by 0.7 km in lat, lon is hidden" in sentence
+
+
+class TestPeriods:
+    """What a page says of periods: the theorem of :mod:`emdp.privacy.account.periods`."""
+
+    # The example of elsewhere-periods-continual.md B4: alpha 81.585 on a diameter of 67.9875 km.
+    CITY = Interval("x", 0, 67.9875)
+    CHANGE = Change(1 / 30, 5, 0.2)
+
+    def test_one_record_may_be_all_that_somebody_did(self) -> None:
+        (sentence,) = protection_sentences(
+            [EmdDP(8.1)], [EmdDP(81.585)], [self.CHANGE], self.CITY, period="2026-W47"
+        )  # fmt: skip
+        assert (
+            "records of 2026-W47 by 5 is hidden with epsilon 0.0199 by this page, and with epsilon 0.2 by all"
+            in sentence
+        )
+        assert "even if as large a part of every other period's changes too." in sentence
+        assert sentence.endswith("with one record epsilon 6, with ten 0.6, with thirty 0.2.")
+
+    def test_what_is_said_of_one_record_is_its_loss(self) -> None:
+        for alpha in (0.3, 20.0, 81.585):
+            words = one_record_in_words([EmdDP(alpha)], self.CHANGE, self.CITY)
+            said = [float(number) for number in re.findall(r"[\d.]+", words)]
+            for count, epsilon in zip((1, 10, 30), said, strict=True):
+                truth = alpha * 5 / 67.9875 / count
+                assert truth * (1 - 1e-9) <= epsilon <= truth * 1.012
+
+    def test_a_table_that_grows_says_when(self) -> None:
+        (sentence,) = protection_sentences([EmdDP(6.0)], [EmdDP(60.0)], [self.CHANGE], LINE, is_growing=True)
+        assert sentence.endswith("if they changed so as they were when each answer was given.")
+
+    def test_a_budget_per_period_beside_one_per_user(self) -> None:
+        promises = [EmdDP(60.0), EmdDP(3.0, unit="period"), UserDP(1.0)]
+        (sentence,) = protection_sentences([EmdDP(1.5)], promises, [self.CHANGE], LINE, period="W1")
+        assert "with epsilon 1.2 by all that is ever answered, even if" in sentence
+        assert "If only W1 changes, it is hidden with epsilon 1.01 by all that is ever answered." in sentence
+
+    def test_a_budget_per_period_alone_says_what_it_leaves_open(self) -> None:
+        promises = [EmdDP(3.0, unit="period")]
+        (sentence,) = protection_sentences(
+            [EmdDP(1.5, unit="period")], promises, [self.CHANGE], LINE, period="W1"
+        )  # fmt: skip
+        assert "with epsilon 0.01 by all that is ever answered about W1." in sentence
+        assert "What you did in k periods is hidden with k times that" in sentence
+        assert "that you have been in the data for long is not." in sentence
+        assert "every other period" not in sentence

@@ -7,7 +7,8 @@ import pytest
 
 import emdp
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
-from emdp.budgets.accounts import Accounts, make_budgets
+from emdp.budgets.accounts import Accounts
+from emdp.budgets.promises import make_budgets
 from emdp.ledger import open_ledger
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee, GuaranteeEvent, UserDP, group
 from emdp.sessions.asking import declaration_of

@@ -5,6 +5,7 @@
 | unbounded | bounded, same class | as it is | fewer pairs of neighbours |
 | local | shuffle, central | as it is | others' messages are independent; shuffling is post-processing |
 | shuffle | central | as it is | the same statement (one row of EMD 1's table) with a weaker trust |
+| EmdDP | EmdDP per period | as it is | histories that differ in one period are histories that differ |
 | EmdDP | DiscreteEmdDP at r | alpha r | ``alpha d <= alpha r`` for ``d <= r`` |
 | unbounded EmdDP | UserDP | alpha | ``d_em <= 1`` |
 | DiscreteEmdDP at r | DiscreteEmdDP at a smaller r | as it is | fewer pairs |
@@ -28,10 +29,9 @@ user's only record changes its key. ∎ With slack ``z`` beside epsilon the same
 (:mod:`emdp.privacy.account.restating`).
 
 But for theorem 2 delta never changes. A bounded guarantee says nothing about bags of other sizes, so it never becomes a
-``UserDP``. Group privacy (:func:`group`) is a conversion that must be called by name, since it changes both
-parameters.
+``UserDP``. Group privacy (:func:`group`) must be called by name, since it changes both parameters.
 
-Of several budgets side by side :func:`paying` says which one a release is charged to.
+Of several budgets :func:`paying` says which one a release is charged to.
 """
 
 import math
@@ -47,9 +47,10 @@ from emdp.privacy.guarantees.kinds import (
     EmdDP,
     Guarantee,
     Model,
-    Neighbours,
     UserDP,
     guarantee_from_json,
+    is_by_removal,
+    is_per_period,
 )
 from emdp.privacy.rounding import as_decimal, float_up
 
@@ -161,9 +162,9 @@ def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
     """Return which of several budgets' promises a release is charged to.
 
     One of the release's own class, if there is any, whatever else there is; else the first of an ``EmdDP``, a
-    ``DiscreteEmdDP`` and a ``UserDP`` that it converts to. Of two ``UserDP`` budgets the one of the release's own
-    neighbours, of a release of another class the one by replacement. The order in which they were declared plays no
-    part.
+    ``DiscreteEmdDP`` and a ``UserDP`` that it converts to. Of two budgets of a class the one of the release's own
+    neighbours or unit, of a release of another class the one by replacement. The order in which they were declared
+    plays no part.
 
     =====================  =========================================================================
     release                paid by
@@ -183,7 +184,7 @@ def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
     Raises
     ------
     UsageError
-        If none of them pays; the message says why the nearest one does not.
+        If none of them pays, with the reason why the nearest one does not.
 
     >>> promises = [UserDP(1.0), DiscreteEmdDP(1.0, 0.0, r=0.05), EmdDP(60.0)]
     >>> [type(paying(release, promises)).__name__ for release in (EmdDP(1.0), UserDP(0.1))]
@@ -191,8 +192,8 @@ def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
     >>> type(paying(EmdDP(1.0), promises[:2])).__name__
     'DiscreteEmdDP'
     """
-    neighbours = _neighbours(guarantee)
-    ordered = sorted(promises, key=lambda promise: (_NEARNESS.index(type(promise)), _neighbours(promise) != neighbours))
+    own = _side(guarantee)
+    ordered = sorted(promises, key=lambda promise: (_NEARNESS.index(type(promise)), _side(promise) != own))
     reachable = [promise for promise in ordered if type(promise) is type(guarantee)] or ordered
     if not reachable:
         raise UsageError("promises must hold at least one guarantee; pass those of the budgets.")
@@ -243,8 +244,7 @@ def to_discrete(guarantee: Guarantee, r: float) -> DiscreteEmdDP:
     """
     if not isinstance(guarantee, EmdDP | DiscreteEmdDP):
         raise UsageError(f"a {guarantee.kind_name} has no discrete form; pass an EmdDP or a DiscreteEmdDP.")
-    kind = DiscreteEmdDP(0, 0, r, guarantee.sizes, guarantee.model)
-    return cast(DiscreteEmdDP, convert(guarantee, kind))
+    return cast(DiscreteEmdDP, convert(guarantee, DiscreteEmdDP(0, 0, r, guarantee.sizes, guarantee.model)))
 
 
 def to_user(guarantee: Guarantee) -> UserDP:
@@ -316,8 +316,8 @@ def _reason(guarantee: Guarantee, kind: Guarantee) -> str:
 
 def _unpaid(guarantee: Guarantee, nearest: Guarantee, promises: Sequence[Guarantee]) -> str:
     """Return in words why no budget pays for a release, and what is to be done."""
-    has = " and ".join(dict.fromkeys(promise.kind_name for promise in promises))
-    needs = f"this question needs a budget of the kind {guarantee.kind_name}, and the table has {has}"
+    needs = f"this question needs a budget of the kind {guarantee.kind_name}, and the table has "
+    needs += " and ".join(dict.fromkeys(promise.kind_name for promise in promises))
     if isinstance(guarantee, UserDP) and not isinstance(nearest, UserDP) and guarantee.model == nearest.model:
         return (
             f"{needs}; ask with alpha (WITH EMD_PRIVACY in SQL, alpha= in Python), or have the owner declare "
@@ -335,6 +335,7 @@ def _declared(guarantee: Guarantee) -> str:
         more += ", neighbours='remove'" if guarantee.neighbours == "remove" else ""
         return f"emdp.UserDP(epsilon, delta{more})"
     sizes = "" if _sizes(guarantee) == "unbounded" else ", sizes='bounded'"
+    more += ", unit='period'" if is_per_period(guarantee) else ""
     return f"emdp.EmdDP(alpha, delta{sizes}{more})"
 
 
@@ -342,30 +343,30 @@ def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     """Return why there is no conversion, or nothing if there is one."""
     if _MODEL_RANK[guarantee.model] > _MODEL_RANK[kind.model]:
         return f"a {guarantee.model} guarantee does not hold in the {kind.model} model"
+    if is_per_period(guarantee) and not is_per_period(kind):
+        return "it hides what somebody did in one period, and says less of a whole user; ask in unit='user'"
     if isinstance(guarantee, UserDP) and isinstance(kind, UserDP):
         return ""
     if isinstance(guarantee, UserDP):
         return "a UserDP release is charged to a UserDP budget; declare one beside the other"
-    if isinstance(kind, UserDP):
-        if isinstance(guarantee, DiscreteEmdDP) and guarantee.r < 1:
-            return "it says nothing beyond its r; use group() to see what is left at distance 1"
-        return "bounded guarantees say nothing about bags of other sizes" if _sizes(guarantee) == "bounded" else ""
-    if _sizes(guarantee) == "bounded" and _sizes(kind) == "unbounded":
+    if isinstance(kind, UserDP) and isinstance(guarantee, DiscreteEmdDP) and guarantee.r < 1:
+        return "it says nothing beyond its r; use group() to see what is left at distance 1"
+    if _sizes(guarantee) == "bounded" and (isinstance(kind, UserDP) or _sizes(kind) == "unbounded"):
         return _BOUNDED
+    if isinstance(kind, UserDP):
+        return ""
     if isinstance(guarantee, DiscreteEmdDP) and isinstance(kind, DiscreteEmdDP):
         if guarantee.r >= kind.r:
             return ""
-        return (
-            f"it says nothing beyond its r; ask for it up to r = {kind.r!r}, or convert it by "
-            f"emdp.privacy.group(guarantee, {kind.r!r}) first"
-        )
+        by_group = f"emdp.privacy.group(guarantee, {kind.r!r})"
+        return f"it says nothing beyond its r; ask for it up to r = {kind.r!r}, or convert it by {by_group} first"
     if isinstance(guarantee, DiscreteEmdDP):
         return "it does not get stronger as the distance falls"
     return ""
 
 
-def _neighbours(guarantee: Guarantee) -> Neighbours:
-    return guarantee.neighbours if isinstance(guarantee, UserDP) else "replace"
+def _side(guarantee: Guarantee) -> tuple[bool, bool]:
+    return is_by_removal(guarantee), is_per_period(guarantee)
 
 
 def _doubled(guarantee: Guarantee, kind: Guarantee) -> Guarantee:

@@ -23,20 +23,24 @@ __all__ = [
     "MODELS",
     "NEIGHBOURS",
     "SIZES",
+    "UNITS",
     "DiscreteEmdDP",
     "EmdDP",
     "Guarantee",
     "Model",
     "Neighbours",
     "Sizes",
+    "Unit",
     "UserDP",
     "guarantee_from_json",
     "is_by_removal",
+    "is_per_period",
 ]
 
 Sizes = Literal["unbounded", "bounded"]
 Model = Literal["central", "local", "shuffle"]
 Neighbours = Literal["replace", "remove"]
+Unit = Literal["user", "period"]
 SIZES: tuple[Sizes, ...] = ("unbounded", "bounded")
 """Sizes of the two bags of neighbours: unlike ones allowed, or one public size."""
 MODELS: tuple[Model, ...] = ("central", "local", "shuffle")
@@ -44,6 +48,11 @@ MODELS: tuple[Model, ...] = ("central", "local", "shuffle")
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "remove")
 """Relations of neighbours: one user's records become others, with a public list or number of users; or appear and
 vanish."""
+UNITS: tuple[Unit, ...] = ("user", "period")
+"""What a change is of: all that a user ever did, or what a user did in one period."""
+
+UNWRITTEN = {"neighbours": "replace", "unit": "user"}
+"""Values of fields that came later, which ledgers from before them mean; they are still written by leaving them out."""
 
 
 class Guarantee(ABC):
@@ -99,7 +108,13 @@ class Guarantee(ABC):
         return {"kind": type(self).__name__, **self._values()}
 
     def _values(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(cast(Any, self))}
+        """Return the fields, without those that have the value of ``UNWRITTEN``."""
+        values = {item.name: getattr(self, item.name) for item in fields(cast(Any, self))}
+        return {name: value for name, value in values.items() if UNWRITTEN.get(name) != value}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        return f"{type(self).__name__}({shown})"
 
     def _check_parameters(self) -> None:
         level = check_finite(self.level_name, getattr(self, self.level_name))
@@ -110,12 +125,13 @@ class Guarantee(ABC):
         check_choice("model", self.model, MODELS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EmdDP(Guarantee):
     """Metric differential privacy under the earth-mover distance: ``(alpha, delta)`` d_EM-DP.
 
     For every two neighbours whose changed user's bags are at distance ``d = d_em``:
-    ``H_{exp(alpha d)}(M(K)‖M(K')) <= delta``.
+    ``H_{exp(alpha d)}(M(K)‖M(K')) <= delta``. Of several answers, on several periods or versions of the data, ``d`` is
+    the largest distance of the bags that one of them reads (:mod:`emdp.privacy.account.periods`).
 
     Parameters
     ----------
@@ -127,6 +143,10 @@ class EmdDP(Guarantee):
         Bags of any sizes; or only bags of one public size (in the local model, of equal size).
     model : {"central", "local", "shuffle"}
         Who sees what.
+    unit : {"user", "period"}
+        Which histories of a user are compared. ``"user"``: any two. ``"period"``, which is weaker: two that differ in
+        one period, a public part of the data; of two that differ in ``k`` periods less is said. It is of the central
+        model alone.
 
     Raises
     ------
@@ -135,26 +155,35 @@ class EmdDP(Guarantee):
 
     References
     ----------
-    EMD 1 (table of guarantees).
+    EMD 1 (table of guarantees); elsewhere-periods-continual.md B1.
 
     >>> print(EmdDP(25.86, 1e-8))
     alpha = 25.86 per unit of d_em, delta = 1e-08 (unbounded central EmdDP)
+    >>> EmdDP(2.0, unit="period").kind_name
+    'unbounded central EmdDP per period'
     """
 
     alpha: float
     delta: float = 0.0
     sizes: Sizes = "unbounded"
     model: Model = "central"
+    unit: Unit = field(default="user", kw_only=True)
     level_name: ClassVar[str] = "alpha"
 
     def __post_init__(self) -> None:
         self._check_parameters()
         check_choice("sizes", self.sizes, SIZES)
+        check_choice("unit", self.unit, UNITS)
+        if self.unit == "period" and self.model != "central":
+            raise UsageError(
+                f"unit = 'period' does not fit model = {self.model!r}, whose messages are charged as a whole user's; "
+                "leave unit out, or take the central model."
+            )
 
     @property
     def kind_name(self) -> str:
         """The kind in words."""
-        return f"{self.sizes} {self.model} EmdDP"
+        return f"{self.sizes} {self.model} EmdDP{' per period' if self.unit == 'period' else ''}"
 
     def at(self, d: float) -> tuple[float, float]:
         """Return ``(epsilon, delta) = (alpha d, delta)``, for two bags at distance ``d`` or nearer.
@@ -278,19 +307,8 @@ class UserDP(Guarantee):
         """The kind in words."""
         return f"{self.model} UserDP{' by removal' if self.neighbours == 'remove' else ''}"
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
-        return f"UserDP({shown})"
-
     def __str__(self) -> str:
         return f"epsilon = {self.epsilon!r}, delta = {self.delta!r} ({self.kind_name})"
-
-    def _values(self) -> dict[str, Any]:
-        """Return the fields; ledgers from before ``neighbours`` mean replacement, and it is still written so."""
-        values = super()._values()
-        if self.neighbours == "replace":
-            del values["neighbours"]
-        return values
 
 
 def is_by_removal(guarantee: Guarantee) -> bool:
@@ -300,6 +318,15 @@ def is_by_removal(guarantee: Guarantee) -> bool:
     (True, False, False)
     """
     return isinstance(guarantee, UserDP) and guarantee.neighbours == "remove"
+
+
+def is_per_period(guarantee: Guarantee) -> bool:
+    """Say whether a guarantee is about what a user did in one period, and not about all that a user did.
+
+    >>> is_per_period(EmdDP(2.0, unit="period")), is_per_period(EmdDP(2.0)), is_per_period(UserDP(1.0))
+    (True, False, False)
+    """
+    return isinstance(guarantee, EmdDP) and guarantee.unit == "period"
 
 
 def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:
@@ -322,8 +349,8 @@ def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:
         found = repr(kind) if isinstance(kind, str) else f"of type {type(kind).__name__}"
         raise UsageError(f"kind {found} is no known guarantee, only {', '.join(_KINDS)}; use a newer emdp.")
     named = {item.name for item in fields(build)}
-    # A UserDP without neighbours is one by replacement, as all were at first; only the other one is written out.
-    if set(values) != named and set(values) != named - {"neighbours"}:
+    # What came later is left out where it has the value of before, and read whether or not it is written.
+    if not named - set(UNWRITTEN) <= set(values) <= named:
         raise UsageError(f"{sorted(map(str, values))} are not the fields of {kind}; pass what to_json() wrote.")
     return build(**values)
 

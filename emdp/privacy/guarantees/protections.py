@@ -1,7 +1,10 @@
 """Choosing alpha from what is to be protected (EMD 1, "Choosing alpha").
 
 A protection says: a change of a fraction ``tau`` of one user's records, by an average distance ``q`` in the
-space's natural unit, must be covered with ``epsilon``. Such a change has ``d_em <= tau min(q/diameter, 1)``:
+space's natural unit, must be covered with ``epsilon``. The records are those that one answer reads: of a period, as the
+table then was. As much may change in every period at once, and the epsilon still covers all answers together; but a
+hundredth of what somebody did in a year may be all that they did in one week
+(:mod:`emdp.privacy.account.periods` has the counterexample). Such a change has ``d_em <= tau min(q/diameter, 1)``:
 move each changed record along, and use that ``min(., 1)`` is concave. ``alpha = min epsilon/d`` covers all of
 them.
 
@@ -46,7 +49,8 @@ class Change:
     Parameters
     ----------
     fraction : float
-        Fraction of the user's records that change, in (0, 1].
+        Fraction of the user's records that one answer reads (of a period, as the table then was), in (0, 1]; as much
+        may change in every period at once.
     distance : float
         Average distance by which those records move, in the space's (or the part's) natural unit, above 0.
         Farther than the diameter counts as the diameter. ``ELSEWHERE`` says that the records are gone.
@@ -83,6 +87,8 @@ class Change:
 
 def protect(*changes: Change, space: HasDiameter) -> float:
     """Return the largest alpha that covers every change with its epsilon.
+
+    Fractions are of the records that one answer reads: where a table has periods, of each period's records.
 
     Parameters
     ----------

@@ -1,0 +1,61 @@
+"""Data of periods: that no file is read as two of them, which a budget per period would count apart."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from emdp.base.errors import LedgerError
+from emdp.budgets.declarations import Declaration, begun
+from emdp.ledger import Entry
+
+__all__ = ["begun_part", "check_parts"]
+
+
+def begun_part(
+    entries: Sequence[Entry], wanted: Declaration, version: str, marks: Sequence[str], part: str | None
+) -> dict[str, Any] | None:
+    """Return what :func:`emdp.budgets.declarations.begun` does, with the period that the data are of, and all marks.
+
+    Parameters
+    ----------
+    entries, wanted, version, marks
+        As there.
+    part : str or None
+        The period, where a budget per period counts it.
+    """
+    payload = begun(entries, wanted, version, marks)
+    if part is None:
+        return payload
+    known = [entry.payload for entry in entries if entry.kind == "validated" and entry.payload.get("part") == part]
+    if payload is None and any(own.get("data_version") == version for own in known):
+        return None
+    own = {"data_version": version, "users": wanted.users, "records": wanted.records, "period": wanted.period}
+    return {"begins": True, **own, **(payload or {}), "marks": list(marks), "part": part}
+
+
+def check_parts(entries: Iterable[Entry], part: str | None, name: str, states: Iterable[str]) -> None:
+    """Check that data of one period are not data of another.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        Those of the table; what :func:`emdp.budgets.declarations.begun` wrote says of which part data were.
+    part : str or None
+        The period that the data are said to be of; None: any, so that nothing is counted apart.
+    name : str
+        The table's name.
+    states : iterable of str
+        Marks of the data's files as they are now.
+
+    Raises
+    ------
+    LedgerError
+        If a file in this state was read as another period's.
+    """
+    own = set(states)
+    for entry in entries if part is not None else ():
+        other, marks = entry.payload.get("part"), entry.payload.get("marks")
+        if entry.kind == "validated" and other not in (None, part) and isinstance(marks, list) and own & set(marks):
+            raise LedgerError(
+                f"the data of table {name!r} for period {part} were read, at least in part, for {other}, and a budget "
+                "per period would count one record twice; name periods that have no file in common."
+            )

@@ -1,0 +1,76 @@
+"""Promises of a session: budgets from guarantees, the same ones as the ledger has them, the price of a batch."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from emdp.base.checks import check_unit_interval
+from emdp.base.errors import LedgerError, UsageError
+from emdp.ledger import Entry
+from emdp.privacy import Budget, EmdDP, Event, Guarantee, converts_to
+from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
+from emdp.privacy.rounding import as_decimal, float_up
+
+__all__ = ["batch_of", "check_budgets", "declared_in", "make_budgets"]
+
+
+def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float) -> tuple[Budget, ...]:
+    """Return the budgets that a caller declared: one guarantee, or one of each kind.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or two of a kind.
+
+    >>> from emdp.privacy import EmdDP, UserDP
+    >>> [budget.guarantee.kind_name for budget in make_budgets([EmdDP(60.0), UserDP(1.0)], 0.0)]
+    ['unbounded central EmdDP', 'central UserDP']
+    """
+    check_unit_interval("gaussian_share", gaussian_share, zero=True, one=True)
+    listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget) if isinstance(budget, Sequence) else ()
+    if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
+        raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of several kinds; pass one.")
+    if len({(type(guarantee), is_by_removal(guarantee), is_per_period(guarantee)) for guarantee in listed}) < len(
+        listed
+    ):
+        raise UsageError("budget names a kind of guarantee twice; pass one of each kind at most.")
+    _check_units(listed)
+    if gaussian_share > 0 and all(guarantee.delta == 0 for guarantee in listed):
+        raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")
+    return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)
+
+
+def _check_units(listed: Sequence[Guarantee]) -> None:
+    """Refuse a budget per period that would not count what the EmdDP budget beside it pays."""
+    emd = [guarantee for guarantee in listed if isinstance(guarantee, EmdDP)]
+    for own in filter(is_per_period, emd):
+        if any(not converts_to(other, own) for other in emd):
+            raise UsageError(
+                "budget is unbounded per period and bounded per user, so that the one would not count what the other "
+                "pays; give both the same sizes."
+            )
+
+
+def declared_in(entries: Sequence[Entry]) -> Mapping[str, Any] | None:
+    """Return what the budget's newest entry holds; None where no budget was declared yet."""
+    declared = [entry.payload for entry in entries if entry.kind == "budget"]
+    return declared[-1] if declared else None
+
+
+def check_budgets(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> None:
+    """Raise ``LedgerError`` if the ledger holds other budgets than a session wants."""
+    if declared.get("budgets") != wanted["budgets"]:
+        shown = " and ".join(str(Budget.from_json(budget).guarantee) for budget in declared.get("budgets", []))
+        raise LedgerError(
+            f"the ledger holds another budget for table {name!r}, {shown}; pass the same, with the same "
+            "gaussian_share, or another ledger."
+        )
+
+
+def batch_of(events: Sequence[Event]) -> Event:
+    """Return the event of a batch: at the sum of its deltas, where loss distributions may compose to less."""
+    # Loaded where it is needed.
+    from emdp.privacy import price_batch
+
+    delta = float_up(sum((as_decimal(event.guarantee.delta) for event in events), Fraction(0)))
+    return price_batch(events, delta if 0 < delta < 1 else None)

@@ -1,0 +1,204 @@
+"""Streams in a ledger: what was opened, prolonged and released, and the one charge that pays for all of it.
+
+A stream is opened by a charge, before anything is read: its terms and the names of its periods, in their order. It is
+paid in every unit that the table's budgets have (:mod:`emdp.mechanisms.streams.strategy`). Its terms never change; a
+later charge may add periods, which pays the difference of ``mu^2``: in a budget per period the old periods pay theirs
+and the new ones are charged whole. A row is an entry of its own, public and kept for ever, with the integers that were
+drawn once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from emdp.base.errors import LedgerError, UsageError
+from emdp.budgets.accounts import Accounts, Limit, Tags
+from emdp.budgets.spending import COPY, charges_of, check_periods, counts_in, field_of
+from emdp.ledger import Entry
+from emdp.privacy import Event
+from emdp.privacy.guarantees.kinds import is_per_period
+
+__all__ = ["MovedError", "OpenStream", "StreamPart", "append_row", "charge_stream", "find_stream"]
+
+
+class MovedError(Exception):
+    """The stream has other rows, or is open, by now: raised inside a transaction, so that nothing is written."""
+
+
+@dataclass(frozen=True)
+class StreamPart:
+    """What some periods are charged in a budget per period.
+
+    Parameters
+    ----------
+    periods : tuple of str
+        Their names.
+    event : Event
+        What one of them is charged.
+    """
+
+    periods: tuple[str, ...]
+    event: Event
+
+
+@dataclass(frozen=True)
+class OpenStream:
+    """A stream as a ledger has it.
+
+    Parameters
+    ----------
+    entry : Entry
+        The charge that opened it; its hash is the stream's name in rows.
+    key, terms : mapping
+        What it is of, and how its rows are made.
+    periods : tuple of str
+        Periods that are paid, in order.
+    rows : tuple of Entry
+        Rows so far, in order.
+    """
+
+    entry: Entry
+    key: Mapping[str, Any]
+    terms: Mapping[str, Any]
+    periods: tuple[str, ...]
+    rows: tuple[Entry, ...]
+
+    @property
+    def released(self) -> dict[int, list[list[int]]]:
+        """Released integers by period, counted from 1."""
+        return {place_of(row): field_of(row, "values") for row in self.rows}
+
+    @property
+    def last(self) -> int:
+        """The last period that has a row; 0 where none has."""
+        return place_of(self.rows[-1]) if self.rows else 0
+
+
+def place_of(row: Entry) -> int:
+    """Return the period of a row, counted from 1."""
+    place = field_of(row, "place")
+    if type(place) is not int or place < 1:
+        raise LedgerError(f"entry {row.sequence} is a row of no period; {COPY}")
+    return place
+
+
+def find_stream(entries: Sequence[Entry], key: Mapping[str, Any], periods: Sequence[str]) -> OpenStream | None:
+    """Return the stream of a table that is of the same, if it has these periods, or fewer that it may be prolonged by.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Those of the table, in order.
+    key : mapping
+        What the stream is of.
+    periods : sequence of str
+        Wanted names, in order.
+    """
+    wanted = list(periods)
+    for opening in reversed(entries):
+        said = opening.payload.get("stream") if opening.kind == "charge" else None
+        if not isinstance(said, dict) or said.get("key") != key or "prolongs" in said:
+            continue
+        paid = list(said["periods"])
+        for entry in entries:
+            more = entry.payload.get("stream") if entry.kind == "charge" else None
+            if isinstance(more, dict) and more.get("prolongs") == opening.hash:
+                paid += more["periods"]
+        if paid[: len(wanted)] == wanted or wanted[: len(paid)] == paid:
+            rows = [one for one in entries if one.kind == "row" and one.payload.get("stream") == opening.hash]
+            return OpenStream(opening, key, said["terms"], tuple(paid), tuple(rows))
+    return None
+
+
+def charge_stream(
+    accounts: Accounts,
+    event: Event,
+    parts: Sequence[StreamPart],
+    payload: Mapping[str, Any],
+    tags: Tags,
+    *,
+    unchanged: Callable[[Sequence[Entry]], None],
+    limit: Limit | None = None,
+) -> Entry:
+    """Charge a stream, or its prolonging, in every unit that the budgets have, durably, before this returns.
+
+    Parameters
+    ----------
+    accounts : Accounts
+        The table's budgets.
+    event : Event
+        What all of it costs a user.
+    parts : sequence of StreamPart
+        What it costs per period; none for a question at user level.
+    payload : mapping
+        Public description, with ``stream``.
+    tags : Tags
+        What the charge is for.
+    unchanged : callable
+        Given the table's entries, inside the ledger's transaction and before a budget is asked, raises ``MovedError``
+        if the stream is no longer what the charge was made for.
+    limit : callable, optional
+        What else may refuse it, inside the ledger's transaction.
+
+    Raises
+    ------
+    BudgetExceededError
+        If a budget does not cover it.
+    UsageError
+        If no budget pays for it.
+    """
+    payer = accounts.payer(event)
+    if is_per_period(payer.guarantee) and not parts:
+        raise UsageError(
+            "the table has a budget per period alone, which pays for no stream at user level; ask with alpha."
+        )
+    if is_per_period(payer.guarantee):
+        # A budget of a period pays what a period costs.
+        event = parts[0].event
+    counting = [own for own in accounts.budgets if counts_in(own, payer)]
+    # Under another table's budget names of periods may overlap: there each part counts for every period.
+    listed = [
+        {"periods": list(part.periods) if accounts.period is not None else None, "event": part.event.to_json()}
+        for part in parts
+    ]
+
+    def covered(entries: Sequence[Entry]) -> None:
+        unchanged(entries)
+        if not is_per_period(payer.guarantee):
+            accounts.available(payer, entries, reserve=tags.reserve).charge(event)
+        for own in counting:
+            charges = charges_of(entries)
+            for part in parts:
+                for period in part.periods if accounts.period is not None else (None,):
+                    check_periods(own, charges, [part.event], period)
+
+    written = {
+        **payload,
+        **asdict(tags),
+        "period": None,
+        "event": event.to_json(),
+        "budget": payer.guarantee.kind_name,
+        **({"per_period": listed} if counting else {}),
+    }
+
+    def admit(entries: Sequence[Entry]) -> None:
+        accounts.admit(entries, events=[event], covered=covered, limit=limit)
+
+    return accounts.ledger.append("charge", accounts.name, written, admit=admit)
+
+
+def append_row(accounts: Accounts, known: OpenStream, payload: Mapping[str, Any]) -> Entry:
+    """Write a row, durably, if the stream still has the rows that it was made from.
+
+    Raises
+    ------
+    MovedError
+        If it has others by now; nothing is written then.
+    """
+
+    def admit(entries: Sequence[Entry]) -> None:
+        rows = [one.hash for one in entries if one.kind == "row" and one.payload.get("stream") == known.entry.hash]
+        if rows != [row.hash for row in known.rows]:
+            raise MovedError
+
+    return accounts.ledger.append("row", accounts.name, {"stream": known.entry.hash, **payload}, admit=admit)

@@ -1,0 +1,213 @@
+"""Plan of a stream: a linear question of every period, its rows, and the figures that are made of them.
+
+The statistic of a period is that of the question's own plan, in the coordinates and scales in which that plan adds
+noise; the figures of a period are weighted sums of periods (:mod:`emdp.mechanisms.streams.estimates`), given to the
+plan's own finisher with the deviation that they have. So a mean among some records over a week is a ratio of the sums
+of its days.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from emdp.base.errors import UsageError
+from emdp.estimators.contract import Records
+from emdp.estimators.plan import Plan
+from emdp.mechanisms import AdditiveMechanism
+from emdp.mechanisms.streams.estimates import SHOWS, estimate, show_weights
+from emdp.mechanisms.streams.mechanism import StreamMechanism
+from emdp.mechanisms.streams.strategy import Plan as Figures
+from emdp.mechanisms.streams.strategy import Strategy
+from emdp.mechanisms.streams.window import FigureNoise
+from emdp.privacy import Event, Guarantee, UserDP
+from emdp.privacy.guarantees.kinds import EmdDP, Unit
+from emdp.questions.public_ranges import check_statistic
+
+__all__ = ["Rows", "StreamPlan", "check_shows", "plan_stream"]
+
+Rows = Mapping[int, Sequence[Sequence[int]]]
+"""Released integers by period, counted from 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamPlan:
+    """A priced stream: all that is settled before the data is touched.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of one period's question.
+    mechanism : StreamMechanism
+        Noise of the rows.
+    figures : {"days", "totals", "both"}
+        What the stream is for.
+    """
+
+    plan: Plan
+    mechanism: StreamMechanism
+    figures: Figures
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of all rows together, in the stream's unit."""
+        own = self.mechanism
+        kind = self.plan.guarantee.kind
+        if isinstance(kind, EmdDP):
+            kind = replace(kind, unit=own.unit)
+        return kind.at_level(own.alpha, own.delta)
+
+    def event(self, unit: Unit, before: "StreamPlan | None" = None) -> Event:
+        """Return what is charged in a unit for opening the stream, or for prolonging it from what it was before."""
+        kind = self.plan.guarantee.kind
+        if isinstance(kind, EmdDP):
+            kind = replace(kind, unit=unit)
+        return self.mechanism.event(unit, kind, before=None if before is None else before.mechanism)
+
+    def terms(self) -> dict[str, Any]:
+        """Return what a ledger keeps of the stream: all that later rows must have alike."""
+        own = self.mechanism
+        return {
+            "figures": self.figures,
+            "periods": own.periods,
+            "unit": own.unit,
+            "sensitivity": own.sensitivity,
+            "dimension": own.dimension,
+            "alpha": own.alpha,
+            "delta": own.delta,
+            "kind": self.plan.guarantee.kind.to_json(),
+            "scales": list(self.plan.scales),
+            "days": own.strategy.days,
+            "totals": own.strategy.has_totals,
+            "sigma": own.sigma,
+            "grid": own.grid,
+            "statistic_error": own.statistic_error,
+        }
+
+    def as_opened(self, terms: Mapping[str, Any], periods: int) -> "StreamPlan":
+        """Return the plan with the noise and the rows with which a stream was opened, for so many periods.
+
+        Raises
+        ------
+        UsageError
+            If the statistic's computed error may be larger than what was paid for.
+        """
+        if self.mechanism.statistic_error > terms["statistic_error"]:
+            raise UsageError(
+                "the stream was opened for a smaller error of floating-point sums than this period's data have; open "
+                "another one."
+            )
+        own = replace(
+            self.mechanism,
+            strategy=Strategy(terms["days"], terms["totals"]),
+            statistic_error=terms["statistic_error"],
+        )
+        return replace(self, mechanism=own.prolonged(periods, terms["sigma"], terms["periods"]))
+
+    def rounded(self, opened: tuple[Fraction, ...], records: Records) -> tuple[int, ...]:
+        """Return a period's exact statistic as integers, if it lies in its public range: private numbers."""
+        (users,) = self.plan.group_sizes(records.most_users)
+        check_statistic(self.plan.aggregation, records.space, users, opened)
+        return self.mechanism.rounded(self.plan.prepared(opened))
+
+    def drawn(self, past: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Return the rows of the last of some periods, with fresh noise: this spends what was charged.
+
+        Parameters
+        ----------
+        past : sequence of sequence of int
+            Integers of all periods up to that one; zeros for those without a row.
+        """
+        exact, noise = self.mechanism.exact_rows(past), self.mechanism.draw()
+        return [[value + z for value, z in zip(*pair, strict=True)] for pair in zip(exact, noise, strict=True)]
+
+    def frame(self, rows: Rows, show: str, level: float, *, together: bool = False) -> pl.DataFrame | None:
+        """Return a figure at the last of some periods, with the columns of the question; None where there is none."""
+        weights = show_weights(show, sorted(rows))
+        if weights is None:
+            return None
+        own = self.mechanism
+        found = estimate(own.strategy, rows, weights, sigma=own.sigma, grid=own.grid)
+        released = (self.plan.restored([Fraction(value) for value in found.values.tolist()]),)
+        noise = FigureNoise.of(found.deviation, own.dimension)
+        made: pl.DataFrame = _with_noise(self.plan.finisher, noise).frame(released, level, together=together)
+        return made
+
+
+def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> StreamPlan:
+    """Return the plan of a stream of a question.
+
+    Parameters
+    ----------
+    plan : AnyPlan
+        Of the question for one period; its alpha (or epsilon) and delta are those of the whole stream.
+    periods : int
+        How many periods are paid for.
+    unit : {"period", "user"}
+        Whose histories the level is for.
+    figures : {"days", "totals", "both"}
+        What the stream is for.
+
+    Raises
+    ------
+    UsageError
+        If the question has no stream, or the unit or figures make none.
+    """
+    if unit not in ("period", "user"):
+        raise UsageError(f"unit must be 'period' or 'user', got {unit!r}; say whose histories are to be compared.")
+    if not isinstance(plan, Plan) or plan.is_cumulative or len(plan.mechanisms) != 1:
+        raise UsageError(
+            "a stream is of means, shares, histograms and sums over one group of users, linear in the records; "
+            "leave GROUP BY of users' columns out, and ask for other answers period by period."
+        )
+    noise = plan.mechanisms[0]
+    if plan.is_constant:
+        raise UsageError("the answer is the same on every table, so that it needs no stream; ask for it once.")
+    if noise.norm != 2 and noise.dimension > 1:
+        raise UsageError("noise must be Gaussian in a stream; ask with noise = 'gaussian', or leave it out.")
+    guarantee = plan.guarantee
+    if isinstance(guarantee, UserDP) and unit == "period":
+        raise UsageError(
+            "unit must be 'user' for a question at user level, whose budget promises of all that somebody did; "
+            "ask with alpha for unit='period'."
+        )
+    if unit == "user" and figures != "days":
+        raise UsageError(
+            f"plan must be 'days' where the unit is the user, got {figures!r}: somebody may change in every period, "
+            "which totals would add up, and sums of days are more exact; take plan='days', or unit='period'."
+        )
+    mechanism = StreamMechanism(
+        Strategy.of(figures, periods),
+        periods,
+        unit,
+        noise.sensitivity,
+        noise.dimension,
+        guarantee.level,
+        guarantee.delta,
+        noise.statistic_error,
+    )
+    return StreamPlan(plan, mechanism, figures)
+
+
+def check_shows(shows: Sequence[str]) -> tuple[str, ...]:
+    """Return names of figures, or raise ``UsageError`` if one is none."""
+    wrong = [show for show in shows if show not in SHOWS]
+    if wrong or not shows:
+        raise UsageError(f"show must hold some of {', '.join(map(repr, SHOWS))}, got {list(shows)!r}; pass those.")
+    return tuple(dict.fromkeys(shows))
+
+
+def _with_noise(part: Any, noise: AdditiveMechanism) -> Any:
+    """Return a finisher with another noise in the place of every one that it holds."""
+    if isinstance(part, AdditiveMechanism):
+        return noise
+    if isinstance(part, tuple) and type(part) is tuple:
+        return tuple(_with_noise(member, noise) for member in part)
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    found = {item.name: getattr(part, item.name) for item in fields(part) if item.init}
+    made = {name: _with_noise(value, noise) for name, value in found.items()}
+    changed = {name: value for name, value in made.items() if value is not found[name]}
+    return replace(part, **changed) if changed else part

@@ -1,0 +1,165 @@
+"""The secret state of streams: the exact statistics of past periods, in a file beside the ledger's.
+
+Row ``t`` of a stream is made of the exact statistics of all periods so far, and a source may have changed since, so
+they are kept: as secret as the data. The file ``LEDGER.state`` is its owner's alone (mode 0600), and is refused
+otherwise. It is not part of the ledger: in the chain there is only ``HMAC(salt, statistic)``, with the salt here, since
+a bare hash of a small integer can be guessed.
+
+The file and the ledger cannot commit together. So a *draft* is written first, durably, and the ledger's row names its
+digest: drafts are only ever inserted, and the row says which one counts. A process that loses its turn leaves a draft
+that nothing names. A row whose draft is gone ends its stream: nothing is computed from other numbers in its place.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import sqlite3
+import stat
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from emdp.base.errors import LedgerError, LedgerResourceError, resource_error
+
+__all__ = ["StreamState", "draft_digest"]
+
+STATE = ".state"
+"""Ending behind a ledger's path."""
+
+APPLICATION_ID = 0x656D7073
+"""SQLite's mark of whose file it is: "emps" in ASCII."""
+
+BUSY_SECONDS = 30.0
+"""Longest wait for another process's transaction."""
+
+_SCHEMA = "CREATE TABLE draft (digest TEXT PRIMARY KEY, salt BLOB NOT NULL, numbers TEXT NOT NULL) WITHOUT ROWID"
+
+
+def draft_digest(salt: bytes, stream: str, place: int, numbers: Sequence[int]) -> str:
+    """Return the digest that the chain has of a period's exact statistic, which nobody without the salt can guess.
+
+    >>> len(draft_digest(b"0" * 32, "ab", 1, [3, -4]))
+    64
+    """
+    text = json.dumps(["emdp stream 1", stream, place, list(numbers)], separators=(",", ":"))
+    return hmac.new(salt, text.encode("ascii"), hashlib.sha256).hexdigest()
+
+
+class StreamState:
+    """State of the streams of a ledger in a file.
+
+    Parameters
+    ----------
+    ledger : path
+        The ledger's file.
+
+    Raises
+    ------
+    LedgerError
+        If others may read or write the file, or it is none of ours.
+    """
+
+    def __init__(self, ledger: str | os.PathLike[str]) -> None:
+        self.path = Path(f"{os.fspath(ledger)}{STATE}")
+
+    def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
+        """Write a draft, durably, before a row may name it."""
+        if not os.path.lexists(self.path):
+            self._create()
+        with self._connected() as connection:
+            text = json.dumps(list(numbers), separators=(",", ":"))
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT INTO draft VALUES (?, ?, ?)", (digest, salt, text))
+            connection.execute("COMMIT")
+
+    def find(self, digest: str, stream: str, place: int) -> tuple[int, ...]:
+        """Return the numbers that a row names.
+
+        Raises
+        ------
+        LedgerError
+            If they are not there, or are others: the stream has ended.
+        """
+        if not os.path.lexists(self.path):
+            raise self._lost()
+        with self._connected() as connection:
+            found = connection.execute("SELECT salt, numbers FROM draft WHERE digest = ?", (digest,)).fetchall()
+        try:
+            numbers = tuple(json.loads(found[0][1])) if found else ()
+            is_right = bool(found) and hmac.compare_digest(
+                draft_digest(found[0][0], stream, place, numbers), digest
+            )  # fmt: skip
+        except (TypeError, ValueError):
+            is_right = False
+        if not is_right or not all(type(number) is int for number in numbers):
+            raise self._lost()
+        return numbers
+
+    def _create(self) -> None:
+        try:
+            # Under a name of its own until it is whole, and never readable to others, whatever the process's mask is.
+            temporary = Path(f"{self.path}-{uuid.uuid4().hex}")
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+            try:
+                with closing(sqlite3.connect(f"{temporary.as_uri()}?mode=rw", uri=True, isolation_level=None)) as new:
+                    new.execute("PRAGMA synchronous = EXTRA")
+                    new.execute("BEGIN IMMEDIATE")
+                    new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    new.execute(_SCHEMA)
+                    new.execute("COMMIT")
+                try:
+                    os.link(temporary, self.path)
+                except FileExistsError:
+                    return
+            finally:
+                os.unlink(temporary)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except (OSError, sqlite3.Error) as error:
+            raise self._failed(error) from None
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        self._check_mode()
+        try:
+            with closing(
+                sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+            ) as connection:
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("PRAGMA fullfsync = ON")
+                connection.execute("PRAGMA trusted_schema = OFF")
+                if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                    raise LedgerError(f"state of streams {self.path} is another application's file; put ours back.")
+                yield connection
+        except (OSError, sqlite3.Error) as error:
+            raise self._failed(error) from None
+
+    def _check_mode(self) -> None:
+        try:
+            status = os.lstat(self.path)
+        except OSError as error:
+            raise self._failed(error) from None
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            raise LedgerError(
+                f"state of streams {self.path} must be a plain file that its owner alone can read and write, since it "
+                "holds exact statistics; own it, and run chmod 600 on it."
+            )
+
+    def _failed(self, error: OSError | sqlite3.Error) -> LedgerError:
+        # Neither the engine's text nor a value: what is in the file is private.
+        if isinstance(error, OSError) and resource_error(error) is not None:
+            return LedgerResourceError(
+                f"state of streams {self.path} cannot be written, for the disk is full or fails; make room, ask again."
+            )
+        return LedgerError(f"state of streams {self.path} cannot be used; check the file, its folder and the disk.")
+
+    def _lost(self) -> LedgerError:
+        return LedgerError(
+            f"state of streams {self.path} lacks the exact statistic of a period that the ledger has a row of, so that "
+            "the stream has ended; its rows stay good, and a new stream is a new charge."
+        )

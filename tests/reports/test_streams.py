@@ -1,0 +1,133 @@
+"""Streams of reports: read, checked by line, run week after week, drawn and priced on the page."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from emdp.base.errors import BudgetExceededError, ReportError
+from emdp.ledger import read_ledger
+from emdp.reports.checking import check_definition
+from emdp.reports.page import page
+from emdp.reports.run import run_report
+from emdp.reports.stream_entries import FIGURES
+
+CATALOG = """
+ledger = "x.ledger"
+[tables.visits]
+source = "{period}.parquet"
+user = "user"
+users = 40
+elsewhere = "neutral"
+space = { kind = "interval", col = "x", low = 0.0, high = 1.0 }
+budget = { alpha = 400.0, delta = 1e-3, per_period = { alpha = 30.0, delta = 1e-4 } }
+protect = [{ fraction = 0.5, distance = 0.1, epsilon = 1.0 }]
+"""
+
+REPORT = """
+title = "Weeks"
+catalog = "emdp.toml"
+[[entry]]
+title = "Share"
+query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(RAMP(x, 0.5, 0.6)) AS high FROM visits"
+[[stream]]
+title = "Mean of x"
+text = "Week after week."
+query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20, delta = 1e-5) AVG(x) AS km FROM visits"
+periods = "2026-W01..2026-W04"
+unit = "period"
+plan = "both"
+show = ["day", "to date"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for week in range(1, 6):
+        random = np.random.default_rng(week)
+        frame = pl.DataFrame({"user": np.repeat(np.arange(40), 3), "x": random.uniform(0, 1, size=120)})
+        frame.write_parquet(tmp_path / f"2026-W0{week}.parquet")
+    (tmp_path / "emdp.toml").write_text(CATALOG)
+    (tmp_path / "weeks.toml").write_text(REPORT)
+    return tmp_path
+
+
+def run(folder: Path, week: int) -> Any:
+    checked, catalog = check_definition(folder / "weeks.toml", period=f"2026-W0{week}")
+    return run_report(checked, catalog)
+
+
+def test_week_after_week_for_one_price(folder: Path) -> None:
+    costs = []
+    for week in (1, 2, 3):
+        found = run(folder, week)
+        (stream,) = found.streams
+        assert stream.answer.released[-1] == f"2026-W0{week}"
+        costs.append(stream.cost)
+    assert costs[0] == costs[1] == costs[2]
+    # The page counts what the stream costs a user with all its periods, beside the entry.
+    assert found.spent[0].level == pytest.approx(1.0 + costs[0][0].level)
+    assert costs[0][0].level > 20.0
+    with read_ledger(folder / "x.ledger") as ledger:
+        entries = ledger.entries("visits")
+    assert sum("stream" in entry.payload for entry in entries if entry.kind == "charge") == 1
+    text = page(found, [["share.csv"]])
+    for part in ("Period after period", "Mean of x", "Week after week.", "3 of 4 periods, paid once", "to date of km"):
+        assert part in text
+    assert text.count("<svg") >= 3
+    again = run(folder, 3)
+    assert again.streams[0].answer.frame.equals(found.streams[0].answer.frame)
+    assert not again.streams[0].answer.is_new
+
+
+def test_a_stream_that_fails_fails_alone(folder: Path) -> None:
+    run(folder, 3)
+    found = run(folder, 2)
+    (stream,) = found.streams
+    assert stream.answer is None
+    assert "counts as skipped" in stream.error
+    assert found.outcomes[0].answer is not None
+    assert "Failed:" in page(found, [["share.csv"]])
+
+
+def test_what_the_budget_does_not_cover_is_said(folder: Path) -> None:
+    (folder / "emdp.toml").write_text(CATALOG.replace("alpha = 30.0", "alpha = 15.0"))
+    found = run(folder, 1)
+    assert found.streams[0].answer is None
+    assert found.streams[0].status == BudgetExceededError.exit_status
+    assert found.outcomes[0].answer is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('unit = "period"\n', "", 7, "unit must be written out"),
+        ('unit = "period"', 'unit = "week"', 12, "unit must be written out"),
+        ('plan = "both"', 'plan = "weeks"', 13, "plan is none of"),
+        ('show = ["day", "to date"]', 'show = ["week"]', 14, "show is no list"),
+        ('show = ["day", "to date"]', 'shows = ["day"]', 14, "unknown key 'shows'"),
+        ('periods = "2026-W01..2026-W04"', 'periods = "2026-W04..2026-W01"', 11, "periods must be from"),
+        ('periods = "2026-W01..2026-W04"\n', "", 7, "no periods"),
+        ('title = "Mean of x"\n', "", 7, "no title"),
+        (", delta = 1e-5", "", 7, "delta must be above 0"),
+        ("AVG(x) AS km", "AVG(x AS km", 7, "Mean of x"),
+        ("2026-W01..2026-W04", "2026-W03..2026-W04", 7, "one of the stream's"),
+        ("[[stream]]", "[stream]", 7, "not a list of tables"),
+    ],
+)
+def test_problems_are_said_by_line(folder: Path, old: str, new: str, line: int, said: str) -> None:
+    assert REPORT.count(old) == 1
+    (folder / "weeks.toml").write_text(REPORT.replace(old, new))
+    with pytest.raises(ReportError) as error:
+        check_definition(folder / "weeks.toml", period="2026-W01")
+    found = [problem for problem in error.value.problems if said in str(problem)]
+    assert found, [str(problem) for problem in error.value.problems]
+    assert found[0].line == line
+
+
+def test_figures_are_those_of_the_product() -> None:
+    from emdp.mechanisms.streams.estimates import SHOWS
+
+    assert FIGURES == SHOWS

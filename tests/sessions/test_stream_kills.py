@@ -1,0 +1,127 @@
+"""Processes that are killed while a stream is opened or a row is drawn: nothing is charged twice, no row drawn anew.
+
+A fresh process imports emdp, and forks one child for each line of code at which it is killed (SIGKILL, from a trace of
+the lines of the files that matter); a second child then asks again, and again. What the ledger has then is
+checked here.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = '''
+import json, os, signal, sys
+import emdp, emdp.sessions.streaming, emdp.ledger.state, emdp.ledger.sqlite
+from emdp.privacy import EmdDP
+folder, places = sys.argv[1], json.loads(sys.argv[2])
+WATCHED = ("sessions/streaming.py", "budgets/streams.py", "ledger/state.py", "ledger/stored.py", "ledger/sqlite.py")
+
+def ask(path, week):
+    rows = {"user": [1, 1, 2], "x": [0.1 * week, 0.4, 0.9]}
+    table = emdp.read(
+        rows, user="user", space=emdp.Interval("x", 0, 1), users=2, name="visits", version=f"v{week}"
+    )
+    with emdp.Session(table, budget=EmdDP(500.0, 1e-3), ledger=path, period=f"W{week}") as session:
+        answer = session.stream(
+            emdp.mean(emdp.col("x"), alpha=2.0, delta=1e-5, name="x"),
+            periods=["W1", "W2", "W3"], unit="period", plan="totals",
+        )
+        return answer.frame["x"].to_list()
+
+def child(work):
+    """Run work in a fork; return what it said, or None where it was killed."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        said = json.dumps(work()).encode()
+        os.write(writer, said)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        said = stream.read()
+    _, status = os.waitpid(pid, 0)
+    return json.loads(said) if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 else None
+
+def killed_at(path, week, place):
+    left = [place]
+    def trace(frame, event, argument):
+        if event == "line" and frame.f_code.co_filename.endswith(WATCHED):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace if frame.f_code.co_filename.endswith(WATCHED) or event == "call" else None
+    def work():
+        sys.settrace(trace)
+        found = ask(path, week)
+        sys.settrace(None)
+        return [found, place - left[0]]
+    return child(work)
+
+found = []
+for place in places:
+    path = os.path.join(folder, f"{place}.ledger")
+    first = child(lambda: ask(path, 1))
+    cut = killed_at(path, 2, place)
+    after = child(lambda: ask(path, 2))
+    again = child(lambda: ask(path, 2))
+    found.append([place, first, cut, after, again])
+# How many lines there are in all: of a run that nothing kills, and of one that also opens the stream.
+path = os.path.join(folder, "whole.ledger")
+child(lambda: ask(path, 1))
+lines = killed_at(path, 2, 10**9)[1]
+opening = []
+for place in places:
+    path = os.path.join(folder, f"open{place}.ledger")
+    cut = killed_at(path, 1, place)
+    opening.append([place, cut, child(lambda: ask(path, 1)), child(lambda: ask(path, 1))])
+print(json.dumps([found, opening, lines]))
+'''
+
+
+def run(folder: Path, places: list[int]) -> list[object]:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder), json.dumps(places)],
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+def check(folder: Path, name: str, rows: int) -> None:
+    from emdp.ledger import read_ledger
+
+    with read_ledger(folder / f"{name}.ledger") as ledger:
+        ledger.verify()
+        entries = ledger.entries("visits")
+    places = [entry.payload["place"] for entry in entries if entry.kind == "row"]
+    assert places == list(range(1, rows + 1))
+    assert sum(entry.kind == "charge" for entry in entries) == 1
+
+
+def kills(folder: Path, places: list[int]) -> int:
+    found, opening, lines = run(folder, places)
+    for place, first, _, after, again in found:  # type: ignore[attr-defined]
+        assert after == again, place
+        assert after[:1] == first, place
+        assert len(after) == 2
+        check(folder, str(place), 2)
+    for place, _, after, again in opening:  # type: ignore[attr-defined]
+        assert after == again
+        assert len(after) == 1
+        check(folder, f"open{place}", 1)
+    return int(lines)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_few_kills(tmp_path: Path) -> None:
+    """Beginning, middle and end; every line of code in full runs."""
+    assert kills(tmp_path, [40, 400, 700]) > 700
+
+
+@pytest.mark.full
+def test_every_kill(tmp_path: Path) -> None:
+    lines = kills(tmp_path, [1])
+    kills(tmp_path, list(range(2, 2 * lines, 3)))
