@@ -217,8 +217,8 @@ class RowsWriting:
 def plain_text(value: Sql, kind: Kind) -> Sql:
     r"""Return a text of a value, of times and dates their number of microseconds or days since 1970.
 
-    >>> plain_text(sql.column("d"), Kind.DATE).sql("duckdb")
-    'CAST(TRY("d" - CAST(\'1970-01-01\' AS DATE)) AS TEXT)'
+    >>> plain_text(sql.column("at"), Kind.TIMESTAMP).sql("duckdb")
+    'CAST(TRY(EPOCH_US("at")) AS TEXT)'
     """
     if kind is Kind.DATE:
         value = filled(parsed(placed("TRY({0} - DATE '1970-01-01')")), {"emdp_0": value})
