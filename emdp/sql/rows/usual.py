@@ -19,7 +19,7 @@ def usual(node: exp.Expr) -> exp.Expr | None:
 
     >>> call = exp.Anonymous(this="DATE_TRUNC", expressions=[exp.column("ts"), exp.column("MONTH")])
     >>> usual(call).sql()
-    "date_trunc('month', ts)"
+    "DATE_TRUNC('month', ts)"
     """
     name, parts = node.name.lower(), node.expressions
     unit = _unit(parts[-1]) if parts else None
