@@ -26,7 +26,8 @@ WEEKS = {"2026-W46": [1.0, 2.0, 3.0], "2026-W47": [5.0, 7.0, 9.0]}
 """Of the users 1, 1, 2; a third has no record and counts with 5."""
 
 MEANS = {"2026-W46": (1.5 + 3 + 5) / 3, "2026-W47": (6 + 9 + 5) / 3}
-LEDGER_FILES = ("city.ledger", *(f"city.ledger{end}" for end in ("-wal", "-shm", "-journal", ".lock")))
+ENDS = ("-wal", "-shm", "-journal", ".lock", ".state", ".state-journal")
+LEDGER_FILES = ("city.ledger", *(f"city.ledger{end}" for end in ENDS))
 
 
 @pytest.fixture
