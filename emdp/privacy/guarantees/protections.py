@@ -25,6 +25,7 @@ from typing import Final, Protocol
 
 from emdp.base.checks import check_finite, check_positive, check_range
 from emdp.base.errors import UsageError
+from emdp.privacy.inference import epsilon_of
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = ["ELSEWHERE", "Change", "HasDiameter", "change_distance", "epsilon_for", "protect"]
@@ -55,23 +56,29 @@ class Change:
         Average distance by which those records move, in the space's (or the part's) natural unit, above 0.
         Farther than the diameter counts as the diameter. ``ELSEWHERE`` says that the records are gone.
     epsilon : float
-        Loss that covers the change, above 0.
+        Loss that covers the change, above 0; needed unless ``posterior`` is given.
     part : str or int, optional
         Which part of a product space the records move in: a column of it, or its position.
+    posterior : float, optional
+        In place of epsilon: how sure, at most, somebody may become of the change who thought it a coin toss, in
+        (0.5, 1). It stands for ``ln(posterior/(1 - posterior))``, rounded down (:func:`emdp.epsilon_of`, T1).
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or epsilon and posterior are both given or both left out.
 
     >>> Change(fraction=1/30, distance=1.5, epsilon=0.2).distance
     1.5
+    >>> round(Change(fraction=1/30, distance=1.5, posterior=0.6).epsilon, 4)
+    0.4055
     """
 
     fraction: float
     distance: float | str
-    epsilon: float
+    epsilon: float = 0.0
     part: str | int | None = None
+    posterior: float | None = None
 
     def __post_init__(self) -> None:
         fraction = check_range("fraction", check_positive("fraction", self.fraction), 0.0, 1.0)
@@ -80,7 +87,12 @@ class Change:
             object.__setattr__(self, "distance", check_positive("distance", self.distance))
         elif self.part is not None:
             raise UsageError("part must be left out where distance is ELSEWHERE, which is of whole records; remove it.")
-        object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
+        epsilon = self.epsilon
+        if self.posterior is not None:
+            if epsilon != 0:
+                raise UsageError("epsilon and posterior both say how well the change is hidden; pass one of them.")
+            epsilon = epsilon_of(self.posterior)
+        object.__setattr__(self, "epsilon", check_positive("epsilon", epsilon))
         if isinstance(self.part, bool) or not isinstance(self.part, str | int | None):
             raise UsageError(f"part must be a column or a position, not {type(self.part).__name__}; pass one.")
 

@@ -1,5 +1,6 @@
 """Alpha from protections (EMD 1, "Choosing alpha")."""
 
+import math
 from dataclasses import dataclass
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from emdp.base.errors import UsageError
 from emdp.privacy import ELSEWHERE, Change, change_distance, epsilon_for, protect
+from emdp.privacy.inference import posterior
 from emdp.privacy.rounding import as_decimal
 from emdp.spaces import Elsewhere, Interval, Product
 
@@ -32,6 +34,15 @@ EARTH = Line(12930.0)
 PLACE_AND_KIND = Pair((Line(50.0, ("lat", "lon")), Line(1.0, ("kind",))), (0.75, 0.25))
 
 changes = st.builds(Change, st.floats(1e-4, 1.0), st.floats(1e-3, 1e5), st.floats(1e-3, 10.0))
+
+
+def test_a_belief_stands_for_its_epsilon() -> None:
+    change = Change(0.5, 10.0, posterior=0.6)
+    assert posterior(0.5, change.epsilon) <= 0.6 * (1 + 3e-12)
+    assert change.epsilon == pytest.approx(math.log(1.5), rel=1e-9)
+    for wrong in ({"posterior": 0.5}, {"posterior": 1.0}, {"posterior": 0.6, "epsilon": 0.1}, {}):
+        with pytest.raises(UsageError):
+            Change(0.5, 10.0, **wrong)
 
 
 def test_known_answers_of_the_paper() -> None:
