@@ -151,7 +151,7 @@ class Around:
         try:
             made = self.answer(query, label, tables) or self.free(query, label, tables)
         except SqlError as error:
-            raise self._correlated(query, error) from None
+            raise self._correlated(query, error, is_inner=True) from None
         if made is None or len(made.main) != 1:
             several = made is not None
             raise self.reads.context.refusal(
@@ -233,7 +233,7 @@ class Around:
         try:
             made = self.answer(query, label, tables)
         except SqlError as error:
-            raise self._correlated(query, error) from None
+            raise self._correlated(query, error, is_inner=query.find_ancestor(exp.Select) is not None) from None
         if made is None:
             raise self.reads.context.refusal(
                 query,
@@ -256,9 +256,9 @@ class Around:
         # It is a stage's table now, and nothing is left in it to write.
         return {made.stage.name}
 
-    def _correlated(self, query: exp.Expr, error: SqlError) -> SqlError:
+    def _correlated(self, query: exp.Expr, error: SqlError, *, is_inner: bool) -> SqlError:
         """Return the refusal of a sub-query over private rows that compares them with the rows around it."""
-        if error.code not in ("unknown-table", "unknown-column") or query.find_ancestor(exp.Select) is None:
+        if error.code not in ("unknown-table", "unknown-column") or not is_inner:
             return error
         return self.reads.context.refusal(
             query,
