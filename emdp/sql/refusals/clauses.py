@@ -193,7 +193,8 @@ def _check_distinct(statement: Statement, node: exp.Expr) -> None:
     if not isinstance(parent, exp.Anonymous) or parent.name.upper() != "COUNT" or len(node.expressions) != 1:
         problem = "DISTINCT inside an aggregate depends on which private values occur"
         remedy = "leave DISTINCT out; only COUNT(DISTINCT user) takes it"
-        if isinstance(parent, exp.Anonymous) and parent.name.upper() == "COUNT" and len(node.expressions) > 1:
+        is_count = isinstance(parent, exp.Anonymous) and parent.name.upper() == "COUNT" and len(node.expressions) > 1
+        if is_count and statement.privacy == "USER_PRIVACY":
             texts = (f"CAST({' '.join(statement.text_of(own).split())} AS TEXT)" for own in node.expressions)
             remedy = f"write COUNT(DISTINCT {' || '.join(texts)})".replace(" || ", " || '|' || ")
         reason = Reason("distinct-aggregate", problem, remedy)

@@ -29,7 +29,6 @@ REFUSED = [
     ("ANY_VALUE(stars) FROM t", "one-record", "SELECT stars, COUNT(*) AS n .. GROUP BY stars"),
     ("APPROX_COUNT_DISTINCT(title) FROM t", "all-records", "COUNT(DISTINCT title)"),
     ("APPROX_QUANTILE(x, 0.25) FROM t", "quantile-function", "QUANTILE(x, 0.25)"),
-    ("COUNT_IF(x > 2) FROM t WHERE stars > 1", "logic-aggregate", "COUNT(*) FILTER (WHERE x > 2)"),
     ("COUNT(DISTINCT title, stars) FROM t", "distinct-aggregate",
      "COUNT(DISTINCT CAST(title AS TEXT) || '|' || CAST(stars AS TEXT))"),
     ("title, stars FROM t WHERE x > 1", "no-aggregate", "SELECT title, stars, COUNT(*) .. GROUP BY title, stars"),
