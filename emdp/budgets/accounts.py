@@ -99,6 +99,7 @@ class Accounts:
         self._identity = identity
         self._declaration = {"budgets": [budget.to_json() for budget in budgets], **identity.to_json()}
         self._begun: str | None = None
+        self._is_apart = False
         self._known: dict[str, tuple[int, Account]] = {}
         self._validated: list[Mapping[str, Any]] = []
         self._declare()
@@ -281,7 +282,17 @@ class Accounts:
             )
         return priced
 
-    def begin(self, version: str, marks: Callable[[], tuple[Sequence[str], Sequence[str], Sequence[str]]]) -> None:
+    def keep_periods_apart(self) -> None:
+        """Hold periods' data apart from now on, as budgets per period need it: for what is promised of one period."""
+        if not self._is_apart:
+            self._is_apart, self._begun = True, None
+
+    def begin(
+        self,
+        version: str,
+        marks: Callable[[], tuple[Sequence[str], Sequence[str], Sequence[str]]],
+        places: Callable[[], Sequence[str]] = list,
+    ) -> None:
         """Pin the declared rules, durably, before the records are compared with them.
 
         Parameters
@@ -291,6 +302,8 @@ class Accounts:
         marks : callable
             Returns the marks of the data's files that are kept, those by which they are looked for under other names
             of a table, and those by which under another period of it.
+        places : callable
+            Returns marks of where the data are, by which another period's are known after they have changed.
 
         Raises
         ------
@@ -300,21 +313,22 @@ class Accounts:
         if version == self._begun:
             return
         kept, *known = marks()
+        part = self.period if self._is_apart or any(is_per_period(own.guarantee) for own in self.budgets) else None
+        at = [] if part is None else list(places())
 
         def admit(entries: Sequence[Entry]) -> None:
             own = [entry for entry in entries if entry.table == written]
             check_held(own, self._identity, self.name)
             check_apart(entries, written, self._identity, version, *known)
-            check_parts(own, part, self.name, known[-1])
+            check_parts(own, part, self.name, [*known[-1], *at], version)
 
-        part = self.period if any(is_per_period(budget.guarantee) for budget in self.budgets) else None
         entries = self.ledger.entries(self.name)
         written = entries[0].table if entries else self.name
-        payload = begun_part(entries, self._identity, version, kept, part)
+        payload = begun_part(entries, self._identity, version, [*kept, *at], part)
         if payload is None:
             found = [entry for kind in ("validated", "redeclare") for entry in self.ledger.entries(kind=kind)]
             check_apart(found, written, self._identity, version, *known)
-            check_parts(entries, part, self.name, known[-1])
+            check_parts(entries, part, self.name, [*known[-1], *at], version)
         else:
             self.ledger.append("validated", self.name, payload, admit=admit, whole=True)
         self._begun = version

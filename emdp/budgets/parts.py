@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from emdp.base.errors import LedgerError
-from emdp.budgets.declarations import Declaration, begun
+from emdp.budgets.declarations import UNCOUNTED, Declaration, begun
 from emdp.ledger import Entry
 
 __all__ = ["begun_part", "check_parts"]
@@ -32,7 +32,9 @@ def begun_part(
     return {"begins": True, **own, **(payload or {}), "marks": list(marks), "part": part}
 
 
-def check_parts(entries: Iterable[Entry], part: str | None, name: str, states: Iterable[str]) -> None:
+def check_parts(
+    entries: Iterable[Entry], part: str | None, name: str, marks: Iterable[str], version: str = UNCOUNTED[0]
+) -> None:
     """Check that data of one period are not data of another.
 
     Parameters
@@ -43,18 +45,24 @@ def check_parts(entries: Iterable[Entry], part: str | None, name: str, states: I
         The period that the data are said to be of; None: any, so that nothing is counted apart.
     name : str
         The table's name.
-    states : iterable of str
-        Marks of the data's files as they are now.
+    marks : iterable of str
+        Marks of the data's files as they are now, and of where they are.
+    version : str
+        The data version: data without files, such as a frame, are known by it. A declared one may be that of several
+        periods.
 
     Raises
     ------
     LedgerError
-        If a file in this state was read as another period's.
+        If a file in this state, or at this place, or data of this version were read as another period's.
     """
-    own = set(states)
+    own = set(marks)
     for entry in entries if part is not None else ():
-        other, marks = entry.payload.get("part"), entry.payload.get("marks")
-        if entry.kind == "validated" and other not in (None, part) and isinstance(marks, list) and own & set(marks):
+        other, known = entry.payload.get("part"), entry.payload.get("marks")
+        if entry.kind != "validated" or other in (None, part) or not isinstance(known, list):
+            continue
+        is_same = not version.startswith(UNCOUNTED) and entry.payload.get("data_version") == version
+        if is_same or own & set(known):
             raise LedgerError(
                 f"the data of table {name!r} for period {part} were read, at least in part, for {other}, and a budget "
                 "per period would count one record twice; name periods that have no file in common."

@@ -156,11 +156,7 @@ def charge_stream(
         # A budget of a period pays what a period costs.
         event = parts[0].event
     counting = [own for own in accounts.budgets if counts_in(own, payer)]
-    # Under another table's budget names of periods may overlap: there each part counts for every period.
-    listed = [
-        {"periods": list(part.periods) if accounts.period is not None else None, "event": part.event.to_json()}
-        for part in parts
-    ]
+    listed = [{"periods": list(part.periods), "event": part.event.to_json()} for part in parts]
 
     def covered(entries: Sequence[Entry]) -> None:
         unchanged(entries)
@@ -169,7 +165,7 @@ def charge_stream(
         for own in counting:
             charges = charges_of(entries)
             for part in parts:
-                for period in part.periods if accounts.period is not None else (None,):
+                for period in part.periods:
                     check_periods(own, charges, [part.event], period)
 
     written = {

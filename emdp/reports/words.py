@@ -145,8 +145,8 @@ def _reach(
         return ", if they changed so as they were when each answer was given." if is_growing else "."
     if any(map(is_per_period, everything)):
         return (
-            f" about {period}. What you did in k periods is hidden with k times that; that you have been in the data "
-            "for long is not."
+            f" about {period}. What you did in k periods is hidden with k times that, totals to date of a stream "
+            "excepted, which go on counting it; that you have been in the data for long is not."
         )
     also = ", even if as large a part of every other period's changes too."
     if not per_period:

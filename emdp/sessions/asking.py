@@ -336,7 +336,7 @@ class Asking:
     def _validated_version(self) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
         version = self._table.data_version()
-        self._accounts.begin(version, self._table.marks)
+        self._accounts.begin(version, self._table.marks, self._table.places)
         key = {"data_version": version, **self._rules}
         if not self._accounts.is_validated(key):
             self._table.check_rules()

@@ -278,6 +278,13 @@ def streamed(
     """
     if "://" in accounts.ledger.path:
         raise UsageError("a stream needs a ledger in a file, beside which its secret state lies; name a file.")
+    if accounts.period is None:
+        raise UsageError(
+            "a stream says what it promises of one period, and under another table's budget (shares) periods may "
+            "overlap; open it on the table whose budget it is."
+        )
+    # Its promise for one period needs that no data are read as two, whatever the budgets are.
+    accounts.keep_periods_apart()
     own = _Streaming(request, accounts, table, tags, request.key(table, rules))
     found = own.find()
     if found is None or len(found.periods) < len(request.periods) or own._place(found) not in found.released:

@@ -114,6 +114,10 @@ class Source(ABC):
         """
         return [], [], []
 
+    def places(self) -> list[str]:
+        """Return marks of where the data are, whatever state they are in; see :func:`emdp.tables.files.place_marks`."""
+        return []
+
     @property
     def view_digest(self) -> str | None:
         """Hash of the view that the owner wrote of the files; None where the rows are theirs."""

@@ -24,6 +24,7 @@ __all__ = [
     "folder_keys",
     "kind_of_named_log",
     "log_refusal",
+    "place_marks",
     "read_lock",
     "state_marks",
 ]
@@ -179,6 +180,15 @@ def state_marks(paths: Iterable[str], table: str = "") -> list[str]:
         with suppress(OSError):
             found.append(_mark("state", _state(os.stat(path)), table))
     return found
+
+
+def place_marks(paths: Iterable[str], table: str = "") -> list[str]:
+    """Return marks of where files are, all links resolved, by which one period's data are known under another's name.
+
+    >>> len(place_marks(["/nowhere"])), place_marks(["/nowhere"]) == place_marks(["/nowhere"], "visits_w1")
+    (1, False)
+    """
+    return [_mark("place", os.path.realpath(path) if os.path.isabs(path) else path, table) for path in paths]
 
 
 def _state(status: os.stat_result) -> str:

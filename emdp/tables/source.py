@@ -33,7 +33,7 @@ from emdp.tables.base import (
 )
 from emdp.tables.engines.duckdb.instances import describing
 from emdp.tables.engines.duckdb.source import DEFAULT_WAIT, DuckDBSource
-from emdp.tables.files import expand_paths, file_marks, files_fingerprint, folder_keys, state_marks
+from emdp.tables.files import expand_paths, file_marks, files_fingerprint, folder_keys, place_marks, state_marks
 from emdp.tables.headers import own_names, value_among
 from emdp.tables.registry import frame_opener, named_table
 
@@ -117,6 +117,9 @@ class ParquetSource(Source):
     def marks(self) -> tuple[list[str], list[str], list[str]]:
         return (*file_marks(self.paths()), state_marks(self.paths()))
 
+    def places(self) -> list[str]:
+        return place_marks(self.paths())
+
     def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         paths = self.paths()
         create_view(connection, f"read_parquet({quote_list(paths)}, hive_partitioning = false)", view)
@@ -189,6 +192,9 @@ class CsvSource(Source):
 
     def marks(self) -> tuple[list[str], list[str], list[str]]:
         return (*file_marks(self.paths()), state_marks(self.paths()))
+
+    def places(self) -> list[str]:
+        return place_marks(self.paths())
 
     def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         paths = self.paths()

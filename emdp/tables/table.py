@@ -153,6 +153,10 @@ class Table(TableFacts):
                 every += [mark for mark in found if mark not in every]
         return kept, sought, states
 
+    def places(self) -> list[str]:
+        """Return marks of where the data of the table are, of a table with links those of all."""
+        return [mark for own in self.private_tables().values() for mark in own.source.places()]
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Return a context in which no other process can begin to write the source, as far as it knows of writers.

@@ -87,6 +87,9 @@ class ViewSource(Source):
     def marks(self) -> tuple[list[str], list[str], list[str]]:
         return self.source.marks()
 
+    def places(self) -> list[str]:
+        return self.source.places()
+
     def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         inner = f"{view}_files"
         allowed = self.source.attach(connection, inner)

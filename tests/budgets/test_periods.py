@@ -109,6 +109,45 @@ def test_files_of_one_period_are_not_another_s(tmp_path: Path) -> None:
         ask(second, 0.5)
 
 
+def test_a_place_of_one_period_is_not_another_s_after_a_change(tmp_path: Path) -> None:
+    """A table under a name in other letters, once another was added to its file; a file under a shorter name."""
+    import duckdb
+
+    def asked(source: str, period: str) -> emdp.Session:
+        read = emdp.read(source, user="user", space=emdp.Interval("x", 0, 1), users=2, name="visits")
+        return emdp.Session(read, budget=BOTH, ledger=tmp_path / "x.ledger", period=period)
+
+    city, rows = tmp_path / "city.duckdb", 'SELECT * FROM (VALUES (1, 0.1), (2, 0.9)) AS t("user", x)'
+    with duckdb.connect(str(city)) as connection:
+        connection.execute(f"CREATE TABLE visits_W1 AS {rows}")
+    with asked(f"{city}::visits_W1", "W1") as first:
+        ask(first, 0.5)
+    with duckdb.connect(str(city)) as connection:
+        connection.execute(f"CREATE TABLE visits_W2 AS {rows}")
+    with asked(f"{city}::visits_w1", "w1") as second, pytest.raises(LedgerError, match="for W1"):
+        ask(second, 0.5)
+    with asked(f"{city}::visits_W2", "W2") as third:
+        ask(third, 0.5)
+    path = tmp_path / "v-2026-W05.csv"
+    path.write_text("user,x\n1,0.5\n2,0.75\n")
+    with asked(str(path), "2026-W05") as fourth:
+        ask(fourth, 0.5)
+    path.write_text("user,x\n1,0.5\n2,0.75\n2,0.25\n")
+    with asked(str(path), "W05") as fifth, pytest.raises(LedgerError, match="for 2026-W05"):
+        ask(fifth, 0.5)
+
+
+def test_a_frame_of_one_period_is_not_another_s(tmp_path: Path) -> None:
+    one = table()
+    with emdp.Session(one, budget=BOTH, ledger=tmp_path / "x.ledger", period="W1") as first:
+        ask(first, 0.5)
+    with (
+        emdp.Session(one, budget=BOTH, ledger=tmp_path / "x.ledger", period="W2") as second,
+        pytest.raises(LedgerError, match="for W1"),
+    ):
+        ask(second, 0.5)
+
+
 def test_budgets_that_would_not_count_one_another_are_refused() -> None:
     with pytest.raises(UsageError, match="same sizes"):
         make_budgets([EmdDP(60.0, sizes="bounded"), EmdDP(2.0, unit="period")], 0.0)

@@ -97,6 +97,7 @@ def test_periods_of_a_catalog(tmp_path: Path) -> None:
         source = "{table}/data/week={{period}}"
         user = "user"
         users = 3
+        elsewhere = 1
         space = {{ kind = "interval", col = "x", low = 0, high = 5 }}
         [public.stations]
         source = "{table}/data/week=1"

@@ -215,6 +215,16 @@ class Around:
         if isinstance(query, exp.SetOperation):
             for side in (query.this, query.expression):
                 released |= self._write_inner(bare(side), "sub-query", known, inside)
+            for part in (query.args.get("order"), query.args.get("limit"), query.args.get("offset")):
+                below = None if part is None else part.find(exp.Select)
+                if below is not None:
+                    # What no rule here reads must not reach the engine: it holds no private table, but it is no guard.
+                    raise self.reads.context.refusal(
+                        below,
+                        "a sub-query orders or cuts a union",
+                        remedy="order by a column of the union",
+                        code="union-order",
+                    )
             return released
         for below in list(_inner(query)):
             around = below.parent

@@ -33,7 +33,7 @@ from emdp.tables.base import (
     quote_text,
 )
 from emdp.tables.engines.duckdb.instances import connect
-from emdp.tables.files import file_marks, files_fingerprint, read_lock, state_marks
+from emdp.tables.files import file_marks, files_fingerprint, place_marks, read_lock, state_marks
 
 __all__ = ["DEFAULT_WAIT", "MAIN_SCHEMA", "DuckDBSource"]
 
@@ -91,6 +91,10 @@ class DuckDBSource(Source):
         kept, sought = file_marks([self.path], self._tables_read())
         states = state_marks([self.path], self.table.lower().removeprefix(MAIN_SCHEMA))
         return [*kept, *(mark for mark in states if mark not in kept)], sought, states
+
+    def places(self) -> list[str]:
+        # Names in DuckDB do not depend on the case of letters.
+        return place_marks([self.path], self.table.lower().removeprefix(MAIN_SCHEMA))
 
     def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         # A collation would merge users or labels that differ: texts are compared as they are.

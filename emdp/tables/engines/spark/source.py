@@ -26,7 +26,7 @@ from emdp.tables.base import Source, type_name
 from emdp.tables.column_types import parsed_type
 from emdp.tables.engines.spark.errors import SESSION_STOPPED, hidden_errors, is_spark_error, quiet_spark, uninterrupted
 from emdp.tables.engines.spark.logs import check_no_spark_log
-from emdp.tables.files import file_marks, state_marks
+from emdp.tables.files import file_marks, place_marks, state_marks
 
 __all__ = [
     "SPARK",
@@ -167,6 +167,9 @@ class SparkSource(Source):
             files = [unquote(file).removeprefix("file://") for file in self.frame().inputFiles()]
         names = [] if self.table is None else [f"/{SPARK}::{self.table.lower()}"]
         return (*file_marks([*names, *files]), state_marks(files))
+
+    def places(self) -> list[str]:
+        return [] if self.table is None else place_marks([f"{SPARK}::{self.table.lower()}"])
 
     def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         raise InternalError("rows of Spark were about to be read by DuckDB; please report it.")
