@@ -73,7 +73,7 @@ class SignKind:
     strength : float
         ``t``, in (0, 1).
     slope : float
-        How much the scaled mean changes per unit of ``d_em``, above 0; not finite where every change is allowed.
+        How much the scaled mean changes per unit of ``d_em``, above 0. Where it is not finite nothing is shown of it.
     count : int
         How many of them each user sends.
     """
@@ -113,6 +113,8 @@ def signs_delta(epsilon: float, n: int, kinds: Sequence[SignKind], distance: flo
     users, apart = check_count("n", n), check_range("distance", check_positive("distance", distance), 0.0, 1.0)
     if not kinds or math.fsum(kind.count for kind in kinds) > LARGEST_SIGNS:
         raise UsageError(f"kinds must hold 1 to {LARGEST_SIGNS} signs of a user; pass fewer.")
+    if not all(map(_is_within, kinds)):
+        return 1.0
     laws = [_law(users, kind.strength) for kind in kinds]
     return _delta(level, laws, [kind.width(apart) for kind in kinds], [kind.count for kind in kinds])
 
@@ -125,7 +127,7 @@ def signs_hold(alpha: float, n: int, delta: float, kinds: Sequence[SignKind]) ->
     (True, False)
     """
     level, chance = check_positive("alpha", alpha), check_unit_interval("delta", delta)
-    if chance < SMALLEST_DELTA:
+    if chance < SMALLEST_DELTA or not all(map(_is_within, kinds)):
         return False
     laws, counts = [_law(n, kind.strength) for kind in kinds], [kind.count for kind in kinds]
     last = min(1.0, max(2 / kind.slope for kind in kinds) * (1 + 1e-15))
@@ -186,6 +188,8 @@ def signs_alpha0(alpha: float, n: int, delta: float, slopes: tuple[float, ...], 
 
     def is_near(alpha0: float) -> bool:
         own = kinds(alpha0)
+        if not all(map(_is_within, own)):
+            return False
         laws, counts = [_law(n, kind.strength) for kind in own], [messages] * len(own)
         distances = sorted({min(epsilon / alpha, 1.0) for epsilon in _TRIED.tolist()}, reverse=True)
         return all(
@@ -202,9 +206,21 @@ def signs_alpha0(alpha: float, n: int, delta: float, slopes: tuple[float, ...], 
     return max(good, pure)
 
 
+def _is_within(kind: SignKind) -> bool:
+    """Say whether a kind is one that is computed here: a bounded change, odds that the law's steps reach.
+
+    A strength may not be lowered to what they reach: the pair of a weaker sign does not dominate.
+    """
+    return math.isfinite(kind.slope) and _rounded(kind.strength) <= 1 - 1 / (LARGEST_ODDS + 1)
+
+
+def _rounded(strength: float) -> float:
+    return strength * (1 + 1e-13) + CHANCE_ERROR
+
+
 @lru_cache(maxsize=64)
 def _law(n: int, strength: float) -> RatioLaw:
-    t = min(strength * (1 + 1e-13) + CHANCE_ERROR, 1 - 1 / (LARGEST_ODDS + 1))
+    t = _rounded(strength)
     clone = (1 - t) * (1 - 1e-13)
     return ratio_law(n - 1, math.log1p(2 * t / (1 - t)) * (1 + 1e-14), clone)
 

@@ -244,3 +244,23 @@ def test_ever_more_signs_come_near_to_a_curators_gaussian_noise() -> None:
     assert variance * (1 - t) == pytest.approx(1 / (n * mu) ** 2, rel=1e-9)
     worst = max(gaussian_delta(alpha, mu, d) for d in np.geomspace(0.01, 1.0, 60).tolist())
     assert worst == pytest.approx(delta, rel=0.6)
+
+
+def test_signs_stronger_than_what_is_computed_are_not_taken_for_weaker_ones() -> None:
+    """The count of all users alone shows a sign of great odds where all others have the other value."""
+    kind = SignKind(1 - 1e-9, 2.0, 1)
+    assert signs_delta(13.0, 1, [kind], 1.0) >= metric_delta(13.0, 1, 1 - 1e-9, 2.0) > 0.99
+    assert not signs_hold(13.0, 1, 1e-9, [kind])
+    assert not signs_hold(0.01, 1, 1e-9, [SignKind(0.5, math.inf, 1)])
+    cases = [(1, (2e-6, 1.0), 1), (3, (2e-6, 1.0), 1), (10_000, (2e-6, 1.0), 1), (1, (2e-6,), 2)]
+    for users, slopes, messages in cases:
+        alpha0 = signs_alpha0(1.0, users, 1e-9, slopes, messages)
+        for width in slopes:
+            t = sign_strength(alpha0, width)
+            few, most = (1 - t) / 2, (1 + t) / 2
+            one = users * few * most ** (users - 1)
+            other = most ** (users - 1) * (few + t * width / 2)
+            if users > 1:
+                other += (users - 1) * few * most ** (users - 2) * (most - t * width / 2)
+            # All others are at one end: exactly one message of the other sign.
+            assert other - math.e * one <= 1e-9
