@@ -48,6 +48,8 @@ from emdp.mechanisms.scalar.hybrid import HybridScalar
 from emdp.mechanisms.scalar.laplace import LaplaceScalar
 from emdp.mechanisms.scalar.one_bit import OneBitScalar
 from emdp.mechanisms.scalar.piecewise import PiecewiseScalar
+from emdp.mechanisms.streams.mechanism import StreamMechanism
+from emdp.mechanisms.streams.strategy import Strategy
 from emdp.mechanisms.strings.prefix_search import HeavyHitterSearch
 from emdp.mechanisms.strings.stable_histogram import StableHistogram
 from emdp.mechanisms.user_mean.base import UserMeanSetting
@@ -158,6 +160,8 @@ def vector(module: str, kind: Any) -> list[tuple[str, str, Call]]:
         (module, "the norm is one", lambda: kind(2, 1.0, 1.0, 10, norm=0.5)),
     ]
 
+
+DAYS = Strategy.of("days", 4)
 
 ROWS: list[tuple[str, str, Call]] = [
     *additive("central/laplace", LaplaceMechanism),
@@ -343,6 +347,12 @@ ROWS: list[tuple[str, str, Call]] = [
     ("descent/central", "there is a round", lambda: CentralDescent(DESCENT, 0, True).epsilon),
     ("descent/central", "Gaussian noise has a delta", lambda: CentralDescent(PURE, 3, True).epsilon),
     ("descent/messages", "messages are not central", lambda: MessageDescent(DESCENT, 2, LAW)),
+    ("streams/strategy", "periods are bounded", lambda: Strategy.of("totals", 10**9)),
+    ("streams/strategy", "there is a block", lambda: Strategy(0, False)),
+    ("streams/mechanism", "Gaussian noise has a delta", lambda: StreamMechanism(DAYS, 4, "period", 0.1, 1, 1.0, 0.0)),
+    ("streams/mechanism", "a bound above 0", lambda: StreamMechanism(DAYS, 4, "period", 0.0, 1, 1.0, 1e-6)),
+    ("streams/mechanism", "one of two units", lambda: StreamMechanism(DAYS, 4, "history", 0.1, 1, 1.0, 1e-6)),  # type: ignore[arg-type]
+    ("streams/mechanism", "there is a period", lambda: StreamMechanism(DAYS, 0, "period", 0.1, 1, 1.0, 1e-6)),
 ]
 
 PRIVACY: list[tuple[str, str, Call]] = [
