@@ -25,6 +25,7 @@ from emdp.privacy.guarantees.kinds import is_per_period
 
 __all__ = ["Accounts", "Limit", "Tags"]
 
+Marks = tuple[Sequence[str], Sequence[str], Sequence[str]]
 Limit = Callable[[Sequence[Entry], Sequence[Event]], object]
 """Given a table's entries so far and the events about to be charged, raises if these must be refused."""
 
@@ -284,15 +285,9 @@ class Accounts:
 
     def keep_periods_apart(self) -> None:
         """Hold periods' data apart from now on, as budgets per period need it: for what is promised of one period."""
-        if not self._is_apart:
-            self._is_apart, self._begun = True, None
+        self._is_apart, self._begun = True, self._begun if self._is_apart else None
 
-    def begin(
-        self,
-        version: str,
-        marks: Callable[[], tuple[Sequence[str], Sequence[str], Sequence[str]]],
-        places: Callable[[], Sequence[str]] = list,
-    ) -> None:
+    def begin(self, version: str, marks: Callable[[], Marks], places: Callable[[], Sequence[str]] = list) -> None:
         """Pin the declared rules, durably, before the records are compared with them.
 
         Parameters
@@ -303,7 +298,7 @@ class Accounts:
             Returns the marks of the data's files that are kept, those by which they are looked for under other names
             of a table, and those by which under another period of it.
         places : callable
-            Returns marks of where the data are, by which another period's are known after they have changed.
+            Returns marks of where the data are, by which they are known as another period's after a change.
 
         Raises
         ------
