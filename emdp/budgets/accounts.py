@@ -295,8 +295,7 @@ class Accounts:
         version : str
             The data version.
         marks : callable
-            Returns the marks of the data's files that are kept, those by which they are looked for under other names
-            of a table, and those by which under another period of it.
+            Returns marks of the data's files: kept ones, those looked for under other names, and under other periods.
         places : callable
             Returns marks of where the data are, by which they are known as another period's after a change.
 
