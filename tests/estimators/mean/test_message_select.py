@@ -36,6 +36,7 @@ def _holds(row: dict[str, Any], name: str, value: float) -> bool:
     return (low is None or low <= value) and (high is None or value <= high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["shuffle", "local"])
 def test_intervals_of_items_cover(model: str, tmp_path: Path) -> None:
     """30 answers of three items with intervals of 95 %: at least 80 of 90 hold, and every end is in the range."""

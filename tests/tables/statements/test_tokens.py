@@ -48,6 +48,7 @@ def test_duckdb_makes_the_tokens_of_python_of_100_000_texts() -> None:
     check_engine(100_000)
 
 
+@pytest.mark.slow
 def test_every_character_alone_and_between_letters() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     # Ideographs and syllables are many, and alike.
