@@ -4,14 +4,13 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emdp.base.errors import UsageError
 from emdp.cli.options import TableOption
-from emdp.cli.output import check_place, frame_text, is_kept, terminal_width
+from emdp.cli.output import check_folder, frame_text, terminal_width
 from emdp.cli.progress import PATIENCE, progress_bar
 from emdp.cli.report import files_of
 from emdp.cli.sql import PeriodOption, promises_of, read_query, table_of
@@ -86,7 +85,7 @@ def run(
 
     subject = _subject(q, catalog, table, period)
     if report is not None:
-        _check_folder(Path(report), subject.kept)
+        check_folder("--report", report, FILES, subject.kept)
     with progress_bar(PATIENCE) as progress:
         if subject.table is None or subject.texts is None:
             found = audit_mechanisms(
@@ -148,15 +147,6 @@ def _of_catalog(
 ) -> _Subject:
     own = catalog.table(name, period=period)
     return _Subject(own, texts, catalog.public(), promises_of(catalog, own.name), (*catalog.paths(), *read))
-
-
-def _check_folder(folder: Path, kept: tuple[str, ...]) -> None:
-    check_place("--report", folder)
-    parent = folder if folder.exists() else folder.resolve().parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise UsageError(f"--report {str(folder)!r} cannot be written; pass a folder that can be made.")
-    if any(is_kept(check_place("--report", folder / name), kept) for name in FILES):
-        raise UsageError(f"--report {str(folder)!r} has what the catalog names; pass a folder of its own.")
 
 
 def _tell(found: "AuditReport", folder: str | None) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import textwrap
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +12,7 @@ from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.base.files import read_toml
 from emdp.cli.options import CatalogOption, TableOption, check_table_option
-from emdp.cli.output import check_place, frame_text, is_kept, preview_width
+from emdp.cli.output import check_folder, frame_text, preview_width
 from emdp.cli.sql import PeriodOption, looking_ahead, read_query, table_of
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def run(
     """
     subject = _subject(catalog, table, period, diameter)
     if out is not None:
-        _check_folder(Path(out), (*subject.kept, *(path for path in (spent, story, after) if path)))
+        check_folder("--out", out, FILES, (*subject.kept, *(path for path in (spent, story, after) if path)))
     stories = _stories(subject, story, records)
     asked = {"--alpha": alpha, "--epsilon": epsilon, "--after": after, "--spent": spent}
     given = [name for name, value in asked.items() if value is not None]
@@ -224,15 +223,6 @@ def _blocks(
             )
         blocks.append(Block(title + times, text, found))
     return blocks
-
-
-def _check_folder(folder: Path, kept: tuple[str, ...]) -> None:
-    check_place("--out", folder)
-    parent = folder if folder.exists() else folder.resolve().parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise UsageError(f"--out {str(folder)!r} cannot be written; pass a folder that can be made.")
-    if any(is_kept(check_place("--out", folder / name), kept) for name in FILES):
-        raise UsageError(f"--out {str(folder)!r} has what the catalog names; pass a folder of its own.")
 
 
 def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json: bool) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Target",
+    "check_folder",
     "check_place",
     "check_target",
     "choose_target",
@@ -96,6 +97,31 @@ def check_place(name: str, path: str | os.PathLike[str]) -> Path:
     if is_of_a_ledger(path):
         raise UsageError(f"{name} {str(path)!r} is a file of a ledger; pass another name.")
     return Path(path)
+
+
+def check_folder(name: str, path: str, files: Sequence[str], kept: Iterable[str]) -> None:
+    """Check that some files can be written into a folder, made if absent, over nothing that is kept.
+
+    Parameters
+    ----------
+    name, path : str
+        The option, for messages, and its value.
+    files : sequence of str
+        Names of the files.
+    kept : iterable of str
+        As of :func:`check_target`.
+
+    Raises
+    ------
+    UsageError
+        If the folder cannot be made or written, or has what is kept.
+    """
+    folder, sources = check_place(name, path), tuple(kept)
+    parent = folder if folder.exists() else folder.resolve().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"{name} {str(folder)!r} cannot be written; pass a folder that can be made.")
+    if any(is_kept(check_place(name, folder / own), sources) for own in files):
+        raise UsageError(f"{name} {str(folder)!r} has what the catalog names; pass a folder of its own.")
 
 
 def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> list[str]:
