@@ -90,7 +90,7 @@ def test_spark_computes_what_the_reference_says(spark: Any) -> None:
     for name in ("one of two parts", "listed part unread", "ball"):
         space, values, axes = SPACES[name]
         frame = rows(np.random.default_rng(len(name)))
-        source = spark.createDataFrame(frame.to_pandas())
+        source = spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
         table = emdp.read(source, user="user", space=space, users=USERS, elsewhere=1, name="data", version="1")
         made(table, frame, values, axes)
 
