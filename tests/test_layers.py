@@ -42,13 +42,16 @@ ALLOWED: dict[str, set[str]] = {
     "catalog": {"base", "privacy", "spaces", "questions", "sql", "tables", "ledger", "sessions"},
     "experiments": {
         "base", *MATHEMATICS, "testing", "expressions", "questions", "estimators", "tables", "pictures", "answers",
-        "sessions",
+        "sessions", "learn",
     },
     "audit": {
         "base", *MATHEMATICS, "randomizers", "expressions", "questions", "estimators", "tables", "pictures",
         "sessions",
     },
-    "learn": {"base", "privacy", "spaces", "expressions", "questions", "answers", "sessions"},
+    "learn": {
+        "base", "noise", "privacy", "mechanisms", "spaces", "expressions", "questions", "ledger", "budgets", "answers",
+        "sessions",
+    },
     "disclosure": {"base", "privacy", "spaces", "tables", "pictures", "sessions"},
     "reports": {
         "base", "privacy", "spaces", "questions", "sql", "ledger", "budgets", "pictures", "answers", "sessions",

@@ -34,7 +34,9 @@ SHOWN = (
 def run(
     name: Annotated[
         str,
-        typer.Argument(help="table2, fig-error, freq-local, freq-central, embedding, geometric or compressed."),
+        typer.Argument(
+            help="table2, fig-error, freq-local, freq-central, embedding, geometric, compressed or bandits."
+        ),
     ],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for NAME.parquet and NAME.svg.")] = "experiments",
     full: Annotated[bool, typer.Option("--full", help="Full sizes and more runs: minutes to an hour.")] = False,
@@ -51,6 +53,7 @@ def run(
       embedding     linear embedding queries against alpha/epsilon, n and p, central and local
       geometric     k = 1000 falling shares by one-bit Hadamard, l1 error against n
       compressed    frequencies over 1024 items by few bits a user
+      bandits       a linear bandit of private rewards: regret against epsilon, in three models
 
     Writes all rows as Parquet and a picture as SVG, and says in words where user-level DP is better.
     """
@@ -73,4 +76,5 @@ def _shown(found: "Experiment") -> "pl.DataFrame":
     import polars as pl
 
     frame = found.frame.select(SHOWN)
-    return frame.with_columns(pl.col("error_mean", "error_low", "error_high", "bound").round_sig_figs(4))
+    numbers = pl.col("error_mean", "error_low", "error_high", "bound").cast(pl.Float64)
+    return frame.with_columns(numbers.round_sig_figs(4))

@@ -17,7 +17,7 @@ from emdp.testing import seeded
 
 __all__ = ["NAMES", "Experiment", "Row", "check_folder", "draw_experiment", "run_experiment", "write_experiment"]
 
-NAMES = ("table2", "fig-error", "freq-local", "freq-central", "embedding", "geometric", "compressed")
+NAMES = ("table2", "fig-error", "freq-local", "freq-central", "embedding", "geometric", "compressed", "bandits")
 """The experiments."""
 
 
@@ -112,7 +112,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 def _runner(name: str) -> Callable[..., Experiment]:
     """Return what runs an experiment; imported when one is run."""
-    from emdp.experiments import compressed, frequency, geometric, linear, table2
+    from emdp.experiments import bandits, compressed, frequency, geometric, linear, table2
 
     runners: dict[str, Callable[..., Experiment]] = {
         "table2": table2.run_table2,
@@ -122,5 +122,6 @@ def _runner(name: str) -> Callable[..., Experiment]:
         "embedding": linear.run_embedding,
         "geometric": geometric.run_geometric,
         "compressed": compressed.run_compressed,
+        "bandits": bandits.run_bandits,
     }
     return runners[name]

@@ -1,6 +1,7 @@
-"""Models fitted privately at user level, built on sessions: not loaded by ``import emdp``."""
+"""Learning at user level: models of a session's table, and what learns from people round by round; loaded on demand."""
 
+from emdp.learn.bandit import Batch, LinearBandit
 from emdp.learn.fit import FittedLinear, fit_linear
 from emdp.questions.linear_fit import LinearFit, linear_fit_query
 
-__all__ = ["FittedLinear", "LinearFit", "fit_linear", "linear_fit_query"]
+__all__ = ["Batch", "FittedLinear", "LinearBandit", "LinearFit", "fit_linear", "linear_fit_query"]

@@ -18,6 +18,7 @@ import pytest
 import emdp.mechanisms
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
+from emdp.mechanisms.bandits.rewards import BatchRewards
 from emdp.mechanisms.contribution.moves import layout_move
 from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.descent.central import CentralDescent
@@ -284,6 +285,11 @@ ROWS: list[tuple[str, str, Call]] = [
     ("keys/weighted", "rounds have shares", lambda: WeightedKeys(1.0, 1e-6, 3, "remove", (1.0, 0.0))),
     ("keys/weighted", "pairs stand by user", lambda: WeightedKeys(1.0, 1e-6, 3, "remove").release([2, 1], [0, 0])),
     ("keys/weighted", "a price is of its own neighbours", lambda: WeightedKeys(1.0, 1e-6, 3, "remove").event()),
+    ("bandits/rewards", "epsilon is positive", lambda: BatchRewards("central", 0.0, 9)),
+    ("bandits/rewards", "there is a user", lambda: BatchRewards("central", 1.0, 0)),
+    ("bandits/rewards", "mixing takes a delta", lambda: BatchRewards("shuffle", 1.0, 9)),
+    ("bandits/rewards", "others take none", lambda: BatchRewards("local", 1.0, 9, 1e-6)),
+    ("bandits/rewards", "a sum is of what users send", lambda: BatchRewards("local", 1.0, 1).check([3])),
     *vector("vector/planes", VectorPlanes),
     *vector("vector/one_bit", VectorOneBit),
     *vector("vector/direction", VectorDirection),
