@@ -16,9 +16,9 @@ from emdp.budgets.declarations import Declaration, Held, check_apart, check_held
 from emdp.budgets.parts import begun_part, check_parts
 from emdp.budgets.promises import batch_of, check_budgets, declared_in
 from emdp.budgets.reservations import held_from
-from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, field_of
+from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, field_of
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Account, Budget, Event, Guarantee, event_from_json
+from emdp.privacy import Account, Budget, Event, Guarantee
 from emdp.privacy.account.restating import in_one_kind
 from emdp.privacy.guarantees.conversions import paying
 from emdp.privacy.guarantees.kinds import is_per_period
@@ -147,7 +147,7 @@ class Accounts:
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
         account = account.replay(
-            event_from_json(field_of(entry, "event"))
+            event_of(entry)
             for entry in entries
             if entry.sequence > last and entry.kind == "charge" and self._payer_of(entry) == kind
         )
@@ -342,7 +342,7 @@ class Accounts:
         """Return the table's charges, one row an event; see ``HISTORY``."""
         rows = []
         for entry in self.ledger.entries(self.name, "charge"):
-            event = event_from_json(field_of(entry, "event"))
+            event = event_of(entry)
             rows.append(
                 {
                     "sequence": entry.sequence,

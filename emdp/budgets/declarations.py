@@ -144,6 +144,8 @@ class Held:
         rules: dict[str, Any] = {}
         lists: dict[str, str] = {}
         for entry in entries:
+            if entry.kind not in {"budget", "redeclare", "validated"}:
+                continue
             known = entry.payload
             if entry.kind == "budget":
                 # One that an earlier version writes beside this one says nothing of users and records.
@@ -258,9 +260,9 @@ def check_apart(
     sought, own = set(marks), set(states)
     anew = _last_change(entry for entry in entries if entry.table == name)
     for entry in entries:
-        known = entry.payload
         if entry.kind != "validated":
             continue
+        known = entry.payload
         is_same = known.get("data_version") == version
         if entry.table == name:
             is_other = _is_begin(entry) and known["period"] != wanted.period and known["users"] != wanted.users
@@ -362,10 +364,11 @@ def _last_change(entries: Iterable[Entry]) -> int:
 
 def _is_begin(entry: Entry) -> bool:
     """Say whether an entry is what :func:`begun` returns; one that somebody wrote by hand may be anything."""
+    if entry.kind != "validated":
+        return False
     known = entry.payload
     return (
-        entry.kind == "validated"
-        and known.get("begins") is True
+        known.get("begins") is True
         and {"data_version", "users", "records", "period"} <= set(known)
         and isinstance(known.get("marks"), list)
         and all(isinstance(mark, str) for mark in known["marks"])

@@ -58,10 +58,13 @@ def check_parts(
     """
     own = set(marks)
     for entry in entries if part is not None else ():
-        other, known = entry.payload.get("part"), entry.payload.get("marks")
-        if entry.kind != "validated" or other in (None, part) or not isinstance(known, list):
+        if entry.kind != "validated":
             continue
-        is_same = not version.startswith(UNCOUNTED) and entry.payload.get("data_version") == version
+        payload = entry.payload
+        other, known = payload.get("part"), payload.get("marks")
+        if other in (None, part) or not isinstance(known, list):
+            continue
+        is_same = not version.startswith(UNCOUNTED) and payload.get("data_version") == version
         if is_same or own & set(known):
             raise LedgerError(
                 f"the data of table {name!r} for period {part} were read, at least in part, for {other}, and a budget "

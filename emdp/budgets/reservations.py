@@ -37,9 +37,9 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from emdp.base.errors import LedgerError, UsageError
-from emdp.budgets.spending import COPY, accounts_of, budgets_of, cost_of, field_of
+from emdp.budgets.spending import COPY, accounts_of, budgets_of, cost_of, event_of, field_of
 from emdp.ledger import Entry, Ledger
-from emdp.privacy import Budget, Guarantee, GuaranteeEvent, event_from_json, guarantee_from_json
+from emdp.privacy import Budget, Guarantee, GuaranteeEvent, guarantee_from_json
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = ["held_from", "outstanding", "release", "reserve"]
@@ -66,10 +66,11 @@ def outstanding(entries: Sequence[Entry], budget: Budget) -> dict[str, Guarantee
     LedgerError
         If an entry lacks a field, or is of another kind of guarantee than it says.
 
+    >>> import json
     >>> from emdp.privacy import EmdDP
     >>> kind, guarantee = EmdDP(0).kind_name, EmdDP(5.0).to_json()
     >>> payload = {"name": "weekly", "budget": kind, "guarantee": guarantee, "released": False}
-    >>> entries = [Entry(2, "", "reserve", "visits", payload, "", "")]
+    >>> entries = [Entry(2, "", "reserve", "visits", json.dumps(payload), "", "")]
     >>> outstanding(entries, Budget(EmdDP(60.0)))["weekly"].alpha
     5.0
     """
@@ -104,10 +105,11 @@ def held_from(entries: Sequence[Entry], budget: Budget, name: str | None) -> lis
     LedgerError
         As :func:`outstanding`.
 
+    >>> import json
     >>> from emdp.privacy import EmdDP
     >>> kind, guarantee = EmdDP(0).kind_name, EmdDP(5.0).to_json()
     >>> payload = {"name": "weekly", "budget": kind, "guarantee": guarantee, "released": False}
-    >>> entries = [Entry(2, "", "reserve", "visits", payload, "", "")]
+    >>> entries = [Entry(2, "", "reserve", "visits", json.dumps(payload), "", "")]
     >>> [event.guarantee.alpha for event in held_from(entries, Budget(EmdDP(60.0)), None)]
     [5.0]
     >>> held_from(entries, Budget(EmdDP(60.0)), "weekly")
@@ -152,6 +154,7 @@ def reserve(ledger: Ledger, table: str, name: str, guarantee: Guarantee) -> Entr
 
     >>> import tempfile
     >>> from emdp.ledger import open_ledger
+    >>> import json
     >>> from emdp.privacy import EmdDP
     >>> with tempfile.TemporaryDirectory() as folder, open_ledger(f"{folder}/city.ledger") as ledger:
     ...     _ = ledger.append("budget", "visits", {"budgets": [Budget(EmdDP(60.0)).to_json()]})
@@ -191,6 +194,7 @@ def release(ledger: Ledger, table: str, name: str) -> list[Entry]:
 
     >>> import tempfile
     >>> from emdp.ledger import open_ledger
+    >>> import json
     >>> from emdp.privacy import EmdDP
     >>> with tempfile.TemporaryDirectory() as folder, open_ledger(f"{folder}/city.ledger") as ledger:
     ...     _ = ledger.append("budget", "visits", {"budgets": [Budget(EmdDP(60.0)).to_json()]})
@@ -238,9 +242,10 @@ def _left(entries: Sequence[Entry], budget: Budget) -> dict[str, tuple[Fraction,
             else:
                 level, delta = left.get(name, (Fraction(0), Fraction(0)))
                 left[name] = level + as_decimal(stated.level), delta + as_decimal(stated.delta)
-        elif entry.kind == "charge" and entry.payload.get("reserve") in left and field_of(entry, "budget") == kind:
-            name = str(entry.payload["reserve"])
-            cost = cost_of(event_from_json(field_of(entry, "event")), budget)
+        elif left and entry.kind == "charge" and (name := entry.payload.get("reserve")) in left:
+            if field_of(entry, "budget") != kind:
+                continue
+            cost = cost_of(event_of(entry), budget)
             level, delta = (max(rest - paid, Fraction(0)) for rest, paid in zip(left[name], cost, strict=True))
             left[name] = level, delta
     return left

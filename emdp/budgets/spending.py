@@ -4,9 +4,11 @@ Pure functions of entries, for whoever reads a ledger without a session: the com
 reservations. Everywhere ``entries`` are those of one table, in order.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from emdp.base.errors import LedgerError
@@ -29,6 +31,7 @@ __all__ = [
     "check_periods",
     "cost_of",
     "counts_in",
+    "event_of",
     "field_of",
 ]
 
@@ -126,7 +129,7 @@ def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
             budget = budgets[named]
         else:
             raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
-        paid = Charge(entry, event_from_json(field_of(entry, "event")), budget)
+        paid = Charge(entry, event_of(entry), budget)
         charges += [paid] if not is_per_period(budget.guarantee) else []
         charges += [one for own in budgets if counts_in(own, budget) for one in _in_periods(paid, own)]
     return tuple(charges)
@@ -194,11 +197,12 @@ def accounts_of(entries: Sequence[Entry]) -> tuple[Account, ...]:
     LedgerError
         If a charge is malformed, or more than its budget covers.
 
+    >>> import json
     >>> from emdp.privacy import EmdDP, GuaranteeEvent
     >>> declared = {"budgets": [Budget(EmdDP(60.0)).to_json()]}
     >>> charged = {"event": GuaranteeEvent(EmdDP(0.5)).to_json(), "budget": EmdDP(0).kind_name, "query": "km"}
     >>> kinds = (("budget", declared), ("charge", charged))
-    >>> entries = [Entry(place, "", kind, "visits", payload, "", "") for place, (kind, payload) in enumerate(kinds)]
+    >>> entries = [Entry(place, "", kind, "visits", json.dumps(own), "", "") for place, (kind, own) in enumerate(kinds)]
     >>> accounts_of(entries)[0].remaining.alpha
     59.5
     """
@@ -276,6 +280,17 @@ def field_of(entry: Entry, name: str) -> Any:
         return entry.payload[name]
     except KeyError:
         raise LedgerError(f"entry {entry.sequence} of the ledger lacks its {name!r}; {COPY}") from None
+
+
+def event_of(entry: Entry) -> Event:
+    """Return the event of a charge, or raise ``LedgerError`` if it lacks one, and as :func:`event_from_json` does."""
+    return _event(json.dumps(field_of(entry, "event"), sort_keys=True))
+
+
+@lru_cache(maxsize=1024)
+def _event(described: str) -> Event:
+    # Most charges of a long ledger are the same few events, over and over, and building one checks its noise.
+    return event_from_json(json.loads(described))
 
 
 def _grouped(keyed: Iterable[tuple[Charge, tuple[str | None, str | None, str]]]) -> tuple[Spending, ...]:

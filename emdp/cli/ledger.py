@@ -266,11 +266,11 @@ def _event_name(entry: "Entry") -> str:
 
 def _event_cells(entry: "Entry") -> tuple[str, str]:
     """Say what an event did, and what it cost or allows."""
-    from emdp.budgets.spending import field_of
-    from emdp.privacy import Budget, event_from_json, guarantee_from_json
+    from emdp.budgets.spending import event_of, field_of
+    from emdp.privacy import Budget, guarantee_from_json
 
     if entry.kind == "charge":
-        event = event_from_json(field_of(entry, "event"))
+        event = event_of(entry)
         mechanism = type(event).__name__.removesuffix("Event")
         return _in_one_line(field_of(entry, "query")), f"{mechanism}: {cost(event.guarantee)}"
     if entry.kind == "budget":

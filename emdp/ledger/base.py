@@ -5,9 +5,10 @@ An embedded file (:mod:`emdp.ledger.sqlite`) is one implementation, a database t
 callback that admits or refuses a charge, and the ledger runs it while no other process can append.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,8 +34,8 @@ class Entry:
         One of ``KINDS``.
     table : str
         Name of the table whose budget the event concerns; empty for ``"created"``.
-    payload : dict
-        The event itself, as JSON values. Each reading gives a new dict: changing it changes no ledger.
+    text : str
+        The event itself, a JSON object as text, as the chain has it.
     previous_hash, hash : str
         SHA-256 in hexadecimal: of the entry before (64 zeros for the first), and of this one with all it
         holds.
@@ -45,15 +46,16 @@ class Entry:
         If the kind is unknown to this version.
 
     >>> time = "2026-11-20T09:00:00.000000+00:00"
-    >>> Entry(2, time, "charge", "visits", {"query": "..."}, "0" * 64, "1" * 64).kind
-    'charge'
+    >>> entry = Entry(2, time, "charge", "visits", '{"query":"..."}', "0" * 64, "1" * 64)
+    >>> entry.kind, entry.payload
+    ('charge', {'query': '...'})
     """
 
     sequence: int
     time: str
     kind: str
     table: str
-    payload: dict[str, Any] = field(hash=False)
+    text: str
     previous_hash: str
     hash: str
 
@@ -63,6 +65,14 @@ class Entry:
                 f"ledger entry {self.sequence} is of kind {self.kind!r}, which this version does not know; "
                 "install the newer emdp that wrote it."
             )
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The event itself, as JSON values. Each reading gives a new dict: changing it changes no ledger.
+
+        Read from the text each time: of thousands of entries that a charge is admitted beside, few are looked into.
+        """
+        return dict(json.loads(self.text))
 
 
 Admit = Callable[[Sequence[Entry]], object]

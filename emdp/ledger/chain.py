@@ -117,7 +117,7 @@ def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[L
 
 
 def entry_of(link: Link) -> Entry:
-    """Return a checked link as an entry with its own copy of the payload.
+    """Return a checked link as an entry.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def entry_of(link: Link) -> Entry:
         raise LedgerError(f"ledger entry {link.sequence} holds no JSON; {REMEDY}") from error
     if not isinstance(payload, dict):
         raise LedgerError(f"ledger entry {link.sequence} holds no JSON object; {REMEDY}")
-    return Entry(link.sequence, link.time, link.kind, link.table, payload, link.previous_hash, link.hash)
+    return Entry(*link)
 
 
 def content_digest(text: str) -> str:

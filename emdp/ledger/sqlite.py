@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from emdp.base.errors import LedgerError, LedgerResourceError
-from emdp.ledger.chain import REMEDY, Link, content_digest
+from emdp.ledger.chain import REMEDY, Link, content_digest, entry_of
 from emdp.ledger.faults import in_one_line, ledger_error
 from emdp.ledger.place import check_place, is_immutable, is_writable
 from emdp.ledger.schema import (
@@ -137,7 +137,7 @@ class SqliteLedger(StoredLedger[sqlite3.Connection]):
         # charges for nothing, which is the safe side. No answer is given in any of these cases.
         problem = f"ledger {self._path} could not finish writing entry {link.sequence} (disk full or failing)"
         try:
-            written = link in self._current()
+            written = entry_of(link) in self._current()
         except LedgerError:
             problem = f"{problem} and cannot be read again; count it as charged, and verify the ledger."
             raise LedgerResourceError(problem) from failure

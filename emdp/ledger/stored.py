@@ -58,9 +58,10 @@ class StoredLedger(Ledger, Generic[Connection]):
         self._admitting = False
         self._refusal: BaseException | None = None
         self._links: list[Link] = []
+        self._entries: list[Entry] = []
         self._check_access()
         self.verify()
-        first = entry_of(self._links[0])
+        first = self._entries[0]
         if first.kind != "created" or not isinstance(first.payload.get("test"), bool):
             raise LedgerError(f"ledger {path} does not begin as a ledger does; put back the last good copy.")
         self._first = first
@@ -94,7 +95,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             with self._connected() as connection:
                 self._begin(connection, write=True)
                 self._check_new(connection)
-                table = _written(table, self._links)
+                table = _written(table, self._entries)
                 if admit is not None:
                     self._ask(admit, None if whole else table)
                 link = next_link(self._links[-1], now(), kind, table, text)
@@ -102,17 +103,18 @@ class StoredLedger(Ledger, Generic[Connection]):
                 failure = self._commit(connection)
             if failure is not None:
                 self._settle(link, mark, failure)
+            entry = entry_of(link)
             if self._links[-1].sequence < link.sequence:
-                self._links.append(link)
-        return entry_of(link)
+                self._keep([link], [entry])
+        return entry
 
     def entries(self, table: str | None = None, kind: str | None = None) -> tuple[Entry, ...]:
         if kind is not None:
             check_choice("kind", kind, KINDS)
-        links = self._current()
+        entries = self._current()
         if table is not None:
-            table = _written(table, links)
-        return tuple(entry_of(link) for link in links if table in {None, link.table} and kind in {None, link.kind})
+            table = _written(table, entries)
+        return tuple(own for own in entries if table in {None, own.table} and kind in {None, own.kind})
 
     def content(self, digest: str) -> str | None:
         with self._reading() as connection:
@@ -156,13 +158,14 @@ class StoredLedger(Ledger, Generic[Connection]):
         """
         with self._reading() as connection:
             self._check_store(connection)
-            known, self._links = self._links, []
+            known = self._links, self._entries
+            self._links, self._entries = [], []
             try:
                 self._check_new(connection)
-                if self._links[: len(known)] != known:
+                if self._links[: len(known[0])] != known[0]:
                     raise self._exchanged()
             except BaseException:
-                self._links = known
+                self._links, self._entries = known
                 raise
             return tuple(self._links), self._check_texts(connection)
 
@@ -227,10 +230,14 @@ class StoredLedger(Ledger, Generic[Connection]):
         if self._closed:
             raise UsageError(f"ledger {self._shown} is closed; open it again.")
 
-    def _current(self) -> tuple[Link, ...]:
+    def _current(self) -> tuple[Entry, ...]:
         with self._reading() as connection:
             self._check_new(connection)
-            return tuple(self._links)
+            return tuple(self._entries)
+
+    def _keep(self, links: Sequence[Link], entries: Sequence[Entry]) -> None:
+        self._links.extend(links)
+        self._entries.extend(entries)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -255,8 +262,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             raise self._exchanged()
         try:
             links = check_links(last, records)
-            for link in links:
-                entry_of(link)
+            entries = [entry_of(link) for link in links]
         except LedgerError as error:
             raise LedgerError(f"ledger {self._shown}: {error}") from error
         newest = links[-1] if links else last
@@ -265,13 +271,13 @@ class StoredLedger(Ledger, Generic[Connection]):
             raise LedgerError(
                 f"ledger {self._shown} does not end where its head record says: entries were removed; {REMEDY}"
             )
-        self._links.extend(links)
+        self._keep(links, entries)
 
     def _ask(self, admit: Admit, table: str | None) -> None:
         # What admit raises is its own, even if it looks like an error of the ledger's store.
         self._admitting = True
         try:
-            admit(tuple(entry_of(link) for link in self._links if table in {None, link.table}))
+            admit(tuple(own for own in self._entries if table in {None, own.table}))
         except BaseException as error:
             self._refusal = error
             raise
@@ -279,7 +285,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             self._admitting = False
 
     def _check_texts(self, connection: Connection) -> tuple[tuple[str, str], ...]:
-        known = {entry_of(link).payload.get("content") for link in self._links if link.kind == "answer"}
+        known = {own.payload.get("content") for own in self._entries if own.kind == "answer"}
         found = []
         for digest, text in self._texts(connection):
             found.append((digest, self._checked_text(digest, text)))
@@ -321,9 +327,9 @@ def first_link(*, test: bool) -> Link:
     return next_link(None, now(), "created", "", payload)
 
 
-def _written(table: str, links: Sequence[Link]) -> str:
+def _written(table: str, entries: Sequence[Entry]) -> str:
     """Return a table's name as the ledger has it: to the letter, or as the one that SQL takes for the same."""
-    names = {link.table for link in links}
+    names = {own.table for own in entries}
     if table in names:
         return table
     same = sorted(name for name in names if name and table_key(name) == table_key(table))

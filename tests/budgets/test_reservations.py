@@ -1,5 +1,6 @@
 """Reservations: what is set aside stays for its owner to the last digit, and the budget is never exceeded."""
 
+import json
 import subprocess
 import sys
 from fractions import Fraction
@@ -33,7 +34,9 @@ def set_aside(name, guarantee, *, released=False):
 
 
 def entries_of(*events):
-    return [Entry(place, "", kind, "visits", payload, "", "") for place, (kind, payload) in enumerate(events, start=1)]
+    return [
+        Entry(place, "", kind, "visits", json.dumps(own), "", "") for place, (kind, own) in enumerate(events, start=1)
+    ]
 
 
 def alphas(events):

@@ -1,5 +1,6 @@
 """What a ledger's entries say was spent: sums by query and period, steps, and entries that cannot be counted."""
 
+import json
 import math
 
 import pytest
@@ -22,7 +23,9 @@ def charged(event, *, period=None, report=None, query="mean(x)", budget=None):
 
 def entries_of(*events):
     day = "2026-11-20T09:00:00+00:00"
-    return [Entry(place, day, kind, "visits", payload, "", "") for place, (kind, payload) in enumerate(events, start=1)]
+    return [
+        Entry(place, day, kind, "visits", json.dumps(own), "", "") for place, (kind, own) in enumerate(events, start=1)
+    ]
 
 
 def cost(level):

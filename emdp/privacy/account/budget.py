@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from emdp.base.checks import check_positive, check_range
@@ -96,7 +97,7 @@ class Budget:
             raise UsageError("gaussian_share needs a budget with a delta, since Gaussian noise does; declare one.")
         object.__setattr__(self, "mu_cap", self._checked_cap())
 
-    @property
+    @cached_property
     def reserve(self) -> "Reserve":
         """Part of the budget that is set aside for Gaussian noise."""
         share, limit = as_decimal(self.gaussian_share), as_decimal(self.slack_limit)
@@ -107,6 +108,15 @@ class Budget:
             noise_delta=delta * (1 - _SLACK_PART - limit),
             slack_delta=delta * _SLACK_PART,
             slack_epsilon=share * limit,
+        )
+
+    @cached_property
+    def plain(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Level, delta and slack in epsilon outside that part."""
+        return (
+            as_decimal(self.guarantee.level) - self.reserve.level,
+            as_decimal(self.guarantee.delta) - self.reserve.delta,
+            as_decimal(self.slack_limit) - self.reserve.slack_epsilon,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -132,10 +132,14 @@ class Account:
     def replay(self, charges: Iterable[Event]) -> "Account":
         """Return the account after further charges that a ledger holds; raises as :meth:`from_charges`."""
         account = self
+        # Most charges of a long ledger are the same few, over and over: each is priced once.
+        prices: dict[Event, tuple[_Price | None, _Price]] = {}
         for event in charges:
             check_event(event)
             try:
-                account = account.charge(event)
+                if event not in prices:
+                    prices[event] = account._prices(event)
+                account = account._charged(event, *prices[event])
             except (BudgetExceededError, UsageError) as error:
                 raise LedgerError(
                     f"charge {account.count + 1} of the ledger is not covered by {self.budget.guarantee}; "
@@ -158,7 +162,9 @@ class Account:
         UsageError
             If its guarantee does not convert to the budget's kind, or it is a batch below its price.
         """
-        reserve, plain = self._prices(event)
+        return self._charged(event, *self._prices(event))
+
+    def _charged(self, event: Event, reserve: "_Price | None", plain: "_Price") -> "Account":
         for price in (reserve, plain):
             if price is not None and self._covers(price):
                 return self._after(price)
@@ -282,12 +288,8 @@ class Account:
 
     def _left(self) -> tuple[Fraction, Fraction, Fraction]:
         """Return level, delta and slack that are left outside the reserve."""
-        reserve, promise = self.budget.reserve, self.budget.guarantee
-        return (
-            as_decimal(promise.level) - reserve.level - self.level,
-            as_decimal(promise.delta) - reserve.delta - self.delta,
-            as_decimal(self.budget.slack_limit) - reserve.slack_epsilon - self.slack,
-        )
+        level, delta, slack = self.budget.plain
+        return level - self.level, delta - self.delta, slack - self.slack
 
     def _square_left(self) -> Fraction:
         return Fraction(self.budget.mu_cap or 0.0) ** 2 - self.square
