@@ -144,9 +144,7 @@ class Held:
         rules: dict[str, Any] = {}
         lists: dict[str, str] = {}
         for entry in entries:
-            if entry.kind not in {"budget", "redeclare", "validated"}:
-                continue
-            known = entry.payload
+            known = entry.payload if entry.kind in {"budget", "redeclare", "validated"} else {}
             if entry.kind == "budget":
                 # One that an earlier version writes beside this one says nothing of users and records.
                 rules.update({name: known[name] for name in COMPARED if name in known})
@@ -364,9 +362,7 @@ def _last_change(entries: Iterable[Entry]) -> int:
 
 def _is_begin(entry: Entry) -> bool:
     """Say whether an entry is what :func:`begun` returns; one that somebody wrote by hand may be anything."""
-    if entry.kind != "validated":
-        return False
-    known = entry.payload
+    known = entry.payload if entry.kind == "validated" else {}
     return (
         known.get("begins") is True
         and {"data_version", "users", "records", "period"} <= set(known)

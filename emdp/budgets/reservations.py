@@ -242,8 +242,10 @@ def _left(entries: Sequence[Entry], budget: Budget) -> dict[str, tuple[Fraction,
             else:
                 level, delta = left.get(name, (Fraction(0), Fraction(0)))
                 left[name] = level + as_decimal(stated.level), delta + as_decimal(stated.delta)
-        elif left and entry.kind == "charge" and (name := entry.payload.get("reserve")) in left:
-            if field_of(entry, "budget") != kind:
+        elif left and entry.kind == "charge":
+            payload = entry.payload
+            name = str(payload.get("reserve"))
+            if payload.get("reserve") not in left or field_of(entry, "budget") != kind:
                 continue
             cost = cost_of(event_of(entry), budget)
             level, delta = (max(rest - paid, Fraction(0)) for rest, paid in zip(left[name], cost, strict=True))

@@ -89,21 +89,14 @@ def integer_rows(ideal: Floats) -> Integers:
     >>> rows.sum(axis=1).tolist() == [TOTAL, TOTAL], rows[1].tolist() == [1, TOTAL - 1]
     (True, True)
     """
-    # summed as integers, so that the sum does not depend on the order of outputs
-    scaled = ideal * (SUM_RESOLUTION / ideal.max(axis=1, keepdims=True))
-    shares = scaled / np.rint(scaled).astype(np.int64).sum(axis=1, keepdims=True)
-    weights = np.maximum(np.rint(shares * float(TOTAL)).astype(np.int64), 1)
-    for _ in range(3):
-        # the missing or surplus units, in proportion, so that no ratio moves by more than rounding
-        rest = TOTAL - weights.sum(axis=1, keepdims=True)
-        weights = np.maximum(weights + np.rint(shares * rest).astype(np.int64), 1)
-    rows = np.arange(len(weights))
-    alone = (weights == weights.max(axis=1, keepdims=True)).sum(axis=1) == 1
-    place = np.where(alone, weights.argmax(axis=1), rows)
-    weights[rows, place] += TOTAL - weights.sum(axis=1)
+    weights = np.empty(ideal.shape, dtype=np.int64)
+    # Some rows at a time: all at once would go through memory a dozen times.
+    for start in range(0, len(ideal), BLOCK):
+        rows = np.arange(start, min(start + BLOCK, len(ideal)))
+        weights[rows] = _integer_block(ideal[rows], rows)
     if not (weights > 0).all():
         raise RefusedError("an item's own output is too improbable for 62-bit weights; ask for a larger alpha0.")
-    return np.asarray(weights, dtype=np.int64)
+    return weights
 
 
 def actual_alpha0(weights: Integers, distances: Floats, rows: Integers | None = None) -> float:
@@ -233,6 +226,22 @@ def fit_weights(
         if strength < LOWEST_FIT * start:
             break
     raise RefusedError(f"no 62-bit weights reach alpha0 = {requested:.6g} from below; ask for another alpha0.")
+
+
+def _integer_block(ideal: Floats, own: Integers) -> Integers:
+    """Return the weights of some rows; ``own`` is each row's place on the diagonal."""
+    # summed as integers, so that the sum does not depend on the order of outputs
+    scaled = ideal * (SUM_RESOLUTION / ideal.max(axis=1, keepdims=True))
+    shares = scaled / np.rint(scaled).astype(np.int64).sum(axis=1, keepdims=True)
+    weights = np.maximum(np.rint(shares * float(TOTAL)).astype(np.int64), 1)
+    for _ in range(3):
+        # the missing or surplus units, in proportion, so that no ratio moves by more than rounding
+        rest = TOTAL - weights.sum(axis=1, keepdims=True)
+        weights = np.maximum(weights + np.rint(shares * rest).astype(np.int64), 1)
+    alone = (weights == weights.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    place = np.where(alone, weights.argmax(axis=1), own)
+    weights[np.arange(len(weights)), place] += TOTAL - weights.sum(axis=1)
+    return np.asarray(weights, dtype=np.int64)
 
 
 def _logs(weights: Integers, least: Integers) -> Floats:
