@@ -71,6 +71,19 @@ class EmdpError(Exception):
         self.problem, self.remedy = _parts(message) if remedy is None else (message, remedy)
 
     @property
+    def number(self) -> str:
+        """Stable number of the error, such as ``E0412``: ``emdp explain E0412`` says what it means.
+
+        >>> UsageError("of a sentence that has no line").number == UsageError("of another one").number
+        True
+        """
+        # Loaded where it is needed.
+        from emdp.base.codes import code_of
+
+        kinds = tuple(kind.__name__ for kind in type(self).__mro__)
+        return code_of(kinds, str(getattr(self, "code", "")), str(self)).number
+
+    @property
     def sentence(self) -> str:
         """Problem and remedy without a full stop, to be part of another text."""
         return f"{self.problem}; {self.remedy}" if self.remedy else self.problem

@@ -16,6 +16,9 @@ __all__ = ["main"]
 COLLECTED = 200_000
 """Objects made between two searches for rings of dead ones: what a start loads stays, and is looked through less."""
 
+HINT = "emdp explain {number}"
+"""Last line of an error on a terminal: the command that says more of it."""
+
 INTERRUPTED = 130
 """Exit status of Typer after Ctrl-C, without a word."""
 
@@ -50,7 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(error, OSError | MemoryError):
             _end(_reason(error), 1)
         if isinstance(error, EmdpError):
-            _end(str(error), error.exit_status)
+            _end(f"{error}{_hint(error)}", error.exit_status)
         raise
 
 
@@ -98,6 +101,12 @@ def _reason(error: OSError | MemoryError) -> str:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     remedy = "" if resource_error(error) is None else " make room on the disk;"
     return f"output cannot be written ({error.strerror});{remedy} what was charged stays charged."
+
+
+def _hint(error: EmdpError) -> str:
+    """Return the last line of a message on a terminal; what goes to a file or a program stays one sentence."""
+    is_shown = sys.stderr is not None and sys.stderr.isatty()
+    return f"\n({HINT.format(number=error.number)})" if is_shown else ""
 
 
 def _end_stopped(stop: Stop) -> NoReturn:

@@ -27,6 +27,7 @@ COMMANDS = MappingProxyType(
         "audit": "audit.run",
         "generate": "generate.app",
         "ledger": "ledger.app",
+        "explain": "explain.run",
     }
 )
 """Commands in the order of the help, each with its module and function; an ``app`` has commands of its own."""
