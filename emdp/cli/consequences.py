@@ -16,6 +16,8 @@ from emdp.cli.output import check_folder, frame_text, preview_width
 from emdp.cli.sql import PeriodOption, looking_ahead, read_query, table_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from emdp.disclosure.page import Block
     from emdp.disclosure.stories import Story
     from emdp.privacy import Guarantee
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 DEFAULT_CATALOG = "emdp.toml"
+
+NARROWEST = 20
+"""Columns that the name of a change has at least."""
 
 FILES = ("index.html", "consequences.svg", "consequences.csv", "consequences.json")
 """Files of a page."""
@@ -225,6 +230,18 @@ def _blocks(
     return blocks
 
 
+def _folded(heads: "Sequence[str]", rows: "Sequence[Sequence[str]]", width: int) -> list[list[str]]:
+    """Return rows of texts whose first cells go on below themselves where a row is wider than a terminal."""
+    others = [max(len(row[place]) for row in (heads, *rows)) + 2 for place in range(1, len(heads))]
+    space = max(width - sum(others), NARROWEST)
+    folded = []
+    for row in rows:
+        first, *further = textwrap.wrap(row[0], space, subsequent_indent="  ") or [""]
+        folded.append([first, *row[1:]])
+        folded += [[line, *("" for _ in others)] for line in further]
+    return folded
+
+
 def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json: bool) -> None:
     import polars as pl
 
@@ -242,7 +259,7 @@ def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json:
         for block in blocks:
             print("\n" + textwrap.fill(f"{block.title} ({block.found.guarantee})", width))
             for heads, rows in filter(None, (texts_of(block.found), gaussian_table(block.found))):
-                print(frame_text(pl.DataFrame(rows, schema=list(heads), orient="row"), width=width))
+                print(frame_text(pl.DataFrame(_folded(heads, rows, width), schema=list(heads), orient="row")))
         for text in dict.fromkeys(text for block in blocks for text in block.found.warnings):
             print(textwrap.fill(f"note: {text}", width, subsequent_indent="      "))
     if out is not None:

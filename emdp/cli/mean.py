@@ -125,8 +125,11 @@ def _preview(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger
 
 
 def _answer(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger: str, query: "Mean") -> None:
+    from emdp.sessions.planning import plan_request
     from emdp.sessions.session import Session
 
+    # What is refused must not so much as make a ledger.
+    plan_request(query, table.names(), budget if isinstance(budget, tuple) else (budget,))
     with Session(table, budget=budget, ledger=ledger) as session:
         answer = session.answer(query)
         value, low, high = answer.frame.row(0)

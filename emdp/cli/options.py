@@ -149,6 +149,11 @@ def space_of(
             )
     parts: list[Space] = []
     rule = check_on_invalid("error" if on_invalid is None else on_invalid)
+    if rule == "elsewhere":
+        raise UsageError(
+            "--on-invalid elsewhere needs elsewhere = 1 beside the space, which only a catalog has; pass -C CATALOG, "
+            "or --on-invalid error, clamp or neutral."
+        )
     if geo is not None:
         lat, lon = texts("--geo", geo, 2)
         if box is None:

@@ -28,6 +28,7 @@ from emdp.cli.options import (
 )
 from emdp.cli.output import check_place, is_kept, write_file
 from emdp.cli.sql import has_charges
+from emdp.cli.stopping import break_off_reads
 
 if TYPE_CHECKING:
     from emdp.privacy import Guarantee
@@ -141,7 +142,10 @@ def _answer(session: "Session", plan: "ProfilePlan", *, fresh: bool, out: str | 
     from emdp.sessions.profile import Profile
     from emdp.sessions.store import Store
 
-    kept = Store(session).ask(plan.planned, fresh=fresh)
+    store = Store(session)
+    if plan.warning and (fresh or any(store.find(one) is None for one in plan.planned)):
+        _check_worth(plan.warning)
+    kept = store.ask(plan.planned, fresh=fresh)
     profile = Profile(plan, tuple(one.answer for one in kept))
     print(profile.explain())
     if out is not None:
@@ -151,6 +155,16 @@ def _answer(session: "Session", plan: "ProfilePlan", *, fresh: bool, out: str | 
     print(f"{told} {profile.guarantee}", file=sys.stderr)
     for budget in session.remaining_all():
         print(f"remaining {budget}", file=sys.stderr)
+
+
+def _check_worth(warning: str) -> None:
+    """Say before the charge what would be paid for nothing, and on a terminal ask whether to go on."""
+    print(f"note: {warning}", file=sys.stderr)
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
+        break_off_reads()
+        print("charge it all the same (y or n): ", end="", file=sys.stderr, flush=True)
+        if not sys.stdin.readline().strip().lower().startswith("y"):
+            raise UsageError("nothing was charged; ask with more --epsilon, or with --columns for fewer columns.")
 
 
 def _options(

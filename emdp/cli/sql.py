@@ -54,6 +54,9 @@ TABLES = (".csv", ".tsv", ".gz", ".parquet", ".pq", ".duckdb", ".ledger")
 CHECKED = ("query", "expression", "lipschitz", "low", "high", "noise_scale", "expected_error", "interval_95", "share")
 """Columns that need no budget: what a check prints."""
 
+HALF = "interval_95 is half the width of the 95 % interval: the answer is expected within so much of the true value"
+"""What the name of a preview's column does not say."""
+
 WIDEST_REMARK = 200
 """Characters of a remark on a compared method that are shown: it says what the choice rests on."""
 
@@ -249,6 +252,7 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
             print(f"note: {', '.join(named)}: {note}", file=sys.stderr)
         for note in statement.notes:
             print(f"note: {note}", file=sys.stderr)
+    print(f"note: {HALF}", file=sys.stderr)
     if len(preview.statements) > 1 and columns is None:
         print("note: affordable counts each statement by itself, not the batch", file=sys.stderr)
 

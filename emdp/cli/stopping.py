@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NoReturn
 
+from emdp.base.charged import CHARGED
 from emdp.base.temporary import HeldFolder
 
 __all__ = ["SIGNALS", "Stop", "break_off_reads", "stoppable"]
@@ -39,6 +40,8 @@ class Stop:
         The first signal.
     ends_process : bool
         Whether nothing comes after the command but the end of the process, at which a signal ends it at once.
+    begun : int
+        Charges that this process had begun before the command.
     """
 
     number: int | None = None
@@ -48,6 +51,7 @@ class Stop:
     is_said: bool = False
     has_alarm: bool = False
     ends_process: bool = False
+    begun: int = field(default_factory=lambda: CHARGED.begun)
 
     @property
     def status(self) -> int:
@@ -62,7 +66,17 @@ class Stop:
     @property
     def message(self) -> str:
         """Message that is true of the command whenever it was stopped."""
-        return f"{self.word}; what was charged stays charged, and no file is left half written."
+        if CHARGED.begun == self.begun:
+            return f"{self.word}; nothing was charged, and no file is left half written."
+        if CHARGED.begun == CHARGED.stored:
+            return (
+                f"{self.word}; what was charged is answered and stored, and no file is left half written; ask the same "
+                "again, without --fresh, and the answer is given for nothing."
+            )
+        return (
+            f"{self.word}; what was charged stays charged (`emdp ledger show` lists it), and no file is left half "
+            "written; ask the same again, and what is stored is given for nothing."
+        )
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Raise ``KeyboardInterrupt``: the handler of all these signals."""

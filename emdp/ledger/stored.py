@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Generic, TypeVar
 
+from emdp.base.charged import CHARGED
 from emdp.base.checks import check_choice, table_key
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.base import KINDS, Admit, Entry, Ledger
@@ -91,6 +92,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         if content is not None:
             payload = {**payload, "content": content_digest(content)}
         text = self._check_arguments(kind, table, payload)
+        if kind == "charge":
+            CHARGED.begin()
         with self._alone():
             with self._connected() as connection:
                 self._begin(connection, write=True)

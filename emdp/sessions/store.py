@@ -13,6 +13,7 @@ from typing import Any
 
 from emdp.answers import Answer, Receipt
 from emdp.answers.stored import StoredAnswer
+from emdp.base.charged import CHARGED
 from emdp.base.errors import LedgerError, LedgerResourceError
 from emdp.budgets.accounts import Limit, Tags
 from emdp.ledger import Entry, Ledger
@@ -169,7 +170,9 @@ class Store:
                 if entry is not None
             ]
             release.check_unchanged()
-            return [self._kept(answer, entry, question, release.version) for answer, entry, question in made]
+            kept = [self._kept(answer, entry, question, release.version) for answer, entry, question in made]
+        CHARGED.store()
+        return kept
 
     def _unfinished(self, planned: Planned, question: str) -> Entry | None:
         """Return a charge for this very release that bought nothing yet."""

@@ -91,3 +91,13 @@ def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], said
     assert (status, out) == (2, "")
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def test_no_name_of_a_change_is_cut_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    title = "was at the clinic of the other side of the river on one of the days of the long summer"
+    Path("stories.toml").write_text(f'[[story]]\ntitle = "{title}"\nonce = 10\n')
+    _, out, _ = run(capsys, "--story", "stories.toml", "--alpha", "5")
+    table = out[out.index("change ") :]
+    assert "..." not in table
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert set(title.split()) <= set(table.split())

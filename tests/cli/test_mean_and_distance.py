@@ -196,3 +196,19 @@ def test_a_file_without_names_is_read_by_places(
     with pytest.raises(SystemExit):
         main([*words, "--no-header"])
     assert "d_em = 0.25" in capsys.readouterr().out
+
+
+def test_what_is_refused_makes_no_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("v.csv").write_text("user,lat,lon\n1,40.7,-74.0\n2,40.8,-73.9\n")
+    words = ["mean", "v.csv", "--user", "user", "--users", "2", "--geo", "lat,lon", "--box", "40.4,-74.3,40.9,-73.7"]
+    words += ["--header", "--alpha", "1", "--budget", "2", "--ledger", "l.ledger", "--distance-to", "-73.9857,40.7484"]
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "the latitude comes first" in capsys.readouterr().err
+    assert not list(tmp_path.glob("l.ledger*"))
+    with pytest.raises(SystemExit):
+        main([*words[:-1], "40.7484,-73.9857", "--on-invalid", "elsewhere"])
+    assert "--on-invalid elsewhere needs elsewhere = 1 beside the space" in capsys.readouterr().err

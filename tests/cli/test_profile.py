@@ -1,5 +1,6 @@
 """``emdp profile``: a file alone, a catalog's table, looking ahead, the stored answer, and the page."""
 
+import io
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 
 from emdp.cli import main
+from emdp.ledger import read_ledger
 from emdp.sessions.profile.lines import WIDTH, places
 
 CATALOG = """
@@ -101,3 +103,28 @@ def test_refusals_name_the_argument_and_spend_nothing(
     status, _, err = run(capsys, *asked)
     assert (status, told in err) == (2, True), err
     assert not list(place.glob("*.ledger"))
+
+
+def test_what_would_be_paid_for_nothing_is_said_before_the_charge(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sales.parquet", "--user", "who", "--users", "40", "--epsilon", "1", "--ledger", "own.ledger"]
+    status, _, err = run(capsys, *words)
+    assert status == 0
+    assert err.startswith("note: quartiles of price will say little or nothing at this price: their ranks")
+    # stored: nothing is paid, so nothing is warned of
+    status, _, err = run(capsys, *words)
+    assert status == 0
+    assert err.startswith("stored, nothing spent")
+
+
+@pytest.mark.parametrize(("reply", "status"), [("n\n", 2), ("", 2), ("y\n", 0)])
+def test_on_a_terminal_one_is_asked_whether_to_pay(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, reply: str, status: int
+) -> None:
+    terminal = io.StringIO(reply)
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    words = ["sales.parquet", "--user", "who", "--users", "40", "--epsilon", "1", "--ledger", "own.ledger"]
+    assert run(capsys, *words)[0] == status
+    with read_ledger("own.ledger") as ledger:
+        assert len(ledger.entries(None, "charge")) == (status == 0)

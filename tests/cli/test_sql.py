@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from emdp.cli import main
+from emdp.cli.sql import HALF
 
 CATALOG = """
 ledger = "city.ledger"
@@ -48,7 +49,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 def test_check_prints_the_constant_and_opens_no_ledger(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     status, out, err = run(capsys, "check", KM)
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, f"note: {HALF}\n")
     assert [line.split()[0] for line in out.splitlines()[:3]] == ["query", "expression", "lipschitz"]
     assert out.split()[1] == "km"
     assert not (place / "city.ledger").exists()

@@ -106,10 +106,21 @@ def check_stopped(process: subprocess.Popen[str], number: signal.Signals) -> str
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number, (process.returncode, err)
     last = err.strip().splitlines()[-1]
-    assert last == f"emdp: {WORDS[number]}; what was charged stays charged, and no file is left half written."
+    assert last in [f"emdp: {WORDS[number]}; {text}" for text in (UNCHARGED, CHARGED, STORED)]
     assert "Traceback" not in err
     return out
 
+
+UNCHARGED = "nothing was charged, and no file is left half written."
+CHARGED = (
+    "what was charged stays charged (`emdp ledger show` lists it), and no file is left half written; ask the same "
+    "again, and what is stored is given for nothing."
+)
+STORED = (
+    "what was charged is answered and stored, and no file is left half written; ask the same again, without --fresh, "
+    "and the answer is given for nothing."
+)
+"""What is said of a charge that was not begun, of one without a stored answer, and of one whose answer is stored."""
 
 HELD = """
 import {module}, os
@@ -240,7 +251,7 @@ def test_what_is_said_of_a_signal_is_true_from_the_first_line_to_the_last(folder
     if moment in ("loading", "handlers"):
         assert last == "emdp: stopped before it began; nothing was charged."
     else:
-        assert last == f"emdp: {WORDS[number]}; what was charged stays charged, and no file is left half written."
+        assert last == f"emdp: {WORDS[number]}; {STORED if paid else UNCHARGED}"
     assert "Traceback" not in done.stderr
     assert bool(done.stdout) == bool(paid)
     check_left(folder)

@@ -321,7 +321,8 @@ def _unpaid(guarantee: Guarantee, nearest: Guarantee, promises: Sequence[Guarant
     if isinstance(guarantee, UserDP) and not isinstance(nearest, UserDP) and guarantee.model == nearest.model:
         return (
             f"{needs}; ask with alpha (WITH EMD_PRIVACY in SQL, alpha= in Python), or have the owner declare "
-            "a UserDP budget (epsilon, delta) beside it."
+            "a UserDP budget beside it, in emdp.toml `budget = [{ alpha = 80.0 }, { epsilon = 2.0, delta = 1e-8 }]` "
+            "with numbers of the owner's."
         )
     return f"{needs}: {_reason(guarantee, nearest)}."
 

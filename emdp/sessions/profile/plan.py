@@ -28,6 +28,9 @@ ASSUMED_RECORDS = 50
 USEFUL = 0.1
 """Share of the records by which ranks of quartiles may be off and still say something."""
 
+USELESS = 0.25
+"""Share of the records from which on a rank may be that of the next quartile."""
+
 CONTENT: Mapping[str, str] = {
     "records": "records",
     "users": "users by records",
@@ -68,6 +71,31 @@ class ProfilePlan:
     def planned(self) -> tuple[Planned, ...]:
         """The plans, to be charged as one batch."""
         return tuple(planned for _, planned in self.parts)
+
+    @property
+    def warning(self) -> str:
+        """Columns whose quartiles would say nothing at this price, with a price at which they would; or nothing."""
+        off = {part.column: self.ranks(part) for part, _ in self.parts if part.kind == "quartiles"}
+        blind = [column for column, share in off.items() if share > USELESS]
+        if not blind:
+            return ""
+        times = max(off[column] for column in blind) / USEFUL
+        return (
+            f"quartiles of {', '.join(blind)} will say little or nothing at this price: their ranks may be off by more "
+            f"than {percent(USELESS)} of the records; it takes {times:,.2g} times the epsilon, fewer columns by "
+            "--columns, or more people"
+        )
+
+    def ranks(self, part: Part) -> float:
+        """Return the most by which ranks of quartiles are off, as a share of the records that are assumed."""
+        plan = next(planned.plan for own, planned in self.parts if own is part)
+        members = [own for one in plan.mechanisms for own in getattr(one, "members", (one,))]
+        # Several levels are one release, whose intervals bound each of them.
+        choices = [own for one in members for own in getattr(one, "intervals", (one,))]
+        errors = [one.rank_error(2**GRID_BITS + 1) for one in choices if hasattr(one, "rank_error")]
+        records = (self.names.users or ASSUMED_USERS) * min(self.options.max_records_per_user, ASSUMED_RECORDS)
+        bound = float(records << UNIT_BITS)
+        return float(max(errors, default=bound) / bound)
 
 
 def plan_profile(table: Table, names: Names, options: Options, promises: Sequence[Guarantee] = ()) -> ProfilePlan:
@@ -184,22 +212,11 @@ class ProfilePreview:
         if part.kind == "values":
             people = errors["people"]
             return f"people within {people.expected_error:,.3g}; {people.note or 'all listed values'}"
-        share = self._ranks(part)
+        share = self.plan.ranks(part)
         told = f"ranks within {percent(share)} of the records, at most"
         if share > USEFUL:
             told += f"; for {percent(USEFUL)} it takes {share / USEFUL:,.2g} times the epsilon"
         return f"{told}; days within {errors['days'].expected_error:,.3g}" if "days" in errors else told
-
-    def _ranks(self, part: Part) -> float:
-        """Return the most by which ranks of quartiles are off, as a share of the records that are assumed."""
-        plan = next(planned.plan for own, planned in self.plan.parts if own is part)
-        members = [own for one in plan.mechanisms for own in getattr(one, "members", (one,))]
-        # Several levels are one release, whose intervals bound each of them.
-        choices = [own for one in members for own in getattr(one, "intervals", (one,))]
-        errors = [one.rank_error(2**GRID_BITS + 1) for one in choices if hasattr(one, "rank_error")]
-        cap = self.plan.options.max_records_per_user
-        records = (self.plan.names.users or ASSUMED_USERS) * min(cap, ASSUMED_RECORDS) << UNIT_BITS
-        return float(max(errors, default=float(records)) / records)
 
 
 SCHEMA = {

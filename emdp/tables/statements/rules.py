@@ -22,7 +22,10 @@ from emdp.tables.statements.linear import is_listed
 __all__ = ["Breach", "Rule", "RulesStatement", "breaches_statement", "invalid_items", "rules_statement"]
 
 TEXTS = {
-    "missing_users": ("has rows without a user{columns}", "give every row a user"),
+    "missing_users": (
+        "has rows without a user{columns}",
+        "give every row a user, or leave such rows out by a view of the catalog",
+    ),
     "unlisted_users": ("has users that are not among the declared users{columns}", "correct the list or the number"),
     "invalid_items": (
         'has items outside the space\'s domain under on_invalid="error"{columns}',
