@@ -320,9 +320,8 @@ def _unpaid(guarantee: Guarantee, nearest: Guarantee, promises: Sequence[Guarant
     needs += " and ".join(dict.fromkeys(promise.kind_name for promise in promises))
     if isinstance(guarantee, UserDP) and not isinstance(nearest, UserDP) and guarantee.model == nearest.model:
         return (
-            f"{needs}; ask with alpha (WITH EMD_PRIVACY in SQL, alpha= in Python), or have the owner declare "
-            "a UserDP budget beside it, in emdp.toml `budget = [{ alpha = 80.0 }, { epsilon = 2.0, delta = 1e-8 }]` "
-            "with numbers of the owner's."
+            f"{needs}; ask with alpha (WITH EMD_PRIVACY in SQL, alpha= in Python), or have the owner declare a UserDP "
+            "budget beside it: `budget = [{ alpha = 80.0 }, { epsilon = 2.0, delta = 1e-8 }]`, with own numbers."
         )
     return f"{needs}: {_reason(guarantee, nearest)}."
 
