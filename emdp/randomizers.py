@@ -1,10 +1,17 @@
 """Randomizers of single items, for :meth:`emdp.Session.itemwise`: one item in, one output out (EMD 3 and 4).
 
+Beside them stand three for users who send few bits (``encode`` on their side, ``tally`` and ``release`` or ``decode``
+on the other): :class:`SampledCoordinates` and :class:`SampledHadamard` to a curator, :class:`SignRounds` through
+shufflers. They save bandwidth alone: data that are with a curator already are answered better by a session.
+
 Each takes an item space and ``alpha0``, and says what it really achieves: ``randomizer.alpha0``. Those of a finite
 space have ``matrix``, ``right_inverse`` and ``estimate``; ``draw`` randomizes single items, ``release`` whole
 histograms.
 """
 
+from emdp.mechanisms.compressed.coordinates import SampledCoordinates
+from emdp.mechanisms.compressed.hadamard import SampledHadamard
+from emdp.mechanisms.compressed.signs import SignRounds
 from emdp.mechanisms.items.exponential import Exponential
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.geometric import Geometric
@@ -27,4 +34,7 @@ __all__ = [
     "Optimal",
     "PlanarLaplace",
     "Randomizer",
+    "SampledCoordinates",
+    "SampledHadamard",
+    "SignRounds",
 ]

@@ -52,7 +52,7 @@ def run(
       freq-central  the same in the central and the shuffle model
       embedding     linear embedding queries against alpha/epsilon, n and p, central and local
       geometric     k = 1000 falling shares by one-bit Hadamard, l1 error against n
-      compressed    frequencies over 1024 items by few bits a user
+      compressed    frequencies over 1024 items, and means of vectors, by few bits a user
       bandits       a linear bandit of private rewards: regret against epsilon, in three models
 
     Writes all rows as Parquet and a picture as SVG, and says in words where user-level DP is better.

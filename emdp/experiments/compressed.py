@@ -1,4 +1,4 @@
-"""``compressed``: frequencies over 1024 items by few bits a user, central privacy (compressed-estimation.md 3).
+"""``compressed``: frequencies over 1024 items, and means of vectors, by few bits a user (compressed-estimation.md).
 
 Subsampled recursive Hadamard response: ``d = 2^(b-1) B`` items, item ``v`` in chunk ``v // B`` at offset ``v % B``. A
 user sends, for each row ``j < B`` kept with probability ``1/B``, the chunk and the sign ``H_B[j, offset]``: ``b`` bits
@@ -6,10 +6,11 @@ on average. The server adds noise of variance ``sigma^2`` to every cell ``y[chun
 decodes each chunk by ``H_B/B``. The squared 2-norm of the error is ``(B - 1)/n + d sigma^2/B`` in expectation, exactly.
 ``B = 1`` is plain Gaussian noise on the histogram.
 
-Accounting, **add/remove neighbours with a public n** (the rest of emdp replaces a user, which for ``B = 1`` takes
-``sqrt 2`` times the noise). A row is a Gaussian mechanism of sensitivity ``B/n`` on a Poisson sample at rate ``1/B``;
-``B`` rows are composed in Renyi divergence of integer orders (Mironov, Talwar and Zhang 2019) and converted by Canonne,
-Kamath and Steinke 2020: :func:`renyi_epsilon`. :func:`closed_sigma` is the closed form, for comparison.
+Accounting. What is offered, :class:`emdp.mechanisms.compressed.hadamard.SampledHadamard`, **replaces a user**.
+Published are two prices for **add/remove neighbours with a public n**, drawn here beside it. A row is a Gaussian
+mechanism of sensitivity ``B/n`` on a Poisson sample at rate ``1/B``; ``B`` rows are composed in Renyi divergence of
+integer orders (Mironov, Talwar and Zhang 2019) and converted by Canonne, Kamath and Steinke 2020:
+:func:`renyi_epsilon`. :func:`closed_sigma` is the closed form, for comparison.
 """
 
 import math
@@ -21,7 +22,9 @@ import numpy.typing as npt
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.experiments.base import EMD, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
+from emdp.experiments.compressed_means import free_sentences, mean_rows
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
+from emdp.mechanisms.compressed.hadamard import SampledHadamard
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.noise.binomial import draw_binomials
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
@@ -162,18 +165,23 @@ def run_compressed(*, full: bool = False, seed: int = 0, runs: int | None = None
         for n, epsilon, delta in SETTINGS
         for row in setting_rows(n, epsilon, delta, bits=FULL_BITS if full else BITS, runs=draws)
     ]
+    means = mean_rows(full=full, runs=draws, measure=SQUARED)
+    across = dict.fromkeys((row.panel for row in rows), "bits a user")
     return Experiment(
         name="compressed",
-        title=f"Frequencies over {ITEMS} items by few bits a user: squared error",
-        rows=(*rows, *session_rows(*SETTINGS[1])),
-        across=dict.fromkeys((row.panel for row in rows), "bits a user"),
+        title=f"Frequencies over {ITEMS} items, and means, by few bits a user: squared error",
+        rows=(*rows, *session_rows(*SETTINGS[1]), *means),
+        across={**across, **dict.fromkeys((row.panel for row in means), "epsilon")},
         measures=(SQUARED,),
         sentences=(
             *verdicts(rows, SQUARED),
             "11 bits, no sampling, are best wherever bandwidth is free: (B - 1)/n is what compression costs.",
-            "Hadamard rows are for add/remove neighbours with a public n. Noise on the averaged histogram replaces a "
-            "user, the promise of all the rest of emdp, which doubles the variance of Gaussian noise; Laplace noise, "
-            "without a delta, is drawn where it has the smaller variance.",
+            *free_sentences(means),
+            "Compression saves bandwidth and nothing else: data that are with a curator already are answered better by "
+            "noise on all of them, as session.vector_mean and session.frequencies do.",
+            "Published prices of Hadamard rows are for add/remove neighbours with a public n. All else here replaces a "
+            "user, the promise of all the rest of emdp: up to twice the noise. Laplace noise on the histogram, without "
+            "a delta, is drawn where it has the smaller variance.",
             "Distances are 0 or 1 here, and the same noise on the histogram gives both guarantees at alpha = epsilon: "
             "d_EM-DP has no smaller error than user-level DP.",
         ),
@@ -191,7 +199,12 @@ def setting_rows(n: int, epsilon: float, delta: float, *, bits: Sequence[int], r
     for bit in bits:
         size = ITEMS >> (bit - 1)
         multiplier = renyi_multiplier(epsilon, size, delta)
-        priced = (("Renyi accountant", multiplier * size / n), ("closed form", closed_sigma(epsilon, size, delta, n)))
+        sound = SampledHadamard(ITEMS, n, epsilon, delta, bits=bit)
+        priced = (
+            ("replacing a user", sound.sigma),
+            ("published, Renyi", multiplier * size / n),
+            ("published, closed form", closed_sigma(epsilon, size, delta, n)),
+        )
         for name, sigma in priced:
             errors = [_squared(draw_estimate(counts, size, sigma), truth) for _ in range(runs)]
             shared = {"d": ITEMS, "n": n, "b": bit, "B": size, "epsilon": epsilon, "delta": delta, "sigma": sigma}

@@ -19,6 +19,9 @@ import emdp.mechanisms
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.bandits.rewards import BatchRewards
+from emdp.mechanisms.compressed.coordinates import SampledCoordinates
+from emdp.mechanisms.compressed.hadamard import SampledHadamard
+from emdp.mechanisms.compressed.signs import SignRounds
 from emdp.mechanisms.contribution.moves import layout_move
 from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.descent.central import CentralDescent
@@ -290,6 +293,15 @@ ROWS: list[tuple[str, str, Call]] = [
     ("bandits/rewards", "mixing takes a delta", lambda: BatchRewards("shuffle", 1.0, 9)),
     ("bandits/rewards", "others take none", lambda: BatchRewards("local", 1.0, 9, 1e-6)),
     ("bandits/rewards", "a sum is of what users send", lambda: BatchRewards("local", 1.0, 1).check([3])),
+    ("compressed/coordinates", "delta is positive", lambda: SampledCoordinates(4, 1.0, 9, 1.0, 0.0, bits=2)),
+    ("compressed/coordinates", "epsilon is positive", lambda: SampledCoordinates(4, 1.0, 9, 0.0, 1e-6, bits=2)),
+    ("compressed/coordinates", "a rate is at most 1", lambda: SampledCoordinates(4, 1.0, 9, 1.0, 1e-6, bits=5)),
+    ("compressed/coordinates", "delta covers the lattice", lambda: SampledCoordinates(4, 1.0, 9, 1, 1e-31, bits=2)),
+    ("compressed/hadamard", "delta is positive", lambda: SampledHadamard(4, 9, 1.0, 0.0, bits=2)),
+    ("compressed/hadamard", "items are public", lambda: SampledHadamard(4, 9, 1.0, 1e-6, bits=2).encode([4])),
+    ("compressed/hadamard", "bits are of the items", lambda: SampledHadamard(4, 9, 1.0, 1e-6, bits=4)),
+    ("compressed/signs", "there is a round", lambda: SignRounds(4, 1.0, 9, 1.0, 1e-6, bits=2)),
+    ("compressed/signs", "epsilon is positive", lambda: SignRounds(4, 1.0, 9, 0.0, 1e-6, bits=3)),
     *vector("vector/planes", VectorPlanes),
     *vector("vector/one_bit", VectorOneBit),
     *vector("vector/direction", VectorDirection),
