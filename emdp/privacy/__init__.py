@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         renyi_shuffle_bound,
         renyi_subsampled,
     )
+    from emdp.privacy.shuffle.sampled import SampledShuffle
     from emdp.privacy.shuffle.users import (
         ShuffleRound,
         UserShuffleBound,
@@ -103,6 +104,7 @@ else:
             "emdp.privacy.shuffle.renyi": (
                 "renyi_delta renyi_epsilon renyi_shuffle renyi_shuffle_bound renyi_subsampled"
             ),
+            "emdp.privacy.shuffle.sampled": "SampledShuffle",
             "emdp.privacy.shuffle.users": (
                 "ShuffleRound UserShuffleBound shuffle_epsilon shuffle_epsilon0 shuffle_total"
             ),
@@ -129,6 +131,7 @@ __all__ = [
     "LaplaceEvent",
     "MetricTotal",
     "Reduction",
+    "SampledShuffle",
     "SetLaw",
     "ShuffleBound",
     "ShuffleRound",

@@ -226,14 +226,13 @@ def _law(n: int, strength: float) -> RatioLaw:
 
 
 def _delta(epsilon: float, laws: Sequence[RatioLaw], widths: Sequence[float], counts: Sequence[int]) -> float:
-    pairs = [_positive(law, width / 2) for law, width in zip(laws, widths, strict=True)]
+    pairs = [_losses(law.mirrored(width / 2)) for law, width in zip(laws, widths, strict=True)]
     variance = math.fsum(
-        count * float((masses * losses**2 * (2 + np.expm1(losses))).sum())
-        for (losses, masses), count in zip(pairs, counts, strict=True)
+        count * float((weights * losses**2).sum()) for (losses, weights), count in zip(pairs, counts, strict=True)
     )
     reach = epsilon + _REACH * math.sqrt(variance) + 1e-300
     step = reach / _HALF
-    grids = [_gridded(losses, masses, step) for losses, masses in pairs]
+    grids = [_gridded(losses, weights, step) for losses, weights in pairs]
     infinite = math.fsum(count * beyond for (_, beyond), count in zip(grids, counts, strict=True))
     places: Floats = step * np.arange(-_HALF, _HALF, dtype=np.float64)
     known = [(places[masses > 0], masses[masses > 0]) for masses, _ in grids]
@@ -258,26 +257,22 @@ def _delta(epsilon: float, laws: Sequence[RatioLaw], widths: Sequence[float], co
     return (value + error + beyond + infinite) * (1 + 1e-9) + 1e-200
 
 
-def _positive(law: RatioLaw, part: float) -> tuple[Floats, Floats]:
-    """Return the losses above 0 of a mirrored pair, and their masses under the second law."""
-    chosen = law.values > 0
+def _losses(law: RatioLaw) -> tuple[Floats, Floats]:
+    """Return a pair's losses, and their masses under the first law."""
+    losses = np.log1p(law.values)
     with np.errstate(under="ignore"):
-        return np.log1p(part * law.values[chosen]), np.exp(law.log_weights[chosen])
+        return losses, np.exp(law.log_weights + losses)
 
 
-def _gridded(losses: Floats, masses: Floats, step: float) -> tuple[Floats, float]:
-    """Return the masses of a mirrored pair's losses under its first law, and the mass above the window."""
-    gained = masses * np.exp(losses)
-    rest = max(1.0 - float(masses.sum()) - float(gained.sum()), 0.0)
-    both = np.concatenate([losses, -losses, [0.0]])
-    weights = np.concatenate([gained, masses, [rest]])
-    cells = np.floor(both / step)
+def _gridded(losses: Floats, weights: Floats, step: float) -> tuple[Floats, float]:
+    """Return the masses of a pair's losses under its first law, and the mass above the window."""
+    cells = np.floor(losses / step)
     is_beyond = cells >= _HALF - 1
     infinite = float(weights[is_beyond].sum())
-    both, weights, cells = both[~is_beyond], weights[~is_beyond], cells[~is_beyond]
+    losses, weights, cells = losses[~is_beyond], weights[~is_beyond], cells[~is_beyond]
     raised = np.maximum(cells, -_HALF)
     # both laws keep their mass; a loss below the window is raised
-    upper = np.where(raised > cells, 0.0, np.expm1(cells * step - both) / math.expm1(-step))
+    upper = np.where(raised > cells, 0.0, np.expm1(cells * step - losses) / math.expm1(-step))
     upper = np.clip(upper, 0.0, 1.0) * weights
     places = (raised + _HALF).astype(np.intp)
     grid = np.bincount(places, weights - upper, _SIZE) + np.bincount(places + 1, upper, _SIZE)

@@ -34,8 +34,9 @@ product of pairs of one order is no bound (``n = 4``, ``k = 1``, ``epsilon0 = 2`
 for .10929; tested). :func:`place_sign_law` is mirrored: with ``delta(epsilon)`` of the theorem, its divergence is
 ``delta(epsilon)`` for ``epsilon >= 0`` and ``1 - e^epsilon + e^epsilon delta(-epsilon)`` below. The first is the
 theorem for either order, the second follows from it by ``H_E(P, Q) = 1 - E + E H_{1/E}(Q, P)``. So it bounds at every
-level, for either order: its Renyi divergences and products bound those of rounds. Such a pair exists: the masses above
-the ratio 1 and their images below it are at most ``sum_{y > 0} Bin (2 - (2-w) t y) <= 1``; on the rest the ratio is 1.
+level, for either order: its Renyi divergences and products bound those of rounds (:meth:`RatioLaw.mirrored
+<emdp.privacy.shuffle.renyi_law.RatioLaw.mirrored>`). Such a pair exists: the masses above the ratio 1 and their images
+below it are at most ``sum_{y > 0} Bin (2 - (2-w) t y) <= 1``; on the rest the ratio is 1.
 """
 
 import math
@@ -44,7 +45,7 @@ from emdp.base.checks import check_count, check_finite, check_range, check_unit_
 from emdp.privacy.shuffle.binary import pair_epsilon
 from emdp.privacy.shuffle.clone_pair import CloneMixture
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0, LARGEST_ITEMS
-from emdp.privacy.shuffle.renyi_law import RatioLaw, mirrored_law, ratio_law
+from emdp.privacy.shuffle.renyi_law import RatioLaw, ratio_law
 
 __all__ = ["place_sign_delta", "place_sign_epsilon", "place_sign_law", "place_sign_pure"]
 
@@ -126,11 +127,11 @@ def place_sign_law(epsilon0: float, n: int, gap: float = 2.0, blocks: int = 100)
     >>> round(law.renyi(2.0), 6), round(product_epsilon([(law, 2)], 1e-6), 3)
     (0.001589, 0.215)
     """
-    pure = place_sign_pure(epsilon0, gap)
-    others, clone, lean = _clones(epsilon0, n)
-    if gap == 2.0:
-        return ratio_law(others, pure, clone, blocks=blocks)
-    return mirrored_law(others, pure, clone, lean, gap, blocks=blocks)
+    strength, width = _check(epsilon0, gap)
+    others, clone, _ = _clones(strength, n)
+    whole = ratio_law(others, strength, clone, blocks=blocks)
+    # given C the ratio less 1 is in proportion to w: `lean w y/(1 - lean y)`
+    return whole if width == 2.0 else whole.mirrored(width / 2)
 
 
 def _clones(epsilon0: float, n: int) -> tuple[int, float, float]:

@@ -5,25 +5,16 @@ released; neighbours differ in one user, ``n`` is public. Bounds of Renyi diverg
 rounds in which each randomizer may depend on the earlier releases, and :func:`renyi_epsilon` turns the sum into
 ``(epsilon, delta)``. Every upper bound is capped at the pure one, ``epsilon0``.
 
-**Sampled rounds.** If only a secret uniform sample of ``k`` of the ``n`` users sends, the release is one of ``k``
-messages with two laws of the last one: by coupling the samples (the ``k - 1`` others, and either the user in question,
-with probability ``g = k/n``, or user ``j``) and joint convexity,
-
-    ``V = (1-g) R_j + g R``,  ``W = (1-g) R_j + g R'``,
-
-``R``, ``R'`` the user's two laws. The shuffle is linear in the law of one message, so the pair of releases is that of
-``V`` and ``W`` for fixed ``j`` and fixed ``k - 1`` others. Where ``R = r R'`` and ``R_j = s R'``, ``s >= e^-epsilon0
-max(1, r)``, hence ``V/W = ((1-g) s + g r)/((1-g) s + g)``, which for ``r >= 1`` falls with ``s`` and at ``s =
-e^-epsilon0 r`` rises with ``r``: it is at most ``1 + g (e^epsilon0 - 1)``, and its inverse likewise. Every other law is
-at least ``e^-epsilon0`` times ``R``, ``R'`` and ``R_j``, so at least ``e^-epsilon0 max(V, W)``. This is the setting of
-:mod:`emdp.privacy.shuffle.renyi_law` with ``tilt = ln(1 + g (e^epsilon0 - 1))``: the theorem there needs no more. ∎
+**Sampled rounds.** A secret uniform sample of ``k`` of the ``n`` users sends, or each with a chance of its own: the
+pair of the ``k`` that send, moved by ``k/n`` and mirrored (:mod:`emdp.privacy.shuffle.sampled`).
 
 **Binary and place-sign rounds.** See :mod:`emdp.privacy.shuffle.place_sign` for the clone probability ``2/(e^epsilon0 +
-1)``, and for the pair of a sampled round, which is not its own mirror image.
+1)``.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -32,7 +23,7 @@ from emdp.base.errors import UsageError
 from emdp.privacy.binomial_tails import log_pmf
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
 from emdp.privacy.shuffle.place_sign import place_sign_law
-from emdp.privacy.shuffle.renyi_law import RatioLaw, ratio_law
+from emdp.privacy.shuffle.renyi_law import RatioLaw, joined_law, ratio_law
 
 __all__ = [
     "ORDERS",
@@ -116,15 +107,29 @@ def renyi_clones(
     return clone_law(n, epsilon0, randomizer, _check_sampled(sampled, n), blocks).renyi(order)
 
 
-def clone_law(n: int, epsilon0: float, randomizer: str, sampled: int | None, blocks: int = 100) -> RatioLaw:
-    """Return the clone pair's law of a round, its arguments checked by the caller."""
-    if sampled is not None and sampled < n:
+@lru_cache(maxsize=256)
+def clone_law(
+    n: int,
+    epsilon0: float,
+    randomizer: str,
+    sampled: int | None,
+    blocks: int = 100,
+    participation: float | None = None,
+    records: int = 1,
+) -> RatioLaw:
+    """Return the clone pair's law of a round, its arguments checked by the caller; of one of a user's records."""
+
+    def whole(count: int, cut: int) -> RatioLaw:
         if randomizer != "any":
-            return place_sign_law(epsilon0, sampled, min(2 * sampled / n * (1 + 1e-15), 2.0), blocks)
-        return ratio_law(sampled - 1, sampled_tilt(epsilon0, n, sampled), _general_clone(epsilon0), blocks=blocks)
-    if randomizer != "any":
-        return place_sign_law(epsilon0, n, blocks=blocks)
-    return ratio_law(n - 1, epsilon0, _general_clone(epsilon0), blocks=blocks)
+            return place_sign_law(epsilon0, count, blocks=cut)
+        return ratio_law(count - 1, epsilon0, _general_clone(epsilon0), blocks=cut)
+
+    def part(count: int) -> float:
+        return min(count / (n * records) * (1 + 1e-15), 1.0)
+
+    if participation is not None:
+        return joined_law(n, participation, part, whole).mirrored(1.0)
+    return whole(sampled, blocks).mirrored(part(sampled)) if sampled is not None and sampled < n else whole(n, blocks)
 
 
 def sampled_tilt(epsilon0: float, n: int, sampled: int) -> float:

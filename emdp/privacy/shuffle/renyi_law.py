@@ -27,9 +27,15 @@ left end, from 0 on, so that no ``l`` is left out. Given ``l``, counts within 14
 one; each cell beyond puts what lies in it and farther at its far end. Every value is then split between the two
 neighbours of one grid so that its mean stays. Masses below ``e^-500`` are kept in logarithms. Rounding is covered by
 :data:`MARGIN`, relative.
+
+**Mirrored.** A bound ``delta(epsilon)`` of both orders' divergences for ``epsilon >= 0`` says nothing of a product of
+rounds, in which an adversary may meet either order: :meth:`RatioLaw.mirrored` is a pair with ``delta(epsilon)`` for
+``epsilon >= 0`` and ``1 - e^epsilon + e^epsilon delta(-epsilon)`` below, which by ``H_E(P, Q) = 1 - E + E H_{1/E}(Q,
+P)`` bounds every divergence of either order. :mod:`emdp.privacy.shuffle.sampled` needs it.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,7 +44,7 @@ import numpy.typing as npt
 
 from emdp.privacy.binomial_tails import log_pmf, log_tail
 
-__all__ = ["LARGEST_USERS", "MARGIN", "RatioLaw", "log_window", "mirrored_law", "ratio_law"]
+__all__ = ["LARGEST_USERS", "MARGIN", "RatioLaw", "joined_law", "log_window", "ratio_law"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,6 +68,10 @@ _FEWEST = 16
 """Fewest blocks."""
 _GRID = 12_000
 """Points of the common grid: an excess of about 1e-6."""
+_JOINED, _JOINED_BLOCKS, _UNLIKELY, _FEW = 24, 16, -25.0, 1000
+"""Cells of the likely numbers of messages where these are random, blocks of the clones of each, the logarithm of the
+masses of cells that are not looked at closely, and the mean up to which there are three times as many: an excess of
+half a percent of epsilon (tests)."""
 _UNDERFLOW = -500.0
 """Log masses below this are not taken out of logarithms."""
 
@@ -102,6 +112,58 @@ class RatioLaw:
         total = math.log1p(math.exp(excess)) if excess < 600 else excess + 1e-12
         return min(total / (order - 1) * (1 + 1e-12), self.largest)
 
+    def delta(self, epsilon: float) -> float:
+        """Return ``E (1 + X - e^epsilon)_+``, rounded up, for an epsilon of at least 0."""
+        with np.errstate(under="ignore", over="ignore"):
+            gains = np.maximum(self.values - np.expm1(epsilon), 0.0)
+            return min(float(gains @ np.exp(self.log_weights)) * (1 + MARGIN), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon with ``E (1 + X - e^epsilon)_+ <= delta``, rounded up; at most :attr:`largest`.
+
+        >>> law = RatioLaw(np.array([-0.5, 1.0]), np.log([2 / 3, 1 / 3]), math.log(2))
+        >>> round(law.epsilon(0.1), 6), round(math.log(1.7), 6)
+        (0.530628, 0.530628)
+        """
+        with np.errstate(under="ignore"):
+            masses = np.exp(self.log_weights[self.values > 0])
+        values = self.values[self.values > 0]
+        above, gained = np.cumsum(masses[::-1])[::-1], np.cumsum((masses * values)[::-1])[::-1]
+        # the divergence at level 1 + a value, from what lies at it and above
+        divergences = (gained - values * above) * (1 + MARGIN)
+        place = int(np.searchsorted(-divergences, -delta))
+        if place == len(values):
+            return self.largest
+        level = (float(gained[place]) * (1 + MARGIN) - delta) / float(above[place]) if above[place] > 0 else math.inf
+        return min(math.log1p(max(level, 0.0)) * (1 + 1e-12) + 1e-15, self.largest)
+
+    def mirrored(self, part: float) -> "RatioLaw":
+        """Return the law of the mirrored pair of ``part X``: see the module's text.
+
+        Where ``X > 0`` its values are ``part X``, and ``1/(1 + part X) - 1`` with ``1 + part X`` times these masses;
+        and 0 with what is left.
+
+        Parameters
+        ----------
+        part : float
+            In (0, 1], rounded up.
+
+        >>> one = ratio_law(99, 1.0, 0.5)
+        >>> abs(one.mirrored(1.0).renyi(4.0) / one.renyi(4.0) - 1) < 1e-5
+        True
+        """
+        chosen = self.values > 0
+        values, logs = part * self.values[chosen], self.log_weights[chosen]
+        growth = np.log1p(values)
+        with np.errstate(under="ignore", divide="ignore"):
+            rest = np.log(max(1.0 - float(np.exp(logs).sum()) - float(np.exp(logs + growth).sum()), 0.0))
+        below = (-values / (1 + values))[::-1]
+        return RatioLaw(
+            np.concatenate([below, [0.0], values]),
+            np.concatenate([(logs + growth)[::-1], [rest], logs]),
+            math.log1p(part * math.expm1(self.largest)) * (1 + 1e-14),
+        )
+
 
 @lru_cache(maxsize=256)
 def ratio_law(others: int, tilt: float, clone: float, *, kind: str = "pair", blocks: int = 100) -> RatioLaw:
@@ -131,30 +193,47 @@ def ratio_law(others: int, tilt: float, clone: float, *, kind: str = "pair", blo
     return grid.law()
 
 
-@lru_cache(maxsize=256)
-def mirrored_law(others: int, tilt: float, clone: float, lean: float, gap: float, *, blocks: int = 100) -> RatioLaw:
-    """Return the law of the pair that both orders of :mod:`emdp.privacy.shuffle.place_sign` are below.
-
-    Given ``L`` messages its values are ``X = lean gap y/(1 - lean y)``, ``y = 2 a/L - 1``, for ``a > L/2`` alone, where
-    ``a`` has the law ``Bin(L, 1/2)`` weighed by ``1 - lean y``; ``1/(1 + X) - 1`` with ``1 + X`` times these masses;
-    and 0 with what is left.
+def joined_law(n: int, rate: float, part: Callable[[int], float], whole: Callable[[int, int], RatioLaw]) -> RatioLaw:
+    """Return the law of a pair of ``K ~ Bin(n, rate)`` messages, ``K`` seen: ``part(K) X``, ``X`` by ``whole(K)``.
 
     Parameters
     ----------
-    others, tilt, clone, blocks
-        As in :func:`ratio_law`; ``tilt = ln(1 + lean gap/(1 - lean))``, rounded up.
-    lean, gap : float
-        ``t`` in (0, 1), and ``w`` in (0, 2].
+    n : int
+        At least 1.
+    rate : float
+        In (0, 1).
+    part : callable
+        From ``K`` to a number in (0, 1] that rises with it.
+    whole : callable
+        From ``K >= 1`` to a law that falls with it, in convex order; and from the number of blocks of its clones.
 
-    >>> one, other = mirrored_law(99, 1.0, 0.5, 0.4621171, 2.0), ratio_law(99, 1.0, 0.5)
-    >>> abs(one.renyi(4.0) / other.renyi(4.0) - 1) < 1e-5
-    True
+    Notes
+    -----
+    Cells of ``K`` take the part of their upper end and the law of their lower one, all cells from 0 on.
     """
-    others = min(others, LARGEST_USERS - 1)
-    grid = _Grid(tilt, lean * gap / math.sqrt(1 + others * clone))
-    for start, log_mass in _blocks(others, clone, blocks):
-        _add_mirrored(grid, start + 1, log_mass, lean, gap)
+    mean = max(round(n * rate), 1)
+    top = whole(1, 1)
+    grid = _Grid(top.largest, part(mean) * math.expm1(top.largest) / (1 + math.sqrt(mean)))
+    finer = 1 if mean > _FEW else 3
+    for first, last, log_mass in _log_cells(n, rate, finer * _JOINED):
+        if last == 0:
+            # nobody sends, in both worlds
+            grid.add_logs(np.zeros(1), np.array([log_mass]))
+            continue
+        law = whole(max(first, 1), finer * _JOINED_BLOCKS if log_mass > _UNLIKELY else 2)
+        values, logs = part(last) * law.values, law.log_weights + log_mass
+        is_near = logs > _UNDERFLOW
+        grid.add(values[is_near], np.exp(logs[is_near]))
+        is_far = ~is_near & (logs > -math.inf)
+        grid.add_logs(values[is_far], logs[is_far])
     return grid.law()
+
+
+def _log_cells(n: int, rate: float, cells: int) -> list[tuple[int, int, float]]:
+    starts, log_masses = _number_blocks(n, rate, cells, _COARSE_GROWTH)
+    ends = [*(starts[1:] - 1).tolist(), float(n)]
+    found = zip(starts.tolist(), ends, log_masses.tolist(), strict=True)
+    return [(int(first), int(last), mass) for first, last, mass in found if mass > -math.inf]
 
 
 def _blocks(others: int, clone: float, blocks: int) -> list[tuple[float, float]]:
@@ -203,13 +282,13 @@ class _Grid:
         return place, np.clip((values - left) / (right - left), 0.0, 1.0)
 
 
-def _number_blocks(others: int, clone: float, blocks: int) -> tuple[Floats, Floats]:
+def _number_blocks(others: int, clone: float, blocks: int, growth: float = _GROWTH) -> tuple[Floats, Floats]:
     """Return the left ends of blocks of ``Bin(others, clone)`` that cover it, and logarithms of their masses."""
     mean, deviation = others * clone, math.sqrt(others * clone * (1 - clone))
     # closer around the mean, where the mass is
     even = np.linspace(-1, 1, blocks + 1)
     middle = mean + _NUMBERS_REACH * deviation * even * (0.3 + 0.7 * even * even)
-    far = mean - _cells(_NUMBERS_REACH * deviation, mean, _GROWTH if others < _MANY else _COARSE_GROWTH)
+    far = mean - _cells(_NUMBERS_REACH * deviation, mean, growth if others < _MANY else _COARSE_GROWTH)
     inner = np.unique(np.clip(np.floor(np.concatenate([[0.0], far, middle])), 0, others))
     starts: Floats = np.append(inner, others + 1.0).astype(np.float64)
     is_left = starts <= mean
@@ -257,33 +336,6 @@ def _add_block(grid: _Grid, L: float, log_mass: float, tilt: float, is_mixture: 
     if low > 0:
         tail = log_tail(L, np.array([L - low + 1.0]), 1 - chance, chance) + log_mass
         _add_far(grid, np.array([0.0]), tail, L, tilt, is_mixture)
-
-
-def _add_mirrored(grid: _Grid, L: float, log_mass: float, lean: float, gap: float) -> None:
-    reach = _REACH * math.sqrt(L / 4) + _SLACK
-    first, high = math.floor(L / 2) + 1, min(math.ceil(L / 2 + reach), L)
-    counts = np.arange(first, high + 1, dtype=np.float64)
-    leaning = lean * ((2 * counts - L) / L)
-    logs = log_window(L, counts, 0.5) + log_mass
-    growth = gap * leaning
-    grid.add_logs(growth / (1 - leaning), logs + np.log1p(-leaning))
-    grid.add_logs(-growth / (1 - leaning + growth), logs + np.log1p(growth - leaning))
-    # both laws are alike in what is left: the middle, and what the two masses lack of both ends of the binomial law
-    with np.errstate(divide="ignore"):
-        rest = np.append(logs + np.log((2 - gap) * leaning), _log_middle(L) + log_mass)
-    grid.add_logs(np.zeros(len(rest)), rest)
-    if high < L:
-        ends = np.minimum(np.concatenate([[high], np.floor(L / 2 + _cells(high - L / 2, L / 2))]), L)
-        ends = np.unique(np.append(ends, L))
-        tails = log_tail(L, ends[:-1] + 1, 0.5, 0.5) + log_mass + math.log(2)
-        far = lean * ((2 * ends[1:] - L) / L)
-        grid.add_logs(gap * far / (1 - far), tails)
-        grid.add_logs(-gap * far / (1 - far + gap * far), tails)
-
-
-def _log_middle(L: float) -> float:
-    """Return ``ln Pr[Bin(L, 1/2) = L/2]``."""
-    return float(log_pmf(L, np.array([L / 2]), 0.5, 0.5)[0]) if L % 2 == 0 else -math.inf
 
 
 def _add_far(grid: _Grid, counts: Floats, log_masses: Floats, L: float, tilt: float, is_mixture: bool) -> None:

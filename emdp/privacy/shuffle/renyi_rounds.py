@@ -7,15 +7,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from emdp.base.checks import check_choice, check_count, check_finite
+from emdp.base.checks import check_choice, check_count, check_finite, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal, float_down
-from emdp.privacy.shuffle.binary import binary_epsilon, pair_epsilon
+from emdp.privacy.shuffle.binary import binary_epsilon
 from emdp.privacy.shuffle.clones import clone_alpha
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
 from emdp.privacy.shuffle.place_sign import place_sign_epsilon
-from emdp.privacy.shuffle.renyi import sampled_tilt
+from emdp.privacy.shuffle.renyi import clone_law, sampled_tilt
+from emdp.privacy.shuffle.renyi_law import RatioLaw
 
 __all__ = [
     "SMALLEST_EPSILON0",
@@ -30,6 +31,8 @@ __all__ = [
 
 SMALLEST_EPSILON0 = 1e-8
 """Weaker randomizers count as this strong in the sums."""
+SMALLEST_DELTA = 1e-30
+"""Smallest delta of a round with a random number of messages: masses of its law are floats."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class ShuffleRound:
         How many of the ``n`` users send, a uniform sample that stays secret; None if all do.
     rounds : int
         How often, each time with fresh randomness.
+    participation : float, optional
+        With what probability a user sends, each deciding afresh, by himself and in secret
+        (:mod:`emdp.privacy.shuffle.sampled`); above 0, and 1 if all do.
 
     Raises
     ------
@@ -66,6 +72,7 @@ class ShuffleRound:
     randomizer: "str | SetLaw" = "any"
     sampled: int | None = None
     rounds: int = 1
+    participation: float | None = None
 
     def __post_init__(self) -> None:
         if check_finite("epsilon0", self.epsilon0) <= 0:
@@ -82,6 +89,10 @@ class ShuffleRound:
         check_count("rounds", self.rounds)
         if self.sampled is not None and check_count("sampled", self.sampled) > self.n:
             raise UsageError(f"sampled must be at most n = {self.n}, got {self.sampled}; pass None if all users send.")
+        if self.participation is not None:
+            if self.sampled is not None:
+                raise UsageError("sampled and participation must not both be given; pass one of them.")
+            check_unit_interval("participation", self.participation, one=True)
 
     @property
     def kind(self) -> str:
@@ -91,6 +102,16 @@ class ShuffleRound:
     @property
     def is_sampled(self) -> bool:
         return self.sampled is not None and self.sampled < self.n
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the number of messages is random."""
+        return self.participation is not None and self.participation < 1
+
+    def law(self) -> RatioLaw:
+        """Return the law of the likelihood ratio of one round, mirrored where not everybody sends."""
+        joined = self.participation if self.is_joined else None
+        return clone_law(self.n, self.epsilon0, self.kind, self.sampled, participation=joined)
 
     @property
     def pure(self) -> float:
@@ -113,11 +134,11 @@ def clone_round_epsilon(part: ShuffleRound, delta: float) -> float:
     """
     if not part.is_amplified:
         return part.pure
+    if part.is_joined:
+        return min(part.law().epsilon(delta), part.pure) if delta >= SMALLEST_DELTA else part.pure
     if not part.is_sampled:
         return min(clone_alpha(part.epsilon0, 1, part.n, delta, 1.0), part.pure)
-    clone, rest = math.exp(-part.epsilon0) * (1 - 4e-16), -math.expm1(-part.epsilon0)
-    found = min(part.pure, pair_epsilon(part.pure, (part.sampled or part.n) - 1, clone, rest, delta))
-    return min(found, _amplified(part, delta, clone_round_epsilon))
+    return min(part.pure, _amplified(part, delta, clone_round_epsilon))
 
 
 def place_sign_round_epsilon(part: ShuffleRound, delta: float) -> float:
@@ -126,7 +147,7 @@ def place_sign_round_epsilon(part: ShuffleRound, delta: float) -> float:
     >>> round(place_sign_round_epsilon(ShuffleRound(1.0, 1000, "place-sign"), 1e-6), 5)
     0.14867
     """
-    if part.kind == "any" or not part.is_amplified:
+    if part.kind == "any" or not part.is_amplified or part.is_joined:
         return clone_round_epsilon(part, delta)
     users = part.sampled or part.n
     found = place_sign_epsilon(part.epsilon0, users, delta, min(2 * users / part.n * (1 + 1e-15), 2.0))
@@ -140,7 +161,7 @@ def binary_round_epsilon(part: ShuffleRound, delta: float) -> float:
     0.127
     """
     found = place_sign_round_epsilon(part, delta)
-    if part.randomizer != "binary" or not part.is_amplified:
+    if part.randomizer != "binary" or not part.is_amplified or part.is_joined:
         return found
     if part.is_sampled:
         return min(found, _amplified(part, delta, binary_round_epsilon))
@@ -156,13 +177,15 @@ def set_round_epsilon(part: ShuffleRound, delta: float) -> float:
     0.231
     """
     found = binary_round_epsilon(part, delta)
-    if not isinstance(part.randomizer, SetLaw) or part.is_sampled:
+    if not isinstance(part.randomizer, SetLaw) or part.is_joined:
         return found
+    if part.is_sampled:
+        return min(found, _amplified(part, delta, set_round_epsilon))
     return min(found, part.randomizer.epsilon(part.n, delta))
 
 
 def _amplified(part: ShuffleRound, delta: float, whole: Callable[[ShuffleRound, float], float]) -> float:
-    """Return a sampled round's epsilon from that of its ``k`` users alone."""
+    """Return a sampled round's epsilon from that of its ``k`` users alone (:mod:`emdp.privacy.shuffle.sampled`)."""
     sampled = part.sampled or part.n
     inner = delta * (part.n / sampled) * (1 - 1e-15)
     if inner >= 1 or sampled < 2:

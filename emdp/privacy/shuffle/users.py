@@ -26,9 +26,9 @@ whatever they were. So ``sum epsilon_i`` at ``sum delta_i`` (basic composition),
 rule) and the product of the pairs hold for all rounds together. The parameters ``epsilon0``, ``n``, kind and number of
 rounds are fixed beforehand: a total that depends on the releases needs a filter (:mod:`emdp.privacy.account.filter`).
 
-*Sampled rounds.* Only a secret uniform sample of ``k`` of the ``n`` users sends: the pure epsilon of a round is
-``ln(1 + (k/n)(e^epsilon0 - 1))``; the pair and its Renyi divergences are those of :mod:`emdp.privacy.shuffle.renyi`, or
-the pair of ``k`` users with ``(epsilon, delta n/k)`` gives ``(ln(1 + (k/n)(e^epsilon - 1)), delta)`` (LSU 5.2).
+*Sampled rounds.* Only a secret uniform sample of ``k`` of the ``n`` users sends, or each user joins with a probability:
+:mod:`emdp.privacy.shuffle.sampled`, of one round by its exact form, of several by mirrored pairs. The pure epsilon of a
+round of ``k`` is ``ln(1 + (k/n)(e^epsilon0 - 1))``, of one that users join ``epsilon0``, since everybody may.
 
 Numbers are rounded to the safe side. Epsilon does not fall when ``epsilon0`` or the rounds rise, nor rise when ``n`` or
 ``delta`` does, to 1 part in 100 (the cells of the sums; 1e-6 for one round of any randomizer).
@@ -42,10 +42,11 @@ from fractions import Fraction
 from emdp.base.checks import check_finite, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.sets import SetLaw
+from emdp.privacy.calibration import LARGEST_ALPHA, gaussian_mu
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.privacy.shuffle.clones import clone_alpha0, gaussian_guess
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
-from emdp.privacy.shuffle.renyi import ORDERS, clone_law, renyi_epsilon
+from emdp.privacy.shuffle.renyi import ORDERS, renyi_epsilon
 from emdp.privacy.shuffle.renyi_law import RatioLaw
 from emdp.privacy.shuffle.renyi_product import LARGEST_ROUNDS, product_epsilon
 from emdp.privacy.shuffle.renyi_rounds import (
@@ -63,6 +64,7 @@ __all__ = [
     "ShuffleRound",
     "UserShuffleBound",
     "UserShuffleMethod",
+    "likely_epsilon0",
     "shuffle_epsilon",
     "shuffle_epsilon0",
     "shuffle_total",
@@ -130,12 +132,13 @@ def shuffle_epsilon(
     *,
     randomizer: str | SetLaw = "any",
     sampled: int | None = None,
+    participation: float | None = None,
 ) -> UserShuffleBound:
     """Return the user-level epsilon of shuffled messages, rounded up.
 
     Parameters
     ----------
-    epsilon0, n, rounds, randomizer, sampled
+    epsilon0, n, rounds, randomizer, sampled, participation
         As in :class:`ShuffleRound`.
     delta : float
         Of all rounds together, in [0, 1); 0 leaves composition.
@@ -157,7 +160,7 @@ def shuffle_epsilon(
     >>> round(shuffle_epsilon(1.0, 10**4, 1e-6, randomizer="place-sign").epsilon, 6)
     0.043206
     """
-    return shuffle_total((ShuffleRound(epsilon0, n, randomizer, sampled, rounds),), delta)
+    return shuffle_total((ShuffleRound(epsilon0, n, randomizer, sampled, rounds, participation),), delta)
 
 
 def shuffle_total(strengths: Sequence[ShuffleRound], delta: float) -> UserShuffleBound:
@@ -206,6 +209,7 @@ def shuffle_epsilon0(
     *,
     randomizer: str = "any",
     sampled: int | None = None,
+    participation: float | None = None,
 ) -> float:
     """Return the largest ``epsilon0`` of each round's messages for a wanted epsilon of all, rounded down: the inverse.
 
@@ -213,7 +217,7 @@ def shuffle_epsilon0(
     ----------
     epsilon : float
         Wanted, above 0.
-    n, delta, rounds, randomizer, sampled
+    n, delta, rounds, randomizer, sampled, participation
         As in :func:`shuffle_epsilon`.
 
     Returns
@@ -234,11 +238,11 @@ def shuffle_epsilon0(
     if wanted <= 0:
         raise UsageError(f"epsilon must be above 0, got {wanted}; pass a positive number.")
     chance = check_unit_interval("delta", delta, zero=True)
-    part = ShuffleRound(1.0, n, randomizer, sampled, rounds)
+    part = ShuffleRound(1.0, n, randomizer, sampled, rounds, participation)
     pure = pure_strength(wanted, part)
     if chance == 0 or pure >= LARGEST_ALPHA0:
         return pure
-    if rounds == 1 and randomizer == "any" and not part.is_sampled:
+    if rounds == 1 and randomizer == "any" and not part.is_sampled and not part.is_joined:
         return max(clone_alpha0(wanted, 1, n, chance, 1.0), pure)
     return _search(wanted, chance, part, pure)
 
@@ -282,10 +286,13 @@ def _binary(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMethod:
 def _closed_form(parts: tuple[ShuffleRound, ...], delta: float) -> UserShuffleMethod:
     theorem = "Feldman, McMillan, Talwar 2020, Thm 3.1, under its condition on epsilon0 (LSU 5.3)"
     share = _share(parts, delta)
-    found = [None if part.is_sampled else closed_form_epsilon(part.epsilon0, part.n, share) for part in parts]
+    found = [
+        None if part.is_sampled or part.is_joined else closed_form_epsilon(part.epsilon0, part.n, share)
+        for part in parts
+    ]
     valid = [value for value in found if value is not None]
     if len(valid) < len(parts):
-        reason = "a round is sampled, or its epsilon0 is above ln(n/(16 ln(2/delta)))"
+        reason = "not everybody sends, or its epsilon0 is above ln(n/(16 ln(2/delta)))"
         return UserShuffleMethod("closed form", None, delta, reason, theorem)
     return UserShuffleMethod("closed form", _sum(parts, valid), delta, "", theorem)
 
@@ -300,7 +307,7 @@ def _together(parts: tuple[ShuffleRound, ...], delta: float) -> list[UserShuffle
             UserShuffleMethod("clone product", None, delta, reason, product),
             UserShuffleMethod("Renyi clones", None, delta, reason, renyi),
         ]
-    laws = [clone_law(part.n, part.epsilon0, part.kind, part.sampled) if part.is_amplified else None for part in parts]
+    laws = [part.law() if part.is_amplified else None for part in parts]
     found = [UserShuffleMethod("Renyi clones", _renyi_epsilon(parts, laws, delta), delta, "", renyi)]
     whole = [(law, part.rounds) for law, part in zip(laws, parts, strict=True) if law is not None]
     total, reason = math.inf, f"there are more than {LARGEST_ROUNDS} rounds, or one that no shuffling amplifies"
@@ -336,7 +343,10 @@ def _share(parts: tuple[ShuffleRound, ...], delta: float) -> float:
 def _search(epsilon: float, delta: float, part: ShuffleRound, pure: float) -> float:
     """Return a checked ``epsilon0`` close below one that fails: a secant on logarithms, kept in a bracket."""
     good, bad = pure, LARGEST_ALPHA0
-    point = gaussian_guess(epsilon, 1, max(part.n // part.rounds, 2), 1.0, delta)
+    if part.is_sampled or part.is_joined or (part.kind == "place-sign" and part.rounds > 1):
+        point = likely_epsilon0(epsilon, delta, part)
+    else:
+        point = gaussian_guess(epsilon, 1, max(part.n // part.rounds, 2), 1.0, delta)
     last, slope = (0.0, 0.0), 1.5
     for step in range(_SEARCH_STEPS):
         point = point if good < point < bad and step < _SECANT_STEPS else math.sqrt(good * bad)
@@ -354,3 +364,21 @@ def _search(epsilon: float, delta: float, part: ShuffleRound, pure: float) -> fl
         last = (point, value) if math.isfinite(value) else (0.0, 0.0)
         point *= math.exp((-_TOLERANCE / 2 - value) / slope) if math.isfinite(value) else 2.0
     return good
+
+
+def likely_epsilon0(epsilon: float, delta: float, part: ShuffleRound) -> float:
+    """Return ``epsilon0`` at which the Gaussian limit of the rounds' pairs has this epsilon: to choose by, no bound.
+
+    >>> part, exact = ShuffleRound(1.0, 10**4, "place-sign", rounds=32), 2.43
+    >>> abs(likely_epsilon0(1.0, 1e-6, part) / exact - 1) < 0.01
+    True
+    """
+    sent = part.sampled or part.n * (part.participation or 1.0)
+    wanted = gaussian_mu(min(epsilon, LARGEST_ALPHA), delta) * part.n / math.sqrt(sent * part.rounds)
+    low, high = 1e-9, LARGEST_ALPHA0
+    for _ in range(30):
+        middle = math.sqrt(low * high)
+        clone = math.exp(-middle) if part.kind == "any" else 2 / (math.exp(middle) + 1)
+        is_low = 2 * math.tanh(middle / 2) / math.sqrt(clone) < wanted
+        low, high = (middle, high) if is_low else (low, middle)
+    return low

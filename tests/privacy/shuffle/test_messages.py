@@ -118,9 +118,9 @@ def test_a_second_round_chosen_by_the_first_ones_outcome(epsilon0: float) -> Non
             assert method.epsilon is None or method.epsilon >= epsilon
 
 
-def exact_pair(others: int, tilt: float, epsilon0: float | None = None) -> list[tuple[Decimal, Decimal]]:
-    """The masses of the clone pair, in the decimals of the context; a tilt below epsilon0 is that of a sample."""
-    clone, p = (-Decimal(tilt if epsilon0 is None else epsilon0)).exp(), Decimal(tilt).exp()
+def exact_pair(others: int, tilt: float) -> list[tuple[Decimal, Decimal]]:
+    """The masses of the clone pair, in the decimals of the context."""
+    clone, p = (-Decimal(tilt)).exp(), Decimal(tilt).exp()
     masses = []
     for count in range(others + 1):
         chance = math.comb(others, count) * clone**count * (1 - clone) ** (others - count)
@@ -158,15 +158,17 @@ def test_rounding_is_outward_at_the_ends(others: int, tilt: float) -> None:
             assert Decimal(law.renyi(order)) >= divergence
 
 
-def test_the_law_of_a_sample_has_its_own_tilt_and_the_clones_of_any_randomizer() -> None:
+def test_the_law_of_a_sample_is_the_mirrored_pair_of_those_who_send() -> None:
     for n, k, epsilon0 in ((3, 2, 1.0), (10, 8, 3.0), (40, 9, 0.5)):
-        tilt = math.log1p(k / n * math.expm1(epsilon0))
         with localcontext() as context:
             context.prec = 30
-            masses = exact_pair(k - 1, tilt, epsilon0)
-        ratios, chances = np.array([float(p / q) for p, q in masses]), np.array([float(q) for _, q in masses])
+            masses = exact_pair(k - 1, epsilon0)
+        above = [(1 + k / n * (float(p / q) - 1), float(q)) for p, q in masses if p > q]
+        ratios, chances = np.array([one for one, _ in above]), np.array([one for _, one in above])
+        rest = 1 - float(chances.sum()) - float(chances @ ratios)
         for order in (1.5, 2.0, 8.0):
-            exact = math.log(float((ratios**order) @ chances)) / (order - 1)
+            moment = float(ratios**order @ chances) + float(ratios ** (1 - order) @ chances) + rest
+            exact = math.log(moment) / (order - 1)
             assert exact * (1 - 1e-9) <= clone_law(n, epsilon0, "any", k).renyi(order) <= exact * 1.01
 
 

@@ -15,7 +15,7 @@ from emdp.base.errors import UsageError
 from emdp.privacy.calibration import gaussian_delta
 from emdp.privacy.shuffle import metric_product
 from emdp.privacy.shuffle.metric import metric_alpha, metric_alpha0, metric_delta, sign_strength
-from emdp.privacy.shuffle.metric_product import SignKind, _law, _positive, signs_alpha0, signs_delta, signs_hold
+from emdp.privacy.shuffle.metric_product import SignKind, _law, _losses, signs_alpha0, signs_delta, signs_hold
 
 Array = np.ndarray
 
@@ -200,7 +200,7 @@ def test_transforms_agree_with_direct_sums() -> None:
     n, t, d, epsilon = 2000, 0.7, 0.3, 0.2
     found = signs_delta(epsilon, n, [SignKind(t, 2.0, 8)], d)
     law = _law(n, t)
-    losses, masses = _positive(law, d)
+    losses, masses = _losses(law.mirrored(d))
     step = 0.002
     grid, beyond = metric_product._gridded(losses, masses, step)
     assert beyond == 0

@@ -175,9 +175,8 @@ def test_sampling_all_is_no_sampling() -> None:
     assert renyi_clones(5.0, 50, 1.0, sampled=50) == renyi_clones(5.0, 50, 1.0)
     assert sampled_tilt(1.0, 50, 50) == 1.0
     assert renyi_subsampled_lower(5.0, 50, 50, 1.0) == renyi_shuffle_lower(5.0, 50, 1.0)
-    assert renyi_clones(5.0, 50, 1.0, sampled=1) == pytest.approx(
-        ratio_law(0, sampled_tilt(1.0, 50, 1), 0.5).renyi(5.0)
-    )
+    # one message of 50 users: less than by what is known of its strength alone
+    assert renyi_clones(5.0, 50, 1.0, sampled=1) < 0.6 * ratio_law(0, sampled_tilt(1.0, 50, 1), 0.5).renyi(5.0)
 
 
 def sampled_release(laws: np.ndarray, users: tuple[int, ...], k: int) -> dict[tuple[int, ...], float]:

@@ -317,9 +317,11 @@ def test_rounds_of_a_known_oracle() -> None:
     two = shuffle_total((ShuffleRound(law.pure, 10**4, law), ShuffleRound(1.0, 10**4)), 1e-6)
     apart = law.epsilon(10**4, 5e-7) + shuffle_epsilon(1.0, 10**4, 5e-7).epsilon
     assert by_method(two)["sets of the oracle"] == pytest.approx(apart, rel=1e-9)
-    # of a secret sample only the strength is used
+    # of a secret sample the law is used, where users join the strength alone
     sampled = shuffle_epsilon(law.pure, 10**4, 1e-6, randomizer=law, sampled=5000)
-    assert sampled.epsilon == shuffle_epsilon(law.pure, 10**4, 1e-6, sampled=5000).epsilon
+    assert sampled.epsilon < 0.75 * shuffle_epsilon(law.pure, 10**4, 1e-6, sampled=5000).epsilon
+    joined = shuffle_epsilon(law.pure, 10**4, 1e-6, randomizer=law, participation=0.5)
+    assert joined.epsilon == shuffle_epsilon(law.pure, 10**4, 1e-6, participation=0.5).epsilon
     # a small mix in full is below the bound
     three = SetLaw(Fraction(math.exp(1.0)), Fraction(1, 3), ((Fraction(1, 3), Fraction(0)),))
     for delta in (0.05, 1e-3):
