@@ -23,6 +23,10 @@ PAGES = {
     "README.md": {"python": 1, "sh": 3, "sql": 1, "toml": 1},
     "docs/python.md": {"python": 13},
     "docs/command-line.md": {"sh": 2, "toml": 1},
+    "docs/tutorial/first-map.md": {"sh": 5, "sql": 1, "toml": 1},
+    "docs/tutorial/first-report.md": {"sh": 2, "toml": 2},
+    "docs/how-to/choose-alpha.md": {"python": 1, "sh": 1},
+    "docs/how-to/after-an-error.md": {"sh": 1},
 }
 """Pages whose blocks run, with the number of blocks of each kind."""
 
@@ -55,6 +59,8 @@ def test_every_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
                     run(shlex.split(line)[1:], tmp_path)
         elif kind == "sql":
             (tmp_path / "question.sql").write_text(text)
+        elif kind == "toml" and (named := re.match(r"# (\S+\.toml)\n", text)):
+            (tmp_path / named[1]).write_text(text)
         elif kind == "toml":
             (tmp_path / "emdp.toml").write_text(text.replace("city.ledger", "catalog.ledger"))
             out = run(["mean", "-C", "emdp.toml", "--distance-to", "40.7484,-73.9857", "--alpha", "1"], tmp_path)
