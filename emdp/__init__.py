@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from emdp.questions import shares as shares
     from emdp.questions import user_mean as user_mean
     from emdp.questions import vector_mean as vector_mean
+    from emdp.questions.tiers import tiers as tiers
     from emdp.sessions.session import Session as Session
     from emdp.sessions.session import read as read
     from emdp.spaces import Categories as Categories
@@ -103,6 +104,7 @@ else:
                 "itemwise mean quantiles shares user_mean vector_mean"
             ),
             "emdp.privacy": "ELSEWHERE BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP epsilon_of protect",
+            "emdp.questions.tiers": "tiers",
             "emdp.sessions.session": "Session read",
             "emdp.spaces": "Categories Clusters Cycle Distances Embedding Geo Grid Interval Product Space Vector Words",
             "emdp.tables": "Table",

@@ -1,7 +1,7 @@
 """Answer of a session: noisy rows with their promise."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from emdp.questions.shape import Shape
 if TYPE_CHECKING:
     from emdp.pictures import Picture
 
-__all__ = ["Answer", "Receipt", "plot"]
+__all__ = ["Answer", "Receipt", "plot", "tier_of"]
 
 INTERVAL_ENDS = ("_low", "_high")
 """Endings of the names of the columns that hold an interval's ends."""
@@ -53,6 +53,9 @@ class Answer(Description):
         it is what makes the messages, with its ``theorem`` and ``facts``.
     spent : Guarantee
         What the release was charged.
+    weaker : tuple of Answer
+        Answers for the readers of tiers 2 and on, where the release has tiers; see :meth:`tier`. This answer is the
+        first reader's.
     exact : dict of str to float, or to a list of float
         The values before noise by column, under the test switch alone: a list where the answer has several rows,
         all of them in their natural order, whatever ORDER BY and LIMIT say.
@@ -60,6 +63,8 @@ class Answer(Description):
 
     released: Any = ()
     receipt: Receipt | None = None
+    weaker: tuple["Answer", ...] = field(default=(), repr=False)
+    charged: Guarantee | None = None
     _exact: Released | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,8 +83,8 @@ class Answer(Description):
 
     @property
     def spent(self) -> Guarantee:
-        """The guarantee that was charged to the ledger for this answer."""
-        return self.guarantee
+        """The guarantee that was charged to the ledger for this answer: of a weaker tier that of the strongest."""
+        return self.guarantee if self.charged is None else self.charged
 
     @property
     def is_private(self) -> bool:
@@ -145,6 +150,32 @@ class Answer(Description):
         """Remarks that follow from the released numbers, such as why there are fewer rows than were asked for."""
         remarks = getattr(self._rows, "remarks", None)
         return () if remarks is None else tuple(remarks(self.released))
+
+    def tier(self, number: int) -> "Answer":
+        """Return the answer for the readers of one tier, of a release that was asked with :func:`emdp.tiers`.
+
+        Parameters
+        ----------
+        number : int
+            From 1, the strongest reader's, to the number of levels.
+
+        Returns
+        -------
+        Answer
+            With the guarantee, the noise and the intervals of that tier. Give no reader the whole answer, which holds
+            all of them.
+
+        Raises
+        ------
+        UsageError
+            If there is no such tier.
+
+        Guarantee
+        ---------
+        Readers of several tiers together have the guarantee of the strongest (:mod:`emdp.mechanisms.central.tiers`).
+        """
+        found: Answer = tier_of(self, number)
+        return found
 
     def interval(self, level: float = DEFAULT_LEVEL, *, coverage: str = "each", of: str = "truth") -> pl.DataFrame:
         """Return intervals that contain the exact values with probability ``level``, from the noise's exact law.
@@ -306,6 +337,16 @@ class Answer(Description):
             picture = ""
         remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
         return f"{head}{picture}{self.frame._repr_html_()}{remarks}<p>{self.guarantee}</p>"
+
+
+def tier_of(answer: Any, number: int) -> Any:
+    """Return one tier of an answer, or of a stored one."""
+    if not answer.weaker:
+        raise UsageError("the answer has no tiers; ask with alpha=emdp.tiers([8, 1]), or take it as it is.")
+    last = len(answer.weaker) + 1
+    if type(number) is not int or not 1 <= number <= last:
+        raise UsageError(f"number must be a tier from 1 to {last}, got {number!r}; 1 is the strongest reader's.")
+    return replace(answer, weaker=()) if number == 1 else answer.weaker[number - 2]
 
 
 def plot(frame: pl.DataFrame, columns: Sequence[PlannedColumn], shape: Shape, *, kind: str) -> "Picture":

@@ -4,13 +4,13 @@ import base64
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from emdp.answers.answer import Answer, Receipt, plot
-from emdp.base.errors import StoredTextError
+from emdp.answers.answer import Answer, Receipt, plot, tier_of
+from emdp.base.errors import InternalError, StoredTextError
 from emdp.base.text import Text
 from emdp.privacy import Guarantee
 from emdp.privacy.guarantees.kinds import guarantee_from_json
@@ -56,6 +56,11 @@ class StoredAnswer:
         The ledger entry that paid.
     time : str
         When it was stored, UTC, ISO 8601; empty before.
+    weaker : tuple of StoredAnswer
+        Answers for the readers of further tiers; see :meth:`tier`.
+    salt : str
+        Random text that is stored with tiers: a reader of a weaker tier sees digests of what is stored (on pages, in
+        manifests, in copies of the ledger), and must not be able to find the stronger answers by trying.
     """
 
     query: str
@@ -73,10 +78,17 @@ class StoredAnswer:
     data_version: str
     receipt: Receipt
     time: str = ""
+    weaker: tuple["StoredAnswer", ...] = ()
+    salt: str = ""
 
     @classmethod
-    def of(cls, answer: Answer, *, period: str | None, data_version: str, receipt: Receipt) -> "StoredAnswer":
-        """Return an answer as it is stored."""
+    def of(
+        cls, answer: Answer, *, period: str | None, data_version: str, receipt: Receipt, salt: str = ""
+    ) -> "StoredAnswer":
+        """Return an answer as it is stored; ``salt`` is needed where it has tiers."""
+        if answer.weaker and not salt:
+            raise InternalError("an answer with tiers is stored with a salt; please report the statement.")
+        shared: dict[str, Any] = {"period": period, "data_version": data_version, "receipt": receipt, "salt": salt}
         return cls(
             query=answer.query,
             frame=answer.frame,
@@ -92,7 +104,14 @@ class StoredAnswer:
             period=period,
             data_version=data_version,
             receipt=receipt,
+            weaker=tuple(cls.of(own, **shared) for own in answer.weaker),
+            salt=salt,
         )
+
+    def tier(self, number: int) -> "StoredAnswer":
+        """Return the answer for the readers of one tier; see :meth:`Answer.tier`."""
+        found: StoredAnswer = tier_of(self, number)
+        return found
 
     @property
     def spent(self) -> Guarantee:
@@ -115,24 +134,27 @@ class StoredAnswer:
 
     def to_text(self) -> str:
         """Return it as JSON text; the frame as an Arrow stream in base 64, so that every type and bit stays."""
+        tiers: dict[str, Any] = {}
+        if self.weaker:
+            tiers = {"weaker": [own._to_json() for own in self.weaker], "salt": self.salt}
+        return json.dumps({**self._to_json(), **tiers}, sort_keys=True)
+
+    def _to_json(self) -> dict[str, Any]:
         stream = io.BytesIO()
         self.frame.write_ipc_stream(stream)
-        return json.dumps(
-            {
-                "query": self.query,
-                "frame": base64.b64encode(stream.getvalue()).decode("ascii"),
-                "shape": asdict(self.shape),
-                "columns": [asdict(column) for column in self.columns],
-                "guarantee": self.guarantee.to_json(),
-                "choice": self.choice,
-                "caveats": self.caveats,
-                "notes": self.notes,
-                "assumptions": self.assumptions,
-                "explanation": self.explanation,
-                "is_private": self.is_private,
-            },
-            sort_keys=True,
-        )
+        return {
+            "query": self.query,
+            "frame": base64.b64encode(stream.getvalue()).decode("ascii"),
+            "shape": asdict(self.shape),
+            "columns": [asdict(column) for column in self.columns],
+            "guarantee": self.guarantee.to_json(),
+            "choice": self.choice,
+            "caveats": self.caveats,
+            "notes": self.notes,
+            "assumptions": self.assumptions,
+            "explanation": self.explanation,
+            "is_private": self.is_private,
+        }
 
     @classmethod
     def from_text(cls, text: str, payload: Mapping[str, Any], receipt: Receipt, time: str) -> "StoredAnswer":
@@ -156,27 +178,34 @@ class StoredAnswer:
         """
         try:
             made = json.loads(text)
-            shape: dict[str, Any] = {
-                name: tuple(own) if isinstance(own, list) else own for name, own in made["shape"].items()
-            }
-            return cls(
-                query=made["query"],
-                frame=pl.read_ipc_stream(io.BytesIO(base64.b64decode(made["frame"]))),
-                shape=Shape(**shape),
-                columns=tuple(PlannedColumn(**column) for column in made["columns"]),
-                guarantee=guarantee_from_json(made["guarantee"]),
-                choice=made["choice"],
-                caveats=tuple(made["caveats"]),
-                notes=tuple(made["notes"]),
-                assumptions=tuple(made["assumptions"]),
-                explanation=made["explanation"],
-                is_private=made["is_private"],
-                period=payload["period"],
-                data_version=payload["data_version"],
-                receipt=receipt,
-                time=time,
-            )
+            weaker = tuple(cls._of_json(own, payload, receipt, time) for own in made.get("weaker", ()))
+            return replace(cls._of_json(made, payload, receipt, time), weaker=weaker, salt=made.get("salt", ""))
         except (AttributeError, LookupError, OSError, RecursionError, TypeError, *POLARS_ERRORS) as error:
             raise StoredTextError(
                 "a stored answer cannot be read; it may be of a newer emdp, so install that, or ask with --fresh."
             ) from error
+
+    @classmethod
+    def _of_json(
+        cls, made: Mapping[str, Any], payload: Mapping[str, Any], receipt: Receipt, time: str
+    ) -> "StoredAnswer":
+        shape: dict[str, Any] = {
+            name: tuple(own) if isinstance(own, list) else own for name, own in made["shape"].items()
+        }
+        return cls(
+            query=made["query"],
+            frame=pl.read_ipc_stream(io.BytesIO(base64.b64decode(made["frame"]))),
+            shape=Shape(**shape),
+            columns=tuple(PlannedColumn(**column) for column in made["columns"]),
+            guarantee=guarantee_from_json(made["guarantee"]),
+            choice=made["choice"],
+            caveats=tuple(made["caveats"]),
+            notes=tuple(made["notes"]),
+            assumptions=tuple(made["assumptions"]),
+            explanation=made["explanation"],
+            is_private=made["is_private"],
+            period=payload["period"],
+            data_version=payload["data_version"],
+            receipt=receipt,
+            time=time,
+        )

@@ -27,6 +27,7 @@ from emdp.audit.tester import LEAST_TRIALS, Scores
 from emdp.base.errors import UsageError
 from emdp.estimators import AnyPlan, MeasuredPlan, MessagePlan, OwnedPlan, Plan
 from emdp.estimators.strings.search import StringCounts
+from emdp.estimators.tiers import TieredPlan
 from emdp.questions.reading import TextColumn
 from emdp.spaces import Space
 
@@ -179,7 +180,12 @@ class AuditedMessages:
         return _first_numbers(self.plan, made or (run_release(self.plan, tables.first, blocks) for _ in range(most)))
 
 
-AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {Plan: AuditedNoise, MessagePlan: AuditedMessages}
+AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {
+    Plan: AuditedNoise,
+    # What is drawn of the data is the answer of the strongest tier; the others are made of that.
+    TieredPlan: AuditedNoise,
+    MessagePlan: AuditedMessages,
+}
 """Audited form of each kind of plan."""
 
 

@@ -64,6 +64,8 @@ def plan_query(
     0.05
     """
     family = family_of(query)
+    if query.price.weaker:
+        return _tiers(query, space=space, users=users, records=records)
     if space.elsewhere is not None and family.elsewhere:
         raise UsageError(family.elsewhere)
     if query.price.is_by_removal:
@@ -74,6 +76,14 @@ def plan_query(
     if family.name == "owned":
         facts |= {"compute": compute, "compute_public": compute_public}
     return PLANNERS[family.name](query, facts)
+
+
+def _tiers(query: Any, **facts: Any) -> AnyPlan:
+    """Plan one release for several readers."""
+    # Loaded where it is needed.
+    from emdp.estimators.tiers import plan_tiers
+
+    return plan_tiers(query, lambda own: plan_query(own, **facts))
 
 
 def _check_removal(family: Family, users: int | None, records: int | None) -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from emdp.mechanisms.central.gaussian import GaussianMechanism
     from emdp.mechanisms.central.k_norm import KNormMechanism
     from emdp.mechanisms.central.laplace import LaplaceMechanism
+    from emdp.mechanisms.central.tiers import TieredNoise
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -18,6 +19,7 @@ else:
             "emdp.mechanisms.central.gaussian": "GaussianMechanism",
             "emdp.mechanisms.central.k_norm": "KNormMechanism",
             "emdp.mechanisms.central.laplace": "LaplaceMechanism",
+            "emdp.mechanisms.central.tiers": "TieredNoise",
         },
     )
 
@@ -27,6 +29,7 @@ __all__ = [
     "GaussianMechanism",
     "KNormMechanism",
     "LaplaceMechanism",
+    "TieredNoise",
     "choose",
     "float_at_least",
 ]

@@ -16,6 +16,7 @@ from emdp.questions.itemwise import Model
 from emdp.questions.means import VECTOR_NOISE, VectorNoise, check_share
 from emdp.questions.narrowing import Where, check_by, check_where
 from emdp.questions.price import Price, check_price, refuse_removal
+from emdp.questions.tiers import Tiers
 
 __all__ = ["Frequencies", "Quantiles", "frequencies", "frequency_methods", "quantiles"]
 
@@ -165,8 +166,8 @@ def frequencies(
     cells: float | str | None = None,
     *,
     column: str | None = None,
-    alpha: float | None = None,
-    epsilon: float | None = None,
+    alpha: float | Tiers | None = None,
+    epsilon: float | Tiers | None = None,
     delta: float = 0.0,
     method: FrequencyMethod = "auto",
     noise: VectorNoise = "auto",
@@ -226,7 +227,7 @@ def quantiles(
 
 
 def _check_common(query: Frequencies | Quantiles) -> None:
-    check_price(query.price)
+    check_price(query.price, has_tiers=isinstance(query, Frequencies) and query.model == "central")
     check_choice("noise", query.noise, VECTOR_NOISE)
     object.__setattr__(query, "by", check_by(query.by))
     object.__setattr__(query, "where", check_where(query.where))

@@ -10,6 +10,7 @@ from emdp.expressions.nodes.base import Expression, lift
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.narrowing import Where, check_by, check_where
 from emdp.questions.price import Price, check_price
+from emdp.questions.tiers import Tiers
 
 __all__ = [
     "VECTOR_NOISE",
@@ -87,7 +88,7 @@ class Mean:
         object.__setattr__(self, "expression", lift(self.expression))
         object.__setattr__(self, "by", check_by(self.by))
         object.__setattr__(self, "where", check_where(self.where))
-        check_price(self.price, is_removable=True)
+        check_price(self.price, is_removable=True, has_tiers=self.model == "central")
         check_share(self)
         _check_model(self)
         if self.name is not None:
@@ -135,7 +136,7 @@ class VectorMean:
         object.__setattr__(self, "expressions", tuple(map(lift, self.expressions)))
         if not self.expressions:
             raise UsageError("expressions is empty; pass at least one expression.")
-        check_price(self.price, is_removable=True)
+        check_price(self.price, is_removable=True, has_tiers=self.model == "central")
         check_share(self)
         _check_model(self)
         check_choice("noise", self.noise, VECTOR_NOISE)
@@ -155,8 +156,8 @@ class VectorMean:
 def mean(
     expression: Any,
     *,
-    alpha: float | None = None,
-    epsilon: float | None = None,
+    alpha: float | Tiers | None = None,
+    epsilon: float | Tiers | None = None,
     delta: float = 0.0,
     name: str | None = None,
     by: str | Iterable[str] = (),
@@ -189,8 +190,8 @@ def mean(
 def vector_mean(
     expressions: Iterable[Any],
     *,
-    alpha: float | None = None,
-    epsilon: float | None = None,
+    alpha: float | Tiers | None = None,
+    epsilon: float | Tiers | None = None,
     delta: float = 0.0,
     noise: VectorNoise = "auto",
     names: Iterable[str] | None = None,

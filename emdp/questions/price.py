@@ -9,6 +9,7 @@ from emdp.base.checks import check_choice, check_positive, check_range, check_un
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import NEIGHBOURS, EmdDP, Guarantee, Model, Neighbours, UserDP
 from emdp.privacy.rounding import root_up
+from emdp.questions.tiers import Tiers, check_levels
 
 __all__ = [
     "NEIGHBOUR_WORDS",
@@ -45,6 +46,8 @@ class Price:
     neighbours : {"replace", "remove"}
         What epsilon hides: whatever one user's records are replaced by, with a public number of users; or whether a
         user has records at all. Not with alpha.
+    weaker : tuple of float
+        Levels of further tiers of the release, falling, all below ``level``; see :func:`emdp.tiers`.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class Price:
     level: float
     delta: float = 0.0
     neighbours: Neighbours = field(default="replace", kw_only=True)
+    weaker: tuple[float, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, PRICE_KINDS)
@@ -70,13 +74,15 @@ class Price:
         if self.level != math.inf:
             object.__setattr__(self, "level", check_positive(self.kind, self.level))
         object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
+        if self.weaker:
+            object.__setattr__(self, "weaker", check_levels(self.kind, (self.level, *self.weaker))[1:])
 
     @classmethod
     def asked(
         cls,
         *,
-        alpha: float | None = None,
-        epsilon: float | None = None,
+        alpha: float | Tiers | None = None,
+        epsilon: float | Tiers | None = None,
         delta: float = 0.0,
         neighbours: Neighbours = "replace",
     ) -> Self:
@@ -90,14 +96,15 @@ class Price:
         >>> Price.asked(epsilon=1.0, delta=1e-9)
         Price(kind='epsilon', level=1.0, delta=1e-09)
         """
-        given = _given(alpha, epsilon)
+        first, weaker = zip(*map(_tiers_of, (alpha, epsilon)), strict=True)
+        given = _given(*first)
         if len(given) != 1:
             raise UsageError(
                 f"exactly one of alpha and epsilon must be given, got {'both' if given else 'none'}; alpha is for a "
                 "d_EM-DP budget, epsilon for a user-level one."
             )
         ((kind, level),) = given.items()
-        return cls(kind, check_positive(kind, level), delta, neighbours=neighbours)
+        return cls(kind, check_positive(kind, level), delta, neighbours=neighbours, weaker=weaker[0] or weaker[1])
 
     @classmethod
     def at_most(cls, kind: PriceKind, *, alpha: float | None, epsilon: float | None, delta: float) -> Self:
@@ -183,11 +190,17 @@ class Price:
 
     def __repr__(self) -> str:
         shown = f", neighbours={self.neighbours!r}" if self.is_by_removal else ""
+        shown += f", weaker={self.weaker!r}" if self.weaker else ""
         return f"Price(kind={self.kind!r}, level={self.level!r}, delta={self.delta!r}{shown})"
 
 
 def check_price(
-    price: object, kind: PriceKind | None = None, *, is_limited: bool = True, is_removable: bool = False
+    price: object,
+    kind: PriceKind | None = None,
+    *,
+    is_limited: bool = True,
+    is_removable: bool = False,
+    has_tiers: bool = False,
 ) -> None:
     """Check the price of a question while it is built.
 
@@ -201,6 +214,8 @@ def check_price(
         Whether its level must be finite.
     is_removable : bool
         Whether the question can be asked by removal of a user; the others are refused here.
+    has_tiers : bool
+        Whether the question can have several readers.
 
     Raises
     ------
@@ -217,6 +232,10 @@ def check_price(
         check_positive(price.kind, price.level)
     if not is_removable:
         refuse_removal(price.neighbours, "such questions")
+    if price.weaker and not has_tiers:
+        raise UsageError(
+            f"{price.kind} has tiers, which means and frequencies have alone; pass one number for such questions."
+        )
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
@@ -275,6 +294,10 @@ def refuse_removal(neighbours: object, what: str) -> None:
             "them, and that number is private then; leave neighbours out, or ask for COUNT, SUM or AVG with "
             "max_records_per_user."
         )
+
+
+def _tiers_of(level: float | Tiers | None) -> tuple[float | None, tuple[float, ...]]:
+    return (level.levels[0], level.levels[1:]) if isinstance(level, Tiers) else (level, ())
 
 
 def _given(alpha: float | None, epsilon: float | None) -> dict[PriceKind, float]:

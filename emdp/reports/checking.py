@@ -19,6 +19,7 @@ from emdp.questions.names import Names
 from emdp.reports.definition import Entry, Report, load_report
 from emdp.reports.levels import divide_rest, smallest_level
 from emdp.reports.problems import Problem
+from emdp.reports.shown import shown_problems
 from emdp.reports.streams import check_streams
 from emdp.sessions.planning import Planned, plan_request
 from emdp.sql import stated_level, tables_named, with_level
@@ -218,7 +219,7 @@ class _Checker:
             if draft.is_open:
                 self.plan(draft, world)
             if draft.planned is not None:
-                self.check_picture(draft.entry, draft.planned)
+                self.check_shown(draft.entry, draft.planned)
         self.check_sum(drafts, world)
         # Streams are paid by the table's budgets, for all their periods.
         self.problems += check_streams(self.report, world.names, self.catalog.budgets(world.table))
@@ -361,13 +362,9 @@ class _Checker:
         draft.planned = planned
         return True
 
-    def check_picture(self, entry: Entry, planned: Planned) -> None:
-        from emdp.pictures import fitting_kinds
-
-        fitting = fitting_kinds(planned.plan.finisher.shape)
-        if entry.picture not in fitting:
-            problem = f'picture = "{entry.picture}" does not fit the answer; choose one of {", ".join(fitting)}'
-            self.wrong(entry.line_of("picture"), problem)
+    def check_shown(self, entry: Entry, planned: Planned) -> None:
+        for key, problem in shown_problems(entry, planned.plan):
+            self.wrong(entry.line_of(key), problem)
 
     def check_sum(self, drafts: Sequence[_Draft], world: _World) -> None:
         for budget in world.budgets:

@@ -53,6 +53,7 @@ ENTRY_KEYS: Mapping[str, str] = {
     "text": _TEXT,
     "weight": _NUMBER,
     "target_error": _NUMBER,
+    "tier": _WHOLE,
 }
 """Keys of an entry."""
 
@@ -84,6 +85,8 @@ class Entry:
         Share of what the entries with stated levels and target errors leave of the budget, against other weights.
     target_error : float or None
         Largest expected error that any column shall have: the level follows from it.
+    tier : int or None
+        Whose answer is shown, of a statement that is asked with ``TIERS``; all of it is one charge.
     line : int
         Where the entry begins in the file.
     lines : mapping of str to int
@@ -100,6 +103,7 @@ class Entry:
     text: str = ""
     weight: float | None = None
     target_error: float | None = None
+    tier: int | None = None
     line: int = 0
     lines: Mapping[str, int] = field(default_factory=dict)
     file: str = ""

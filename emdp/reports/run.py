@@ -139,9 +139,9 @@ def _outcome(
     return EntryOutcome(
         entry=entry.entry,
         text=entry.text,
-        answer=kept.answer,
+        answer=_shown(kept.answer, entry.entry.tier),
         is_reused=kept.is_reused,
-        earlier=_earlier(session.ledger, checked, entry, kept.answer),
+        earlier=tuple(_shown(one, entry.entry.tier) for one in _earlier(session.ledger, checked, entry, kept.answer)),
         charge={"sequence": kept.charge.sequence, "hash": kept.charge.hash, "event": kept.charge.payload["event"]},
         stored={
             "sequence": kept.stored.sequence,
@@ -149,6 +149,11 @@ def _outcome(
             "content": kept.stored.payload["content"],
         },
     )
+
+
+def _shown(answer: StoredAnswer, tier: int | None) -> StoredAnswer:
+    """Return what the report's readers may see of an answer: one tier, where it has several."""
+    return answer.tier(1 if tier is None else tier) if answer.weaker else answer
 
 
 def _earlier(
@@ -168,7 +173,7 @@ def _earlier(
         except StoredTextError:
             # Another version's: this period's answer is paid, and must not be lost for an older one's sake.
             continue
-        if kept is not None and _is_alike(kept.answer, own):
+        if kept is not None and _is_alike(kept.answer, own) and len(kept.answer.weaker) == len(own.weaker):
             found[period] = kept.answer
     return tuple(found[period] for period in sorted(found))
 

@@ -1,6 +1,7 @@
 """Plans on their way to answers: the ledger charged, the statistic computed, noise drawn once."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from emdp.answers import Answer, Receipt
@@ -60,12 +61,26 @@ class Releasing:
         except EmdpError as error:
             # Frames below this one hold private numbers: whoever logs a traceback with its locals must not see them.
             raise_alone(error.with_traceback(None))
-        return Answer(
-            **public_part(planned, self._table, entry.payload.get("period")),
-            released=released,
-            receipt=Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
-            _exact=exact,
-        )
+        shared: dict[str, Any] = {
+            "receipt": Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
+            "_exact": exact,
+        }
+        period, plan = entry.payload.get("period"), planned.plan
+        answer = Answer(**public_part(planned, self._table, period), released=released, **shared)
+        weaker: Sequence[AnyPlan] = getattr(plan, "weaker", ())
+        if not weaker:
+            return answer
+        lowered = plan.lowered(released)  # type: ignore[attr-defined]  # of plans that have weaker tiers
+        views = [
+            Answer(
+                **public_part(replace(planned, plan=own), self._table, period),
+                released=values,
+                charged=plan.guarantee,
+                **shared,
+            )
+            for own, values in zip(weaker, lowered, strict=True)
+        ]
+        return replace(answer, weaker=tuple(views))
 
     def check_unchanged(self) -> None:
         """Check that the data are still those whose rules were checked; before an answer is shown.

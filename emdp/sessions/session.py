@@ -13,6 +13,7 @@ from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
 from emdp.questions.means import MeanModel, Messages, VectorNoise, mean, vector_mean
+from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
 from emdp.sessions.profiling import Profiling
@@ -133,8 +134,8 @@ class Session(Profiling):
         self,
         expression: Any,
         *,
-        alpha: float | None = None,
-        epsilon: float | None = None,
+        alpha: float | Tiers | None = None,
+        epsilon: float | Tiers | None = None,
         delta: float = 0.0,
         name: str | None = None,
         by: str | Iterable[str] = (),
@@ -178,8 +179,8 @@ class Session(Profiling):
         self,
         expressions: Iterable[Any],
         *,
-        alpha: float | None = None,
-        epsilon: float | None = None,
+        alpha: float | Tiers | None = None,
+        epsilon: float | Tiers | None = None,
         delta: float = 0.0,
         noise: VectorNoise = "auto",
         names: Iterable[str] | None = None,
@@ -204,8 +205,8 @@ class Session(Profiling):
         cells: float | str | None = None,
         *,
         column: str | None = None,
-        alpha: float | None = None,
-        epsilon: float | None = None,
+        alpha: float | Tiers | None = None,
+        epsilon: float | Tiers | None = None,
         delta: float = 0.0,
         method: FrequencyMethod = "auto",
         noise: VectorNoise = "auto",

@@ -18,12 +18,16 @@ from emdp.base.errors import LedgerError, LedgerResourceError
 from emdp.budgets.accounts import Limit, Tags
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
+from emdp.noise import rng
 from emdp.sessions.planning import Planned
 from emdp.sessions.session import Session
 from emdp.sql import spelled
 from emdp.sql.text.tokens import read_tokens
 
 __all__ = ["Kept", "Store", "kept_answer"]
+
+SALT_BYTES = 32
+"""Length of what is stored with tiers, so that nobody can find their numbers from a digest by trying."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +194,8 @@ class Store:
 
     def _kept(self, answer: Answer, charge: Entry, question: str, version: str) -> Kept:
         receipt = Receipt(self._ledger.path, charge.sequence, charge.hash)
-        stored = StoredAnswer.of(answer, period=self._tags.period, data_version=version, receipt=receipt)
+        salt = rng.random_bytes(SALT_BYTES).hex() if answer.weaker else ""
+        stored = StoredAnswer.of(answer, period=self._tags.period, data_version=version, receipt=receipt, salt=salt)
         payload = {
             "question": question,
             "charge": charge.sequence,

@@ -58,7 +58,8 @@ class Context:
         delta = float(options["delta"].value) if "delta" in options else 0.0
         asked = options.get(NEIGHBOURS)
         neighbours: Neighbours = next((word for word in NEIGHBOUR_WORDS if asked and word == asked.value), "replace")
-        return Price(kind, float(options[kind].value), delta, neighbours=neighbours)
+        level = options[kind]
+        return Price(kind, float(level.value), delta, neighbours=neighbours, weaker=level.weaker)
 
     def refusal(self, node: exp.Expr | None, problem: str, *, remedy: str, code: str) -> SqlError:
         """Return the error that refuses a part of the tree."""

@@ -19,6 +19,7 @@ import emdp.mechanisms
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.bandits.rewards import BatchRewards
+from emdp.mechanisms.central.tiers import TieredNoise
 from emdp.mechanisms.compressed.coordinates import SampledCoordinates
 from emdp.mechanisms.compressed.hadamard import SampledHadamard
 from emdp.mechanisms.compressed.signs import SignRounds
@@ -180,6 +181,26 @@ ROWS: list[tuple[str, str, Call]] = [
     ("central/k_norm", "pure noise has no delta", noise(KNormMechanism, delta=1e-6)),
     ("central/gaussian", "delta is positive", noise(GaussianMechanism, delta=0.0)),
     ("central/gaussian", "delta is below 1", noise(GaussianMechanism, delta=1.0)),
+    (
+        "central/tiers",
+        "the levels fall",
+        lambda: TieredNoise.of(LaplaceMechanism(sensitivity=1.0, alpha=1.0), (1.0, 1.0)),
+    ),
+    (
+        "central/tiers",
+        "the first level is the mechanism's",
+        lambda: TieredNoise.of(LaplaceMechanism(sensitivity=1.0, alpha=1.0), (2.0, 1.0)),
+    ),
+    (
+        "central/tiers",
+        "the noise has steps",
+        lambda: TieredNoise.of(KNormMechanism(sensitivity=1.0, alpha=1.0, dimension=2), (1.0, 0.5)),
+    ),
+    (
+        "central/tiers",
+        "Gaussian steps are wide",
+        lambda: TieredNoise.of(GaussianMechanism(sensitivity=1.0, alpha=1.0, delta=1e-6), (1.0, 0.999999)),
+    ),
     ("local/noise", "some users", lambda: LocalNoise(LaplaceMechanism(sensitivity=1.0, alpha=1.0), 0)),
     ("local/one_bit", "the range is one", lambda: OneBitCoordinate(1.0, 1.0, rate=1.0)),
     ("local/one_bit", "the error is a bound", lambda: OneBitCoordinate(0.0, 1.0, rate=1.0, error=-1.0)),

@@ -7,7 +7,7 @@ of its days.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,7 @@ import polars as pl
 from emdp.base.errors import UsageError
 from emdp.estimators.contract import Records
 from emdp.estimators.plan import Plan
-from emdp.mechanisms import AdditiveMechanism
+from emdp.estimators.renoised import renoised
 from emdp.mechanisms.streams.estimates import SHOWS, estimate, show_weights
 from emdp.mechanisms.streams.mechanism import StreamMechanism
 from emdp.mechanisms.streams.strategy import Plan as Figures
@@ -132,7 +132,9 @@ class StreamPlan:
         found = estimate(own.strategy, rows, weights, sigma=own.sigma, grid=own.grid)
         released = (self.plan.restored([Fraction(value) for value in found.values.tolist()]),)
         noise = FigureNoise.of(found.deviation, own.dimension)
-        made: pl.DataFrame = _with_noise(self.plan.finisher, noise).frame(released, level, together=together)
+        made: pl.DataFrame = renoised(self.plan.finisher, lambda planned: noise).frame(
+            released, level, together=together
+        )
         return made
 
 
@@ -157,7 +159,7 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
     """
     if unit not in ("period", "user"):
         raise UsageError(f"unit must be 'period' or 'user', got {unit!r}; say whose histories are to be compared.")
-    if not isinstance(plan, Plan) or plan.is_cumulative or len(plan.mechanisms) != 1:
+    if type(plan) is not Plan or plan.is_cumulative or len(plan.mechanisms) != 1:
         raise UsageError(
             "a stream is of means, shares, histograms and sums over one group of users, linear in the records; "
             "leave GROUP BY of users' columns out, and ask for other answers period by period."
@@ -197,17 +199,3 @@ def check_shows(shows: Sequence[str]) -> tuple[str, ...]:
     if wrong or not shows:
         raise UsageError(f"show must hold some of {', '.join(map(repr, SHOWS))}, got {list(shows)!r}; pass those.")
     return tuple(dict.fromkeys(shows))
-
-
-def _with_noise(part: Any, noise: AdditiveMechanism) -> Any:
-    """Return a finisher with another noise in the place of every one that it holds."""
-    if isinstance(part, AdditiveMechanism):
-        return noise
-    if isinstance(part, tuple) and type(part) is tuple:
-        return tuple(_with_noise(member, noise) for member in part)
-    if not is_dataclass(part) or isinstance(part, type):
-        return part
-    found = {item.name: getattr(part, item.name) for item in fields(part) if item.init}
-    made = {name: _with_noise(value, noise) for name, value in found.items()}
-    changed = {name: value for name, value in made.items() if value is not found[name]}
-    return replace(part, **changed) if changed else part

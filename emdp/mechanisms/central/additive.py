@@ -21,13 +21,14 @@ Noise is drawn for zero and added in Python integers, so nothing overflows, what
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
+from emdp.noise.discrete_laplace import MAX_SCALE
 from emdp.privacy.calibration import laplace_scale
 from emdp.privacy.events.table import Event, GuaranteeEvent
 from emdp.privacy.guarantees.kinds import EmdDP, Guarantee
@@ -70,6 +71,9 @@ class AdditiveMechanism(ABC):
     magnitude : float
         Public bound on |statistic| of each coordinate. It makes the grid coarser where the answer would
         exceed 2^62 steps, and nothing else; a value beyond it is released all the same.
+    step : float
+        The grid, a power of two, where it is not the mechanism's own: weaker tiers of a release are on the grid of the
+        strongest (:mod:`emdp.mechanisms.central.tiers`). 0 for its own.
 
     Guarantee
     ---------
@@ -85,13 +89,14 @@ class AdditiveMechanism(ABC):
     dimension: int = 1
     statistic_error: float = 0.0
     magnitude: float = 0.0
+    step: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
-        for field in ("sensitivity", "statistic_error", "magnitude"):
-            value = check_bound(field, getattr(self, field))
+        for name in ("sensitivity", "statistic_error", "magnitude"):
+            value = check_bound(name, getattr(self, name))
             if value < 0:
-                raise UsageError(f"{field} must be at least 0, got {value}; pass its public bound.")
-            object.__setattr__(self, field, value)
+                raise UsageError(f"{name} must be at least 0, got {value}; pass its public bound.")
+            object.__setattr__(self, name, value)
         object.__setattr__(self, "alpha", check_positive("alpha", self.alpha))
         object.__setattr__(self, "dimension", check_count("dimension", self.dimension))
         object.__setattr__(self, "delta", check_unit_interval("delta", self.delta, zero=True))
@@ -232,6 +237,8 @@ class AdditiveMechanism(ABC):
         return self._ones * (Fraction(self.grid) + 2 * Fraction(self.statistic_error))
 
     def _grid_for(self, scale: float) -> float:
+        if self.step:
+            return self.step
         exponent = math.frexp(scale)[1] - 1 - GRID_BITS
         if self.magnitude > 0:
             exponent = max(exponent, math.frexp(self.magnitude)[1] - MAX_MULTIPLE_BITS)
@@ -251,6 +258,11 @@ class AdditiveMechanism(ABC):
         rough = self.sensitivity / self.alpha
         if not _LEAST_SCALE <= rough <= _LARGEST_SCALE:
             raise UsageError(f"sensitivity and alpha give a noise scale of about {rough}; choose other units.")
+        if self.step and (math.frexp(self.step)[0] != 0.5 or self.noise_units > MAX_SCALE):
+            raise UsageError(
+                f"step must be a power of two of at least 2^-56 of the noise scale {self.scale}, got {self.step}; "
+                "leave it out."
+            )
         if self.noise_units < math.sqrt(self.dimension):
             raise UsageError(
                 f"magnitude must be below 2^{MAX_MULTIPLE_BITS - 1} times the noise scale {self.scale} over "

@@ -27,6 +27,7 @@ from emdp.sql.text.families import (
     usual,
 )
 from emdp.sql.text.statement import Option, Privacy
+from emdp.sql.text.tiers import TIERS, read_tiers
 from emdp.sql.text.tokens import CLOSING, OPENING
 
 __all__ = ["Header", "read_header"]
@@ -230,6 +231,8 @@ def _read_option(reader: _Reader, privacy: str) -> Option:
 
 def _read_value(reader: _Reader, name: Token, lower: str) -> Option:
     token = reader.next()
+    if lower in REQUIRED.values() and _is_word(token, TIERS) and reader.is_at(0, "("):
+        return read_tiers(reader, name, lower)
     sign = 1
     if token.token_type in (TokenType.DASH, TokenType.PLUS):
         sign = -1 if token.token_type == TokenType.DASH else 1

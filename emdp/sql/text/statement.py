@@ -26,12 +26,15 @@ class Option:
         A number, or the text of a string or word.
     start, end : int
         Where the entry stands in the text.
+    weaker : tuple of float
+        Of ``TIERS(8, 4, 1)`` all numbers but the first, which is the value.
     """
 
     name: str
     value: float | int | str
     start: int
     end: int
+    weaker: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
