@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,14 +37,19 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of Spark first, so that one worker gets all of them; then whole programs, which take longest.
 
-    All of Spark's are marked slow here: Java starts for the first of them, and takes one core for four minutes.
+    All of Spark's are marked slow here: Java starts for the first of them, and takes one core for four minutes. Of a
+    function marked ``quarter`` every fourth case stays in the default run.
     """
 
     def is_of_spark(item: pytest.Item) -> bool:
         return "spark" in getattr(item, "fixturenames", ()) or IN_CASE.search(item.nodeid) is not None
 
+    cases: Counter[str] = Counter()
     for item in items:
-        if is_of_spark(item) and item.get_closest_marker("full") is None:
+        function = item.nodeid.partition("[")[0]
+        is_left = item.get_closest_marker("quarter") is not None and cases[function] % 4 > 0
+        cases[function] += 1
+        if (is_left or is_of_spark(item)) and item.get_closest_marker("full") is None:
             item.add_marker("slow")
     items.sort(key=lambda item: (not is_of_spark(item), item.path.parent.name != "system"))
 

@@ -190,6 +190,7 @@ def _found(case: Case, planned: Planned, tables: Neighbours, seed: int) -> tuple
     return finding, claim.epsilon
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", CASES)
 def test_an_honest_release_stands_and_one_with_seven_tenths_of_its_noise_is_found(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ def test_both_draw_from_one_law(law: str, scale: float) -> None:
     assert p_value(ours(law, scale), theirs(law, scale)) > THRESHOLD
 
 
+@pytest.mark.quarter
 @both_laws
 @pytest.mark.parametrize("factor", [0.7, 1.3])
 @pytest.mark.parametrize("scale", [0.5, 1e12 / 3])

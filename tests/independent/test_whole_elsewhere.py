@@ -91,6 +91,7 @@ def centres(plan: Any, source: emdp.Table) -> list[Any]:
     return [value / Fraction(mechanism.grid) for value in silent.release(plan.prepared(statistic.open()))]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("rho", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", REQUESTS)
 def test_releases_cost_what_they_claim(name: str, rho: float) -> None:

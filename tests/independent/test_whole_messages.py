@@ -81,6 +81,7 @@ def check_itemwise(replay: Any, name: str, model: Any, delta: float, size: int, 
     return float(exact.smallest_alpha(P, Q, apart, guarantee.delta) / guarantee.alpha)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", RANDOMIZERS)
 @pytest.mark.parametrize(("model", "size"), [("central", 2), ("local", 2)])
 def test_item_wise_releases_cost_what_they_claim(replay: Any, name: str, model: str, size: int) -> None:

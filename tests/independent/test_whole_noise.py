@@ -129,6 +129,7 @@ def check_pure(name: str, users: list[tuple[Bag, ...]]) -> None:
     assert smallest > reached * guarantee.level
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", REQUESTS)
 def test_pure_noise_costs_what_it_claims(name: str) -> None:
     check_pure(name, tables_of((0, 1, 2), [(1,)]))

@@ -15,6 +15,7 @@ def listed(subjects: list[str]) -> list[Any]:
     return [pytest.param(subject, name, id=f"{subject}-{name}") for subject in subjects for name in RECORDED[subject]]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("subject", "name"), listed(WITHOUT_SPARK))
 def test_an_answer_is_what_it_was(subject: str, name: str) -> None:
     found = compared(subject, name, RECORDED[subject][name])

@@ -116,6 +116,7 @@ def kills(folder: Path, places: list[int]) -> int:
     return int(lines)  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.slow
 def test_a_few_kills(tmp_path: Path) -> None:
     """Beginning, middle and end; every line of code in full runs."""
     assert kills(tmp_path, [40, 400, 700]) > 700

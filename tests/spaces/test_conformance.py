@@ -17,6 +17,7 @@ from emdp.spaces import Categories, Clusters, Geo, Interval, Product, from_json
 NYC = (40.48, -74.26, 40.92, -73.70)
 
 
+@pytest.mark.quarter
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_distances_are_a_metric_in_the_unit_interval(case: Any, data: st.DataObject) -> None:

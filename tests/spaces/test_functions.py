@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 Row = tuple[Any, ...]
 
 
+@pytest.mark.quarter
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_constants_and_ranges_of_functions_are_never_exceeded(case: Any, data: st.DataObject) -> None:

@@ -86,6 +86,7 @@ def asked(worlds: Worlds, tmp_path: Path) -> Any:
         yield opened
 
 
+@pytest.mark.slow
 def test_no_user_moves_a_release_further_than_its_noise_is_for(worlds: Worlds, asked: emdp.Session) -> None:
     kinds, largest = run_all(worlds, range(QUICK), asked)
     assert kinds["refused"] < 0.3 * QUICK, kinds

@@ -176,6 +176,7 @@ def test_every_function_of_the_readme_has_an_example() -> None:
     assert len(list(_examples())) >= 22
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", re.findall(r"```sql\n(.*?)```", README, re.DOTALL))
 def test_the_blocks_of_the_readme_are_accepted(text: str) -> None:
     for statement in filter(str.strip, text.split(";")):

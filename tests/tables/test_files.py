@@ -42,6 +42,7 @@ def opened(source: object) -> Table:
     return read(source, user="user", space=SPACE, users=3)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", LOGS)
 def test_a_table_with_a_log_is_refused_wherever_its_files_are_named(tmp_path: Path, kind: str) -> None:
     table = made(tmp_path, LOGS[kind])

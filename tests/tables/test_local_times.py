@@ -53,6 +53,7 @@ def space_of(zone: str) -> emdp.spaces.Space:
     return emdp.Product(*parts)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 @pytest.mark.parametrize("is_naive", [True, False])

@@ -57,6 +57,7 @@ class TestEndsMean:
         constant = replace(LAPLACE, sensitivity=0.0)
         assert mean_of(200.0, 600.0, constant).value == 4
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize(
         "mechanism",
         [

@@ -80,6 +80,7 @@ def test_numbers_that_are_no_users_are_refused() -> None:
             octaves.check(10, wrong)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int | None, int | None]] = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("kinds", "keys", "cap", "most"), SHAPES)
 def test_no_user_moves_more_than_the_sensitivity_and_some_move_as_much(
@@ -113,6 +114,7 @@ def test_no_user_moves_more_than_the_sensitivity_and_some_move_as_much(
     check_moves(kinds, keys, cap, most, noise, "replace")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("kinds", "keys", "cap", "most"), SHAPES)
 def test_no_removed_user_moves_more_than_the_sensitivity_and_some_move_as_much(
@@ -147,6 +149,7 @@ CELL_CAPS = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("kinds", "each", "most"), CELL_CAPS)

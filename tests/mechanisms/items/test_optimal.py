@@ -95,6 +95,7 @@ class TestOptimal:
         assert randomizer.expected_distance == pytest.approx(value, rel=1e-5)
         assert randomizer.alpha0 <= alpha0
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("name", SYMMETRIC)
     @pytest.mark.parametrize("alpha0", [2.0, 5.0])
     def test_symmetric_grids_have_the_value_of_the_dense_program(self, name: str, alpha0: float) -> None:

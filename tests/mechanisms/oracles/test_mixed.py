@@ -70,6 +70,7 @@ def test_nearly_what_a_curator_can_do() -> None:
     assert best < central
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("method", ORACLES)
 @pytest.mark.parametrize(("items", "users"), [(5, 50), (40, 3000)])
 def test_strengths_are_checked_and_close(method: str, items: int, users: int) -> None:

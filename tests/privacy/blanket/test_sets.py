@@ -70,6 +70,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("method", "items", "n"), CASES)
 def test_no_small_mix_is_above_the_bound(method: str, items: int, n: int) -> None:
     closest = 0.0

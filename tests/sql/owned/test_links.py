@@ -116,6 +116,7 @@ def session(tmp_path: Path, rows: Rows) -> Iterator[emdp.Session]:
         yield opened_one
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", SHAPES, ids=range(len(SHAPES)))
 def test_it_means_what_duckdb_makes_of_it(session: emdp.Session, rows: Rows, text: str) -> None:
     connection = duckdb.connect()
@@ -206,6 +207,7 @@ def check_moves(text: str, names: Names, tried: list[Rows]) -> None:
         assert move <= by_removal.mechanisms[0].sensitivity
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", SHAPES, ids=range(len(SHAPES)))
 def test_one_user_moves_their_own_rows_alone_and_no_more_than_the_noise_hides(text: str, names: Names) -> None:
     check_moves(text, names, bags()[:6])
@@ -293,6 +295,7 @@ BROKEN: Sequence[tuple[str, list[tuple[Any, ...]], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("table", "more", "sentence"), BROKEN, ids=range(len(BROKEN)))
 def test_rules_of_links_are_checked_before_the_first_charge(
     table: str, more: list[tuple[Any, ...]], sentence: str, tmp_path: Path

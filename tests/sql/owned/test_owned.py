@@ -82,6 +82,7 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("text", "plain"), STATEMENTS)
 def test_it_means_what_duckdb_makes_of_it(
     session: emdp.Session, records: pl.DataFrame, text: str, plain: str | None

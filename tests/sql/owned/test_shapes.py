@@ -119,6 +119,7 @@ def session(tmp_path: Path, records: pl.DataFrame) -> Iterator[emdp.Session]:
         yield opened_one
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", SHAPES, ids=range(len(SHAPES)))
 def test_it_means_what_duckdb_makes_of_it(session: emdp.Session, records: pl.DataFrame, text: str) -> None:
     connection = duckdb.connect()
@@ -187,6 +188,7 @@ def statistics_of(select: OwnedSelect, plan: OwnedPlan, others: list[Any], bag: 
     return drawn, sorted(str(row) for row in found if row[0] in ("1", "2"))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", SHAPES + TIED, ids=range(len(SHAPES + TIED)))
 def test_one_user_moves_their_own_rows_alone_and_no_more_than_the_noise_hides(text: str, names: Names) -> None:
     select = select_of(text, names)
@@ -198,6 +200,7 @@ def test_one_user_moves_their_own_rows_alone_and_no_more_than_the_noise_hides(te
         assert move <= plan.mechanisms[0].sensitivity
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", SHAPES + TIED, ids=range(len(SHAPES + TIED)))
 def test_the_order_of_rows_means_nothing(text: str, names: Names) -> None:
     select = select_of(text, names)

@@ -108,6 +108,7 @@ def truth(text: str, records: pl.DataFrame) -> list[tuple[Any, ...]]:
     return sorted(connection.execute(plain).fetchall(), key=str)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", MEANINGS, ids=range(len(MEANINGS)))
 def test_it_means_what_duckdb_makes_of_it(session: emdp.Session, records: pl.DataFrame, text: str) -> None:
     own = text.replace("{h}", HEADER).replace("rating * 1.0", "CLAMP(rating * 1.0, 0, 5)")
@@ -376,6 +377,7 @@ def _publics(question: Any) -> Iterator[Any]:
 LATER = [text for text in MEANINGS if text.split("{h}")[1].split(" FROM ")[1].startswith(("t ", "v "))]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", LATER, ids=range(len(LATER)))
 def test_whatever_was_released_one_user_moves_a_later_stage_no_more_than_its_noise_hides(
     session: emdp.Session, text: str

@@ -92,6 +92,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> emdp.Session:
         return emdp.Session(table, budget=emdp.UserDP(1e6, 1e-3), ledger=tmp_path_factory.mktemp("usual") / "l")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("theirs", "ours"), SAME)
 def test_both_words_have_one_answer(theirs: str, ours: str, asked: emdp.Session) -> None:
     found = []

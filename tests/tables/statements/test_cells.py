@@ -146,6 +146,7 @@ MODES = {
 }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("mode", ["mean", "cap and weight"])
 @pytest.mark.parametrize("axes", AXES)
 def test_matches_loops_over_users_records_and_cells(axes: str, mode: str) -> None:
@@ -153,6 +154,7 @@ def test_matches_loops_over_users_records_and_cells(axes: str, mode: str) -> Non
     check(rows(seed=len(axes) + len(mode)), on(values, *AXES[axes], **MODES[mode]))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("axes", [(), (BY_KIND,), (BY_LAT, BY_LON)])
 def test_caps_with_and_without_weights(axes: tuple[LabelAxis | HatAxis, ...], mode: str) -> None:
@@ -268,6 +270,7 @@ def test_totals_of_users_with_very_many_records() -> None:
         assert sum(hats) == pytest.approx(sum(totals), rel=1e-12)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("light", [1.0, 0.3, 2.0**-20, 2.0**-24, 2.0**-25, 1.49 * 2.0**-24, 2.0**-40, 0.0])
 def test_no_number_of_light_records_lifts_a_user_over_the_cap(light: float) -> None:
     """What the noise of a capped total relies on: the 1-norm of one user is at most the cap times the largest value."""

@@ -90,6 +90,7 @@ def engine(arrow: pa.Table, part: str, *, zone: str = "UTC") -> list[Any]:
 ARROW_TYPES = [(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "Europe/Berlin")]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("unit", "zone"), ARROW_TYPES)
 def test_engine_and_frames_give_what_python_does_on_every_type_of_timestamp(unit: str, zone: str | None) -> None:
     values = times()
@@ -272,6 +273,7 @@ def reference(table: Table, frame: pl.DataFrame, expression: emdp.Expression) ->
     return math.fsum(means) / table.n
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", SPACES)
 def test_every_space_takes_components(name: str, tmp_path: Path) -> None:
     space, expressions = SPACES[name]

@@ -203,6 +203,7 @@ def test_neighbours_differ_by_no_more_than_the_hats_allow() -> None:
         assert moved <= 2 / 0.125 * emdp.d_em({"x": bags[0]}, {"x": bags[1]}, space) / 20 + 1e-14
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("cap", [None, 7, 10**6])
 @pytest.mark.parametrize("count", [1, 3, 500, 5000])
 def test_one_user_s_coordinates_are_within_the_stated_error_of_exact_ones(count: int, cap: int | None) -> None:

@@ -79,6 +79,7 @@ def made(table: Table, frame: pl.DataFrame, values: tuple[ex.Expression, ...], a
                 assert one == pytest.approx(other.tolist(), abs=1e-11)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", SPACES)
 def test_duckdb_computes_what_the_reference_says(name: str) -> None:
     space, values, axes = SPACES[name]
@@ -95,6 +96,7 @@ def test_spark_computes_what_the_reference_says(spark: Any) -> None:
         made(table, frame, values, axes)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", SPACES)
 def test_a_bag_is_what_the_space_makes_of_the_rows(name: str) -> None:
     space = SPACES[name][0]

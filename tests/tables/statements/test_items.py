@@ -150,6 +150,7 @@ def reference_bags(table: Table, frame: pl.DataFrame, keys: list[Any]) -> dict[i
     return found
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("name", "rule"), FINITE)
 def test_counts_and_bags_match_numpy(name: str, rule: str) -> None:
     frame = rows(seed=3)
@@ -358,6 +359,7 @@ def adversarial(axis: Any) -> np.ndarray:
     return values[(values >= axis.low) & (values <= axis.high)]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("low", "high", "count"),
     [

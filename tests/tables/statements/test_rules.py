@@ -56,6 +56,7 @@ def declared(frame: pl.DataFrame, path: Path, **more: Any) -> Table:
     return read(path / "visits.parquet", user="user", space=SPACE, **{"users": 3, "records": 2, **more})
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("apart", [True, False], ids=["two scans", "one scan"])
 @pytest.mark.parametrize("name", CASES)
 def test_breaches_are_found_and_counted(

@@ -197,6 +197,7 @@ def test_a_changed_user_changes_few_roundings() -> None:
     assert rounded
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", [pl.Int32, pl.Int64, pl.UInt32, pl.Int16, pl.String])
 @pytest.mark.parametrize("name", ["kinds", "tight cap"])
 def test_keys_of_any_type_with_and_without_gaps(kind: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,6 +243,7 @@ def test_keys_without_a_gap_are_joined_with_one_more(stored: Table) -> None:
         assert 'MAX("counted_user") AS INT128) + 2) AS BIGINT' in text
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", TWO_SCANS)
 def test_neither_order_nor_threads_change_an_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = frame(10_000, 300)

@@ -323,6 +323,7 @@ def test_a_guess_at_the_values_of_an_enum_is_not_answered(path: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "query",
     [
