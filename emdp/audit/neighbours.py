@@ -4,7 +4,8 @@ Tables hold records that the audit makes from the public space (:mod:`emdp.audit
 but one have the same records in both. That one has ``size`` records at a point ``x``, and in the second table some of
 them at a point ``y``: a share ``k/size`` moved by ``d_X(x, y)`` is at ``d_em = k/size d_X(x, y)``, which the exact
 transport of :mod:`emdp.transport` confirms on what the engine reads back. The points are searched for: even points of
-the domain first, then points near the best ones, ever nearer.
+the domain first, then points near the best ones, ever nearer. Where bags are filled up to slots, some of the records
+may be missing in the second table in place of moved, each ``rho/M`` away.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from emdp.base.errors import UsageError
 from emdp.tables import Table, read
 from emdp.transport import d_em
 
-__all__ = ["Change", "Move", "Neighbours", "best_move", "made_users", "neighbours", "outward"]
+__all__ = ["Change", "Move", "Neighbours", "best_move", "fewer_records", "made_users", "neighbours", "outward"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,6 +64,8 @@ class Move:
         How many of the user's records are moved, of how many.
     change : float
         How much the user's statistic changes, in the units of the search.
+    removed : int
+        How many of the user's records are missing in place of moved ones.
     """
 
     before: pl.DataFrame
@@ -70,6 +73,7 @@ class Move:
     moved: int
     size: int
     change: float
+    removed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +149,34 @@ def best_move(
     return best
 
 
+def fewer_records(records: PublicRecords, given: Change, distance: float, *, size: int) -> Move | None:
+    """Return the removal of some of a user's records, within ``d_em <= distance``, that changes a statistic most.
+
+    None where bags have no slots, or not one record is that near.
+
+    Parameters
+    ----------
+    records : PublicRecords
+        The space.
+    given : callable
+        For pairs of items how much a user with such records alone gives to the statistic, of the one that gives more.
+    distance : float
+        Largest earth-mover distance, in (0, 1].
+    size : int
+        The user's number of records, at most the slots.
+    """
+    slots, rho = records.space.slots, records.space.elsewhere
+    count = 0 if slots is None or rho is None else min(int(distance * slots / rho * (1 + 1e-12)), size)
+    if not count or slots is None:
+        return None
+    best = best_move(records, given, 1.0, size=size, whole=True)
+    if best is None:
+        return None
+    alone = [float(given(records.space.encode(one))[0, 0]) for one in (best.before, best.after)]
+    most = best.before if alone[0] >= alone[1] else best.after
+    return Move(most, most, 0, size, max(alone) * count / slots, removed=count)
+
+
 def neighbours(
     table: Table, move: Move, users: int | None, *, emptied: bool = False, key: str | None = None, shared: bool = False
 ) -> Neighbours:
@@ -172,8 +204,7 @@ def neighbours(
     changed = keys[0] if key is None else key
     first = move.before[[0] * move.size]
     second = pl.concat([move.before[[0] * (move.size - move.moved)], move.after[[0] * move.moved]])
-    if emptied:
-        second = second.clear()
+    second = second.clear() if emptied else second[: move.size - move.removed]
     others = [one for one in keys if one != changed]
     if table.records is None:
         others = others[:OTHERS]
@@ -195,7 +226,7 @@ def neighbours(
         )  # fmt: skip
     neutral = PublicRecords(table).neutral()
     distance = d_em(first, second if len(second) else neutral, table.space)
-    bags = (_bag(made[0], changed), neutral if emptied else _bag(made[1], changed))
+    bags = (_bag(made[0], changed), _bag(made[1], changed) if len(second) else neutral)
     read_back = d_em(bags[0], bags[1], table.space)
     return Neighbours(made[0], made[1], outward(max(distance, read_back)))
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from emdp.audit.changes import added_changes, all_given
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
-from emdp.audit.neighbours import Move, Neighbours, best_move, made_users, neighbours
+from emdp.audit.neighbours import Move, Neighbours, best_move, fewer_records, made_users, neighbours
 from emdp.audit.plans import AuditedPlan, audited
 from emdp.audit.points import PublicRecords
 from emdp.audit.releases import NoiseDraws, first_number, joint_scores
@@ -57,6 +57,9 @@ NOTHING = -1e300
 """Stands for an answer without a number where answers are compared."""
 
 Progress = Callable[[int, int, str], None]
+MOST_SLOTS = 1000
+"""Most slots that an audit fills with records of one user."""
+
 Request = str | Query
 
 
@@ -304,8 +307,13 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
     )
     whole = not any(isinstance(one.plan.guarantee, EmdDP | DiscreteEmdDP) for one in asked.planned) and distance == 1.0
     caps = [plan.cap for plan in plans if plan.cap is not None]
-    size = setting.size or table.records or (max(caps) if caps else None)
+    slots = min(table.space.slots or 0, MOST_SLOTS)
+    size = setting.size or table.records or (max(caps) if caps else slots or None)
     move = best_move(records, change, distance, size=size, whole=whole)
+    if slots and not caps:
+        given = all_given([partial(plan.largest_total, table.space) for plan in plans])
+        fewer = fewer_records(records, lambda items: given(items) / users, distance, size=min(size or slots, slots))
+        move = fewer if fewer is not None and (move is None or fewer.change > move.change) else move
     if move is None:
         # Nothing within the distance changes the statistic, but to have no records may; any move will do.
         any_move = best_move(

@@ -23,7 +23,7 @@ x) = d(c0, x) <= 1``, so ``T`` never makes distances larger, and a charge ``(alp
 one for the bags ``K``, as it stands. A rule ``"error"`` may become ``"elsewhere"``: that no record was invalid then is
 public. A rule ``"neutral"`` may where the space is of one part: an invalid record had ``c0``. In a product it kept its
 other parts, so that two of them had different items and are one point now, at distance 0; and two clamped records had
-the opposite borders. Neither carries over, nor does a distance below 1.
+the opposite borders. Neither carries over, nor a distance below 1, nor slots: an only record moved ``q``, now ``q/M``.
 
 **Lists by period.** Where a catalog has ``{period}`` in the path of its users, each period has a list of its own,
 pinned when its data are first validated, and data validated for one period are refused under another period's list,
@@ -63,7 +63,7 @@ BY_PERIOD = "by period"
 """Entry in place of the users of a table that has a list for each period."""
 
 COMPARED = {
-    "space": "another space (domain, diameter, on_invalid or neutral item)",
+    "space": "another space (domain, diameter, on_invalid, slots or neutral item)",
     "user": "another user column",
     "users": "other users (their number or keys)",
     "records": "another number of records",
@@ -311,7 +311,7 @@ def carried_spaces(description: Mapping[str, Any]) -> tuple[str, ...]:
     >>> space_digest({**inner, "on_invalid": "neutral"}) in found, len(found)
     (True, 2)
     """
-    if description["kind"] != "elsewhere" or description["distance"] != 1:
+    if description["kind"] != "elsewhere" or description["distance"] != 1 or "slots" in description:
         return ()
     inner = description["inner"]
     rules = ("error",) if "parts" in inner else ("error", "neutral")

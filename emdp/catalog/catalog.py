@@ -310,7 +310,8 @@ class Catalog:
 
     def _space(self, name: str) -> Space:
         entry = self._entry(name)
-        return extended_space(from_json(absolute_vectors(entry["space"], self.path.parent)), entry.get("elsewhere"))
+        space = from_json(absolute_vectors(entry["space"], self.path.parent))
+        return extended_space(space, entry.get("elsewhere"), entry.get("slots"))
 
     def _filled(self, name: str, text: str, period: str | None) -> str:
         """Return a path with the period in it."""
@@ -347,9 +348,9 @@ class Catalog:
         return any(is_same_source(f"{place}{separator}{table}", other) for place in places)
 
     def _change(self, name: str, change: Any) -> Change:
-        wanted = {"fraction", "distance", "epsilon"}
-        if not isinstance(change, dict) or set(change) - {"part"} != wanted:
-            raise self._error(name, "has a protection that is not { fraction, distance, epsilon }; write all three")
+        much = "records" if isinstance(change, dict) and "records" in change else "fraction"
+        if not isinstance(change, dict) or set(change) - {"part"} != {much, "distance", "epsilon"}:
+            raise self._error(name, f"has a protection that is not {{ {much}, distance, epsilon }}; write all three")
         return Change(**change)
 
     def _path(self, text: str) -> str:

@@ -38,6 +38,7 @@ TABLE_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "shares": (str, "the name of another table of the catalog"),
     "header": (bool, "true or false"),
     "elsewhere": ((int, float, str), 'a number from 0.5 to 1, or "neutral"'),
+    "slots": (int, "a whole number of records"),
     "view": (str, 'a text such as "SELECT .. FROM source WHERE .."'),
 }
 """Keys of an entry, each with the type that TOML gives it and the name of the type."""

@@ -235,7 +235,8 @@ def _check_part(change: "Change", space: "HasDiameter | None") -> None:
         return
     wrong = "lacks the part of the space" if change.part is None else f"has {change.part!r} for the part of the space"
     distance = change.distance if isinstance(change.distance, str) else f"{change.distance:.6g}"
-    text = f"{change.fraction:.6g},{distance},{change.epsilon:.6g}"
+    much = change.fraction if change.records is None else change.records
+    text = f"{much:.6g},{distance},{change.epsilon:.6g}"
     raise UsageError(
         f"--change {wrong} in which records move; end it in one of the columns {', '.join(columns)}, as in --change "
         f"{text},{columns[0]}."

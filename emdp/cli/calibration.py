@@ -88,19 +88,20 @@ def protection_section(
 ) -> tuple[float, Section]:
     """Return the alpha that covers some changes, or the given one, and what it means for each of them."""
     from emdp.privacy import change_distance, epsilon_for, protect
+    from emdp.privacy.guarantees.protections import change_fraction
 
     level = protect(*changes, space=space) if alpha is None else alpha
     rows: tuple[dict[str, Any], ...] = tuple(
         {
-            "fraction": change.fraction,
+            "fraction": change_fraction(change, space=space),
             "distance": change.distance,
             "wanted_epsilon": change.epsilon,
             "d_em": change_distance(change, space=space),
             "alpha_needed": protect(change, space=space),
             "covered_with": epsilon_for(level, change, space=space),
             # Of what an answer reads, a period's records for instance: one of m records is 1/m of them.
-            "one_record": epsilon_for(level, replace(change, fraction=1.0), space=space),
-            "one_of_ten": epsilon_for(level, replace(change, fraction=0.1), space=space),
+            "one_record": epsilon_for(level, _one_of(change, 1, space), space=space),
+            "one_of_ten": epsilon_for(level, _one_of(change, 10, space), space=space),
         }
         for change in changes
     )
@@ -110,6 +111,13 @@ def protection_section(
     else:
         title = f"alpha = {level:.6g} does not cover all of these changes; at most {least:.6g} does"
     return level, Section("protections", title, rows)
+
+
+def _one_of(change: "Change", count: int, space: "HasDiameter") -> "Change":
+    """Return the change of one record of so many; with slots it weighs the same whatever their number."""
+    if getattr(space, "slots", None) is not None:
+        return replace(change, fraction=0.0, records=1)
+    return replace(change, fraction=1 / count)
 
 
 def mean_section(alpha: float, delta: float, lipschitz: float, users: int) -> Section:

@@ -136,7 +136,7 @@ def _subject(catalog: str | None, table: str | None, period: str | None, diamete
         raise UsageError("-C is missing: distances need a space; pass -C CATALOG, or --alpha with --diameter.")
     loaded = load_catalog(path)
     own = loaded.table(table, period=period)
-    changes = protected(loaded.protections(table))
+    changes = protected(loaded.protections(table), own.space)
     return _Subject(own.name, own.space, promises_of(loaded, own.name), SLACK_LIMIT, changes, loaded.paths())
 
 

@@ -40,6 +40,9 @@ def run(
     out: Annotated[str, typer.Option("--out", help="Catalog to write.")] = "emdp.toml",
     force: Annotated[bool, typer.Option("--force", help="Replace the catalog if it exists.")] = False,
     header: HeaderOption = None,
+    slots: Annotated[
+        int | None, typer.Option("--slots", min=1, help="Records of a user that count, so that one is a known share.")
+    ] = None,
 ) -> None:
     """Write a starter emdp.toml from names and types alone; what needs the data or the owner stays a marked blank."""
     from emdp.tables.headers import suspicion
@@ -63,7 +66,7 @@ def run(
     if users is None:
         users = _asked("number of public users, or a file with one row a user")
     _check_users(users)
-    text = starter_catalog(_beside(source, place), opened, name=name, user=user, users=users)
+    text = starter_catalog(_beside(source, place), opened, name=name, user=user, users=users, slots=slots)
     try:
         write_file(place, text.encode("utf-8"))
     except OSError as error:
@@ -74,7 +77,9 @@ def run(
     print(f"{out}: {blanks} blanks to fill in, then: emdp check -C {out} QUERY" if blanks else f"{out}: complete")
 
 
-def starter_catalog(path: str, source: "Source", *, name: str | None, user: str | None, users: str | None) -> str:
+def starter_catalog(
+    path: str, source: "Source", *, name: str | None, user: str | None, users: str | None, slots: int | None = None
+) -> str:
     """Return the text of a catalog for one table.
 
     Parameters
@@ -85,6 +90,8 @@ def starter_catalog(path: str, source: "Source", *, name: str | None, user: str 
         The source; its schema alone is looked at.
     name, user, users : str, optional
         What is known already; everything else becomes a blank that fails closed.
+    slots : int, optional
+        Records up to which bags are filled; none by default.
     """
     schema = source.schema()
     header = getattr(source, "header", None)
@@ -100,11 +107,12 @@ def starter_catalog(path: str, source: "Source", *, name: str | None, user: str 
         f"user   = {_text(user or f'{BLANK}: the column that says whose record a row is')}",
         f"users  = {_users(users)}",
         "elsewhere = 1  # users without records are in no mean and no map; a SHARE(ELSEWHERE) says how many",
+        *([] if slots is None else [f"slots  = {slots}  # with fewer records a user has empty ones"]),
         f"space  = {_space(schema, user)}",
         *(f"# {line}" for line in _further(schema, user)),
         f'budget = {{ alpha = "{BLANK}: the most that all answers may spend, per unit of d_em", delta = 0.0 }}',
         "# or say in words what must stay hidden, and leave alpha to it:",
-        "# protect = [{ fraction = 0.0333, distance = 5.0, epsilon = 0.2 }]",
+        f"# protect = [{{ {'fraction = 0.0333' if slots is None else 'records = 3'}, distance = 5.0, epsilon = 0.2 }}]",
         *(f"# {line}".rstrip() for line in _everyday(label, schema, user)),
         "",
     ]

@@ -74,7 +74,7 @@ the best detector with one false alarm in 100 people catches at most 2.8 of 100.
         raise UsageError(f"budget must be a guarantee, not {type(budget).__name__}; pass one such as emdp.EmdDP(20.0).")
     stories = None
     if changes is not None:
-        stories = [one if isinstance(one, Story) else protected([one])[0] for one in changes]
+        stories = [one if isinstance(one, Story) else protected([one], space)[0] for one in changes]
     return consequences_of(space, budget, stories=stories, priors=priors, slack=slack, reports=reports, group=group)
 
 

@@ -4,7 +4,8 @@ A story names a share of a person's records and how far they move. Its distance 
 (:mod:`emdp.privacy.guarantees.protections`), and bounds the change in both directions.
 
 *Once.* Of ``m`` records one lies elsewhere: a share of ``1/m`` moves. If instead there is one record more or fewer, the
-larger bag has a share of ``1/m`` that comes from all others: no more either. With one record it is everything.
+larger bag has a share of ``1/m`` that comes from all others: no more either. With one record it is everything. Where
+bags are filled up to slots, one record of at most as many is one slot, and stories of fewer records are not told.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 from emdp.base.checks import check_count
 from emdp.base.errors import UsageError
 from emdp.privacy import Change, change_distance
+from emdp.privacy.guarantees.protections import change_fraction
 from emdp.spaces import Space
 from emdp.spaces.values import shown
 
@@ -95,21 +97,28 @@ def once(title: str, records: int, *, distance: float | None = None, part: str |
     return Story(named, float(Fraction(1, count)), distance, part)
 
 
-def protected(changes: Sequence[Change]) -> tuple[Story, ...]:
-    """Return the stories of what an owner declared to protect.
+def protected(changes: Sequence[Change], space: Space) -> tuple[Story, ...]:
+    """Return the stories of what an owner declared to protect in a space.
 
-    >>> protected([Change(0.5, 10.0, 0.2)])[0].title
+    >>> from emdp.spaces import Interval
+    >>> protected([Change(0.5, 10.0, 0.2)], Interval("x", 0, 50))[0].title
     'declared: 50 % by 10'
     """
     return tuple(
         Story(
-            f"declared: {100 * change.fraction:.3g} % {_moved(change.distance)}",
-            change.fraction,
+            f"declared: {_how_many(change)} {_moved(change.distance)}",
+            change_fraction(change, space=space),
             change.distance,
             change.part,
         )
         for change in changes
     )
+
+
+def _how_many(change: Change) -> str:
+    if change.records is None:
+        return f"{100 * change.fraction:.3g} %"
+    return f"{change.records} record{'s' if change.records > 1 else ''}"
 
 
 def _moved(distance: float | str) -> str:
@@ -130,6 +139,8 @@ def default_stories(space: Space, records: Sequence[int] = RECORDS) -> tuple[Sto
     >>> [story.title for story in default_stories(Interval("x", 0, 40), [20])]
     ['a tenth, a tenth of the range', 'one record, of 20 records', 'everything is different']
     """
+    if space.slots is not None:
+        records = sorted({max(count, space.slots) for count in records})
     stories: list[Story] = []
     parts = space.parts
     for position, part in enumerate(parts):

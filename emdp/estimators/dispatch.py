@@ -68,6 +68,8 @@ def plan_query(
         return _tiers(query, space=space, users=users, records=records)
     if space.elsewhere is not None and family.elsewhere:
         raise UsageError(family.elsewhere)
+    if space.slots is not None and family.slots:
+        raise UsageError(family.slots)
     if query.price.is_by_removal:
         _check_removal(family, users, records)
     elif users is None and not isinstance(query, FreeSelect):

@@ -34,6 +34,9 @@ MOST_ITEMS, AT_ONCE = 2**17, 2**13
 OTHERWISE = "OPTIONS (expected_share = ...) in SQL and share= in Python say otherwise"
 """Remedy in a note: how an analyst states another share."""
 
+FILLED_SLOTS = 0.5
+"""Share of the slots that is assumed to hold records, where a table has some."""
+
 LEAST_SHARE = 1e-9
 """Smallest assumed share, in place of 0: dividing by it still gives a number."""
 
@@ -53,25 +56,30 @@ class Assumed:
         Whether the analyst said so.
     is_grouped : bool
         Whether it is the share of one group of several.
+    is_of_slots : bool
+        Whether it is a share of slots, filled or not, in place of records.
     """
 
     share: float
     is_stated: bool = False
     is_grouped: bool = False
+    is_of_slots: bool = False
 
     @classmethod
     def of(cls, query: Select | QuantileQuery, space: Space) -> "Assumed":
         """Return what a statement states, or what is assumed for it."""
         groups = query.groups if isinstance(query, Select) else ()
         stated = query.expected_share
-        return cls(
-            assumed_share(query.where, groups, space) if stated is None else stated, stated is not None, bool(groups)
-        )
+        # A cap counts records, whatever the slots.
+        is_of_slots = space.slots is not None and getattr(query, "cap", None) is None
+        share = assumed_share(query.where, groups, space) * (FILLED_SLOTS if is_of_slots else 1.0)
+        return cls(share if stated is None else stated, stated is not None, bool(groups), is_of_slots)
 
     @property
     def text(self) -> str:
         """Assumed share and its reason, and how to state another one."""
-        matched = f"that {in_words(self.share)} of records match{' in each group' if self.is_grouped else ''}"
+        of = "slots hold records that match" if self.is_of_slots else "records match"
+        matched = f"that {in_words(self.share)} of {of}{' in each group' if self.is_grouped else ''}"
         return f"{matched} ({'as was stated' if self.is_stated else OTHERWISE})"
 
 

@@ -46,6 +46,8 @@ class Family:
         Whether a planner of the family knows noise for the removal of a user; the others rest on the number of users.
     elsewhere : str
         Why it is refused where the space has the point elsewhere; empty where its planner knows it.
+    slots : str
+        Why it is refused where bags are filled up to slots; empty where its planner knows them.
     """
 
     name: str
@@ -55,10 +57,17 @@ class Family:
     alone: str = ""
     has_removal: bool = False
     elsewhere: str = ""
+    slots: str = ""
 
 
 def _not_elsewhere(what: str, instead: str) -> str:
     return f"{what} is not made for a table whose records may be elsewhere; {instead}."
+
+
+_NO_SLOTS = (
+    "a release that draws records of a user is not made for a table with slots, of which it would have to draw empty "
+    "ones, too; ask for FREQUENCY(column), COUNT or AVG."
+)
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -66,9 +75,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("owned", (OwnedSelect, StagedSelect, FreeSelect), has_removal=True),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
-    Family("items", (ItemFrequencies,)),
+    Family("items", (ItemFrequencies,), slots=_NO_SLOTS),
     Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
-    Family("itemwise", (Itemwise,), ("itemwise",)),
+    Family("itemwise", (Itemwise,), ("itemwise",), slots=_NO_SLOTS),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
     Family(
         "shares",

@@ -22,11 +22,14 @@ class Setting:
         Whether ``max_records_per_user`` is set.
     is_filtered : bool
         Whether it filters or groups records.
+    has_slots : bool
+        Whether the table declares slots.
     """
 
     is_user_level: bool
     has_cap: bool
     is_filtered: bool
+    has_slots: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,13 @@ _NO_CAP = KindRefusal(
 def _total_refusals(instead: str) -> tuple[KindRefusal, ...]:
     return (
         KindRefusal(
-            lambda setting: not setting.is_user_level,
+            lambda setting: not setting.is_user_level and not setting.has_slots,
             "{name} depends on how many records a user has, which d_EM-DP does not bound",
             f"write {instead}, or WITH USER_PRIVACY OPTIONS (epsilon = 1.0, max_records_per_user = 50)",
             "total-under-emd",
         ),
         KindRefusal(
-            lambda setting: not setting.has_cap,
+            lambda setting: setting.is_user_level and not setting.has_cap,
             "{name} depends on how many records a user has, and nothing bounds that",
             "add max_records_per_user = 50, or the number that fits, to OPTIONS",
             "cap-missing",

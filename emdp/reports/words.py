@@ -99,10 +99,11 @@ all that is ever answered.'
 
 def _moved(change: Change, records: str, space: Space) -> str:
     """Return a change as the beginning of a sentence."""
-    share = share_in_words(change.fraction)
+    share = share_in_words(change.fraction) if change.records is None else str(change.records)
     if isinstance(change.distance, str):
-        any_way = "changed in any way, added, removed or gone," if space.elsewhere == 1 else "gone,"
-        return f"That {share} of {records} is {any_way}"
+        is_any = space.elsewhere == 1 or space.slots is not None
+        any_way = "changed in any way, added, removed or gone," if is_any else "gone,"
+        return f"That {share} of {records} {'is' if change.records in (None, 1) else 'are'} {any_way}"
     return f"A change of {share} of {records} by {change.distance:g}{_unit(change, space)}"
 
 
@@ -117,6 +118,9 @@ def one_record_in_words(promises: Sequence[Guarantee], change: Change, space: Sp
     named, stated = _as_named(change), [_by_replacement(own) for own in promises]
     if any(own is None for own in stated):
         return "with no promise at all"
+    if space.slots is not None:
+        own = replace(change, fraction=0.0, records=1)
+        return f"epsilon {_up(_epsilon([one for one in stated if one is not None], change_distance(own, space=space)))}"
     counts = sorted({1, 10, _named_parts(named.fraction) or 1})
     said = []
     for count in counts:
@@ -157,6 +161,8 @@ def _reach(
 
 def _one_record(everything: Sequence[Guarantee], change: Change, space: Space) -> str:
     said = one_record_in_words(everything, change, space)
+    if space.slots is not None:
+        return f" One record counts as 1/{space.slots} of that period's, however many you have: {said}."
     return f" One record counts as 1/m of them if you have m in that period: {said}."
 
 
@@ -176,6 +182,8 @@ def _named_parts(fraction: float) -> int | None:
 
 def _as_named(change: Change) -> Change:
     """Return a change whose words promise no more than its number: 0.0333 is a little less than a thirtieth."""
+    if change.records is not None:
+        return change
     parts = _named_parts(change.fraction)
     named = float(f"{change.fraction:.3g}") if parts is None else 1 / parts
     return replace(change, fraction=min(max(change.fraction, named), 1.0))

@@ -78,7 +78,8 @@ def _absent(without_records: str, table: Table) -> str:
     if without_records:
         return f"has {without_records}"
     if table.space.elsewhere is not None:
-        return "is elsewhere, like a record that the space's rules send there: in no mean, map or group"
+        filled = "" if (slots := table.space.slots) is None else f"; bags are filled with it up to {slots} records"
+        return f"is elsewhere, like a record that the space's rules send there: in no mean, map or group{filled}"
     columns = table.space.decode(table.space.neutral_item)
     shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
     return f"has the neutral item, {', '.join(shown)}"

@@ -164,6 +164,11 @@ class Space(ABC):
         return None
 
     @property
+    def slots(self) -> int | None:
+        """Records up to which every bag is filled with the point elsewhere; None where bags are as they are."""
+        return None
+
+    @property
     def items_space(self) -> "Space":
         """The space without the point elsewhere."""
         return self

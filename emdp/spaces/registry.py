@@ -70,8 +70,8 @@ def from_json(data: object) -> Space:
     if kind == Product.kind:
         return _product(arguments)
     if kind == Elsewhere.kind:
-        _check_keys(kind, arguments, ["inner"], ["distance"])
-        return Elsewhere(from_json(arguments["inner"]), arguments.get("distance", 1.0))
+        _check_keys(kind, arguments, ["inner"], ["distance", "slots"])
+        return Elsewhere(from_json(arguments["inner"]), arguments.get("distance", 1.0), arguments.get("slots"))
     build, required, optional = KINDS[kind]
     _check_keys(kind, arguments, required.split(), optional.split())
     vectors = arguments.get("vectors")

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from emdp.base.checks import check_count
 from emdp.base.errors import UsageError
 from emdp.spaces import Space
 from emdp.tables.source import CsvSource, Source
 
-__all__ = ["check_arguments", "check_text_types", "check_version", "column_remedy"]
+__all__ = ["check_arguments", "check_records", "check_text_types", "check_version", "column_remedy"]
 
 LONGEST_VERSION = 200
 """Characters of a declared data version, which every charge repeats."""
@@ -44,6 +45,13 @@ def check_arguments(user: object, space: object, name: object, columns: object) 
         isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
     ):
         raise UsageError("columns must map column names to DuckDB types; pass {name: type, ...}.")
+
+
+def check_records(records: int | None, space: Space) -> int | None:
+    """Return the declared number of records of every user, or raise if it is none or stands beside slots."""
+    if records is not None and space.slots is not None:
+        raise UsageError("records says that every user has as many, and slots that they need not; leave one out.")
+    return None if records is None else check_count("records", records)
 
 
 def check_version(version: object) -> None:

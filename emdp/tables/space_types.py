@@ -52,7 +52,7 @@ def check_space_types(schema: Mapping[str, str], user: str, space: Space, *, is_
                 )
 
 
-def extended_space(space: Space, elsewhere: object) -> Space:
+def extended_space(space: Space, elsewhere: object, slots: object = None) -> Space:
     """Return the space of a table, with the point elsewhere where one is declared.
 
     Parameters
@@ -61,20 +61,28 @@ def extended_space(space: Space, elsewhere: object) -> Space:
         The item space.
     elsewhere : float, "neutral" or None
         The distance of the point from every item; otherwise a neutral item stands for users without records.
+    slots : int, optional
+        Records up to which every bag is filled with that point, whose distance is then 1 where none is given.
 
     Raises
     ------
     UsageError
-        If it is neither, or a part has ``on_invalid="elsewhere"`` and there is no such point.
+        If one of them is neither, or a part has ``on_invalid="elsewhere"`` and there is no such point.
 
     >>> from emdp.spaces import Interval
     >>> extended_space(Interval("x", 0, 1), 1).elsewhere
     1.0
     """
+    if slots is not None:
+        if elsewhere == "neutral":
+            raise UsageError("slots are filled with the point elsewhere, which 'neutral' leaves out; pass elsewhere=1.")
+        if isinstance(slots, bool) or not isinstance(slots, int):
+            raise UsageError(f"slots must be a whole number of records, not {slots!r}; pass one such as 20.")
+        elsewhere = 1 if elsewhere is None else elsewhere
     if elsewhere is not None and elsewhere != "neutral":
         if isinstance(elsewhere, bool) or not isinstance(elsewhere, int | float):
             raise UsageError(f"elsewhere must be a number such as 1, or 'neutral', not {elsewhere!r}; pass 1.")
-        return Elsewhere(space, elsewhere)
+        return Elsewhere(space, elsewhere, slots)
     for part in space.parts if space.elsewhere is None else ():
         if part.on_invalid == "elsewhere":
             raise UsageError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from emdp.base.checks import check_count, check_finite, check_table_name
+from emdp.base.checks import check_finite, check_table_name
 from emdp.base.errors import DataRuleError, UsageError
 from emdp.base.forks import check_fork
 from emdp.base.frames import find_component
@@ -16,7 +16,7 @@ from emdp.questions.names import Names, PrivateNames
 from emdp.spaces import Grid, Space
 from emdp.spaces.combined.elsewhere import COLUMN
 from emdp.tables.column_types import parsed_columns
-from emdp.tables.declared import check_arguments, check_text_types, check_version, column_remedy
+from emdp.tables.declared import check_arguments, check_records, check_text_types, check_version, column_remedy
 from emdp.tables.engines.duckdb.source import DEFAULT_WAIT
 from emdp.tables.facts import TableFacts, UserList
 from emdp.tables.links import linked_tables
@@ -283,6 +283,7 @@ def read(
     header: bool | None = None,
     links: Mapping[str, Mapping[str, object]] | None = None,
     elsewhere: float | str | None = None,
+    slots: int | None = None,
 ) -> Table:
     """Declare a private table. Only its public schema is looked at, never a record.
 
@@ -342,6 +343,8 @@ def read(
         records whose value is invalid in a part with ``on_invalid="elsewhere"``. Means and maps are then among what is
         somewhere. 1 is right nearly always. ``"neutral"``, the default, has the space's neutral item stand for such
         users. See :class:`emdp.spaces.Elsewhere`.
+    slots : int, optional
+        Records up to which bags are filled with that point, so that one is ``1/slots``. Implies ``elsewhere=1``.
 
     Returns
     -------
@@ -361,7 +364,7 @@ def read(
     """
     check_fork()
     check_arguments(user, space, name, columns)
-    space = extended_space(space, elsewhere)
+    space = extended_space(space, elsewhere, slots)
     check_version(version)
     if check_finite("wait", wait) < 0:
         raise UsageError(f"wait must be at least 0 seconds, got {wait}; pass 0 to try once.")
@@ -385,7 +388,7 @@ def read(
         users=make_user_list(users, user),
         source=opened,
         schema=schema,
-        records=None if records is None else check_count("records", records),
+        records=check_records(records, space),
         version=version,
         shares=None if shares is None else check_table_name(shares),
     )

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from emdp.base.errors import SolverError, UsageError
 from emdp.spaces.base import Floats, Space
 from emdp.transport.assignment import GRID_BITS, MAX_UNITS, is_quick, match
-from emdp.transport.bags import bag_from_items, check_weights, common_units, to_floats
+from emdp.transport.bags import check_weights, common_units, filled_bag, to_floats
 from emdp.transport.lp import TOLERANCE, transport
 from emdp.transport.routes import distance, prepare
 
@@ -50,8 +50,8 @@ def solve_points(
     >>> solve_points(np.array([[0.0], [10.0]]), np.array([[5.0]]), Interval("x", 0, 10))
     0.5
     """
-    p = bag_from_items("P", items_p, weights_p)
-    q = bag_from_items("Q", items_q, weights_q)
+    p = filled_bag("P", items_p, weights_p, space)
+    q = filled_bag("Q", items_q, weights_q, space)
     if p.items.shape[1] != q.items.shape[1]:
         raise UsageError("items of P and Q differ in width; encode both with the same space.")
     left, right = prepare([p, q], space)

@@ -30,6 +30,7 @@ __all__ = [
     "bag_from_items",
     "check_weights",
     "common_units",
+    "filled_bag",
     "item_ids",
     "measures",
     "to_floats",
@@ -109,11 +110,33 @@ def bag_from_frame(name: str, frame: object, space: Space, empty: Empty = "error
     check_choice("empty", empty, ("error", "neutral"))
     table = to_polars(name, frame)
     if table.height == 0 and (empty == "neutral" or space.elsewhere is not None):
-        return bag_from_items(name, space.neutral_item, None)
+        return filled_bag(name, space.neutral_item, None, space)
     weights = None
     if WEIGHT in table.columns and WEIGHT not in space.columns:
         weights = _numbers(name, table.get_column(WEIGHT))
-    return bag_from_items(name, space.encode(table), weights)
+    return filled_bag(name, space.encode(table), weights, space)
+
+
+def filled_bag(name: str, items: Floats, weights: npt.ArrayLike | None, space: Space) -> Bag:
+    """Return the bag of encoded items as :func:`bag_from_items` does, filled up to the slots of a space that has some.
+
+    Items elsewhere take no slot. Weights are numbers of records; where those that are somewhere are fewer than the
+    slots, the rest of the bag is elsewhere (:mod:`emdp.spaces.combined.elsewhere`).
+
+    >>> from emdp.spaces import Elsewhere, Interval
+    >>> space = Elsewhere(Interval("x", 0, 10), slots=4)
+    >>> filled_bag("P", np.array([[2.0], [np.nan]]), None, space).weights.tolist()
+    [1.0, 3.0]
+    """
+    bag = bag_from_items(name, items, weights)
+    if space.slots is None:
+        return bag
+    own = np.ones(len(bag.items)) if weights is None else to_floats(f"weights of {name}", weights)
+    known = ~space.is_elsewhere(bag.items)
+    missing = max(space.slots - float(own[known].sum()), 0.0)
+    if not missing:
+        return bag_from_items(name, bag.items[known], own[known])
+    return bag_from_items(name, np.vstack([bag.items[known], space.neutral_item]), np.append(own[known], missing))
 
 
 def bag_from_items(name: str, items: Floats, weights: npt.ArrayLike | None) -> Bag:

@@ -323,3 +323,16 @@ def test_a_small_period_loses_what_its_own_distance_says() -> None:
     assert near.audited_epsilon <= near.claimed_epsilon <= 1.001
     with pytest.raises(UsageError, match="period_records"):
         audit(table, query, trials=4000, period_records=0)
+
+
+@pytest.mark.parametrize("kind", ["COUNT(*)", "SUM(x)", pytest.param("AVG(x), COUNT(*)", marks=pytest.mark.slow)])
+def test_one_record_fewer_is_what_its_slot_costs(kind: str) -> None:
+    space = Interval("x", 0, 10)
+    table = emdp.read({"user": [1], "x": [0.5]}, user="user", space=space, users=20, name="visits", slots=5)
+    query = f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = 10) {kind} FROM visits"
+    report = audited(table, query, distances=[0.2])
+    (row,) = report.rows
+    assert row.distance == pytest.approx(0.2)
+    assert 0.75 * row.claimed_epsilon < row.audited_epsilon <= row.claimed_epsilon
+    assert row.claimed_epsilon == pytest.approx(2.0)
+    assert not report.broken

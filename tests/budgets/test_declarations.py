@@ -415,3 +415,19 @@ class TestOldLedgers:
             self.opened(old_ledger)
         with self.opened(old_ledger, records=2) as session, pytest.raises(DataRuleError):
             session.mean(emdp.col("x"), alpha=1)
+
+
+def test_no_charge_carries_over_to_slots(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "visits.parquet")
+
+    def read(slots: int | None, rule: Any) -> emdp.Table:
+        space = emdp.Interval("x", 0, 10, on_invalid=rule)
+        return emdp.read(tmp_path / "visits.parquet", user="user", space=space, users=5, slots=slots)
+
+    with emdp.Session(read(None, "neutral"), budget=BUDGET, ledger=tmp_path / "a.ledger") as session:
+        session.mean(emdp.col("x"), alpha=1)
+    # To people who are elsewhere they do; a record alone in its bag, though, is a whole bag, and would be one slot.
+    with pytest.raises(LedgerError, match="under another space"):
+        emdp.Session(read(4, "elsewhere"), budget=BUDGET, ledger=tmp_path / "a.ledger")
+    with open_ledger(str(tmp_path / "a.ledger")) as ledger, pytest.raises(LedgerError, match="in one metric"):
+        redeclare_as(ledger, "visits", declaration_of(read(4, "elsewhere")))

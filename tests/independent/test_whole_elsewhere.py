@@ -3,7 +3,7 @@
 Claim: the event's guarantee. Second method: DuckDB computes the statistic of all tables of two users, one with all bags
 of up to two records, some of them invalid; the mechanism's own ``release`` rounds it with noise 0, and the largest
 log-ratio of two outputs is written out from the formula of Laplace noise. ``d_EM`` is a linear program over the items
-and one more, whose distances stand here.
+and one more, whose distances stand here. With slots bags are filled up with that point here, too.
 """
 
 import itertools
@@ -57,6 +57,16 @@ REQUESTS: dict[str, tuple[Any, Space, bool, float]] = {
 }
 """Releases, whether ``d_em`` is what they are priced by, and the part of the claim that the tables reach."""
 
+SLOTTED: dict[str, tuple[Any, Space, bool, float]] = {
+    **{name: REQUESTS[name] for name in ("a mean", "a part", "quantiles", "listed values", "a mean, user level")},
+    "a count": (SQL.format("COUNT(*)"), NUMBERS, True, 0.99),
+    "a sum": (SQL.format("SUM(item)"), NUMBERS, True, 0.99),
+    "all of these": (SQL.format("COUNT(*), SUM(item), AVG(item), SHARE(ELSEWHERE)"), NUMBERS, True, 0.7),
+    "counts by group": (SQL.format("item, COUNT(*)") + " GROUP BY item", LABELS, True, 0.99),
+    "a count of some": (SQL.format("COUNT(*)") + f" WHERE item = '{exact.LABELS[1]}'", LABELS, True, 0.99),
+}
+"""Releases of a table with slots: bags of more and of fewer records."""
+
 
 def metric(space: Space, rho: float) -> np.ndarray:
     found = np.full((4, 4), rho)
@@ -65,23 +75,26 @@ def metric(space: Space, rho: float) -> np.ndarray:
     return found
 
 
-def shares(bag: Bag) -> np.ndarray:
-    return np.bincount(bag or (ABSENT,), minlength=4) / max(len(bag), 1)
+def shares(bag: Bag, slots: int | None = None) -> np.ndarray:
+    if slots is None:
+        return np.bincount(bag or (ABSENT,), minlength=4) / max(len(bag), 1)
+    known = [item for item in bag if item != ABSENT]
+    return np.bincount((*known, *[ABSENT] * (slots - len(known))), minlength=4) / max(len(known), slots)
 
 
 @lru_cache(maxsize=4096)
-def d_em(one: Bag, two: Bag, costs: bytes) -> float:
+def d_em(one: Bag, two: Bag, costs: bytes, slots: int | None = None) -> float:
     rows = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
-    right = np.concatenate([shares(one), shares(two)])
+    right = np.concatenate([shares(one, slots), shares(two, slots)])
     return max(float(linprog(np.frombuffer(costs), A_eq=rows, b_eq=right, method="highs").fun), 0.0)
 
 
-def table(space: Space, users: tuple[Bag, ...], rho: float) -> emdp.Table:
+def table(space: Space, users: tuple[Bag, ...], rho: float, slots: int | None = None) -> emdp.Table:
     values: tuple[Any, ...] = (*exact.NUMBERS, None) if space is NUMBERS else (*exact.LABELS, None)
     kind = pl.Float64 if space is NUMBERS else pl.String
     rows = [(user, values[item]) for user, bag in enumerate(users) for item in bag]
     frame = pl.DataFrame(rows, schema={"user": pl.Int64, "item": kind}, orient="row")
-    return emdp.read(frame, user="user", space=space, users=len(users), elsewhere=rho)
+    return emdp.read(frame, user="user", space=space, users=len(users), elsewhere=rho, slots=slots)
 
 
 def centres(plan: Any, source: emdp.Table) -> list[Any]:
@@ -95,12 +108,24 @@ def centres(plan: Any, source: emdp.Table) -> list[Any]:
 @pytest.mark.parametrize("rho", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", REQUESTS)
 def test_releases_cost_what_they_claim(name: str, rho: float) -> None:
-    request, space, is_metric, reached = REQUESTS[name]
+    check_release(*REQUESTS[name], rho, None)
+
+
+@pytest.mark.parametrize("slots", [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", SLOTTED)
+def test_releases_over_slots_cost_what_they_claim(name: str, slots: int) -> None:
+    # Bags have up to 2 records: with one slot some have more, with three none fills them.
+    request, space, is_metric, reached = SLOTTED[name]
+    # Nobody can change a slot that no bag here fills.
+    check_release(request, space, is_metric, reached * min(1.0, 2 / slots if not is_metric else 1.0), 1.0, slots)
+
+
+def check_release(request: Any, space: Space, is_metric: bool, reached: float, rho: float, slots: int | None) -> None:
     bags = exact.bags((0, 1, 2), items=4)
-    plan = exact.planned(request, table(space, (bags[0], (1,)), rho))
+    plan = exact.planned(request, table(space, (bags[0], (1,)), rho, slots))
     (mechanism,) = plan.mechanisms
     assert isinstance(mechanism, LaplaceMechanism)
-    points = {bag: centres(plan, table(space, (bag, (1,)), rho)) for bag in bags}
+    points = {bag: centres(plan, table(space, (bag, (1,)), rho, slots)) for bag in bags}
     guarantee, (slack, delta) = plan.event.guarantee, plan.event.slack
     assert delta == guarantee.delta == 0
     assert slack < 1e-9
@@ -108,7 +133,7 @@ def test_releases_cost_what_they_claim(name: str, rho: float) -> None:
     for one, two in itertools.combinations(bags, 2):
         moved = math.fsum(abs(float(a - b)) for a, b in zip(points[one], points[two], strict=True))
         loss = moved / float(mechanism.noise_units)
-        apart = d_em(one, two, costs) if is_metric else 1.0
+        apart = d_em(one, two, costs, slots) if is_metric else 1.0
         assert loss <= guarantee.level * apart * (1 + 1e-9) + slack
         smallest = max(smallest, loss / apart if apart > 1e-9 else 0.0)
     # At half the distance a share costs twice as much as in the constant of its cells, which then is not reached.

@@ -18,7 +18,7 @@ weight of ``h^2/4``. The common factor ``1/D`` plays no part in how noise is div
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from emdp.base.errors import InternalError, UsageError
@@ -62,6 +62,8 @@ class Needed:
         How much the noise of each value moves the item.
     lipschitz : float or None
         Constant of ``e``; None where the item's function is the value itself.
+    slots : int
+        Slots of one user where the item is a total over all of them; 0 where it is a mean.
     """
 
     item: Item
@@ -72,6 +74,7 @@ class Needed:
     ranges: tuple[tuple[float, float], ...] = ()
     weights: tuple[tuple[int, float], ...] = ()
     lipschitz: float | None = None
+    slots: int = 0
 
 
 @dataclass
@@ -170,6 +173,8 @@ def _users(item: Item, query: Select, space: Space, values: ValueList) -> Needed
 
 
 def _total(item: Item, query: Select, space: Space, values: ValueList) -> Needed:
+    if space.slots is not None and not query.price.is_user_level:
+        return replace(_plain(item, query, space, values), slots=space.slots)
     raise UsageError(
         f"{item.kind} depends on how many records a user has, so it needs a cap; set max_records_per_user."
     )

@@ -79,7 +79,7 @@ class Outlook:
             return PlannedColumn(name, text, lipschitz, low, high, 0.0, 0.0, 0.0, share=0.0, written=written)
         widest, share = self.noise.widest, self._share(need)
         expected = column.estimates(Draw(self._typical(need, share), 1, widest), 0, PREVIEW_LEVEL)[0]
-        divisor = share * rule_of(need.item).steepness(need)
+        divisor = share * rule_of(need.item).steepness(need) / (need.slots * min(sizes) or 1)
         scales = self.noise.scales
         moved = [(self.places[value], weight) for value, weight in need.weights if value in self.places]
         error = expected_absolute(widest, [weight / scales[place] for place, weight in moved]) / divisor
@@ -117,7 +117,9 @@ class Outlook:
     def _range(self, need: Needed, sizes: Sequence[int]) -> tuple[float, float]:
         if not need.values:
             return float(min(sizes)), float(max(sizes))
-        return rule_of(need.item).ends(need)
+        low, high = rule_of(need.item).ends(need)
+        most = need.slots * max(sizes) or 1
+        return low * most, high * most
 
     def _note(self, need: Needed, column: OutputColumn, is_null: bool, sizes: Sequence[int]) -> str:
         notes = []

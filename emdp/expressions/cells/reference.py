@@ -86,7 +86,8 @@ def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats
     -------
     numpy.ndarray
         Shape (aggregation.dimension,). Without a cap the mean over users of the mean over their items, the neutral
-        item standing for an empty bag. With a cap the total over users and items of ``C v_i w_k``, where ``C`` is
+        item standing for an empty bag; with slots of the sum over their items, over the larger of the slots and the
+        number of those that are somewhere. With a cap the total over users and items of ``C v_i w_k``, where ``C`` is
         ``chosen`` rounded to a multiple of ``2**-WEIGHT_BITS``, times ``cap`` over the user's sum of ``C`` where that
         is above the cap. Records elsewhere have the weight 0 under a cap.
 
@@ -107,7 +108,9 @@ def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats
     if not len(items):
         return np.zeros(aggregation.dimension)
     if aggregation.cap is None:
-        weights = 1.0 / (np.bincount(owners, minlength=len(filled))[owners] * len(filled))
+        known = None if space.slots is None else ~space.is_elsewhere(items)
+        counts = np.maximum(np.bincount(owners, known, minlength=len(filled)), space.slots or 1)
+        weights = 1.0 / (counts[owners] * len(filled))
     else:
         weights = _chosen_weights(aggregation.chosen, space, items)
         sums = np.bincount(owners, weights, minlength=len(filled))

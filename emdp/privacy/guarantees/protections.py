@@ -16,6 +16,11 @@ Records that vanish. Where the space has one more point, elsewhere, at distance 
 ``tau`` of the records that goes there, or comes from there, is at ``d_em <= tau rho``: ``Change(tau, ELSEWHERE,
 epsilon)``. At ``rho = 1`` that covers records that are changed in any way as well, since no two items are farther
 apart; and ``m`` records of which one is added or removed, since the new bag differs in a share of ``1/(m + 1)``.
+
+Records in place of fractions. Where a table has slots, bags are filled up to ``M`` records, so that ``k`` of them weigh
+at most ``k/M``, whoever has how many (:mod:`emdp.spaces.combined.elsewhere`): ``Change(records=k, distance=q)`` has
+``d_em <= k/M min(q/diameter, 1)``. ``k`` records that are added, removed or changed in any way have ``d_em <= k/M``,
+at any ``rho``: of a user with more than ``M`` records it is the others that weigh more or less, up to 1 apart.
 """
 
 from collections.abc import Sequence
@@ -23,12 +28,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
 
-from emdp.base.checks import check_finite, check_positive, check_range
+from emdp.base.checks import check_count, check_finite, check_positive, check_range
 from emdp.base.errors import UsageError
 from emdp.privacy.inference import epsilon_of
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
-__all__ = ["ELSEWHERE", "Change", "HasDiameter", "change_distance", "epsilon_for", "protect"]
+__all__ = ["ELSEWHERE", "Change", "HasDiameter", "change_distance", "change_fraction", "epsilon_for", "protect"]
 
 
 ELSEWHERE: Final = "elsewhere"
@@ -51,7 +56,7 @@ class Change:
     ----------
     fraction : float
         Fraction of the user's records that one answer reads (of a period, as the table then was), in (0, 1]; as much
-        may change in every period at once.
+        may change in every period at once. Needed unless ``records`` is given.
     distance : float
         Average distance by which those records move, in the space's (or the part's) natural unit, above 0.
         Farther than the diameter counts as the diameter. ``ELSEWHERE`` says that the records are gone.
@@ -62,27 +67,39 @@ class Change:
     posterior : float, optional
         In place of epsilon: how sure, at most, somebody may become of the change who thought it a coin toss, in
         (0.5, 1). It stands for ``ln(posterior/(1 - posterior))``, rounded down (:func:`emdp.epsilon_of`, T1).
+    records : int, optional
+        In place of the fraction: how many records change, at least 1, for a table with ``slots``. With ``ELSEWHERE``
+        they are added, removed, or changed in any way.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range, or epsilon and posterior are both given or both left out.
+        If a parameter is out of its range, or of epsilon and posterior, or of fraction and records, both are given or
+        both left out.
 
     >>> Change(fraction=1/30, distance=1.5, epsilon=0.2).distance
     1.5
     >>> round(Change(fraction=1/30, distance=1.5, posterior=0.6).epsilon, 4)
     0.4055
+    >>> Change(records=3, distance=5, epsilon=0.2).records
+    3
     """
 
-    fraction: float
-    distance: float | str
+    fraction: float = 0.0
+    distance: float | str = 0.0
     epsilon: float = 0.0
     part: str | int | None = None
     posterior: float | None = None
+    records: int | None = None
 
     def __post_init__(self) -> None:
-        fraction = check_range("fraction", check_positive("fraction", self.fraction), 0.0, 1.0)
-        object.__setattr__(self, "fraction", fraction)
+        if self.records is not None:
+            if self.fraction != 0:
+                raise UsageError("fraction and records both say how much changes; pass one of them.")
+            object.__setattr__(self, "records", check_count("records", self.records))
+        else:
+            fraction = check_range("fraction", check_positive("fraction", self.fraction), 0.0, 1.0)
+            object.__setattr__(self, "fraction", fraction)
         if self.distance != ELSEWHERE:
             object.__setattr__(self, "distance", check_positive("distance", self.distance))
         elif self.part is not None:
@@ -167,6 +184,30 @@ def change_distance(change: Change, *, space: HasDiameter) -> float:
     return float_up(_distance(change, space))
 
 
+def change_fraction(change: Change, *, space: HasDiameter) -> float:
+    """Return the largest fraction of a user's records that changes, in (0, 1], rounded up: of slots, ``records/slots``.
+
+    >>> from types import SimpleNamespace
+    >>> change_fraction(Change(0.5, 10.0, 1.0), space=SimpleNamespace(diameter=100.0))
+    0.5
+    >>> change_fraction(Change(records=3, distance=10.0, epsilon=1.0), space=SimpleNamespace(diameter=100.0, slots=4))
+    0.75
+    """
+    return float_up(_fraction(change, space))
+
+
+def _fraction(change: Change, space: HasDiameter) -> Fraction:
+    if change.records is None:
+        return as_decimal(change.fraction)
+    slots: int | None = getattr(space, "slots", None)
+    if slots is None:
+        raise UsageError(
+            "records says how many records change, and nothing says of how many; read the table with slots=20, or the "
+            "number that fits, or pass fraction."
+        )
+    return min(Fraction(change.records, slots), Fraction(1))
+
+
 def _distance(change: Change, space: HasDiameter) -> Fraction:
     if not hasattr(space, "diameter"):
         raise UsageError(f"space must be a space, not {type(space).__name__}; pass table.space.")
@@ -177,12 +218,14 @@ def _distance(change: Change, space: HasDiameter) -> Fraction:
                 "distance is ELSEWHERE, and the space has no such point; read the table with elsewhere=1 and pass "
                 "table.space, or pass a distance."
             )
-        return as_decimal(change.fraction) * as_decimal(rho)
+        # With slots records that are gone may leave others that weigh more.
+        farthest = as_decimal(rho) if getattr(space, "slots", None) is None else Fraction(1)
+        return _fraction(change, space) * farthest
     parts: Sequence[HasDiameter] = getattr(space, "parts", (space,))
     position = _position(change.part, parts)
     diameter = as_decimal(check_positive("diameter", parts[position].diameter))
     moved = min(as_decimal(change.distance) / diameter, Fraction(1))
-    return as_decimal(change.fraction) * _share(space, position) * moved
+    return _fraction(change, space) * _share(space, position) * moved
 
 
 def _share(space: HasDiameter, position: int) -> Fraction:

@@ -11,6 +11,23 @@ has no mass at the point.
 The point is one of the whole item. A point a part (``rho_i`` each) would be a metric too, but an expression over
 several parts would have the constant ``max_i (W/w_i) max(L_i, h/rho_i)`` with ``h`` half of its whole range: 250 in
 place of 100 at weights 1:9.
+
+**Slots.** With ``slots = M`` a bag of ``m`` records that are somewhere is the distribution with ``1/max(m, M)`` at each
+of them and what is left of 1, ``max(M - m, 0)/M``, elsewhere: the bag filled up to ``M`` with that point. Records that
+are elsewhere are none: they take no slot that another record could have. Every bag is a distribution on ``X+`` by its
+own records alone, so all that holds of ``d_em`` on ``X+`` holds of it.
+
+**Theorem (one record).** Let bags ``B`` and ``B'`` differ in one record.
+
+- Added or removed: ``d_em`` is exactly ``rho/M`` where both have at most ``M`` records. In all cases it is at most
+  ``max(rho, D)/M``. *Proof.* Within ``M``, mass ``1/M`` goes to or from the point; it costs ``rho`` each, and nothing
+  less is possible, since the mass of the point changes by ``1/M``. From ``m >= M`` to ``m + 1``: ``1/(m + 1)``
+  goes to the new record from the others, farther than ``D`` never.
+- Moved by ``q``: at most ``q/max(m, M) <= q/M``, by the plan that moves it alone.
+- Gone elsewhere or come from there: the first case.
+
+``k`` records one after another: at most ``k`` times that (triangle), and never more than ``max(rho, D)``, the largest
+distance in ``X+``.
 """
 
 from dataclasses import dataclass
@@ -20,15 +37,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from emdp.base.checks import check_finite
+from emdp.base.checks import check_count, check_finite
 from emdp.base.errors import UsageError
 from emdp.base.frames import to_polars
 from emdp.spaces.base import Floats, Mask, OnInvalid, Space
 
-__all__ = ["COLUMN", "LEAST", "Elsewhere"]
+__all__ = ["COLUMN", "LEAST", "MOST_SLOTS", "Elsewhere"]
 
 LEAST = 0.5
 """Least distance from every item: half of the largest distance that two items can have."""
+
+MOST_SLOTS = 2**31 - 1
+"""Most slots: no engine holds more records of one user, and numbers of them are exact in doubles."""
 
 COLUMN = "elsewhere"
 """Column of a frame of items that is true of rows that have no item."""
@@ -48,27 +68,34 @@ class Elsewhere(Space):
         The space of the items.
     distance : float
         ``rho``, in [0.5, 1]: distance of the point from every item, in the unit of ``d_X``.
+    slots : int, optional
+        Records up to which every bag is filled with the point, at least 1, so that one record added or removed is a
+        known share of a bag. By default bags are as they are.
 
     Raises
     ------
     UsageError
-        If ``inner`` is no space or has the point already, or the distance is out of its range.
+        If ``inner`` is no space or has the point already, or the distance or the slots are out of their range.
 
     References
     ----------
-    The lemma on top of ``emdp/spaces/combined/elsewhere.py``.
+    The lemma and the theorem on top of ``emdp/spaces/combined/elsewhere.py``.
 
     >>> from emdp.spaces import Interval
     >>> space = Elsewhere(Interval("x", 0, 10, on_invalid="elsewhere"))
     >>> space.pairwise({"x": [0, None]}, {"x": [5, 99]}).tolist()
     [[0.5, 1.0], [1.0, 0.0]]
+    >>> from emdp.transport import d_em
+    >>> float(d_em({"x": [2]}, {"x": [2, 7]}, Elsewhere(Interval("x", 0, 10), slots=4)))
+    0.25
     """
 
     kind: ClassVar[str] = "elsewhere"
     inner: Space
     distance: float
+    slots: int | None = None
 
-    def __init__(self, inner: Space, distance: float = 1.0) -> None:
+    def __init__(self, inner: Space, distance: float = 1.0, slots: int | None = None) -> None:
         if not isinstance(inner, Space):
             raise UsageError(
                 f"inner must be an emdp.Space, not {type(inner).__name__}; pass one such as emdp.Interval."
@@ -82,11 +109,15 @@ class Elsewhere(Space):
                 "it is no metric, and farther than 1 no unit; pass 1."
             )
         object.__setattr__(self, "inner", inner)
+        if slots is not None and check_count("slots", slots) > MOST_SLOTS:
+            raise UsageError(f"slots must be at most {MOST_SLOTS}, got {slots}; pass as many records as a user has.")
         object.__setattr__(self, "distance", rho)
+        object.__setattr__(self, "slots", slots)
 
     def __repr__(self) -> str:
         """Return the call that makes the space."""
-        return f"Elsewhere({self.inner!r}, {self.distance!r})"
+        more = "" if self.slots is None else f", {self.slots}"
+        return f"Elsewhere({self.inner!r}, {self.distance!r}{more})"
 
     @property
     def elsewhere(self) -> float:
@@ -205,8 +236,9 @@ class Elsewhere(Space):
         return self.inner.items_at(units)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the space and the distance that rebuild this one."""
-        return {"kind": self.kind, "inner": self.inner.to_json(), "distance": self.distance}
+        """Return the space, the distance and any slots that rebuild this one."""
+        own = {"kind": self.kind, "inner": self.inner.to_json(), "distance": self.distance}
+        return own if self.slots is None else {**own, "slots": self.slots}
 
     def _absent(self, frame: object) -> tuple[pl.DataFrame, Mask]:
         table = to_polars("the frame", frame)

@@ -107,7 +107,9 @@ def refused_kind(context: Context, aggregate: Aggregate, *, has_cap: bool, is_fi
     """Return the refusal of an aggregate that its statement's guarantee, cap or filter does not allow, if any."""
     if aggregate.kind is None:
         return None
-    found = KINDS[aggregate.kind].refusal(Setting(context.is_user_level, has_cap, is_filtered))
+    found = KINDS[aggregate.kind].refusal(
+        Setting(context.is_user_level, has_cap, is_filtered, context.names.space.slots is not None)
+    )
     if found is None:
         return None
     problem = found.problem.format(name=aggregate.function)

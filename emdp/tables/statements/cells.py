@@ -15,6 +15,9 @@ counts at both ends; a mean over records keeps that. A quotient of doubles is of
 HUGEINT is converted with two roundings), 3/4 of a unit in all, and each corner is rounded by ``2**-11``. Hats are a
 partition of unity that moves by at most twice as much as ``u`` in the 1-norm.
 
+With slots the sums are divided by the larger of the slots and the number of the user's records that are somewhere, a
+whole number too: what is said of quotients above holds, and nobody is added up with users of as many records.
+
 A user's mean, in two scans, which costs a third: records are counted user by user, and then added up over all users of
 as many records at once, in few sums that stay in the processor's cache. Those sums ``A`` are exact, and ``A/n`` is
 rounded by less than ``2**-(exponent + SHARED_BITS)``. That is no rounding of one user's mean, so what counts is what a
@@ -123,7 +126,7 @@ def cell_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement
     records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
     # Weights of records would be computed in both scans, and no bound forgives two that differ.
-    is_shared = layout.has_cells and layout.weight is None and reads_users_apart(table)
+    is_shared = layout.has_cells and layout.weight is None and layout.slots is None and reads_users_apart(table)
     if is_shared:
         query = _over_equal_users(records, table, aggregation, layout)
     else:
@@ -140,7 +143,8 @@ def cell_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement
 def _per_user(rows: exp.Select, layout: Layout) -> exp.Select:
     """Return the layer with one row a user and base cell: its weight and the exact sums of its integers."""
     keys = (USER, BASE) if layout.has_cells else (USER,)
-    weight: Sql = exp.Count(this=exp.Star()) if layout.weight is None else exp.Sum(this=sql.column(WEIGHT))
+    has_weights = layout.weight is not None or layout.is_counted
+    weight: Sql = exp.Sum(this=sql.column(WEIGHT)) if has_weights else exp.Count(this=exp.Star())
     columns = {**columns_of(keys), WEIGHT: weight, **corner_sums(layout, partial(_summed, layout), weight)}
     return layer(columns, rows).group_by(*map(sql.column, keys), copy=False)
 
@@ -289,6 +293,8 @@ def _user_share(name: str, layout: Layout) -> Sql:
     """Return a user's mean or capped total of one sum as an integer."""
     total, weight = sql.column(name), sql.column(USER_WEIGHT)
     if layout.cap is None:
+        if layout.slots is not None:
+            weight = sql.call("GREATEST", weight, sql.integer(layout.slots))
         mean = sql.divide(total, weight)
         return sql.cast(sql.multiply(mean, sql.number(2**MEAN_BITS)) if layout.has_cells else mean, "BIGINT")
     cap = min(layout.cap, MOST_RECORDS)

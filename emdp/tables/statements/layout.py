@@ -17,6 +17,7 @@ from emdp.expressions.numbers.bounds import Analysis, Domain
 from emdp.expressions.numbers.fixed_point import WEIGHT_BITS, fixed_point_exponent
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
+from emdp.tables.statements.compile import elsewhere_parts
 
 __all__ = ["CellNumber", "Layout", "layout_of"]
 
@@ -41,6 +42,10 @@ class Layout:
         Weight of a record against the cap, where records differ in it.
     cap : int or None
         The cap.
+    slots : int or None
+        Records up to which a user's are filled with the point elsewhere before their mean is taken.
+    is_counted : bool
+        Whether these records are counted one by one, since some may be elsewhere.
     """
 
     values: tuple[Expression, ...]
@@ -51,6 +56,8 @@ class Layout:
     sizes: tuple[int, ...]
     weight: Expression | None
     cap: int | None
+    slots: int | None = None
+    is_counted: bool = False
 
     @property
     def has_cells(self) -> bool:
@@ -122,4 +129,8 @@ def layout_of(aggregation: Aggregation, space: Space) -> Layout:
     if weight is None and aggregation.cap is not None and space.elsewhere is not None:
         weight = Constant(1.0)
     sizes = tuple(axis.size for axis in aggregation.axes)
-    return Layout(aggregation.values, exponents, constants, labels, hats, sizes, weight, aggregation.cap)
+    slots = space.slots if aggregation.cap is None else None
+    is_counted = slots is not None and bool(elsewhere_parts(space))
+    return Layout(
+        aggregation.values, exponents, constants, labels, hats, sizes, weight, aggregation.cap, slots, is_counted
+    )

@@ -12,7 +12,7 @@ from emdp.expressions import Expression, analyse, evaluate
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.compile import USER, compile_items
+from emdp.tables.statements.compile import USER, CompiledItems, compile_items
 from emdp.tables.statements.fragments import Sql
 
 __all__ = ["LinearStatement", "finished_means", "is_listed", "is_public", "linear_statement", "means_statement"]
@@ -64,11 +64,18 @@ def means_statement(table: TableFacts, expressions: Sequence[Expression]) -> Lin
     means = []
     for index, (value, exponent) in enumerate(zip(items.values, exponents, strict=True)):
         scaled = items.counted(sql.cast(sql.shift(value, exponent), "BIGINT"))
-        means.append(exp.alias_(exp.Avg(this=scaled), f"mean_{index}", quoted=True, copy=False))
+        mean = exp.Avg(this=scaled) if space.slots is None else _over_slots(scaled, items, space.slots)
+        means.append(exp.alias_(mean, f"mean_{index}", quoted=True, copy=False))
     per_user = exp.Select(expressions=[sql.column(USER), *means]).from_(items.relation, copy=False)
     for join in items.joins:
         per_user = per_user.join(join, copy=False)
     return LinearStatement(per_user.group_by(sql.column(USER), copy=False), items.lookups, exponents, neutral)
+
+
+def _over_slots(scaled: Sql, items: CompiledItems, slots: int) -> Sql:
+    """Return a user's sum over the larger of the slots and the number of records that are somewhere, as a DOUBLE."""
+    count = exp.Count(this=exp.Star()) if items.test is None else exp.Sum(this=items.counted(sql.integer(1)))
+    return sql.divide(exp.Sum(this=scaled), sql.call("GREATEST", count, sql.integer(slots)))
 
 
 def finished_means(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Fraction]:

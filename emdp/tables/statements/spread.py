@@ -115,6 +115,8 @@ def _records(table: TableFacts, layout: Layout) -> tuple[exp.Select, Mapping[str
             columns[_name(value, 0)] = items.counted(sql.cast(sql.shift(computed, exponent), "BIGINT"))
     for _ in weights:
         columns[WEIGHT] = items.counted(sql.cast(sql.shift(next(found), WEIGHT_BITS), "BIGINT"))
+    if layout.is_counted:
+        columns[WEIGHT] = items.counted(sql.integer(1))
     for position in layout.labels:
         columns[f"cell_{position}"] = next(found)
     for position, axis in layout.hats.items():
@@ -206,4 +208,4 @@ def _wholes(layout: Layout) -> tuple[str, ...]:
 
 def _kept(layout: Layout) -> tuple[str, ...]:
     """Return what every layer of records hands on."""
-    return (USER,) if layout.weight is None else (USER, WEIGHT)
+    return (USER,) if layout.weight is None and not layout.is_counted else (USER, WEIGHT)

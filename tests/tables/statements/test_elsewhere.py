@@ -87,13 +87,22 @@ def test_duckdb_computes_what_the_reference_says(name: str) -> None:
     made(emdp.read(frame, user="user", space=space, users=USERS, elsewhere=1), frame, values, axes)
 
 
+@pytest.mark.parametrize("name", SPACES)
+def test_duckdb_fills_bags_up_to_the_slots(name: str) -> None:
+    space, values, axes = SPACES[name]
+    frame = rows(np.random.default_rng(len(name)))
+    # Some users have more records than slots, most have fewer that are somewhere.
+    made(emdp.read(frame, user="user", space=space, users=USERS, slots=4), frame, values, axes)
+
+
 def test_spark_computes_what_the_reference_says(spark: Any) -> None:
     for name in ("one of two parts", "listed part unread", "ball"):
         space, values, axes = SPACES[name]
         frame = rows(np.random.default_rng(len(name)))
         source = spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
-        table = emdp.read(source, user="user", space=space, users=USERS, elsewhere=1, name="data", version="1")
-        made(table, frame, values, axes)
+        for more in ({"elsewhere": 1}, {"slots": 4}):
+            table = emdp.read(source, user="user", space=space, users=USERS, name="data", version="1", **more)
+            made(table, frame, values, axes)
 
 
 @pytest.mark.quarter
