@@ -16,6 +16,7 @@ from emdp.questions.reading import BlockEncoder, EncodedReleaser, Reading
 
 __all__ = [
     "SIMULATED",
+    "SPLIT",
     "TRUST",
     "WEIGHING",
     "MessagePlan",
@@ -40,8 +41,21 @@ TRUST: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Assumptions of each model about those who see messages."""
 
 
-def trust(model: str, epsilon0: float | None = None) -> tuple[str, ...]:
+SPLIT = ("the messages of one user are mixed apart from each other, each among those of all users",)
+"""Assumption of several messages a user."""
+
+
+def trust(model: str, epsilon0: float | None = None, *, is_apart: bool = False) -> tuple[str, ...]:
     """Return the assumptions of a model, and what holds where they fail and each user's messages have ``epsilon0``.
+
+    Parameters
+    ----------
+    model : {"central", "shuffle", "local"}
+        Who is trusted.
+    epsilon0 : float, optional
+        Of all messages of a user, in the shuffle model.
+    is_apart : bool
+        Whether these are several.
 
     >>> trust("shuffle", 5.8066)[1]
     'whoever mixes and tells who sent what leaves each user epsilon0 = 5.807, that of the own message, and no more'
@@ -49,7 +63,8 @@ def trust(model: str, epsilon0: float | None = None) -> tuple[str, ...]:
     if model != "shuffle" or epsilon0 is None:
         return TRUST[model]
     alone = f"whoever mixes and tells who sent what leaves each user epsilon0 = {float(f'{epsilon0:.4g}'):g}, that of "
-    return (*TRUST[model], alone + "the own message, and no more")
+    alone += f"the own message{'s' if is_apart else ''}, and no more"
+    return (*TRUST[model], alone, *SPLIT[:is_apart])
 
 
 class Releaser(Mechanism, Protocol):

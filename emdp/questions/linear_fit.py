@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from emdp.base.checks import check_choice, check_count, check_range
+from emdp.base.checks import check_choice, check_count, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.expressions.functions import col
 from emdp.expressions.nodes.base import Expression, lift
@@ -56,6 +56,11 @@ class LinearFit:
     between : float, optional
         How far users' own mean gradients spread around the common one, in the 2-norm: 0 if all users are alike. Without
         it no ranges are looked for, since users who differ by more than is known would be clipped.
+    sampled : int, optional
+        In the shuffle model: how many users each round draws anew, in secret (CLDP-SGD); at least 2.
+    participation : float, optional
+        In the shuffle model: with what probability each user joins a round, by himself and in secret (dss-SGD). Without
+        either users are dealt to rounds, or all are in every round, whichever is expected to be nearer.
 
     Raises
     ------
@@ -73,6 +78,8 @@ class LinearFit:
     radius: float | None = None
     records: int | None = None
     between: float | None = None
+    sampled: int | None = None
+    participation: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(map(lift, self.features)))
@@ -101,6 +108,21 @@ class LinearFit:
                 object.__setattr__(self, name, check_range(name, getattr(self, name), 1e-6, 1e6))
         if self.between is not None:
             object.__setattr__(self, "between", check_range("between", self.between, 0.0, 1e6))
+        self._check_drawn()
+
+    def _check_drawn(self) -> None:
+        if self.sampled is not None:
+            object.__setattr__(self, "sampled", check_count("sampled", self.sampled, minimum=2))
+        if self.participation is not None:
+            share = check_unit_interval("participation", self.participation)
+            object.__setattr__(self, "participation", share)
+        if self.sampled is not None and self.participation is not None:
+            raise UsageError("sampled and participation must not both be given; pass one of them.")
+        if self.model != "shuffle" and (self.sampled is not None or self.participation is not None):
+            raise UsageError(
+                f"sampled and participation are of the shuffle model, got model={self.model!r}; leave them out, or "
+                "pass model='shuffle'."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -136,6 +158,8 @@ def linear_fit_query(
     radius: float | None = None,
     records: int | None = None,
     between: float | None = None,
+    sampled: int | None = None,
+    participation: float | None = None,
     alpha: float | None = None,
     neighbours: Neighbours = "replace",
 ) -> LinearFit:
@@ -178,4 +202,6 @@ def linear_fit_query(
         radius=radius,
         records=records,
         between=between,
+        sampled=sampled,
+        participation=participation,
     )

@@ -386,6 +386,11 @@ ROWS: list[tuple[str, str, Call]] = [
     ("descent/central", "there is a round", lambda: CentralDescent(DESCENT, 0, True).epsilon),
     ("descent/central", "Gaussian noise has a delta", lambda: CentralDescent(PURE, 3, True).epsilon),
     ("descent/messages", "messages are not central", lambda: MessageDescent(DESCENT, 2, LAW)),
+    (
+        "descent/messages",
+        "users drawn anew are not dealt",
+        lambda: MessageDescent(DescentSetting(9, 2, "squared", 1.0, 1.0, 1.0, 0.1, "shuffle"), 2, LAW, True, 4),
+    ),
     ("streams/strategy", "periods are bounded", lambda: Strategy.of("totals", 10**9)),
     ("streams/strategy", "there is a block", lambda: Strategy(0, False)),
     ("streams/mechanism", "Gaussian noise has a delta", lambda: StreamMechanism(DAYS, 4, "period", 0.1, 1, 1.0, 0.0)),

@@ -198,6 +198,46 @@ def test_three_mixed_rounds_of_all_users_cost_what_they_claim(monkeypatch: Any) 
     assert check_messages(monkeypatch, 2, 0.02, tables, is_dealt=False) > 0.002
 
 
+class Samples(exact.Replay):
+    """Samples of which the order is left out: messages are mixed."""
+
+    size = 2
+
+    def draw_permutation(self, count: int) -> Any:
+        samples = list(itertools.combinations(range(count), self.size))
+        chosen = samples[self.choose([1 / len(samples)] * len(samples))]
+        return np.array([*chosen, *(place for place in range(count) if place not in chosen)], dtype=np.int64)
+
+
+@pytest.mark.parametrize(("users", "way"), [(3, {"sampled": 2}), (2, {"participation": 0.5})])
+def test_two_mixed_rounds_of_users_drawn_anew_cost_what_they_claim(
+    monkeypatch: Any, users: int, way: dict[str, Any]
+) -> None:
+    """Every draw of who tells, and every message, of two rounds; their number is seen, their senders are not."""
+    monkeypatch.setattr("emdp.mechanisms.descent.messages.FEWEST_JOINING", 1)
+    setting, tables = setting_of(users, 20.0, 0.02, "shuffle"), [(bag, *BAGS[:1] * (users - 1)) for bag in BAGS[:2]]
+    found = []
+    for epsilon in (1.0, 1.0 / rounds.WEAKER):
+        law = VectorOneBit(1, setting.clip, epsilon, way.get("sampled", users), norm=2.0)
+        descent = MessageDescent(setting, 2, law, False, **way)
+        said: list[Any] = []
+        with monkeypatch.context() as patched:
+            replay = Samples(patched)
+            rounds.recorded(patched, VectorRandomizer, "encode", said)
+
+            def run(table: Any, descent: MessageDescent = descent, said: list[Any] = said) -> Any:
+                said.clear()
+                return descent.release(records_of(table)).weights, tuple(said)
+
+            laws = {table: replay.law(lambda table=table: run(table)) for table in tables}
+        if not found:
+            claim = descent.epsilon
+        found.append(rounds.worst_stick(laws, claim * SAFE, rounds.changed(tables)))
+    assert found[0] <= 0.02 * SAFE + 1e-12
+    assert found[0] > 0.002
+    assert found[1] > found[0] + 0.01
+
+
 @pytest.mark.full
 def test_three_mixed_rounds_of_dealt_users_cost_what_they_claim(monkeypatch: Any) -> None:
     tables = [(bag, *BAGS[:1] * 5) for bag in BAGS[:2]]

@@ -61,6 +61,30 @@ def test_a_fit_is_one_charge_in_each_model(tmp_path: Path, model: Any, delta: fl
         assert told in text
 
 
+@pytest.mark.parametrize("way", [{"sampled": 300}, {"participation": 0.1}])
+def test_users_may_be_drawn_anew_in_each_shuffled_round(tmp_path: Path, way: dict[str, Any]) -> None:
+    options: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "model": "shuffle", "rounds": 8, **way}
+    with emdp.testing.seeded(3):
+        session = opened(tmp_path)
+        fit = emdp.learn.fit_linear(session, FEATURES, "y", **options)
+    assert isinstance(fit.guarantee, emdp.UserDP)
+    assert 2.9 < fit.guarantee.epsilon <= 3.0
+    ((name, value),) = way.items()
+    assert f"{name}={value}" in fit.query.text
+    text = fit.answer.explain()
+    for told in (
+        "8, of 300 users each",
+        "trusted not to look",
+        "mixed apart",
+        "drawn by somebody trusted",
+        "bits a user",
+    ):
+        assert told in text
+    for wrong in ({"model": "central"}, {"sampled": 5, "participation": 0.5}, {"rounds": 8, "participation": 1e-4}):
+        with pytest.raises(UsageError):
+            session.preview(emdp.learn.linear_fit_query(FEATURES, "y", **{**options, **wrong}))
+
+
 def least_squares() -> Any:
     # Every user weighs the same; those without records have x = 5, kind a, y = 25.
     data = rows()

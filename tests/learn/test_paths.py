@@ -190,10 +190,12 @@ def test_every_sign_is_as_weak_as_the_message_says_and_users_send_once_a_round(m
         if model == "local":
             assert descent.law.epsilon == descent.epsilon <= epsilon
         else:
+            # each report is mixed by itself, as a place and a sign
             rounds, users = (1, 4) if descent.is_dealt else (3, 13)
-            assert (
-                descent.epsilon == shuffle_epsilon(descent.law.epsilon, users, 1e-2, rounds=rounds).epsilon <= epsilon
-            )
+            each = math.log(descent.law.strength.ratio) * (1 + 1e-14)
+            own = shuffle_epsilon(each, users, 1e-2, rounds * descent.law.reports, randomizer="place-sign")
+            assert descent.epsilon == pytest.approx(own.epsilon, rel=1e-6)
+            assert descent.epsilon <= epsilon
             assert descent.delta <= 1e-2
         for _ in range(20 if descent.is_dealt else 0):
             dealt = [users.tolist() for users in descent._dealt()]

@@ -21,7 +21,7 @@ import polars as pl
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import WorkerCrowd
 from emdp.estimators.fit.records import GradientValues, KeptRecords
-from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
+from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease, trust
 from emdp.expressions import analyse
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.mechanisms.descent.loss import MOST_RECORDS, UserRecords, minimum
@@ -48,6 +48,12 @@ LOGISTIC_RADIUS = 4.0
 
 HOPELESS = 0.5
 """Part of the typical excess loss of weights of 0 above which a reader is warned."""
+
+DRAWN = (
+    "who is in a round is drawn by somebody trusted for it, or by each user, and known to nobody who sees the answer: "
+    "no addresses, no times of answers"
+)
+"""Assumption of rounds whose users are drawn anew."""
 
 NO_INTERVAL = (
     "the ends beside a coefficient are those of the public ball of weights: no narrower interval is certain, since how "
@@ -257,8 +263,10 @@ def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int 
         most = MOST_NUMBERS // (dimension + 2)
         raise UsageError(f"{users} users are too many for {dimension} weights, {most} at most; use fewer features.")
     setting = _setting(query, dimension, users, records)
-    candidates = descent_candidates(setting, query.rounds)
-    best = min(candidates, key=lambda found: found.expected_excess)
+    drawn = {"sampled": query.sampled, "participation": query.participation}
+    candidates = descent_candidates(setting, query.rounds, **drawn)  # type: ignore[arg-type]
+    is_drawn = any(value is not None for value in drawn.values())
+    best = candidates[0] if is_drawn else min(candidates, key=lambda found: found.expected_excess)
     best.check_budget()
     finisher = FitRows(query.names, rescaling, setting.radius)
     return MessagePlan(
@@ -266,11 +274,11 @@ def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int 
         releaser=LinearFitMessages(best, query, space, rescaling, cap),
         event=best.event,
         columns=(_column(query, best, finisher),),
-        choice=_choice(query, candidates),
+        choice=_choice(query, best, candidates),
         finisher=finisher,
         weighing=WEIGHING,
         notes=_notes(query, best, entries, outcome, cap),
-        assumptions=TRUST[query.model],
+        assumptions=_assumptions(query, best),
     )
 
 
@@ -325,8 +333,17 @@ def _column(query: LinearFit, best: Descent, finisher: FitRows) -> PlannedColumn
     )
 
 
-def _choice(query: LinearFit, candidates: Sequence[Descent]) -> str:
-    ordered = sorted(candidates, key=lambda found: found.expected_excess)
+def _assumptions(query: LinearFit, best: Descent) -> tuple[str, ...]:
+    if not isinstance(best, MessageDescent) or query.model != "shuffle":
+        return TRUST[query.model]
+    told = trust(query.model, best.unmixed, is_apart=best.is_apart)
+    if best.sampled is not None or best.participation is not None:
+        told += (DRAWN,)
+    return told
+
+
+def _choice(query: LinearFit, best: Descent, candidates: Sequence[Descent]) -> str:
+    ordered = sorted(candidates, key=lambda found: (found is not best, found.expected_excess))
     shown = [
         f"{one.name}: {one.expected_excess:.3g} in {one.rounds} rounds of {one.users_a_round} users, noise "
         f"{one.noise:.3g} each"

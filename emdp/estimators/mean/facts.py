@@ -25,8 +25,7 @@ import polars as pl
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.crowds import OTHER_USERS
-from emdp.estimators.mean.shuffled import SPLIT
-from emdp.estimators.messages import SIMULATED, TRUST, MessagePlan, WrappedRelease
+from emdp.estimators.messages import SIMULATED, SPLIT, TRUST, MessagePlan, WrappedRelease
 from emdp.expressions import analyse
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.mechanisms import choose

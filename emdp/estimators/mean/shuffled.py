@@ -12,7 +12,7 @@ from functools import lru_cache
 from emdp.base.errors import UsageError
 from emdp.estimators.mean.linear import LinearNeeds, LinearQuery, linear_needs, plan_linear
 from emdp.estimators.mean.local import LARGEST_EPSILON, LocalMeans, LocalRow, one_bit_coordinate, plan_local_means
-from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan
+from emdp.estimators.messages import SPLIT, TRUST, WEIGHING, MessagePlan
 from emdp.estimators.plan import Plan
 from emdp.expressions import evaluate
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
@@ -98,9 +98,6 @@ def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan
 
 
 DRAWN = "messages are drawn by the table's owner as each user's device would draw them, and mixed there"
-
-SPLIT = ("the messages of one user are mixed apart from each other, each among those of all users",)
-"""Assumption of several messages a user."""
 
 
 def _check_varying(needs: LinearNeeds) -> None:

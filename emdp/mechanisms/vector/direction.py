@@ -133,6 +133,10 @@ class VectorDirection(VectorRandomizer):
         return (self.dimension,)
 
     @property
+    def _place_bits(self) -> int:
+        return _BITS
+
+    @property
     def _block_width(self) -> int:
         return self.dimension * self.reports
 

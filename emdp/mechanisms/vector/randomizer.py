@@ -191,6 +191,16 @@ class VectorRandomizer(ABC):
     def reports(self) -> int:
         """Number of reports in a message."""
 
+    @property
+    def bits(self) -> int:
+        """Bits of a message: a sign and a place of each report."""
+        return self.reports * (1 + self._place_bits)
+
+    @property
+    def _place_bits(self) -> int:
+        """Bits of a report's place: by default that of an entry of a tally."""
+        return max(math.prod(self._tally_shape) - 1, 0).bit_length()
+
     @abstractmethod
     def _encode(self, vectors: Floats) -> Integers:
         """Return the messages of a block of users, whose vectors are in the ball."""

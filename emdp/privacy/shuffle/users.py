@@ -74,8 +74,9 @@ _STRIDE = 8
 """Every so many orders are tried first, then all around the best."""
 _TOLERANCE = 2e-4
 """Relative width at which the search for ``epsilon0`` ends."""
-_SECANT_STEPS, _SEARCH_STEPS = 10, 40
-"""Steps of the secant, and of all: bisection where epsilon hardly depends on ``epsilon0``."""
+_SECANT_STEPS, _SEARCH_STEPS, _JOINED_STEP = 10, 40, 4e-3
+"""Steps of the secant, and of all: bisection where epsilon hardly depends on ``epsilon0``; and the first relative step
+down from what as many sampled users may send, where their number is random."""
 
 
 @dataclass(frozen=True)
@@ -342,8 +343,10 @@ def _share(parts: tuple[ShuffleRound, ...], delta: float) -> float:
 
 def _search(epsilon: float, delta: float, part: ShuffleRound, pure: float) -> float:
     """Return a checked ``epsilon0`` close below one that fails: a secant on logarithms, kept in a bracket."""
+    if part.is_joined:
+        return max(_near(epsilon, delta, part), pure)
     good, bad = pure, LARGEST_ALPHA0
-    if part.is_sampled or part.is_joined or (part.kind == "place-sign" and part.rounds > 1):
+    if part.is_sampled or (part.kind == "place-sign" and part.rounds > 1):
         point = likely_epsilon0(epsilon, delta, part)
     else:
         point = gaussian_guess(epsilon, 1, max(part.n // part.rounds, 2), 1.0, delta)
@@ -364,6 +367,19 @@ def _search(epsilon: float, delta: float, part: ShuffleRound, pure: float) -> fl
         last = (point, value) if math.isfinite(value) else (0.0, 0.0)
         point *= math.exp((-_TOLERANCE / 2 - value) / slope) if math.isfinite(value) else 2.0
     return good
+
+
+def _near(epsilon: float, delta: float, part: ShuffleRound) -> float:
+    """Return a checked ``epsilon0`` of rounds that users join, from that of as many who are sampled; 0 if none is."""
+    expected = min(max(round(part.n * (part.participation or 1.0)), 2), part.n)
+    fixed = replace(part, participation=None, sampled=expected)
+    point, step = _search(epsilon, delta, fixed, pure_strength(epsilon, fixed)), _JOINED_STEP
+    while point > SMALLEST_EPSILON0:
+        found = shuffle_total((replace(part, epsilon0=point),), delta).epsilon
+        if as_decimal(found) <= as_decimal(epsilon):
+            return point
+        point, step = point * (1 - step), 2 * step if step < 0.5 else step
+    return 0.0
 
 
 def likely_epsilon0(epsilon: float, delta: float, part: ShuffleRound) -> float:

@@ -11,12 +11,13 @@ import pytest
 import emdp
 from emdp.base.errors import UsageError
 from emdp.mechanisms.descent.loss import UserRecords, user_gradients
-from emdp.mechanisms.descent.messages import MessageDescent
+from emdp.mechanisms.descent.messages import MessageDescent, rounded_participation
 from emdp.mechanisms.descent.plan import best_descent
 from emdp.mechanisms.descent.rounds import DescentSetting
 from emdp.mechanisms.user_vector.plan import UserVectorSetting, best_user_vector
 from emdp.mechanisms.vector.best import best_vector
 from emdp.mechanisms.vector.direction import VectorDirection
+from emdp.mechanisms.vector.one_bit import VectorOneBit
 from emdp.mechanisms.weights import TOTAL
 from emdp.privacy.shuffle.users import shuffle_epsilon, shuffle_epsilon0
 
@@ -86,14 +87,108 @@ def test_local_messages_are_pure() -> None:
         stronger.check_budget()
 
 
+def directions(strength: float, users: int, reports: int = 1) -> VectorDirection:
+    return VectorDirection(3, 2.5, strength * reports, users, reports=reports)
+
+
+def test_reports_that_are_mixed_apart_are_as_many_rounds() -> None:
+    setting = DescentSetting(3200, 3, "squared", 2.5, 1.0, 1.0, 1e-6, "shuffle")
+    for is_dealt, users, sent in ((True, 400, 4), (False, 3200, 32)):
+        strength = shuffle_epsilon0(1.0, users, 1e-6, rounds=sent, randomizer="place-sign")
+        descent = MessageDescent(setting, 8, directions(strength, users, 4), is_dealt)
+        found = shuffle_epsilon(strength, users, 1e-6, rounds=sent, randomizer="place-sign").epsilon
+        assert found * 0.999 < descent.epsilon <= found * (1 + 1e-12) <= 1.0 + 1e-12
+        assert descent.is_apart
+        assert descent.unmixed == pytest.approx(strength * sent)
+        assert descent.bits_per_user == sent * 63
+    # several reports in one message of another law are no rounds of place-sign messages
+    bits = VectorOneBit(3, 2.5, 4 * strength, 3200, norm=2.0, blocks=2)
+    whole = MessageDescent(setting, 8, bits, is_dealt=False)
+    assert whole.epsilon == shuffle_epsilon(bits.epsilon, 3200, 1e-6, rounds=8).epsilon
+
+
+@pytest.mark.parametrize("way", [{"sampled": 400}, {"participation": rounded_participation(0.3)}])
+def test_users_drawn_anew_cost_what_is_charged(way: dict[str, Any]) -> None:
+    setting = DescentSetting(3200, 3, "squared", 2.5, 1.0, 1.0, 1e-6, "shuffle")
+    strength = shuffle_epsilon0(1.0, 3200, 1e-6, rounds=8, randomizer="place-sign", **way)
+    law = directions(strength, way.get("sampled", 3200))
+    descent = MessageDescent(setting, 8, law, False, **way)
+    own = shuffle_epsilon(law.epsilon, 3200, 1e-6, rounds=8, randomizer="place-sign", **way)
+    assert 0.99 < descent.epsilon == own.epsilon <= 1.0
+    assert descent.is_apart
+    assert descent.users_a_round == way.get("sampled", 960)
+    with emdp.testing.seeded(3):
+        rounds, again = descent._dealt(), descent._dealt()
+    sizes = [len(users) for users in rounds if users is not None]
+    assert len(sizes) == 8
+    assert all(len(set(users.tolist())) == len(users) for users in rounds if users is not None)
+    assert not np.array_equal(rounds[0], rounds[1])
+    assert not np.array_equal(rounds[0], again[0])
+    if "sampled" in way:
+        assert set(sizes) == {400}
+    else:
+        # six deviations, and numbers that differ
+        assert all(abs(size - 960) < 6 * math.sqrt(960 * 0.7) for size in sizes)
+        assert len(set(sizes)) > 1
+
+
+@pytest.mark.parametrize("way", [{"sampled": 60}, {"participation": rounded_participation(0.3)}])
+def test_the_error_of_a_round_of_users_drawn_anew(way: dict[str, Any]) -> None:
+    """The mean squared error over its formula, with power: 0.7 and 1.3 times it are some fifteen deviations away."""
+    users, clip, draws = 200, 2.5, 3000
+    setting = DescentSetting(users, 2, "squared", clip, 1.0, 20.0, 1e-3, "shuffle")
+    descent = MessageDescent(
+        setting, 1, VectorDirection(2, clip, 1.5, way.get("sampled", users), reports=1), False, **way
+    )
+    angles = np.linspace(0.0, 2.0, users)
+    vectors = clip * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    gradients = np.rint(np.ldexp(vectors, setting.exponent)).astype(np.int64)
+    mean, errors = vectors.mean(axis=0), []
+    with emdp.testing.seeded(11):
+        for _ in range(draws):
+            (chosen,) = descent._dealt()
+            errors.append(float(np.sum((descent._estimate(gradients[chosen]) - mean) ** 2)))
+    # at vectors as long as the clip messages lose their squared length; sampling has the spread around the mean
+    told = descent.noise**2 - clip**2 / (way.get("sampled") or way["participation"] * users)
+    spread = clip**2 - float(mean @ mean)
+    expected = told + (spread * (users - 60) / (60 * (users - 1)) if "sampled" in way else descent.choosing**2)
+    assert descent.choosing >= math.sqrt(max(expected - told, 0.0)) * (1 - 1e-9)
+    assert 0.93 < np.mean(errors) / expected < 1.07
+
+
+def test_users_who_cannot_be_drawn_so_are_refused() -> None:
+    setting = DescentSetting(3200, 3, "squared", 2.5, 1.0, 1.0, 1e-6, "shuffle")
+    some, all_users = directions(1.0, 400), directions(1.0, 3200)
+    for make in (
+        lambda: MessageDescent(setting, 8, some, True, sampled=400),
+        lambda: MessageDescent(setting, 8, directions(1.0, 400, 2), False, sampled=400),
+        lambda: MessageDescent(setting, 8, some, False, sampled=3201),
+        lambda: MessageDescent(setting, 8, some, False, sampled=500),
+        lambda: MessageDescent(setting, 8, all_users, False, participation=0.1),
+        lambda: MessageDescent(setting, 8, all_users, False, participation=2.0**-10),
+        lambda: MessageDescent(setting, 8, all_users, False, participation=1.0),
+        lambda: MessageDescent(setting, 8, some, False, sampled=400, participation=0.5),
+        lambda: MessageDescent(setting, 8, some, False, participation=0.5),
+    ):
+        with pytest.raises(UsageError):
+            make()
+
+
+def test_nobody_who_joins_moves_nothing() -> None:
+    setting = DescentSetting(3200, 3, "squared", 2.5, 1.0, 1.0, 1e-6, "shuffle")
+    descent = MessageDescent(setting, 2, directions(1.0, 3200), False, participation=0.5)
+    assert descent._estimate(np.zeros((0, 3), dtype=np.int64)).tolist() == [0.0] * 3
+
+
 def test_shuffled_rounds_count_their_own_users() -> None:
     setting = DescentSetting(3200, 3, "squared", 2.5, 1.0, 1.0, 1e-6, "shuffle")
-    strength = shuffle_epsilon0(1.0, 100, 1e-6)
-    descent = MessageDescent(setting, 32, best_vector(2.0, 3, 2.5, strength, 100))
-    assert descent.epsilon == shuffle_epsilon(descent.law.epsilon, 100, 1e-6).epsilon <= 1.0
+    strength = shuffle_epsilon0(1.0, 100, 1e-6, randomizer="place-sign")
+    descent = MessageDescent(setting, 32, directions(strength, 100))
+    assert descent.epsilon == shuffle_epsilon(descent.law.epsilon, 100, 1e-6, randomizer="place-sign").epsilon <= 1.0
     descent.check_budget()
     # Planted: an epsilon0 for all users at once, where only 100 of them hide each other.
-    wrong = MessageDescent(setting, 32, best_vector(2.0, 3, 2.5, shuffle_epsilon0(1.0, 3200, 1e-6), 100))
+    stronger = shuffle_epsilon0(1.0, 3200, 1e-6, randomizer="place-sign")
+    wrong = MessageDescent(setting, 32, directions(stronger, 100))
     assert wrong.epsilon > 1.5
     with pytest.raises(UsageError, match="comes to"):
         wrong.check_budget()
@@ -101,11 +196,12 @@ def test_shuffled_rounds_count_their_own_users() -> None:
 
 def test_everybody_in_every_shuffled_round_composes() -> None:
     setting = DescentSetting(3200, 3, "squared", 2.5, 1.0, 1.0, 1e-6, "shuffle")
-    strength = shuffle_epsilon0(1.0, 3200, 1e-6, rounds=4)
-    descent = MessageDescent(setting, 4, best_vector(2.0, 3, 2.5, strength, 3200), is_dealt=False)
-    assert descent.epsilon == shuffle_epsilon(descent.law.epsilon, 3200, 1e-6, rounds=4).epsilon <= 1.0
-    once = shuffle_epsilon0(1.0, 3200, 1e-6)
-    wrong = MessageDescent(setting, 4, best_vector(2.0, 3, 2.5, once, 3200), is_dealt=False)
+    strength = shuffle_epsilon0(1.0, 3200, 1e-6, rounds=4, randomizer="place-sign")
+    descent = MessageDescent(setting, 4, directions(strength, 3200), is_dealt=False)
+    own = shuffle_epsilon(descent.law.epsilon, 3200, 1e-6, rounds=4, randomizer="place-sign")
+    assert descent.epsilon == own.epsilon <= 1.0
+    once = shuffle_epsilon0(1.0, 3200, 1e-6, randomizer="place-sign")
+    wrong = MessageDescent(setting, 4, directions(once, 3200), is_dealt=False)
     assert wrong.epsilon > 1.5
     with pytest.raises(UsageError, match="must be dealt to rounds"):
         MessageDescent(local(), 1, best_vector(2.0, 3, 2.5, 2.0, 100), is_dealt=False)
