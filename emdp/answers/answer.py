@@ -66,6 +66,7 @@ class Answer(Description):
     weaker: tuple["Answer", ...] = field(default=(), repr=False)
     charged: Guarantee | None = None
     _exact: Released | None = field(default=None, repr=False)
+    _plan: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.receipt is None:

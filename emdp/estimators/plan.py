@@ -137,6 +137,12 @@ class Plan:
         scales = (*self._fractions(), *((Fraction(1),) if self.has_absent else ()))
         return tuple(value / scales[position // cells] for position, value in enumerate(released))
 
+    def prepared_again(self, released: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return one group's released coordinates as the mechanism gave them: the inverse of ``restored``."""
+        cells = self.aggregation.cells
+        scales = (*self._fractions(), *((Fraction(1),) if self.has_absent else ()))
+        return tuple(value * scales[position // cells] for position, value in enumerate(released))
+
     def _absent(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return the share that no cell has, where it is a coordinate of its own."""
         return (1 - sum(statistic, Fraction(0)),) if self.has_absent else ()

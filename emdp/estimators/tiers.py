@@ -44,14 +44,10 @@ class TieredPlan(Plan):
 
     def lowered(self, released: Released) -> tuple[Released, ...]:
         """Return the answers of the weaker tiers, made of what tier 1 released: once for each answer."""
-        by_group = [noise.lowered(self._scaled(values)) for noise, values in zip(self.noises, released, strict=True)]
+        by_group = [
+            noise.lowered(self.prepared_again(values)) for noise, values in zip(self.noises, released, strict=True)
+        ]
         return tuple(tuple(self.restored(tiers[place]) for tiers in by_group) for place in range(len(self.weaker)))
-
-    def _scaled(self, values: Any) -> tuple[Any, ...]:
-        """Return released coordinates as the mechanism gave them: the inverse of ``restored``."""
-        cells = self.aggregation.cells
-        scales = (*self._fractions(), *((1,) if self.has_absent else ()))
-        return tuple(value * scales[position // cells] for position, value in enumerate(values))
 
 
 def plan_tiers(query: Any, plan: Callable[[Any], Any]) -> TieredPlan:

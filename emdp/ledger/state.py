@@ -1,4 +1,4 @@
-"""The secret state of streams: the exact statistics of past periods, in a file beside the ledger's.
+"""The secret state of streams and of refinable answers: exact statistics, in a file beside the ledger's.
 
 Row ``t`` of a stream is made of the exact statistics of all periods so far, and a source may have changed since, so
 they are kept: as secret as the data. The file ``LEDGER.state`` is its owner's alone (mode 0600), and is refused
@@ -95,6 +95,26 @@ class StreamState:
             is_right = False
         if not is_right or not all(type(number) is int for number in numbers):
             raise self._lost()
+        return numbers
+
+    def kept(self, key: str) -> tuple[int, ...] | None:
+        """Return the numbers that were kept under a key, such as an answer's noise; None where there are none.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be read, may be read by others, or holds something else there.
+        """
+        if not os.path.lexists(self.path):
+            return None
+        with self._connected() as connection:
+            found = connection.execute("SELECT numbers FROM draft WHERE digest = ?", (key,)).fetchall()
+        try:
+            numbers = tuple(json.loads(found[0][0])) if found else None
+        except (TypeError, ValueError):
+            numbers = (None,)
+        if numbers is not None and not all(type(number) is int for number in numbers):
+            raise LedgerError(f"state {self.path} is damaged; put the last good copy back, or ask again.")
         return numbers
 
     def _create(self) -> None:

@@ -39,7 +39,7 @@ import numpy.typing as npt
 from emdp.base.checks import check_count, check_positive, check_range, check_unit_interval
 from emdp.base.errors import InternalError, UsageError
 from emdp.noise.exact import Accepted, Bounds, LazyUniform, are_below_exp, draw_accepted, exp_bounds
-from emdp.noise.rng import random_words
+from emdp.noise.rng import random_bytes, random_words
 
 __all__ = [
     "MAX_BULK_SCALE",
@@ -55,6 +55,7 @@ __all__ = [
     "discrete_laplace_standard_deviation",
     "draw_discrete_laplace",
     "draw_discrete_laplace_bulk",
+    "floor_log",
     "laplace_integers",
 ]
 
@@ -219,6 +220,20 @@ def discrete_laplace_standard_deviation(scale: float) -> float:
     """
     inverse = min(1.0 / check_noise_scale(scale), 700.0)
     return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 * inverse))
+
+
+def floor_log(ratio: Fraction) -> int:
+    """Return ``floor(-ratio log U)`` of a uniform variable: ``P(G >= j) = exp(-j/ratio)``, exactly.
+
+    Parameters
+    ----------
+    ratio : Fraction
+        Above 0.
+
+    >>> floor_log(Fraction(1, 10**6))
+    0
+    """
+    return _invert(LazyUniform(int.from_bytes(random_bytes(8)), 64), ratio)
 
 
 def _exponent(scale: float) -> int:

@@ -30,6 +30,7 @@ from emdp.tables.facts import LinkedTable
 
 if TYPE_CHECKING:
     from emdp.answers import StreamAnswer
+    from emdp.sessions.refining import KeptNoise
 
 __all__ = ["Asking", "Parameters", "declaration_of"]
 
@@ -53,6 +54,7 @@ class Asking:
         gaussian_share: float = 0.0,
         public: Mapping[str, object] | None = None,
         period: str | None = None,
+        refinable: bool = False,
     ) -> None:
         if not isinstance(table, Table):
             raise UsageError(f"table must be what emdp.read returned, not {type(table).__name__}; call emdp.read.")
@@ -83,6 +85,7 @@ class Asking:
             opened.close()
             raise
         self._planner = Planner(self._names, self.promises)
+        self._refinable = refinable
 
     @property
     def table(self) -> Table:
@@ -300,7 +303,14 @@ class Asking:
             check_engine(self._table)
             for one in planned:
                 one.plan.check(TableRecords(self._table))
-            yield Releasing(self._table, self._accounts, self._validated_version())
+            yield Releasing(self._table, self._accounts, self._validated_version(), self._kept_noise())
+
+    def _kept_noise(self) -> "KeptNoise | None":
+        if not self._refinable:
+            return None
+        from emdp.sessions.refining import KeptNoise
+
+        return KeptNoise(self._accounts)
 
     def _check_switch(self) -> None:
         if is_seeded() != self._accounts.ledger.is_test:

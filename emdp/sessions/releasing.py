@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emdp.answers import Answer, Receipt
 from emdp.base.errors import EmdpError, UsageError, raise_alone
@@ -15,6 +15,9 @@ from emdp.sessions.planning import Planned
 from emdp.sessions.presentation import public_part
 from emdp.sessions.records import TableRecords
 from emdp.tables import Table
+
+if TYPE_CHECKING:
+    from emdp.sessions.refining import KeptNoise
 
 __all__ = ["Releasing"]
 
@@ -30,9 +33,12 @@ class Releasing:
         Its budgets.
     version : str
         State of the data, whose declared rules hold.
+    kept : KeptNoise, optional
+        Where the noise of answers is kept that may be refined.
     """
 
-    def __init__(self, table: Table, accounts: Accounts, version: str) -> None:
+    def __init__(self, table: Table, accounts: Accounts, version: str, kept: "KeptNoise | None" = None) -> None:
+        self._kept = kept
         self._table = table
         self._accounts = accounts
         self.version = version
@@ -57,13 +63,14 @@ class Releasing:
     def answer(self, planned: Planned, entry: Entry) -> Answer:
         """Compute, draw noise once, and return the answer that an entry paid for."""
         try:
-            released, exact = self._drawn(planned.plan)
+            released, exact = self._drawn(planned.plan, entry)
         except EmdpError as error:
             # Frames below this one hold private numbers: whoever logs a traceback with its locals must not see them.
             raise_alone(error.with_traceback(None))
         shared: dict[str, Any] = {
             "receipt": Receipt(self._accounts.ledger.path, entry.sequence, entry.hash),
             "_exact": exact,
+            "_plan": None if self._kept is None else planned.plan,
         }
         period, plan = entry.payload.get("period"), planned.plan
         answer = Answer(**public_part(planned, self._table, period), released=released, **shared)
@@ -96,8 +103,11 @@ class Releasing:
                 "again when nobody writes them."
             )
 
-    def _drawn(self, plan: AnyPlan) -> tuple[Any, Released | None]:
+    def _drawn(self, plan: AnyPlan, entry: Entry) -> tuple[Any, Released | None]:
         """Open the exact statistic of a plan that was charged, and draw once."""
         records, keeps = TableRecords(self._table), is_seeded()
         opened = [statistic.open() for statistic in plan.statistic(records, keep_exact=keeps)]
-        return plan.release(opened, records, keep_exact=keeps)
+        released, exact = plan.release(opened, records, keep_exact=keeps)
+        if self._kept is not None:
+            self._kept.keep_drawn(entry, plan, opened, released)
+        return released, exact

@@ -16,13 +16,13 @@ from emdp.questions.means import MeanModel, Messages, VectorNoise, mean, vector_
 from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
-from emdp.sessions.personal import Personal
+from emdp.sessions.refinement import Refining
 from emdp.tables import read
 
 __all__ = ["Session", "read"]
 
 
-class Session(Personal):
+class Session(Refining):
     """Questions about one private table, paid from a budget that is kept in a ledger on disk.
 
     Parameters
@@ -30,9 +30,8 @@ class Session(Personal):
     table : Table
         What :func:`emdp.read` returned.
     budget : Guarantee, or a sequence with at most one ``EmdDP``, ``DiscreteEmdDP`` and ``UserDP``
-        What all releases may spend. The first session on a table writes it to the ledger; a later one with another
-        budget is refused, and from the first validation on one with another space, user column, users or records
-        (:mod:`emdp.budgets.declarations`).
+        What all releases may spend. The first session on a table writes it; a later one with another is refused, and
+        from the first validation on one with another space, users or records (:mod:`emdp.budgets.declarations`).
     ledger : path
         The ledger's file on a local disk, made if absent; or a PostgreSQL address, for a team.
     gaussian_share : float
@@ -44,6 +43,8 @@ class Session(Personal):
     period : str, optional
         Name of the public part of the table that is asked about, such as a week; kept with every charge. The budget is
         for all periods together.
+    refinable : bool
+        Whether the noise of answers is kept for :meth:`refine`, in ``LEDGER.state``, as secret as the data.
 
     Raises
     ------

@@ -1,0 +1,116 @@
+"""Processes that are killed while an answer is refined: no noise is drawn from twice, and nothing is charged twice.
+
+As in ``test_stream_kills.py``: a fork is killed (SIGKILL) at a line of code, and others ask again afterwards.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = '''
+import json, os, signal, sys
+import emdp, emdp.sessions.refining, emdp.ledger.state, emdp.ledger.sqlite, emdp.noise.laplace_refining
+from emdp.privacy import EmdDP
+folder, places = sys.argv[1], json.loads(sys.argv[2])
+WATCHED = ("sessions/refining.py", "estimators/refining.py", "ledger/state.py", "ledger/sqlite.py")
+QUERY = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS m FROM visits"
+
+def opened(path):
+    rows = {"user": [1, 1, 2], "x": [0.1, 0.4, 0.9]}
+    table = emdp.read(rows, user="user", space=emdp.Interval("x", 0, 1), users=2, name="visits", version="v1")
+    return emdp.Session(table, budget=EmdDP(500.0), ledger=path, refinable=True)
+
+def ask(path):
+    with opened(path) as session:
+        return session.sql(QUERY).frame["m"].to_list()
+
+def refine(path):
+    with opened(path) as session:
+        try:
+            return session.refine(QUERY, alpha=4).frame["m"].to_list()
+        except emdp.LedgerError as error:
+            return ["lost", "cut off" in str(error)]
+
+def child(work):
+    """Run work in a fork; return what it said, or None where it was killed."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        os.write(writer, json.dumps(work()).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        said = stream.read()
+    _, status = os.waitpid(pid, 0)
+    return json.loads(said) if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 else None
+
+def killed_at(path, place):
+    left = [place]
+    def trace(frame, event, argument):
+        if event == "line" and frame.f_code.co_filename.endswith(WATCHED):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace if frame.f_code.co_filename.endswith(WATCHED) or event == "call" else None
+    def work():
+        sys.settrace(trace)
+        found = refine(path)
+        sys.settrace(None)
+        return [found, place - left[0]]
+    return child(work)
+
+whole = os.path.join(folder, "whole.ledger")
+child(lambda: ask(whole))
+lines = killed_at(whole, 10**9)[1]
+found = []
+for share in places:
+    place = max(1, int(share * lines))
+    path = os.path.join(folder, f"{share}.ledger")
+    child(lambda: ask(path))
+    cut = killed_at(path, place)
+    found.append([share, cut, child(lambda: refine(path)), child(lambda: refine(path))])
+print(json.dumps([found, lines]))
+'''
+
+
+def kills(folder: Path, shares: list[float]) -> tuple[int, int]:
+    """Return how often the chain had ended, and how often the refined answer was shown."""
+    from emdp.ledger import read_ledger
+
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder), json.dumps(shares)],
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found, _ = json.loads(done.stdout.splitlines()[-1])
+    ended = after = 0
+    for share, _, one, two in found:
+        # Whatever was drawn is shown again, and never drawn anew.
+        assert one == two, share
+        with read_ledger(folder / f"{share}.ledger") as ledger:
+            ledger.verify()
+            charges = [entry.payload["event"] for entry in ledger.entries("visits", "charge")]
+        assert len(charges) == 2, share
+        ended += one[0] == "lost"
+        after += one[0] != "lost"
+    return ended, after
+
+
+def test_two_kills(tmp_path: Path) -> None:
+    assert sum(kills(tmp_path, [0.6, 0.95])) == 2
+
+
+@pytest.mark.slow
+def test_kills_in_each_gap(tmp_path: Path) -> None:
+    ended, after = kills(tmp_path, [0.1, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99])
+    assert ended > 0
+    assert after > 1
+
+
+@pytest.mark.full
+def test_every_kill(tmp_path: Path) -> None:
+    kills(tmp_path, [place / 400 for place in range(1, 400)])
