@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.audit.flows import edge_ratio
 from emdp.audit.tester import DIGITS, KNOWN, Scores
 from emdp.estimators.frequency.histograms import HistogramRelease
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.descent.central import CentralDescent
 from emdp.mechanisms.descent.loss import UserRecords, user_gradients
 from emdp.mechanisms.local.noise import exact_sums
@@ -42,12 +44,14 @@ def log_ratio(mechanism: AdditiveMechanism, released: Floats, shift: Floats) -> 
     Parameters
     ----------
     mechanism : AdditiveMechanism
-        Whose noise it is: Laplace, Gaussian or K-norm.
+        Whose noise it is: Laplace, Gaussian, K-norm, or on edges: :func:`emdp.audit.flows.edge_ratio`.
     released : numpy.ndarray
         Shape (releases, dimension).
     shift : numpy.ndarray
         Shape (dimension,).
     """
+    if isinstance(mechanism, EdgeMechanism):
+        return np.asarray(np.round(edge_ratio(mechanism, released, shift), DIGITS), dtype=np.float64)
     units = mechanism.noise_units
     if isinstance(mechanism, LaplaceMechanism):
         ratio = (np.abs(released - shift) - np.abs(released)).sum(axis=1) / units

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.audit.bulk import read_blocks
+from emdp.audit.flows import CELLS, has_known_ratio
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import log_ratio
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores
@@ -28,6 +29,7 @@ from emdp.estimators import MessagePlan, Plan
 from emdp.estimators.mean.local import LocalMeans
 from emdp.estimators.messages import release_steps
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.local.noise import LocalNoise
 from emdp.tables import aggregate
 
@@ -77,7 +79,7 @@ class NoiseDraws:
         """Return the noise of a mechanism at a place (statement, group), shape (releases, dimension)."""
         if place not in self._kept:
             releases = max(min(self.trials, MOST_DRAWS // mechanism.dimension), LEAST_TRIALS)
-            if not isinstance(mechanism, LaplaceMechanism | GaussianMechanism | KNormMechanism):
+            if not isinstance(mechanism, LaplaceMechanism | GaussianMechanism | KNormMechanism | EdgeMechanism):
                 raise UsageError(f"an audit does not know how to draw {mechanism.name} noise; audit another query.")
             drawn = mechanism.draw_many(releases)
             self._kept[place] = np.array(drawn, dtype=np.float64).reshape(releases, mechanism.dimension)
@@ -174,7 +176,7 @@ def additive_scores(plan: Plan, tables: Neighbours, draws: NoiseDraws, place: in
     releases = max(draws.trials, LEAST_TRIALS)
     both: list[list[Floats]] = [[], []]
     for group, (mechanism, first, second) in enumerate(zip(plan.mechanisms, *centres, strict=True)):
-        grid = Fraction(mechanism.grid) if not mechanism.is_exact else Fraction(1)
+        grid = mechanism.answer_step if not mechanism.is_exact else Fraction(1)
         shift = np.array([float((b - a) / grid) for a, b in zip(first, second, strict=True)])
         if not shift.any():
             continue
@@ -188,7 +190,8 @@ def additive_scores(plan: Plan, tables: Neighbours, draws: NoiseDraws, place: in
         same = np.zeros((releases, 1))
         return Scores(same, same, (KNOWN,))
     summed = [np.sum([one[:releases] for one in own], axis=0) for own in both]
-    return Scores(summed[0], summed[1], (KNOWN, "shift"))
+    is_known = all(has_known_ratio(mechanism) for mechanism in plan.mechanisms)
+    return Scores(summed[0], summed[1], (KNOWN if is_known else CELLS, "shift"))
 
 
 def _centres(plan: Plan, tables: Neighbours) -> list[list[tuple[Fraction, ...]]]:
@@ -224,7 +227,7 @@ def additive_releases(plan: Plan, tables: Neighbours, most: int) -> Iterable[Any
             plan.restored(
                 centre
                 if own is None
-                else tuple(c + int(z) * Fraction(mechanism.grid) for c, z in zip(centre, own[trial], strict=True))
+                else tuple(c + int(z) * mechanism.answer_step for c, z in zip(centre, own[trial], strict=True))
             )
             for mechanism, centre, own in zip(plan.mechanisms, centres, noise, strict=True)
         )

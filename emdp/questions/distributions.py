@@ -13,7 +13,7 @@ from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.item_frequencies import ADJUSTMENTS, Adjustment
 from emdp.questions.itemwise import Model
-from emdp.questions.means import VECTOR_NOISE, VectorNoise, check_share
+from emdp.questions.means import CELL_NOISE, VECTOR_NOISE, CellNoise, VectorNoise, check_share
 from emdp.questions.narrowing import Where, check_by, check_where
 from emdp.questions.price import Price, check_price, refuse_removal
 from emdp.questions.tiers import Tiers
@@ -58,8 +58,9 @@ class Frequencies:
     adjust : {"none", "simplex", "d_em"}
         Of all items of a finite space: whether ``<name>_adjusted`` holds a distribution near the estimates, the nearest
         in the 2-norm or one near in the unit of ``d_em``. The estimates and their intervals stay as they are.
-    noise : {"auto", "laplace", "gaussian", "k_norm"}
-        Law of the noise of cells.
+    noise : {"auto", "laplace", "gaussian", "k_norm", "edges"}
+        Law of the noise of cells; ``"edges"`` is noise on the edges between neighbouring cells, whose errors cancel in
+        regions. Of cells of a pitch, under alpha, ``"auto"`` is that wherever a cell's expected error is no larger.
     by : tuple of str
         Public user columns to group by.
     where : Where, optional
@@ -77,7 +78,7 @@ class Frequencies:
     cells: float | str | None = None
     column: str | None = None
     method: FrequencyMethod = "auto"
-    noise: VectorNoise = "auto"
+    noise: CellNoise = "auto"
     by: tuple[str, ...] = ()
     where: Where | None = None
     name: str = "frequency"
@@ -170,7 +171,7 @@ def frequencies(
     epsilon: float | Tiers | None = None,
     delta: float = 0.0,
     method: FrequencyMethod = "auto",
-    noise: VectorNoise = "auto",
+    noise: CellNoise = "auto",
     by: str | Iterable[str] = (),
     where: Any = None,
     name: str = "frequency",
@@ -228,7 +229,7 @@ def quantiles(
 
 def _check_common(query: Frequencies | Quantiles) -> None:
     check_price(query.price, has_tiers=isinstance(query, Frequencies) and query.model == "central")
-    check_choice("noise", query.noise, VECTOR_NOISE)
+    check_choice("noise", query.noise, CELL_NOISE if isinstance(query, Frequencies) else VECTOR_NOISE)
     object.__setattr__(query, "by", check_by(query.by))
     object.__setattr__(query, "where", check_where(query.where))
     if not isinstance(query.name, str) or not query.name:

@@ -13,7 +13,9 @@ from emdp.questions.price import Price, check_price
 from emdp.questions.tiers import Tiers
 
 __all__ = [
+    "CELL_NOISE",
     "VECTOR_NOISE",
+    "CellNoise",
     "Mean",
     "VectorMean",
     "VectorNoise",
@@ -31,6 +33,10 @@ INTERVAL_ENDS = ("_low", "_high")
 VectorNoise = Literal["auto", "laplace", "gaussian", "k_norm"]
 VECTOR_NOISE: tuple[VectorNoise, ...] = ("auto", "laplace", "gaussian", "k_norm")
 """Noise of a vector: the best for the parameters, product Laplace, Gaussian, or 2-norm K-norm (EMD 2)."""
+
+CellNoise = Literal["auto", "laplace", "gaussian", "k_norm", "edges"]
+CELL_NOISE: tuple[CellNoise, ...] = (*VECTOR_NOISE, "edges")
+"""Noise of cells: that of a vector, or on the edges between neighbouring cells (private-measures.md 1)."""
 
 MeanModel = Literal["central", "shuffle", "local"]
 MEAN_MODELS: tuple[MeanModel, ...] = ("central", "shuffle", "local")

@@ -11,7 +11,7 @@ from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.item_kinds import KINDS
-from emdp.questions.means import MeanModel, Messages, VectorNoise
+from emdp.questions.means import CellNoise, MeanModel, Messages, VectorNoise
 from emdp.questions.price import Price
 
 __all__ = [
@@ -202,7 +202,7 @@ class FrequencyQuery:
     offset: int = 0
     text: str = ""
     written: str = ""
-    noise: VectorNoise = "auto"
+    noise: CellNoise = "auto"
 
 
 @dataclass(frozen=True, eq=False)

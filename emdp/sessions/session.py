@@ -12,7 +12,7 @@ from emdp.questions.facts import SharesModel, shares
 from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
-from emdp.questions.means import MeanModel, Messages, VectorNoise, mean, vector_mean
+from emdp.questions.means import CellNoise, MeanModel, Messages, VectorNoise, mean, vector_mean
 from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
@@ -210,7 +210,7 @@ class Session(Refining):
         epsilon: float | Tiers | None = None,
         delta: float = 0.0,
         method: FrequencyMethod = "auto",
-        noise: VectorNoise = "auto",
+        noise: CellNoise = "auto",
         by: str | Iterable[str] = (),
         where: Any = None,
         name: str = "frequency",

@@ -9,9 +9,10 @@ from sqlglot import exp
 
 from emdp.base.errors import SqlError
 from emdp.expressions.nodes.base import Expression
+from emdp.questions.means import CELL_NOISE, CellNoise, VectorNoise
 from emdp.questions.names import Names
 from emdp.questions.price import NEIGHBOUR_WORDS, Neighbours, Price, PriceKind
-from emdp.sql.text.families import NEIGHBOURS
+from emdp.sql.text.families import NEIGHBOURS, option_refusal
 from emdp.sql.text.reserved import is_plain_name, is_reserved
 from emdp.sql.text.statement import Statement
 
@@ -60,6 +61,22 @@ class Context:
         neighbours: Neighbours = next((word for word in NEIGHBOUR_WORDS if asked and word == asked.value), "replace")
         level = options[kind]
         return Price(kind, float(level.value), delta, neighbours=neighbours, weaker=level.weaker)
+
+    @property
+    def cell_noise(self) -> CellNoise:
+        """Law of the noise of cells that the statement asks for."""
+        option = self.statement.options.get("noise")
+        return next((law for law in CELL_NOISE if option is not None and law == option.value), "auto")
+
+    @property
+    def vector_noise(self) -> VectorNoise:
+        """Law of the noise of numbers that are no cells; what only cells have is refused."""
+        found = self.cell_noise
+        if found == "edges":
+            problem = "noise = 'edges' is noise on the edges between neighbouring cells of FREQUENCY"
+            remedy = "write noise = 'auto', or leave it out"
+            raise option_refusal(self.statement, self.statement.options["noise"], problem, remedy, "edges-noise")
+        return found
 
     def refusal(self, node: exp.Expr | None, problem: str, *, remedy: str, code: str) -> SqlError:
         """Return the error that refuses a part of the tree."""

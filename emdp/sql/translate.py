@@ -9,7 +9,6 @@ from emdp.base.errors import SqlError
 from emdp.questions.facts import Shares
 from emdp.questions.families import ALONE
 from emdp.questions.item_frequencies import ItemFrequencies
-from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.names import Names
 from emdp.questions.resolution import Resolved
 from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select
@@ -142,11 +141,6 @@ class _Reader:
     left: Chosen
 
     @property
-    def noise(self) -> VectorNoise:
-        option = self.context.statement.options.get("noise")
-        return next((law for law in VECTOR_NOISE if option is not None and law == option.value), "auto")
-
-    @property
     def cap(self) -> int | None:
         option = self.context.statement.options.get("max_records_per_user")
         return None if option is None else int(option.value)
@@ -186,7 +180,7 @@ class _Reader:
         return Select(
             items=items,
             price=self.context.price,
-            noise=self.noise,
+            noise=self.context.vector_noise,
             groups=self.grouping.groups,
             people=self.grouping.people,
             where=self.left.factor,
@@ -249,7 +243,7 @@ class _Reader:
             self.context,
             aggregate.node,
             histogram,
-            noise=self.noise,
+            noise=self.context.cell_noise,
             people=self.grouping.people,
             name=name,
             order=self._order(names, columns),
@@ -269,7 +263,7 @@ class _Reader:
             expression=quantiles.expression,
             levels=quantiles.levels,
             price=self.context.price,
-            noise=self.noise,
+            noise=self.context.vector_noise,
             people=self.grouping.people,
             where=self.left.factor,
             name=name,

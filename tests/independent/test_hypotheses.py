@@ -19,6 +19,8 @@ import emdp.mechanisms
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.bandits.rewards import BatchRewards
+from emdp.mechanisms.central.edge_grid import EdgeAxis
+from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.mechanisms.central.tiers import TieredNoise
 from emdp.mechanisms.compressed.coordinates import SampledCoordinates
 from emdp.mechanisms.compressed.hadamard import SampledHadamard
@@ -167,6 +169,7 @@ def vector(module: str, kind: Any) -> list[tuple[str, str, Call]]:
 
 
 DAYS = Strategy.of("days", 4)
+LINE = (EdgeAxis(3, 1.0),)
 
 ROWS: list[tuple[str, str, Call]] = [
     *additive("central/laplace", LaplaceMechanism),
@@ -201,6 +204,24 @@ ROWS: list[tuple[str, str, Call]] = [
         "Gaussian steps are wide",
         lambda: TieredNoise.of(GaussianMechanism(sensitivity=1.0, alpha=1.0, delta=1e-6), (1.0, 0.999999)),
     ),
+    ("central/edges", "alpha is positive", lambda: EdgeLaplaceMechanism.on(LINE, alpha=0.0)),
+    ("central/edges", "flows have a bound", lambda: EdgeAxis(3, math.inf)),
+    ("central/edges", "no edge is free of noise", lambda: EdgeAxis(3, 0.0)),
+    ("central/edges", "a ring has three nodes", lambda: EdgeAxis(2, 1.0, "round")),
+    (
+        "central/edges",
+        "one grid holds all axes",
+        lambda: EdgeLaplaceMechanism.on((*LINE, EdgeAxis(3, 1e-9)), alpha=1.0),
+    ),
+    (
+        "central/edges",
+        "no axis moves by more than the sensitivity",
+        lambda: EdgeLaplaceMechanism(axes=LINE, sensitivity=0.5, dimension=3, alpha=1.0),
+    ),
+    ("central/edges", "Laplace noise has no delta", lambda: EdgeLaplaceMechanism.on(LINE, alpha=1.0, delta=1e-6)),
+    ("central/edges", "Gaussian noise has a delta", lambda: EdgeGaussianMechanism.on(LINE, alpha=1.0)),
+    ("central/edges", "a number for each node", lambda: EdgeLaplaceMechanism.on(LINE, alpha=1.0).release([])),
+    ("central/edges", "exact values are rounded", lambda: EdgeLaplaceMechanism.on(LINE, alpha=1.0).release([0.5] * 3)),
     ("local/noise", "some users", lambda: LocalNoise(LaplaceMechanism(sensitivity=1.0, alpha=1.0), 0)),
     ("local/one_bit", "the range is one", lambda: OneBitCoordinate(1.0, 1.0, rate=1.0)),
     ("local/one_bit", "the error is a bound", lambda: OneBitCoordinate(0.0, 1.0, rate=1.0, error=-1.0)),

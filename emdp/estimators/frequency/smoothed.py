@@ -13,10 +13,12 @@ since ``sum g_k = 1``. So the constant is the larger of ``l`` and ``2/rho`` (``s
 is free. By replacement the vector moves by 2 and ``sqrt(2)`` as before. The coordinate is 1 less the exact sum of the
 others, off by at most the 1-norm of what they are off by: two units of the last place a cell.
 
-Frequencies are released as they come: unbiased, so some may be negative and their sum is not exactly 1.
+Frequencies are released as they come: unbiased, so some may be negative, and their sum is exactly 1 with noise on the
+edges between neighbouring cells alone (:mod:`emdp.estimators.frequency.edge_noise`).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,6 +27,7 @@ import polars as pl
 
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
+from emdp.estimators.frequency.edge_noise import edge_noise, least_noise
 from emdp.estimators.frequency.geometry import Geometry, geometry_of_items, smoothing_bias
 from emdp.estimators.frequency.grids import Cells, cells_of
 from emdp.estimators.frequency.models import IndependentErrors
@@ -40,15 +43,16 @@ from emdp.estimators.user_groups import (
     level_of_each,
     noise_of_groups,
 )
-from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis
-from emdp.expressions.cells.reference import OUTSIDE, label_cells
+from emdp.expressions.cells.aggregation import Aggregation, HatAxis
+from emdp.expressions.cells.flow_bounds import is_partition
 from emdp.expressions.nodes.base import Constant
 from emdp.expressions.numbers.outward import add_up, div_up, sqrt_up
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.price import Price
-from emdp.questions.select import FrequencyQuery
+from emdp.questions.select import FrequencyQuery, Grid
 from emdp.questions.shape import Shape
 from emdp.spaces import Space, count_items
 from emdp.spaces.base import Floats
@@ -64,6 +68,7 @@ JUMPS = (
 Law = Literal["normal", "laplace"]
 
 RAW = "frequencies are unbiased and not adjusted: noise may take some below 0, and their sum off 1"
+SUMMED = "frequencies are unbiased and not adjusted: noise may take some below 0; their sum is 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +118,9 @@ class FrequencyRows:
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the answer, intervals from the exact law of the noise; see :class:`Finisher`."""
         values = _values(released)
-        if together:
-            level = level_of_each(level, len(self.mechanisms))
-            widths = [mechanism.simultaneous_half_width(level) for mechanism in self.mechanisms]
-        else:
-            widths = [mechanism.interval_half_width(level) for mechanism in self.mechanisms]
-        width = np.repeat(widths, self.size)
+        own = level_of_each(level, len(self.mechanisms)) if together else level
+        found = {mechanism.scale: mechanism.half_widths(own, together=together) for mechanism in self.mechanisms}
+        width = np.concatenate([found[mechanism.scale] for mechanism in self.mechanisms])
         ends = [pl.Series(f"{self.name}_low", values - width), pl.Series(f"{self.name}_high", values + width)]
         return self._frame([pl.Series(self.name, values), *ends])
 
@@ -183,10 +185,10 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     cells = cells_of(query.cells, space, groups=len(sizes))
     aggregation = Aggregation((Constant(1.0),), cells.axes, None if people is None else people.groups)
     change = change_of(aggregation, space, query.price)
-    has_absent = space.elsewhere is not None and _is_partition(cells, space)
+    has_absent = space.elsewhere is not None and is_partition(aggregation, space)
     if has_absent:
         change = _with_absent(change, cells, space, query.price)
-    noise = noise_of_groups(change, sizes, query.price, query.noise)
+    noise = _noise(query, aggregation, space, sizes, change)
     geometry = None if space.elsewhere is not None else _geometry(cells, space)
     rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry, has_absent)
     check_names(rows.columns)
@@ -214,7 +216,7 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
         has_absent=has_absent,
         notes=(
             *cells.notes,
-            RAW,
+            SUMMED if isinstance(widest, EdgeMechanism) else RAW,
             *_absent_notes(space, has_absent),
             *((people.text,) if people is not None and people.text else ()),
         ),
@@ -222,13 +224,16 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     )
 
 
-def _is_partition(cells: Cells, space: Space) -> bool:
-    """Say whether the weights of every item add up to 1."""
-    return all(
-        isinstance(axis, HatAxis) or bool((label_cells(axis, space)[1] != OUTSIDE).all())
-        for axis in cells.axes
-        if isinstance(axis, HatAxis | LabelAxis)
-    )
+def _noise(
+    query: FrequencyQuery, aggregation: Aggregation, space: Space, sizes: Sequence[int], change: Change
+) -> GroupNoise:
+    """Return what was asked for; of cells of a pitch under alpha by default the less of noise on edges and on cells."""
+    if query.noise == "edges":
+        return edge_noise(aggregation, space, sizes, query.price).asked()
+    cells = noise_of_groups(change, sizes, query.price, query.noise)
+    if query.noise != "auto" or query.price.is_user_level or not isinstance(query.cells, Grid):
+        return cells
+    return least_noise(edge_noise(aggregation, space, sizes, query.price), cells)
 
 
 def _with_absent(change: Change, cells: Cells, space: Space, price: Price) -> Change:
@@ -280,18 +285,26 @@ def _comparison(cells: Cells, space: Space, noise: GroupNoise, geometry: Geometr
     pitches = _pitches(cells, space)
     if geometry is None or not pitches or noise.widest.is_exact:
         return ()
-    law: Law = "laplace" if isinstance(noise.widest, LaplaceMechanism) else "normal"
-    model = IndependentErrors(cells.size, noise.widest.standard_deviation**2, law=law)
     moved = smoothing_bias(max(pitches), len(pitches), space.diameter)
     return (
         ComparedMethod(
             "smoothed",
-            expected_distance(lambda _: model, geometry),
+            _expected(noise.widest, pitches, space, geometry),
             True,
             f"{noise.widest.name} noise on smoothed cells; smoothing moves d_em by at most {moved:.3g} besides",
         ),
         ComparedMethod("cells", None, False, JUMPS),
     )
+
+
+def _expected(mechanism: AdditiveMechanism, pitches: Sequence[float], space: Space, geometry: Geometry) -> float:
+    """Return the expected distance; with noise on edges at most the sum of what they carry, each a pitch far."""
+    if isinstance(mechanism, EdgeMechanism):
+        steps = [min(pitch / space.diameter, 1.0) for pitch in pitches]
+        return min(mechanism.expected_length(steps), 1.0)
+    law: Law = "laplace" if isinstance(mechanism, LaplaceMechanism) else "normal"
+    model = IndependentErrors(geometry.size, mechanism.standard_deviation**2, law=law)
+    return expected_distance(lambda _: model, geometry)
 
 
 def _values(released: Released) -> Floats:

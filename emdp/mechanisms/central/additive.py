@@ -34,7 +34,7 @@ from emdp.privacy.events.table import Event, GuaranteeEvent
 from emdp.privacy.guarantees.kinds import EmdDP, Guarantee
 from emdp.privacy.rounding import check_bound, float_at_least, float_up, root_up
 
-__all__ = ["GRID_BITS", "MAX_MULTIPLE_BITS", "AdditiveMechanism", "float_at_least", "independent_tail"]
+__all__ = ["GRID_BITS", "MAX_MULTIPLE_BITS", "AdditiveMechanism", "float_at_least", "independent_tail", "tail_below"]
 
 GRID_BITS = 40
 # The grid is 2^-40 of the scale, rounded down to a power of two (EMD 8.5): a slack of about 1e-12 a
@@ -129,6 +129,11 @@ class AdditiveMechanism(ABC):
         return 0.0 if self.is_exact else self._grid_for(self.scale)
 
     @property
+    def answer_step(self) -> Fraction:
+        """Step of the grid that the noise is whole steps of."""
+        return Fraction(self.grid)
+
+    @property
     def noise_units(self) -> float:
         """Scale of the noise in grid steps, exactly ``scale/grid``."""
         return 0.0 if self.is_exact else self.scale / self.grid
@@ -166,7 +171,7 @@ class AdditiveMechanism(ABC):
         float
             Quantile of the noise on the lattice plus half a grid step for rounding, rounded outward.
         """
-        tail = _tail_below(level)
+        tail = tail_below(level)
         return 0.0 if self.is_exact else self._width(self._coordinate_units(tail))
 
     def simultaneous_half_width(self, level: float) -> float:
@@ -177,8 +182,13 @@ class AdditiveMechanism(ABC):
         level : float
             In (0, 1), for all coordinates together.
         """
-        tail = _tail_below(level)
+        tail = tail_below(level)
         return 0.0 if self.is_exact else self._width(self._simultaneous_units(tail))
+
+    def half_widths(self, level: float, *, together: bool = False) -> Sequence[float]:
+        """Return the half width of every coordinate's interval: as the two above, which are the widest."""
+        width = self.simultaneous_half_width(level) if together else self.interval_half_width(level)
+        return (width,) * self.dimension
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return sensitivity and noise as an answer's derivation shows them."""
@@ -320,8 +330,12 @@ def independent_tail(tail: float, dimension: int) -> float:
     return -math.expm1(math.log1p(-tail) / dimension) * (1.0 - 2.0**-40)
 
 
-def _tail_below(level: float) -> float:
-    # The largest float at most 1 - level: never 1, also where 1 - level would be rounded to it.
+def tail_below(level: float) -> float:
+    """Return the largest float at most ``1 - level``: never 1, also where ``1 - level`` would be rounded to it.
+
+    >>> tail_below(0.75)
+    0.25
+    """
     covered = check_unit_interval("level", level)
     tail = 1.0 - covered
     return tail if Fraction(tail) <= 1 - Fraction(covered) else math.nextafter(tail, 0.0)

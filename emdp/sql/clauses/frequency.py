@@ -12,7 +12,7 @@ from sqlglot import exp
 from emdp.base.errors import SqlError
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.questions.item_frequencies import ItemFrequencies
-from emdp.questions.means import VectorNoise
+from emdp.questions.means import CellNoise
 from emdp.questions.select import FrequencyQuery, Grid, Order, People
 from emdp.spaces import count_items
 from emdp.sql.clauses.distributions import Histogram
@@ -31,7 +31,7 @@ def frequency_query(
     node: exp.Expr,
     histogram: Histogram,
     *,
-    noise: VectorNoise,
+    noise: CellNoise,
     people: People | None,
     name: str,
     order: Sequence[Order],
@@ -114,7 +114,7 @@ def _word(context: Context, option: str, default: str) -> str:
 
 
 def _why_alone(
-    context: Context, cells: Grid | LabelAxis, noise: VectorNoise, people: People | None
+    context: Context, cells: Grid | LabelAxis, noise: CellNoise, people: People | None
 ) -> tuple[str, str] | None:
     """Return why a histogram is the only method, and what to write instead; None where it is not."""
     space = context.names.space
@@ -142,7 +142,7 @@ def _why_alone(
     return None if len(cells.cells) > 1 else ("there is one item alone, whose share is 1", "leave the option out")
 
 
-def _check_all_items(context: Context, node: exp.Expr, noise: VectorNoise, people: People | None) -> None:
+def _check_all_items(context: Context, node: exp.Expr, noise: CellNoise, people: People | None) -> None:
     space, statement = context.names.space, context.statement
     if count_items(space) is None:
         raise _continuum(context, node)

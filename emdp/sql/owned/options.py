@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
-from emdp.questions.means import VECTOR_NOISE, VectorNoise
 from emdp.questions.owned.question import OwnedItem
 from emdp.questions.owned.totals import Key
 from emdp.sql.context import Context
@@ -20,7 +19,6 @@ __all__ = [
     "check_options",
     "check_unlisted",
     "is_measured",
-    "noise_of",
     "record_cap",
     "whole_option",
 ]
@@ -159,12 +157,6 @@ def check_unlisted(context: Context, text: str, written: exp.Expr, *, is_user: b
             "the values, a range of days or whole numbers, or join a public table that lists them",
             code="unlisted-groups",
         )
-
-
-def noise_of(context: Context) -> VectorNoise:
-    """Return the law of noise that the statement asks for."""
-    option = context.statement.options.get("noise")
-    return next((law for law in VECTOR_NOISE if option is not None and law == option.value), "auto")
 
 
 def _measures(context: Context) -> bool:

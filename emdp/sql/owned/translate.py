@@ -26,7 +26,6 @@ from emdp.sql.owned.options import (
     check_options,
     check_unlisted,
     is_measured,
-    noise_of,
     record_cap,
     whole_option,
 )
@@ -190,7 +189,7 @@ def _question(
         limit=read_limit(context, tree.args.get("limit")),
         offset=read_limit(context, tree.args.get("offset")) or 0,
         text=context.text(tree) if is_stage else context.statement.text,
-        noise=noise_of(context),
+        noise=context.vector_noise,
         distinct_cap=whole_option(context, "max_distinct_per_user"),
         computed=tuple(outputs.computed),
         hidden=frozenset(outputs.hidden | {own.name for own in outputs.asked if own.is_hidden} | unseen),

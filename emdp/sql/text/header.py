@@ -65,8 +65,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """All options of each kind; those of :mod:`emdp.sql.text.families` are for some aggregates alone."""
 
 NOISES: Mapping[str, tuple[str, ...]] = {
-    "EMD_PRIVACY": ("auto", "laplace", "gaussian", "k_norm"),
-    "USER_PRIVACY": ("auto", "laplace", "gaussian"),
+    "EMD_PRIVACY": ("auto", "laplace", "gaussian", "k_norm", "edges"),
+    "USER_PRIVACY": ("auto", "laplace", "gaussian", "edges"),
 }
 """Values of ``noise``."""
 

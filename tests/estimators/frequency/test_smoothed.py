@@ -12,6 +12,7 @@ from emdp.estimators.plan import Plan
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
+from emdp.mechanisms.central.edge_laws import EdgeLaplaceMechanism
 from emdp.privacy import EmdDP, UserDP
 from emdp.questions.price import Price
 from emdp.questions.select import FrequencyQuery, Grid, Order, People
@@ -118,7 +119,8 @@ def test_a_constant_that_is_infinite_is_refused_under_alpha_alone() -> None:
 
 
 def test_noise_is_the_one_asked_for_or_the_least() -> None:
-    assert isinstance(plan_of(NEW_YORK, Grid(5.0)).mechanisms[0], LaplaceMechanism)
+    assert isinstance(plan_of(NEW_YORK, Grid(5.0)).mechanisms[0], EdgeLaplaceMechanism)
+    assert isinstance(plan_of(NEW_YORK, Grid(5.0), Price("epsilon", 1.0)).mechanisms[0], LaplaceMechanism)
     price = Price("alpha", 2.0, 1e-9)
     chosen = plan_of(CATEGORIES, KINDS, price)
     errors = [
@@ -144,12 +146,14 @@ def test_rows_hold_the_released_numbers_with_the_law_of_their_noise() -> None:
     assert frame.columns == ["x", "frequency", "frequency_low", "frequency_high"]
     assert frame["x"].to_list() == [0.0, 5.0, 10.0]
     assert frame["frequency"].to_list() == [0.5, -0.25, 0.75]
-    width = plan.mechanisms[0].interval_half_width(0.9)
-    assert frame["frequency_high"].to_list() == pytest.approx([0.5 + width, -0.25 + width, 0.75 + width])
+    ends, middle = (plan.mechanisms[0].half_widths(0.9)[place] for place in (0, 1))
+    assert frame["frequency_high"].to_list() == pytest.approx([0.5 + ends, -0.25 + middle, 0.75 + ends])
+    assert middle == pytest.approx(plan.mechanisms[0].interval_half_width(0.9))
+    assert middle > ends
     together = plan.finisher.frame((released,), 0.9, together=True)
     wider = plan.mechanisms[0].simultaneous_half_width(0.9)
-    assert together["frequency_low"][0] == pytest.approx(0.5 - wider)
-    assert wider > width
+    assert together["frequency_low"][1] == pytest.approx(-0.25 - wider)
+    assert wider > middle
     exact = plan.finisher.exact((released,))
     assert exact.columns == ["x", "frequency"]
     assert any("below 0" in note for note in plan.notes)
