@@ -1,6 +1,7 @@
 """Columns computed of an answer's noisy values, and the choice of its rows by them: post-processing, which is free.
 
-A weighted sum of counts and sums has the law of that sum of their noises (:func:`linear_column`). For anything else:
+A weighted sum of counts and sums has the law of that sum of their noises (:mod:`emdp.estimators.owned.linear_columns`).
+For anything else:
 
 Theorem (computed column). Let ``f`` be a function of ``k`` aggregates and public keys, ``I_1, .., I_k`` intervals of
 the aggregates of level ``1 - (1 - level)/k`` each, and ``R`` a range that holds ``f`` on ``I_1 x .. x I_k``. With
@@ -18,17 +19,14 @@ Rows are chosen and ordered by noisy values: HAVING keeps groups whose *noisy* v
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import SHOWN_LEVEL, positions
-from emdp.estimators.columns.pairs import Total
-from emdp.estimators.columns.true_totals import OneSided
-from emdp.estimators.columns.values import Coordinate, OutputColumn, Rows, level_below
-from emdp.estimators.owned.columns import Combination, Terms
+from emdp.estimators.columns.values import Rows, level_below
+from emdp.estimators.owned.linear_columns import linear_column
 from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.owned.question import ANSWER, Computed, OwnedSelect
 from emdp.questions.shape import Shape
@@ -37,7 +35,7 @@ from emdp.rows.ranges import bounds_of
 from emdp.rows.record import Range
 from emdp.rows.types import Kind
 
-__all__ = ["Compute", "ComputedRows", "computed_notes", "computed_rows", "linear_column"]
+__all__ = ["Compute", "ComputedRows", "computed_notes", "computed_rows"]
 
 Compute = Callable[[pl.DataFrame, Mapping[str, Node]], pl.DataFrame]
 """Computes functions of the columns of a frame, row by row; an engine of the tables does it."""
@@ -98,9 +96,12 @@ class ComputedRows:
         made = rows.hstack(self.compute(rows, nodes)) if nodes else rows
         return pl.DataFrame([made.get_column(name) for name in self.query.columns])
 
-    def planned(self, items: Sequence[PlannedColumn]) -> tuple[PlannedColumn, ...]:
-        """Return what is public of the columns that have intervals, from that of the aggregates."""
+    def planned(
+        self, items: Sequence[PlannedColumn], typical: Sequence[PlannedColumn] = ()
+    ) -> tuple[PlannedColumn, ...]:
+        """Return what is public of the columns that have intervals; ``typical`` has ranges of an assumed cap."""
         known = {item.name: item for item in items}
+        middles = {item.name: 0.5 * item.low + 0.5 * item.high for item in typical or items}
         found = []
         for name in self.query.columns:
             own = next((one for one in self.query.computed if one.name == name), None)
@@ -109,12 +110,14 @@ class ComputedRows:
             elif own is not None and own.is_users:
                 found.append(_users(own))
             elif own is not None and own.node.kind.is_number and self._aggregates(own):
-                found.append(self._planned(own, known))
+                found.append(self._planned(own, known, middles))
         return tuple(found)
 
-    def _planned(self, own: Computed, known: Mapping[str, PlannedColumn]) -> PlannedColumn:
+    def _planned(
+        self, own: Computed, known: Mapping[str, PlannedColumn], middles: Mapping[str, float]
+    ) -> PlannedColumn:
         names = self._aggregates(own)
-        middles = {name: 0.5 * known[name].low + 0.5 * known[name].high for name in names}
+        assumed = dict.fromkeys(note for name in names for note in [known[name].note.split("; ")[0]] if "cap" in note)
 
         def half(errors: Mapping[str, float]) -> float:
             ends = _range_of(
@@ -134,8 +137,7 @@ class ComputedRows:
             expected_error=error,
             interval_95=half({name: known[name].interval_95 for name in names}),
             share=math.fsum(known[name].share for name in names),
-            note="computed of noisy values: errors at most, where all of these are off by theirs in the middle of "
-            "their ranges",
+            note="; ".join((*assumed, NOTE)),
             written=own.text,
         )
 
@@ -198,6 +200,13 @@ class ComputedRows:
         return sorted(one.name for one in columns(own.node) if one.name in items)
 
 
+NOTE = (
+    "computed of noisy values: errors where all of these are off by theirs, in the middle of their ranges; a smaller "
+    "divisor makes them larger"
+)
+"""What a preview says of what is computed."""
+
+
 def computed_rows(rows: Finisher, query: OwnedSelect, compute: Compute | None) -> ComputedRows:
     """Return the finisher of a statement that computes, hides or chooses something.
 
@@ -244,44 +253,6 @@ def computed_notes(query: OwnedSelect) -> tuple[str, ...]:
     if query.having:
         notes.append("HAVING keeps groups by their noisy values")
     return tuple(notes)
-
-
-def linear_column(own: Computed, items: Mapping[str, OutputColumn]) -> OutputColumn | None:
-    """Return a computed column that is a weighted sum of counts and sums, with the exact law; None for any other.
-
-    Parameters
-    ----------
-    own : Computed
-        What is computed.
-    items : mapping of str to OutputColumn
-        The aggregates by name.
-    """
-    weights = _linear(own.node)
-    if weights is None:
-        return None
-    offset = weights.pop(None, Fraction(0))
-    found: dict[Coordinate, Fraction] = {}
-    has_low = has_high = True
-    for name, weight in weights.items():
-        column = items.get(name or "")
-        inner = column.column if isinstance(column, OneSided) else column
-        terms = _terms(inner)
-        if terms is None:
-            return None
-        if isinstance(column, OneSided) and weight:
-            has_low &= column.has_low if weight > 0 else column.has_high
-            has_high &= column.has_high if weight > 0 else column.has_low
-        for coordinate, factor in terms:
-            found[coordinate] = found.get(coordinate, Fraction(0)) + weight * factor
-    kept = tuple((coordinate, weight) for coordinate, weight in found.items() if weight)
-    if not kept:
-        return None
-    made: OutputColumn = Combination(own.name, kept, offset)
-    if len(kept) == 2 and not offset:
-        # The law of two is exact.
-        (first, one), (second, other) = kept
-        made = Total(own.name, (one, other), (first, second))
-    return made if has_low and has_high else OneSided(made, has_low, has_high)
 
 
 def _users(own: Computed) -> PlannedColumn:
@@ -350,45 +321,3 @@ def _without_ends(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     found = {name: rows.get_column(name).is_not_null() for name in names}
     ends = [(name, f"{name}{end}") for name in names for end in ("_low", "_high") if f"{name}{end}" in rows.columns]
     return rows.with_columns([rows.get_column(end).zip_with(found[name], nothing).alias(end) for name, end in ends])
-
-
-def _linear(node: Node) -> dict[str | None, Fraction] | None:
-    """Return the weight of each aggregate in a weighted sum, and of None the public summand; None for no such sum."""
-    if isinstance(node, Column):
-        return {node.name: Fraction(1)} if node.kind is Kind.DOUBLE else None
-    if isinstance(node, Literal):
-        return {None: Fraction(node.value)} if isinstance(node.value, int | float) else None
-    if isinstance(node, Cast):
-        return _linear(node.argument) if node.kind is Kind.DOUBLE else None
-    if not isinstance(node, Call) or node.kind is not Kind.DOUBLE:
-        return None
-    below = [_linear(argument) for argument in node.arguments]
-    known = [one for one in below if one is not None]
-    if len(known) < len(below):
-        return None
-    if node.function == "negate":
-        return {name: -weight for name, weight in known[0].items()}
-    if node.function in ("add", "subtract"):
-        sign = 1 if node.function == "add" else -1
-        names = [*known[0], *(name for name in known[1] if name not in known[0])]
-        return {name: known[0].get(name, Fraction(0)) + sign * known[1].get(name, Fraction(0)) for name in names}
-    scalars = [_constant(one) for one in known]
-    if node.function == "multiply" and scalars[0] is not None:
-        return {name: scalars[0] * weight for name, weight in known[1].items()}
-    if node.function == "multiply" and scalars[1] is not None:
-        return {name: scalars[1] * weight for name, weight in known[0].items()}
-    if node.function == "divide" and scalars[1]:
-        return {name: weight / scalars[1] for name, weight in known[0].items()}
-    return None
-
-
-def _constant(weights: Mapping[str | None, Fraction]) -> Fraction | None:
-    return weights.get(None, Fraction(0)) if set(weights) <= {None} else None
-
-
-def _terms(column: object) -> Terms | None:
-    if isinstance(column, Combination) and not column.offset:
-        return column.terms
-    if isinstance(column, Total):
-        return tuple(zip(column.parts, column.weights, strict=True))
-    return None

@@ -63,7 +63,8 @@ def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | 
         raise InternalError("values were to be computed of releases of several kinds; please report this.")
     finisher = computed_rows(plan.finisher, query, compute)
     notes = (*plan.notes, *computed_notes(query))
-    return replace(plan, finisher=finisher, columns=finisher.planned(plan.columns), notes=notes)
+    typical = plan.typical.columns if isinstance(plan, MeasuredPlan) else ()
+    return replace(plan, finisher=finisher, columns=finisher.planned(plan.columns, typical), notes=notes)
 
 
 def _adds_constants(query: OwnedSelect) -> bool:

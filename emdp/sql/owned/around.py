@@ -5,21 +5,22 @@ stage that reads private rows, and has noise. What reads answers and public tabl
 SELECT in DuckDB's words, in which the stages' tables stand for the sub-queries that they are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import polars as pl
 from sqlglot import exp
 
 from emdp.base.errors import InternalError, SqlError, UsageError
 from emdp.questions.owned.relations import owner_key
 from emdp.questions.owned.stages import FreeSelect
 from emdp.sql.context import one_by_name
-from emdp.sql.owned.aggregates import is_aggregate
 from emdp.sql.owned.functions import check_functions
+from emdp.sql.owned.public_number import with_public_number
 from emdp.sql.owned.scopes import Reads, Tables
+from emdp.sql.owned.single import is_single_row, is_summed, is_value, own_nodes
 from emdp.sql.owned.stages import Made, Stages, bare, number_of
 from emdp.sql.owned.subqueries import group_key
-from emdp.sql.owned.summaries import is_summary
 from emdp.sql.text.dialect import marked_text
 
 __all__ = ["Around"]
@@ -41,30 +42,44 @@ class Around:
     stages: Stages
 
     def is_free(self, query: exp.Expr, tables: Tables) -> bool:
-        """Say whether a query reads no private rows itself: its tables are public ones and answers."""
+        """Say whether a query reads no private rows itself: its tables are public ones and answers, or it asks for
+        the public number of users alone."""
         query = bare(query)
+        if self._public_number(query, tables) is not None:
+            return True
         if isinstance(query, exp.SetOperation):
             return not any(self.owns(side, self.known(query, tables)) for side in (query.this, query.expression))
         known = self.known(query, tables)
         sources = [query.args["from_"].this, *(join.this for join in query.args.get("joins") or ())]
         return not any(self._is_owned(source, known) for source in sources)
 
+    def _public_number(self, query: exp.Expr, tables: Tables) -> exp.Select | None:
+        return with_public_number(self.reads.context.names, self.reads.context.price, query, tables)
+
     def known(self, query: exp.Expr, tables: Tables) -> Tables:
-        """Return the sub-queries that a query may name: those of its own WITH, too."""
-        with_ = query.args.get("with_")
-        # Copies: what a node stands in is where it is written over.
-        own = {
-            cte.alias.lower(): exp.Subquery(this=cte.this.copy(), alias=cte.args["alias"].copy())
-            for cte in (() if with_ is None else with_.expressions)
-        }
-        return {**tables, **own}
+        """Return the sub-queries that a query may name: those of its own WITH, too.
+
+        Raises
+        ------
+        SqlError
+            If two entries of one WITH have one name.
+        """
+        seen: set[str] = set()
+        for cte in _named(query):
+            name = cte.alias.lower()
+            if name in seen:
+                raise self.reads.context.refusal(
+                    cte, f"two sub-queries are named {cte.alias}", remedy="give one another name", code="duplicate-name"
+                )
+            seen.add(name)
+        return tables.with_of(query)
 
     def _is_owned(self, source: exp.Expr, known: Tables) -> bool:
         if isinstance(source, exp.Subquery):
             return self.owns(source.this, known)
         name = source.name.lower()
         if name in known:
-            return self.owns(known[name], {key: own for key, own in known.items() if key != name})
+            return self.owns(known[name], known.of(name))
         return bool(one_by_name(source.name, self.reads.context.names.private))
 
     def owns(self, query: exp.Expr, tables: Tables) -> bool:
@@ -85,7 +100,7 @@ class Around:
         if not isinstance(query, exp.Select):
             return False
         has_groups = query.args.get("group") is not None or query.args.get("having") is not None
-        if not has_groups and not any(_is_summed(node) for entry in query.expressions for node in _own(entry)):
+        if not has_groups and not any(is_summed(node) for entry in query.expressions for node in own_nodes(entry)):
             return False
         scope = self.reads.apart().rows(query, tables)
         group = query.args.get("group")
@@ -116,9 +131,8 @@ class Around:
     def named(self, query: exp.Expr, tables: Tables) -> None:
         """Make stages of all answers that the WITH of a query names, read or not."""
         known = self.known(query, tables)
-        with_ = query.args.get("with_")
-        for cte in () if with_ is None else with_.expressions:
-            self.answer(cte.this, cte.alias, {key: own for key, own in known.items() if key != cte.alias.lower()})
+        for cte in _named(query):
+            self.answer(cte.this, cte.alias, known.of(cte.alias.lower()))
 
     def named_columns(self, made: Made, given: exp.Expr | None) -> dict[str, str]:
         """Return what ``AS alias (name, ..)`` calls the columns of a stage: those of its select list, and their ends.
@@ -162,7 +176,29 @@ class Around:
                 remedy="select one column" if several else "add an aggregate to it, such as AVG(e)",
                 code="scalar-subquery",
             )
+        own = made.stage.question
+        is_single = is_single_row(self.reads, query, tables)
+        if not is_single and isinstance(own, FreeSelect) and not own.released:
+            is_single = self._has_one_row(own.sql, own.public)
+        if not is_single:
+            raise self._several(query)
         return made
+
+    def _has_one_row(self, text: str, public: Mapping[str, pl.DataFrame]) -> bool:
+        """Say whether a SELECT over public tables alone runs, and has one row at most."""
+        run = self.reads.context.names.compute_public
+        try:
+            return run is not None and len(run(text, public)[0]) <= 1
+        except UsageError:
+            return False
+
+    def _several(self, query: exp.Expr) -> SqlError:
+        return self.reads.context.refusal(
+            query,
+            "this sub-query stands for one value and may have several rows",
+            remedy="add an aggregate to it, such as MAX(e), or LIMIT 1",
+            code="scalar-rows",
+        )
 
     def free(self, query: exp.Expr, label: str, tables: Tables) -> Made | None:
         """Return the stage of a query of public tables and answers, whether or not it reads an answer."""
@@ -178,7 +214,11 @@ class Around:
     def _free(self, query: exp.Expr, copy: exp.Expr, label: str, released: set[str]) -> Made:
         context = self.reads.context
         check_functions(context, copy)
-        public = {name: context.names.public[name] for name in _public_in(copy) if name in context.names.public}
+        unsure = [node for node in copy.find_all(exp.Select, exp.SetOperation) if number_of(node) in self.stages.unsure]
+        if released and unsure:
+            # Its rows would be counted after the charge.
+            raise self._several(unsure[0])
+        public = _public_of(self.reads, copy)
         tables = {name: own for name, own in self.stages.tables.items() if name in released}
         text = marked_text(copy)
         if context.names.compute_public is None:
@@ -195,17 +235,22 @@ class Around:
         question = FreeSelect(text, public, tables, context.price, context.text(query))
         return self.stages.free_stage(query, label, question, kinds)
 
-    def _write(self, query: exp.Expr, tables: Tables, inside: frozenset[str] = frozenset()) -> set[str]:
+    def _write(self, query: exp.Expr, tables: Tables, inside: frozenset[int] = frozenset()) -> set[str]:
         """Put tables of stages into the places of answers, in a copy of a free query; return their names.
 
-        ``inside`` are the names of sub-queries of WITH that the copy holds itself.
+        ``inside`` are the numbers of the sub-queries of WITH that the copy holds itself.
         """
         released: set[str] = set()
+        number = self._public_number(query, tables)
+        if number is not None:
+            for name in ("expressions", "from_"):
+                query.set(name, number.args.get(name))
+            return released
         known = self.known(query, tables)
-        inside |= known.keys() - tables.keys()
+        inside |= {number_of(bare(cte.this)) for cte in _named(query)}
         with_ = query.args.get("with_")
-        for cte in () if with_ is None else list(with_.expressions):
-            inner = {key: own for key, own in known.items() if key != cte.alias.lower()}
+        for cte in list(_named(query)):
+            inner = known.of(cte.alias.lower())
             if self.owns(cte.this, inner):
                 cte.pop()
             else:
@@ -226,17 +271,26 @@ class Around:
                         code="union-order",
                     )
             return released
+        return released | self._write_below(query, known, inside)
+
+    def _write_below(self, query: exp.Expr, known: Tables, inside: frozenset[int]) -> set[str]:
+        """Write the sub-queries of a SELECT and its tables, as :meth:`_write` does."""
+        released: set[str] = set()
         for below in list(_inner(query)):
             around = below.parent
             is_table = isinstance(around, exp.Subquery) and isinstance(around.parent, exp.From | exp.Join)
             alias = around.alias if is_table and around is not None else ""
-            released |= self._write_inner(below, alias or "sub-query", known, inside, is_table=is_table)
+            is_unsure = is_value(below) and not is_single_row(self.reads, below, known)
+            own = self._write_inner(below, alias or "sub-query", known, inside, is_table=is_table)
+            if is_unsure and (own or not self._has_one_row(marked_text(below), _public_of(self.reads, below))):
+                self.stages.unsure.add(number_of(below))
+            released |= own
         for table in list(_tables(query)):
             released |= self._name(table, known, inside)
         return released
 
     def _write_inner(
-        self, query: exp.Expr, label: str, tables: Tables, inside: frozenset[str], *, is_table: bool = False
+        self, query: exp.Expr, label: str, tables: Tables, inside: frozenset[int], *, is_table: bool = False
     ) -> set[str]:
         if self.is_free(query, tables) and number_of(query) not in self.stages.made:
             return self._write(query, tables, inside)
@@ -277,13 +331,13 @@ class Around:
             code="correlated-answer",
         )
 
-    def _name(self, table: exp.Expr, known: Tables, inside: frozenset[str]) -> set[str]:
+    def _name(self, table: exp.Expr, known: Tables, inside: frozenset[int]) -> set[str]:
         """Give a table of a free query the name that it is run with; return it where it is a stage's."""
         name = table.name.lower()
-        if name in known and name in inside:
+        if name in known and number_of(bare(known[name])) in inside:
             return set()
         if name in known:
-            own = {key: other for key, other in known.items() if key != name}
+            own = known.of(name)
             made = self.answer(known[name], table.name, own) or self.free(known[name], table.name, own)
             if made is None:
                 raise InternalError("a table that has owners was to be read freely; please report this.")
@@ -308,14 +362,10 @@ class Around:
         table.set("this", exp.to_identifier(name, quoted=True))
 
 
-def _is_summed(node: exp.Expr) -> bool:
-    return is_summary(node) or is_aggregate(node)
-
-
-def _own(entry: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the nodes of an entry, those of windows and sub-queries left out."""
-    is_closed = lambda own: isinstance(own, exp.Window | exp.Subquery | exp.Exists)  # noqa: E731
-    return (own for own in entry.walk(bfs=False, prune=is_closed) if not isinstance(own, exp.Window))
+def _named(query: exp.Expr) -> Sequence[exp.CTE]:
+    """Return the entries of a query's WITH."""
+    with_ = query.args.get("with_")
+    return [] if with_ is None else with_.expressions
 
 
 def _inner(query: exp.Expr) -> Iterator[exp.Expr]:
@@ -336,5 +386,7 @@ def _tables(query: exp.Expr) -> Iterator[exp.Expr]:
     return (source for source in sources if isinstance(source, exp.Table))
 
 
-def _public_in(query: exp.Expr) -> set[str]:
-    return {table.name for table in query.find_all(exp.Table)}
+def _public_of(reads: Reads, query: exp.Expr) -> dict[str, pl.DataFrame]:
+    """Return the public tables that a written query reads."""
+    named = {table.name for table in query.find_all(exp.Table)}
+    return {name: frame for name, frame in reads.context.names.public.items() if name in named}

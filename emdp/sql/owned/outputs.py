@@ -176,6 +176,22 @@ class Outputs:
             return None
         return next((Column(ANSWER, name, value.kind) for name, own in self.keys if own == value), None)
 
+    def nothing_asked(self, node: exp.Expr) -> SqlError:
+        """Return the refusal of a select list that needs no record."""
+        if self.constants or any(own.is_users for own in self.computed):
+            return self.context.refusal(
+                node,
+                f"the number of all users is public ({self.context.names.users}), and nothing else is asked here",
+                remedy="write SELECT COUNT(DISTINCT ..) FROM the table, without other clauses, or the number itself",
+                code="public-number",
+            )
+        return self.context.refusal(
+            node,
+            "the select list has no aggregate, and records as they are have no guarantee",
+            remedy="add one, such as COUNT(*), or GROUP BY what nobody listed for these values alone",
+            code="no-aggregate",
+        )
+
     def _not_grouped(self, node: exp.Expr) -> SqlError:
         if isinstance(node, exp.Column):
             # What no table has is unknown, rather than not grouped by.

@@ -1,7 +1,7 @@
 """Meanings of column names within one SELECT of a statement over rows with owners."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlglot import exp
@@ -13,8 +13,41 @@ from emdp.sql.owned.scalars import Reader
 
 __all__ = ["Reads", "Scope", "Tables", "conjuncts", "equates_users", "stand_in"]
 
-Tables = Mapping[str, exp.Expr]
-"""Sub-queries of WITH by name, in small letters."""
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Sub-queries of WITH that a place of the text may name, in small letters.
+
+    Parameters
+    ----------
+    held : mapping of str to (Expr, Tables)
+        Each with what its own text may name: what stands before it, wherever it is read.
+    """
+
+    held: Mapping[str, tuple[exp.Expr, "Tables"]] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.held
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.held)
+
+    def __getitem__(self, name: str) -> exp.Expr:
+        return self.held[name][0]
+
+    def of(self, name: str) -> "Tables":
+        """Return what the text of a sub-query may name."""
+        return self.held[name][1]
+
+    def with_of(self, query: exp.Expr) -> "Tables":
+        """Return what may be named after the WITH of a query: its entries in the place of outer ones of their names."""
+        known, with_ = self, query.args.get("with_")
+        for cte in () if with_ is None else with_.expressions:
+            # Copies: what a node stands in is where it is written over.
+            own = exp.Subquery(this=cte.this.copy(), alias=cte.args["alias"].copy())
+            known = Tables({**known.held, cte.alias.lower(): (own, known)})
+        return known
+
 
 _COLUMN = "emdp_column"
 """Key in ``meta`` of what stands in a tree for a column that was made for a part of it."""

@@ -71,14 +71,7 @@ class Sources:
         return scope if where is None else rows_where(self, scope, where.this, known)
 
     def tables(self, select: exp.Select, tables: Tables) -> tuple[Scope, Tables]:
-        known = dict(tables)
-        with_ = select.args.get("with_")
-        for cte in () if with_ is None else with_.expressions:
-            if cte.alias.lower() in known:
-                raise self.context.refusal(
-                    cte, f"two sub-queries are named {cte.alias}", remedy="give one another name", code="duplicate-name"
-                )
-            known[cte.alias.lower()] = exp.Subquery(this=cte.this.copy(), alias=cte.args["alias"].copy())
+        known = self.around.known(select, tables)
         if has_commas(select):
             nodes = (select.args["from_"].this, *(join.this for join in select.args["joins"]))
             scopes = [self.source(node, known) for node in nodes]
@@ -114,9 +107,8 @@ class Sources:
         name, names = node.name, context.names
         alias = node.alias or name
         if name.lower() in tables:
-            inner = {key: own for key, own in tables.items() if key != name.lower()}
             _check_no_names(context, node)
-            return self._named(tables[name.lower()], alias, inner)
+            return self._named(tables[name.lower()], alias, tables.of(name.lower()))
         _check_no_names(context, node)
         found = one_by_name(name, names.private)
         if len(found) == 1:

@@ -76,12 +76,15 @@ class Stages:
         By the number of their query, in the order in which they are computed.
     mixing : dict of int to bool
         By number whether a SELECT sums up rows of several users, where that was looked at.
+    unsure : set of int
+        Numbers of the sub-queries that stand for one value and may have several rows.
     """
 
     context: Context
     ask: Callable[[exp.Select, Tables, "Stages"], OwnedSelect]
     made: dict[int, Made] = field(default_factory=dict)
     mixing: dict[int, bool] = field(default_factory=dict)
+    unsure: set[int] = field(default_factory=set)
 
     @property
     def private(self) -> list[Stage]:

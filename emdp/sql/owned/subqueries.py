@@ -30,7 +30,7 @@ def read_subquery(reads: Reads, query: exp.Expr, alias: str, tables: Tables) -> 
         A SELECT, or a UNION of such.
     alias : str
         What it is called around it.
-    tables : mapping of str to Expr
+    tables : Tables
         Sub-queries of WITH.
 
     Raises

@@ -70,16 +70,16 @@ def translate_owned(statement: Statement, names: Names) -> OwnedQuestion:
     numbered(tree)
     stages = Stages(context, _stage)
     around = Sources(context, stages).around
-    if around.is_free(tree, {}):
-        made = around.free(tree, "answer", {})
+    if around.is_free(tree, Tables()):
+        made = around.free(tree, "answer", Tables())
         if made is None:
             raise InternalError("a statement on public tables reads private ones; please report this.")
         return staged(context, stages, made.stage.question)
     if statement.beyond is not None and not _has_stages(around, tree):
         raise statement.beyond
-    question = _asked(context, tree, {}, stages)
+    question = _asked(context, tree, Tables(), stages)
     # What nobody reads is asked all the same: whether a stage is charged is no matter of its use.
-    around.named(tree, {})
+    around.named(tree, Tables())
     check_stage(statement, stages.is_closed)
     return staged(context, stages, question)
 
@@ -159,12 +159,7 @@ def _question(
     order = _order(context, outputs, entries, names)
     are_keys = all(entry.value is not None and entry.value in [node for _, node in grouped] for entry in entries)
     if not outputs.asked and (not are_keys or outputs.computed or is_distinct or all(key.is_listed for key in keys)):
-        raise context.refusal(
-            entries[0].node,
-            "the select list has no aggregate, and records as they are have no guarantee",
-            remedy="add one, such as COUNT(*), or GROUP BY what nobody listed for these values alone",
-            code="no-aggregate",
-        )
+        raise outputs.nothing_asked(entries[0].node)
     if is_stage or stages.made:
         context = of_stage(context, outputs.asked, keys)
     if not scope.relation.is_per_user:
