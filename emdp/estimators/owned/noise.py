@@ -21,7 +21,6 @@ from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.totals import Argument, OwnedTotals
-from emdp.rows.nodes import Node
 
 __all__ = ["Chosen", "Shape", "arguments_of", "cap_norm", "choose", "functionals", "totals_of"]
 
@@ -130,12 +129,12 @@ def totals_of(query: OwnedSelect) -> OwnedTotals:
 
 def arguments_of(items: Sequence[OwnedItem]) -> tuple[Argument, ...]:
     """Return what is summed up for some items: an argument for each expression and range."""
-    degrees: dict[tuple[Node, float, float], int] = {}
+    degrees: dict[Argument, int] = {}
     for item in items:
         if item.node is not None:
-            key = (item.node, *_range(item, items))
+            key = Argument(item.node, 1, *_range(item, items), item.weight, item.most)
             degrees[key] = max(degrees.get(key, 0), DEGREES[item.kind])
-    found = tuple(Argument(node, degree, low, high) for (node, low, high), degree in degrees.items())
+    found = tuple(replace(key, degree=degree) for key, degree in degrees.items())
     return found or ((Argument(None),) if any(item.kind == "rows" for item in items) else ())
 
 
@@ -229,14 +228,14 @@ def _blocks(totals: OwnedTotals | OwnedGroups, neighbours: Neighbours, kind: typ
 
 def _placings(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Iterator[tuple[int, ...]]:
     """Yield the block of each item; COUNT(*) may be an item of any argument."""
-    by_node = {(argument.node, argument.low, argument.high): place for place, argument in enumerate(totals.arguments)}
+    by_node = {(own.node, own.low, own.high, own.weight, own.most): place for place, own in enumerate(totals.arguments)}
     for counted in range(max(len(totals.arguments), 1)):
         yield tuple(
             len(totals.arguments)
             if item.kind == "users"
             else counted
             if item.node is None
-            else by_node[item.node, *_range(item, query.items)]
+            else by_node[item.node, *_range(item, query.items), item.weight, item.most]
             for item in query.items
         )
 
@@ -245,7 +244,7 @@ def _range(item: OwnedItem, items: Sequence[OwnedItem]) -> tuple[float, float]:
     """Return the range of an item's argument; of COUNT(e) that of another item of ``e``."""
     if item.kind != "count":
         return item.low, item.high
-    others = (other for other in items if other.node == item.node and other.kind != "count")
+    others = (own for own in items if own.node == item.node and own.kind != "count" and own.weight is None)
     found = next(others, None)
     return (0.0, 1.0) if found is None else (found.low, found.high)
 

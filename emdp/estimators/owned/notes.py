@@ -56,6 +56,10 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -
             f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
             "where their count is within its noise there is no value (NULL) and an unbounded interval"
         )
+        if any(item.weight is not None for item in query.items):
+            notes.append(
+                "SUM(v * e) / SUM(v) is one mean by weights: of both sums a record of weight v has its part of the cap"
+            )
         if query.measures_cap and query.cap is None and any(item.kind in TOTALS for item in query.items):
             notes.append(
                 "means here are over records, since COUNT or SUM count them: in a statement of means alone without "

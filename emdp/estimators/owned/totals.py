@@ -50,6 +50,9 @@ __all__ = [
 MOST_NUMBERS = 200_000
 """Most released numbers of one statement: some seconds of exact noise."""
 
+ASSUMED_WEIGHT = 0.5
+"""Mean weight that a preview assumes, in parts of the largest one."""
+
 ASSUMED_FILLING = 0.5
 """Share of the largest possible count of rows that a preview assumes of all cells together."""
 
@@ -257,7 +260,7 @@ class Preview:
     def column(self, place: int, column: OutputColumn) -> PlannedColumn:
         item, shape = self.query.items[place], self.chosen.shapes[place]
         low, high = self._range(item)
-        divisor = self.count if item.kind in QUOTIENTS else 1.0
+        divisor = self.count * (1.0 if item.weight is None else ASSUMED_WEIGHT) if item.kind in QUOTIENTS else 1.0
         block, drawing = self.chosen.blocks[self.chosen.places[place]]
         weights = express(drawing.rows, shape.noise) or ()
         sizes = [float(weight) / scale for weight, scale in zip(weights, drawing.scales, strict=True)]
@@ -271,9 +274,10 @@ class Preview:
         most = "half of the most there may be"
         if self.users is None:
             most = f"{most}, assuming {ASSUMED_USERS} users"
+        of_weights = "" if item.weight is None else f", and weights of half of the largest, {item.most:.6g}"
         note = (
             f"errors if {self.count:.6g} records with a value are counted in a group ({most}, spread "
-            "evenly), with a mean a quarter of the range from its middle"
+            f"evenly), with a mean a quarter of the range from its middle{of_weights}"
             if is_quotient
             else ""
         )
@@ -307,6 +311,9 @@ class Preview:
         count, argument = Fraction(self.count), block.argument
         if argument is None or argument.node is None:
             return [count]
+        if argument.weight is not None:
+            own = count * Fraction(ASSUMED_WEIGHT)
+            return [count - own, own / 4, own * 3 / 4]
         eighths = {0: (8,), 1: (2, 6), 2: (1, 2, 5)}[argument.degree]
         return [Fraction(0), *(count * Fraction(share, 8) for share in eighths)]
 

@@ -51,6 +51,10 @@ class OwnedItem:
         Of a quantile, in (0, 1).
     condition : Node or None
         Of ``users``: people who have a row for which it is true.
+    weight : Node or None
+        Of ``avg``: the weight of a row, ``SUM(weight * node) / SUM(weight)``; None where all weigh the same.
+    most : float
+        Largest weight: those above it are clamped to it, and those below 0 to 0.
     """
 
     kind: OwnedKind
@@ -61,8 +65,12 @@ class OwnedItem:
     text: str = ""
     level: float | None = None
     condition: Node | None = None
+    weight: Node | None = None
+    most: float = 1.0
 
     def __post_init__(self) -> None:
+        if self.weight is not None and (self.kind != "avg" or not 0.0 < self.most < math.inf):
+            raise UsageError("weight is for avg, with a finite most above 0; leave it out, or pass these.")
         if (self.level is None) == (self.kind == "quantile") or (self.condition is not None and self.kind != "users"):
             raise UsageError("level belongs to a quantile, and a condition to users; pass them there alone.")
         if self.kind not in OWNED_KINDS or (self.node is None) != (self.kind in ("rows", "users")):

@@ -6,6 +6,12 @@ number 1 in a part of its own. All are at least 0 and add up to 1 a row (binomia
 ``= sum B_j``, SUM(e) for ``d >= 1``, and the sum of squares for ``d = 2``: all moments up to ``d`` are linear in them
 (user-level-sql.md, 2.3). An argument without an expression has one part: 1 for every row.
 
+**Weights.** With a weight ``v`` of range ``[0, V]`` (degree 1) a row gives ``w (1 - x)`` and ``w x``, ``w = v/V``, and
+``1 - w`` in the part of rows without a value: at least 0, and 1 together, so that all that follows holds for it. The
+two sums give ``sum v e`` and ``sum v``, both over ``V``: a mean by weights is their quotient. A row without a weight
+has ``w = 0``; one with a weight and without ``e`` has ``x`` of ``e = 0``, as in SQL's ``SUM(v * e) / SUM(v)``, or ``w =
+0`` where 0 is not in the range. In units ``w x`` is rounded down, and ``w (1 - x)`` is what is missing to ``w``.
+
 **Cap.** A user with ``k`` rows in listed cells, ``k`` over the cap ``C``, counts each with weight ``C/k``. For every
 argument a user's numbers, over all its parts and all cells, are at least 0 and add up to at most ``C``. That holds
 exactly for what is computed: ``x`` is a multiple of ``1/U``, ``U = 2^20``; ``B_0`` and ``B_d`` are rounded down to one
@@ -59,18 +65,31 @@ class Argument:
         0 to count values, 1 for sums, 2 for sums of squares too.
     low, high : float
         For degrees above 0 the range that values are clamped to; ``low < high``.
+    weight : Node or None
+        Weight of a row, clamped to ``[0, most]``, with degree 1; None for 1 each.
+    most : float
+        Largest weight, above 0.
     """
 
     node: Node | None
     degree: int = 0
     low: float = 0.0
     high: float = 1.0
+    weight: Node | None = None
+    most: float = 1.0
 
     def __post_init__(self) -> None:
+        if self.weight is not None and (self.degree != 1 or not 0.0 < self.most < math.inf):
+            raise UsageError("weight needs degree 1, and most a finite number above 0; leave it out, or pass these.")
         if self.degree not in (0, 1, 2) or (self.node is None and self.degree):
             raise UsageError(f"degree must be 0, 1 or 2, and 0 without an expression, got {self.degree}; pass one.")
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise UsageError(f"low and high must be finite and low below high, got {self.low}, {self.high}; clamp it.")
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The functions of a row."""
+        return tuple(node for node in (self.node, self.weight) if node is not None)
 
     @property
     def parts(self) -> int:

@@ -73,6 +73,8 @@ class OwnedAggregate:
         Of a quantile.
     condition : Node or None
         Of people, that of FILTER.
+    weight, most
+        Of a mean by weights, as of :class:`emdp.questions.owned.question.OwnedItem`.
     """
 
     kind: OwnedKind
@@ -82,6 +84,8 @@ class OwnedAggregate:
     function: str
     level: float | None = None
     condition: Node | None = None
+    weight: Node | None = None
+    most: float = 1.0
 
 
 def is_aggregate(node: exp.Expr) -> bool:

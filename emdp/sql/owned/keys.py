@@ -24,7 +24,7 @@ from emdp.rows.types import Kind, Value
 from emdp.spaces import Space
 from emdp.sql.owned.public_lists import allowed_values, public_values
 
-__all__ = ["MOST_LISTED", "listed_values"]
+__all__ = ["MOST_LISTED", "conditions", "listed_values"]
 
 MOST_LISTED = 100_000
 """Most groups of one key."""
@@ -39,7 +39,7 @@ def listed_values(node: Node, relation: Relation, names: Names) -> tuple[Value, 
     """
     found = _of_conditions(node, relation)
     if found is None:
-        found = listed_periods(node, _conditions(relation), MOST_LISTED)
+        found = listed_periods(node, conditions(relation), MOST_LISTED)
     inner = _inside(node, relation)
     if found is None and inner is not None:
         return listed_values(*inner, names)
@@ -59,7 +59,7 @@ def _of_column(column: Column, relation: Relation, names: Names) -> tuple[Value,
         if isinstance(own, Public) and own.source in names.public
     }
     if column.table in frames:
-        return public_values(column, frames, _conditions(relation))
+        return public_values(column, frames, conditions(relation))
     space = _space_of(column, relation, names)
     part = None if space is None else next((own for own in space.parts if column.name in own.columns), None)
     if part is None or part.labels is None:
@@ -103,17 +103,17 @@ def _inside(node: Node, relation: Relation) -> tuple[Node, Relation] | None:
     return _inside(node, relation.relation) if isinstance(relation, Joined) else None
 
 
-def _conditions(relation: Relation) -> Iterator[Node]:
+def conditions(relation: Relation) -> Iterator[Node]:
     """Yield what every row that is left fulfils."""
     if isinstance(relation, Filtered):
         yield from _conjuncts(relation.condition)
-        yield from _conditions(relation.relation)
+        yield from conditions(relation.relation)
     elif isinstance(relation, Joined):
         if relation.condition is not None and not relation.is_left:
             yield from _conjuncts(relation.condition)
-        yield from _conditions(relation.relation)
+        yield from conditions(relation.relation)
     elif isinstance(relation, Marked | Windowed):
-        yield from _conditions(relation.relation)
+        yield from conditions(relation.relation)
 
 
 def _conjuncts(node: Node) -> Iterator[Node]:
@@ -128,7 +128,7 @@ def _of_conditions(node: Node, relation: Relation) -> tuple[Value, ...] | None:
     """Return the values that conditions leave to a key: a list, one value, or a range of days or whole numbers."""
     low: int | None = None
     high: int | None = None
-    for condition in _conditions(relation):
+    for condition in conditions(relation):
         named = allowed_values(node, condition)
         if named is not None:
             return named

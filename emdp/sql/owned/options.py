@@ -64,7 +64,7 @@ def check_cap(context: Context, asked: Sequence[Asked]) -> None:
     """Refuse sums over records that nothing bounds, and a cap that bounds nothing."""
     capped = [own for own in asked if own.aggregate.kind not in UNCAPPED]
     options = context.statement.options
-    totals = [own for own in capped if own.aggregate.kind in TOTALS]
+    totals = [own for own in capped if own.aggregate.kind in TOTALS or own.aggregate.weight is not None]
     if GROUP_CAP in options:
         _check_group_cap(context, bool(capped))
         return

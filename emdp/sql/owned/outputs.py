@@ -17,6 +17,7 @@ from emdp.rows.types import Kind
 from emdp.sql.context import Context
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
 from emdp.sql.owned.scopes import Scope
+from emdp.sql.owned.weighted import read_weighted
 from emdp.sql.rows.reader import read_row
 
 __all__ = ["Asked", "Outputs", "aggregate_in"]
@@ -144,8 +145,9 @@ class Outputs:
 
     def _placed(self, node: exp.Expr, places: dict[str, Node]) -> exp.Expr:
         """Return a copy of a tree with columns of the answer in the places of aggregates, keys and aliases."""
-        if is_aggregate(node):
-            aggregate = read_aggregate(self.context, self.scope, node)
+        weighted = read_weighted(self.context, self.scope, node)
+        if weighted is not None or is_aggregate(node):
+            aggregate = weighted or read_aggregate(self.context, self.scope, node)
             made = self.column(node, aggregate)
             if not isinstance(made, Column):
                 name = f"constant {len(self.constants)}"

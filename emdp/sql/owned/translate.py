@@ -19,6 +19,7 @@ from emdp.sql.context import Context, identifier, listed, near, one_by_name, unw
 from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggregate
 from emdp.sql.owned.around import Around
 from emdp.sql.owned.keys import listed_values
+from emdp.sql.owned.levels import with_levels
 from emdp.sql.owned.options import (
     check_cap,
     check_distinct_cap,
@@ -122,6 +123,7 @@ def _asked(
             code="removal",
         )
     select, scope = with_inner_values(sources, scope, tree, tables)
+    select = with_levels(select)
     context = Context(replace(context.statement, tree=select), context.names) if select is not tree else context
     entries = [_entry(context, scope, node) for node in select.expressions]
     parts = (*select.expressions, *map(select.args.get, CHOOSING))
@@ -196,7 +198,8 @@ def _question(
 
 def _item(context: Context, own: Asked) -> OwnedItem:
     found, text = own.aggregate, context.statement.text_of(own.body)
-    return OwnedItem(found.kind, own.name, found.node, found.low, found.high, text, found.level, found.condition)
+    item = OwnedItem(found.kind, own.name, found.node, found.low, found.high, text, found.level, found.condition)
+    return item if found.weight is None else replace(item, weight=found.weight, most=found.most)
 
 
 def _entry(context: Context, scope: Scope, node: exp.Expr) -> _Entry:

@@ -17,6 +17,7 @@ alone: a weight rounded by itself, beside them, would move by itself.
 user gives is at most ``C 2^20 < 2^51``, so that its cast to BIGINT holds, and so does the sum over users.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -151,6 +152,11 @@ def by_user(
         for place, argument in enumerate(totals.arguments)
         if argument.node is not None
     }
+    named |= {
+        f"weight_{place}": _weight(argument, rows, writing)
+        for place, argument in enumerate(totals.arguments)
+        if argument.weight is not None
+    }
     made = _by_user(rows.select(named).subquery("owned_rows", copy=False), totals, table)
     return made, {**maker.lookups, **lists(totals.keys)}
 
@@ -176,7 +182,7 @@ def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[Column, ..
     """Return the columns that are read of each table of the statement, in the order of their names."""
     nodes = [key.node for key in totals.keys]
     if isinstance(totals, OwnedTotals | OwnedGroups | OwnedKeys):
-        nodes += [argument.node for argument in totals.arguments if argument.node is not None]
+        nodes += [node for argument in totals.arguments for node in argument.nodes]
     else:
         nodes += totals.nodes
     for relation in relations(totals.relation):
@@ -192,6 +198,10 @@ def _argument(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:
     """Return a row's number, NULL where there is no value: in units of ``2**-UNIT_BITS``, or 1 where none is summed."""
     if argument.node is None:
         raise InternalError("rows themselves have no number; please report this.")
+    if argument.weight is not None:
+        # Where it is not there: as 0, if that is in the range.
+        value = writing.summand(argument.node, rows.column, argument.low, argument.high, UNIT_BITS)
+        return sql.call("COALESCE", value, sql.integer(_place_of_zero(argument))) if _has_zero(argument) else value
     if argument.degree:
         return writing.summand(argument.node, rows.column, argument.low, argument.high, UNIT_BITS)
     value = writing.row_expression(argument.node, rows.column)
@@ -201,12 +211,35 @@ def _argument(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:
     return sql.case([(there, sql.integer(1))], exp.Null())
 
 
+def _weight(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:
+    """Return a row's weight in units of ``2**-UNIT_BITS`` of the largest one; NULL where there is none."""
+    if argument.weight is None:
+        raise InternalError("rows that weigh the same have no weight; please report this.")
+    return writing.summand(argument.weight, rows.column, 0.0, argument.most, UNIT_BITS)
+
+
+def _has_zero(argument: Argument) -> bool:
+    return argument.low <= 0.0 <= argument.high
+
+
+def _place_of_zero(argument: Argument) -> int:
+    low, high = Fraction(argument.low), Fraction(argument.high)
+    place: int = math.floor(-low / (high - low) * UNIT + Fraction(1, 2))
+    return place
+
+
 def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups | OwnedKeys, table: TableFacts) -> exp.Select:
     """Return a row a user and group: how many rows, and of each argument how many values and their sums."""
     keys = {f"key_{place}": sql.column(f"key_{place}") for place in range(len(totals.keys))}
     sums: dict[str, Sql] = {ROWS: exp.Count(this=exp.Star())}
     for place, argument in enumerate(totals.arguments):
         value = sql.column(f"argument_{place}")
+        if argument.weight is not None:
+            weight = sql.column(f"weight_{place}")
+            there: Sql = exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
+            sums[f"values_{place}"] = _total(sql.case([(there, weight.copy())], sql.integer(0)))
+            sums[f"last_{place}"] = _total(_whole(sql.multiply(weight, value), sql.integer(UNIT)))
+            continue
         if argument.node is not None:
             sums[f"values_{place}"] = exp.Count(this=value.copy())
         if argument.degree == 1:
@@ -336,6 +369,9 @@ def _user_parts(place: int, argument: Argument) -> list[Sql]:
     if argument.node is None:
         return [sql.multiply(count, unit)]
     values, last, first = (sql.column(f"{name}_{place}") for name in ("values", "last", "first"))
+    if argument.weight is not None:
+        # Its values are weights, in units already.
+        return [sql.subtract(sql.multiply(count, unit), values), sql.subtract(values.copy(), last), last.copy()]
     missing = sql.multiply(sql.subtract(count, values), unit)
     weight = sql.multiply(values.copy(), unit.copy())
     if argument.degree == 0:
