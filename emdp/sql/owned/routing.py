@@ -24,6 +24,7 @@ OF_DISTANCES = frozenset(
         "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
         "no-finite-constant", "null-condition", "order-column", "self-join", "text-as-number", "text-without-list",
         "text-function", "time-zone", "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
+        "values",
         # Sub-queries, groups and windows of the rows of one user.
         "distinct", "exists", "having", "in-subquery", "qualify", "set-operation", "subquery-mixes-users", "window",
     )

@@ -36,6 +36,7 @@ from emdp.sql.owned.scopes import Tables
 from emdp.sql.owned.sources import Scope, Sources
 from emdp.sql.owned.staged import OwnedQuestion, of_stage, staged, with_inner_values
 from emdp.sql.owned.stages import Stages, numbered
+from emdp.sql.owned.written_lists import with_written_lists
 from emdp.sql.refusals.clauses import check_stage
 from emdp.sql.text.families import GROUP_CAP
 from emdp.sql.text.statement import Statement
@@ -66,7 +67,8 @@ def translate_owned(statement: Statement, names: Names) -> OwnedQuestion:
     SqlError
         For the first part that this route does not answer: underlined, with the reason and what to write instead.
     """
-    context, tree = Context(statement, names), statement.tree
+    context = with_written_lists(Context(statement, names))
+    statement, tree = context.statement, context.statement.tree
     check_options(context)
     numbered(tree)
     stages = Stages(context, _stage)

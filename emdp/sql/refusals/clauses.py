@@ -87,8 +87,10 @@ def _check(
         kind = type(node)
         if (reason := NODES.get(kind)) and kind not in parts:
             raise _refused(statement, node, reason)
-        if kind not in parts:
-            raise _unknown(statement, node)
+        is_row = kind is exp.Tuple and isinstance(node.parent, exp.Values)
+        if kind not in parts or (kind is exp.Tuple and parts is OWNED_PARTS and not is_row):
+            reason = NODES.get(kind)
+            raise _unknown(statement, node) if reason is None else _refused(statement, node, reason)
         for part, value in node.args.items():
             if part not in parts[kind] and value is not None and value != []:
                 _refuse_part(statement, node, part, value)
@@ -246,7 +248,7 @@ def _check_subquery(statement: Statement, node: exp.Expr) -> None:
 
 
 def _check_cte(statement: Statement, node: exp.Expr) -> None:
-    if not isinstance(node.this, exp.Select | exp.SetOperation):
+    if not isinstance(node.this, exp.Select | exp.SetOperation | exp.Values):
         raise _unknown(statement, node.this)
 
 

@@ -84,6 +84,8 @@ OWNED_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.RegexpLike: OPERANDS,
     exp.AtTimeZone: frozenset({"this", "zone"}),
     exp.Interval: frozenset({"this", "unit"}),
+    exp.Values: frozenset({"expressions", "alias"}),
+    exp.Tuple: frozenset({"expressions"}),
 }
 """The same of statements over rows with owners, under USER_PRIVACY."""
 
@@ -91,7 +93,6 @@ AROUND_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     **OWNED_PARTS,
     exp.Distinct: frozenset({"expressions"}),
     exp.Escape: OPERANDS,
-    exp.Tuple: frozenset({"expressions"}),
     **dict.fromkeys(
         (exp.Union, exp.Intersect, exp.Except),
         frozenset({"this", "expression", "distinct", "order", "limit", "offset", "with_"}),

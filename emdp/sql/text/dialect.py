@@ -69,7 +69,10 @@ def parse_tokens(tokens: list[Token], text: str) -> list[exp.Expr | None]:
     SQLGLOT_FAULTS
         If there is none.
     """
-    return _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
+    trees = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
+    for cte in [cte for tree in trees if tree is not None for cte in tree.find_all(exp.CTE)]:
+        _unwrap_values(cte)
+    return trees
 
 
 def marked_text(tree: exp.Expr) -> str:
@@ -83,6 +86,15 @@ def marked_text(tree: exp.Expr) -> str:
     return _DIALECT.generate(
         tree, comments=False, normalize_functions=False, unsupported_level=ErrorLevel.IGNORE, identify=False
     )
+
+
+def _unwrap_values(cte: exp.CTE) -> None:
+    """Write ``WITH k AS (VALUES ..)`` as it was written: the parser makes a SELECT of it."""
+    select = cte.this
+    source = select.args["from_"].this if isinstance(select, exp.Select) and select.args.get("from_") else None
+    if isinstance(source, exp.Values) and source.alias == "_values" and not source.alias_column_names:
+        source.set("alias", None)
+        select.replace(source)
 
 
 _FLAGS_OF_ORDER = {"True": " DESC", "False": " ASC"}

@@ -13,6 +13,7 @@ from emdp.sql.text.statement import Option, Statement
 __all__ = [
     "AUTOMATIC",
     "CAP",
+    "CAP_WORD",
     "CHOICES",
     "EXPECTED_SHARE",
     "FAMILIES",
@@ -59,6 +60,9 @@ NEIGHBOURS = "neighbours"
 
 CAP, AUTOMATIC = "max_records_per_user", "auto"
 """Option that bounds how many records of a user count, and the word by which it is chosen from the data."""
+
+CAP_WORD = "cap"
+"""Another name of that option where the cap is automatic: ``cap = 'auto'``."""
 
 GROUP_CAP = "max_records_per_group"
 """Option that bounds how many records of a user count in each group, beside the groups in which a user counts."""

@@ -14,6 +14,7 @@ from emdp.questions.price import NEIGHBOUR_WORDS, epsilon_of_rho
 from emdp.sql.text.families import (
     AUTOMATIC,
     CAP,
+    CAP_WORD,
     CHOICES,
     EXPECTED_SHARE,
     FAR_POINT,
@@ -207,6 +208,8 @@ def _read_option(reader: _Reader, privacy: str) -> Option:
     name = reader.next()
     listed = ", ".join(OPTIONS[privacy])
     lower = name.text.lower() if name.text.isascii() else name.text
+    is_word = lower == CAP_WORD and CAP in OPTIONS[privacy]
+    lower = CAP if is_word else lower
     if name.token_type in (
         TokenType.STRING,
         TokenType.IDENTIFIER,
@@ -226,7 +229,11 @@ def _read_option(reader: _Reader, privacy: str) -> Option:
     if sign.token_type != TokenType.EQ or reader.text[sign.start : sign.end + 1] != "=":
         problem, remedy = f"the option {lower} lacks its value", f"write {lower} = and the value"
         raise reader.refusal(name, name, "option-value", problem, remedy)
-    return _read_value(reader, name, lower)
+    option = _read_value(reader, name, lower)
+    if is_word and option.value != AUTOMATIC:
+        problem = f"cap = '{AUTOMATIC}' has the cap chosen, and takes no other value"
+        raise _about(reader, option, "option-value", problem, f"write {CAP} = 50, for instance")
+    return option
 
 
 def _read_value(reader: _Reader, name: Token, lower: str) -> Option:
@@ -271,6 +278,8 @@ def _check_delta(reader: _Reader, option: Option, privacy: str) -> None:
 def _check_count(reader: _Reader, option: Option, privacy: str) -> None:
     if not isinstance(option.value, int) or not 1 <= option.value < 2**31:
         problem = f"{option.name} must be a whole number from 1 to 2147483647"
+        if option.value == AUTOMATIC:
+            problem += ", and nothing here chooses it from the data"
         raise _about(reader, option, "option-value", problem, f"write {option.name} = 50, for instance")
 
 
