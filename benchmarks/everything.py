@@ -23,6 +23,7 @@ QUICK: dict[str, list[str]] = {
     "rivals": ["--users", "20000", "--rounds", "1"],
     "linear.py": ["--rows", "1000000", "--users", "10000", "--repeats", "2"],
     "startup.py": ["--repeats", "2"],
+    "ledger_age.py": ["--entries", "10", "1000", "--repeats", "2"],
     "streams.py": ["--periods", "7", "52", "--streams", "2000"],
     "scale.py": ["--rows", "1000000", "--users", "10000", "--repeat", "1"],
     "spark.py": ["--rows", "1000000"],

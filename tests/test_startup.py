@@ -140,7 +140,7 @@ def test_a_command_inside_a_process_that_goes_on_leaves_nothing_frozen(folder: P
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("query", "--help"), ("ledger", "--help")])
 def test_help_loads_no_engine(folder: Path, words: tuple[str, ...]) -> None:
-    heavy = {"duckdb", "sqlglot", "polars", "pyarrow", "sqlite3"}
+    heavy = {"duckdb", "sqlglot", "polars", "pyarrow", "sqlite3", "numpy", "scipy"}
     assert {name.partition(".")[0] for name in loaded_by(folder, *words)} & heavy == set()
 
 

@@ -6,21 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from emdp.base.errors import UsageError
-from emdp.budgets.reservations import held_from, outstanding
-from emdp.budgets.spending import (
-    Spending,
-    account_of,
-    budgets_of,
-    burn_down,
-    by_period,
-    by_query,
-    charges_of,
-    counts_in,
-)
-from emdp.privacy import Account, Guarantee, total_as_user
 
 if TYPE_CHECKING:
+    from emdp.budgets.spending import Spending
     from emdp.ledger import Entry
+    from emdp.privacy import Account, Guarantee
 
 __all__ = [
     "BUDGET_COLUMNS",
@@ -90,21 +80,25 @@ class BudgetSpending:
     """
 
     table: str
-    account: Account
-    reserved: Mapping[str, Guarantee]
-    free: Account
-    queries: tuple[Spending, ...]
-    periods: tuple[Spending, ...]
+    account: "Account"
+    reserved: Mapping[str, "Guarantee"]
+    free: "Account"
+    queries: "tuple[Spending, ...]"
+    periods: "tuple[Spending, ...]"
     steps: tuple[tuple[str, float], ...]
 
     @property
-    def promise(self) -> Guarantee:
+    def promise(self) -> "Guarantee":
         """Limit of the budget."""
         return self.account.budget.guarantee
 
 
 def spending_of(entries: Sequence["Entry"]) -> list[BudgetSpending]:
     """Return the budgets of a ledger's tables, in the order of their declaration."""
+    # Loaded where it is needed: the command line's help needs none of it.
+    from emdp.budgets.reservations import held_from, outstanding
+    from emdp.budgets.spending import account_of, budgets_of, burn_down, by_period, by_query, charges_of
+
     found = []
     for table in dict.fromkeys(entry.table for entry in entries if entry.table):
         own = [entry for entry in entries if entry.table == table]
@@ -215,6 +209,9 @@ def as_json(found: Sequence[BudgetSpending]) -> dict[str, Any]:
 
 def user_total(found: Sequence[BudgetSpending]) -> str | None:
     """Return what all budgets have spent, as a guarantee at the user level; None if one says nothing there."""
+    from emdp.budgets.spending import counts_in
+    from emdp.privacy import total_as_user
+
     # What a budget per period counts beside one per user is no further loss.
     twice = {
         id(own)
@@ -228,7 +225,7 @@ def user_total(found: Sequence[BudgetSpending]) -> str | None:
         return None
 
 
-def cost(guarantee: Guarantee) -> str:
+def cost(guarantee: "Guarantee") -> str:
     """Return level and delta of a guarantee as text."""
     return f"{guarantee.level_name} {guarantee.level:.10g}, delta {guarantee.delta:.10g}"
 
@@ -238,17 +235,17 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
-def _spending_row(table: str, spent: Spending, report: str, query: str) -> tuple[str, ...]:
+def _spending_row(table: str, spent: "Spending", report: str, query: str) -> tuple[str, ...]:
     shown = f"{spent.level_name} {spent.level:.10g}, delta {spent.delta:.10g}"
     labels = (_cut(label, LONGEST_LABEL) for label in (spent.period or "-", report))
     return table, *labels, " ".join(query.split()), str(spent.charges), shown
 
 
-def _query_json(spent: Spending) -> dict[str, Any]:
+def _query_json(spent: "Spending") -> dict[str, Any]:
     return {"period": spent.period, "report": spent.report, "query": spent.query, **_sums_json(spent)}
 
 
-def _sums_json(spent: Spending) -> dict[str, Any]:
+def _sums_json(spent: "Spending") -> dict[str, Any]:
     return {"charges": spent.charges, spent.level_name: spent.level, "delta": spent.delta}
 
 

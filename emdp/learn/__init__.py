@@ -2,6 +2,16 @@
 
 from emdp.learn.bandit import Batch, LinearBandit
 from emdp.learn.fit import FittedLinear, fit_linear
+from emdp.learn.personalised import Personalised, Round
 from emdp.questions.linear_fit import LinearFit, linear_fit_query
 
-__all__ = ["Batch", "FittedLinear", "LinearBandit", "LinearFit", "fit_linear", "linear_fit_query"]
+__all__ = [
+    "Batch",
+    "FittedLinear",
+    "LinearBandit",
+    "LinearFit",
+    "Personalised",
+    "Round",
+    "fit_linear",
+    "linear_fit_query",
+]

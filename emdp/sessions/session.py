@@ -16,13 +16,13 @@ from emdp.questions.means import CellNoise, MeanModel, Messages, VectorNoise, me
 from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
-from emdp.sessions.refinement import Refining
+from emdp.sessions.personal import Personal
 from emdp.tables import read
 
 __all__ = ["Session", "read"]
 
 
-class Session(Refining):
+class Session(Personal):
     """Questions about one private table, paid from a budget that is kept in a ledger on disk.
 
     Parameters

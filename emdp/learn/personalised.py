@@ -1,0 +1,308 @@
+"""Personalised models: every user's own linear or logistic model, drawn towards a common one that is learnt privately.
+
+A user keeps the own model on the own device and never sends it. The common model ``mu`` and how far users' models are
+from it, ``psi``, are public, and learnt in rounds: users who join a round train for a few steps and send how they would
+move ``mu`` and ``psi``, clipped as a whole; a curator, or secure aggregation, adds these up with noise.
+
+Theorem. Let the messages of a round be vectors of length 1 at most, a user join a round by a secret coin of chance
+``q``, and the sum get discrete Gaussian noise of multiplier ``z``. All rounds together are ``(epsilon, delta)``-DP at
+user level, replacing a user, in the central model, by :mod:`emdp.privacy.sampled_gaussian`. *Proof.* A message depends
+on the user's records and own model alone, and on ``mu`` and ``psi``, earlier outputs; a user's own model depends on
+these and the own records; so a round is as in the theorem, with vectors that depend on earlier outputs, and products of
+its pair bound all rounds. Messages are integers in ``2^30`` units, cut towards 0, so that their length is at most that;
+the lattice's slack is taken off. ∎ The published price (a squared sensitivity short by the number of local steps, and
+``(K/n)^2`` of sampling at every order) is not valid (sampling-and-descent.md 4).
+
+What a user's own model becomes is the user's own matter, and none of it is released.
+"""
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.base.checks import check_choice, check_count, check_positive, check_range, check_unit_interval
+from emdp.base.errors import UsageError
+from emdp.learn.charging import Charges
+from emdp.mechanisms.compressed.coordinates import UNITS, noise_multiplier
+from emdp.mechanisms.strength import check_epsilon
+from emdp.mechanisms.weights import TOTAL
+from emdp.noise.coins import draw_coins
+from emdp.noise.discrete_gaussian import draw_discrete_gaussian
+from emdp.privacy import GuaranteeEvent, UserDP
+
+__all__ = ["Personalised", "Round"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Loss = Literal["squared", "logistic"]
+
+LEAST_JOINING = 20
+"""Users that join a round on average, at least: below it a round says next to nothing."""
+LOWEST, HIGHEST = 0.1, 100.0
+"""Ends of ``psi``: below the first every own model would become the common one, and ``psi`` fall further."""
+SHORTER = 1.0 - 2.0**-40
+"""Messages are cut to this part of the unit, above every rounding of a length."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round as users see it: public numbers alone, so that it may be sent to them.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    common : numpy.ndarray, shape (features,)
+        ``mu``.
+    spread : float
+        ``psi``.
+    """
+
+    number: int
+    common: Floats
+    spread: float
+    loss: Loss
+    rate: float
+    steps: int
+    step: float
+    clip: float
+    clip_spread: float
+
+    def joins(self) -> bool:
+        """Draw a user's secret coin of this round: who joins is known to nobody who sees an output."""
+        return bool(draw_coins(round(self.rate * TOTAL), 1)[0])
+
+    def train(self, features: npt.ArrayLike, target: npt.ArrayLike, own: npt.ArrayLike) -> tuple[Floats, Integers]:
+        """Train a user's own model, on the user's side, and return it with the message about the common one.
+
+        Parameters
+        ----------
+        features : array-like, shape (records, features)
+            The user's records, best within [-1, 1]; entries that are not finite count as 0.
+        target : array-like, shape (records,)
+            What is modelled; 0 or 1 for the logistic loss.
+        own : array-like, shape (features,)
+            The user's model so far; ``common`` to begin with.
+
+        Returns
+        -------
+        (numpy.ndarray, numpy.ndarray of int64)
+            The user's new model, which stays with the user, and the message, which is sent by those who join alone.
+        """
+        x, y = np.atleast_2d(_finite(features)), _finite(target).ravel()
+        if x.shape != (len(y), len(self.common)):
+            raise UsageError(f"features must be one row of {len(self.common)} numbers a target; pass as many of both.")
+        theta, mu, psi = _finite(own).ravel().copy(), self.common.copy(), self.spread
+        if theta.shape != mu.shape:
+            raise UsageError(f"own must be {len(mu)} numbers; pass what train returned, or the common model.")
+        for _ in range(self.steps if len(y) else 0):
+            distance, towards_mu, towards_theta = _distance(x, theta, mu, self.loss)
+            # Steps are scaled by the curvature that a small psi brings, and that of psi by 2 psi^2: they stay stable.
+            pull = 1.0 / (2.0 * psi)
+            step = self.step / (1.0 + pull)
+            theta = theta - step * (_gradient(x, y, theta, self.loss) + pull * towards_mu)
+            mu = mu - step * pull * towards_theta
+            psi = min(max(psi + self.step * (distance - psi), LOWEST), HIGHEST)
+        return theta, self.encode(mu, psi)
+
+    def encode(self, common: npt.ArrayLike, spread: float) -> Integers:
+        """Return the message that would move the common model to this one: clipped, of length ``2^30`` at most."""
+        moved = _clipped((_finite(common).ravel() - self.common) / self.clip)
+        widened = _clipped(_finite([(spread - self.spread) / self.clip_spread]))
+        whole = np.concatenate([moved, widened]) / math.sqrt(2.0)
+        return np.trunc(whole * (SHORTER * UNITS)).astype(np.int64)
+
+
+class Personalised:
+    """A common linear or logistic model, learnt in rounds from users who each keep a model of their own.
+
+    Parameters
+    ----------
+    features : int
+        Numbers of a record, a constant among them if the model has one.
+    users : int
+        ``n``, public.
+    epsilon, delta : float
+        Of all rounds together, at user level; delta above 0.
+    rounds : int
+        How many rounds there may be; fixed beforehand, since they are paid for together.
+    rate : float
+        ``q``, in (0, 1]: the chance with which a user joins a round.
+    loss : {"squared", "logistic"}
+        What users' models minimise.
+    steps, step : int and float
+        Local steps of a round, and their length.
+    clip, clip_spread : float
+        How far a user may want to move ``mu``, in the 2-norm, and ``psi``.
+    spread : float
+        ``psi`` to begin with.
+    ledger, name
+        As of :class:`emdp.learn.LinearBandit`.
+
+    Attributes
+    ----------
+    common : numpy.ndarray
+        ``mu``, public.
+    spread : float
+        ``psi``, public.
+    multiplier : float
+        ``z``.
+    guarantee : UserDP
+        What holds for all rounds.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range, or ``ask`` and ``tell`` are called out of turn.
+    BudgetExceededError
+        If the name was used before.
+
+    Guarantee
+    ---------
+    ``(epsilon, delta)`` at user level, central, replacing one user by any other; the module's text has the proof. It
+    rests on what no code here can see: a user sends one message a round at most, and who joins stays secret.
+
+    >>> import emdp.testing
+    >>> with emdp.testing.seeded(1):
+    ...     learnt = Personalised(2, users=500, epsilon=4.0, delta=1e-5, rounds=3, rate=0.5)
+    ...     now = learnt.ask()
+    ...     own, message = now.train([[1.0, 0.5], [1.0, -0.5]], [1.0, 0.0], now.common)
+    ...     learnt.tell(message)
+    >>> own.shape, message.shape, learnt.number
+    ((2,), (3,), 2)
+    """
+
+    def __init__(
+        self,
+        features: int,
+        *,
+        users: int,
+        epsilon: float,
+        delta: float,
+        rounds: int,
+        rate: float = 1.0,
+        loss: Loss = "squared",
+        steps: int = 10,
+        step: float = 0.1,
+        clip: float = 1.0,
+        clip_spread: float = 1.0,
+        spread: float = 1.0,
+        ledger: str | os.PathLike[str] | None = None,
+        name: str = "personalised",
+    ) -> None:
+        size, self.users = check_count("features", features), check_count("users", users)
+        level, chance = check_epsilon(epsilon), check_unit_interval("delta", delta)
+        self.rounds, self.rate = check_count("rounds", rounds), check_unit_interval("rate", rate, one=True)
+        if self.rate * self.users < LEAST_JOINING:
+            raise UsageError(
+                f"rate must let {LEAST_JOINING} users join a round, got {rate} of {users}; pass a larger one."
+            )
+        check_choice("loss", loss, ("squared", "logistic"))
+        self._loss: Loss = loss
+        self._steps, self._step = check_count("steps", steps), check_positive("step", step)
+        self._clip, self._clip_spread = check_positive("clip", clip), check_positive("clip_spread", clip_spread)
+        self.common, self.spread = np.zeros(size), check_range("spread", spread, LOWEST, HIGHEST)
+        self.multiplier = noise_multiplier(level, chance, self.rate, self.rounds, self.rounds * (size + 1))
+        self.guarantee = UserDP(level, chance)
+        facts = {"personalised": size, "users": self.users, "rounds": self.rounds, "rate": self.rate}
+        self._charges = Charges(ledger, name, self.guarantee, facts)
+        self.number = 1
+        self._asked: Round | None = None
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.common)}, users={self.users}, rounds={self.rounds}, rate={self.rate:g}"
+        return f"Personalised({shape}, epsilon={self.guarantee.epsilon!r}, delta={self.guarantee.delta!r})"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all rounds that were paid for are over."""
+        return self._asked is None and self.number > self.rounds
+
+    def ask(self) -> Round:
+        """Return the next round, which the ledger was charged for; again the same until ``tell``."""
+        if self._asked is None:
+            if self.is_finished:
+                raise UsageError("all rounds that were paid for are over; use the models, or begin under another name.")
+            is_first = self.number == 1
+            paid = f"pays for all {self.rounds} rounds" if is_first else "paid for by round 1"
+            event = GuaranteeEvent(
+                self.guarantee if is_first else UserDP(0.0),
+                f"personalised models, round {self.number}, noise multiplier {self.multiplier:.6g}: {paid}",
+            )
+            self._charges.charge(event, f"personalised(round={self.number})", self.users)
+            self._asked = Round(
+                self.number, self.common.copy(), self.spread, self._loss, self.rate, self._steps, self._step,
+                self._clip, self._clip_spread,
+            )  # fmt: skip
+        return self._asked
+
+    def tell(self, total: npt.ArrayLike) -> None:
+        """Take the sum of the messages of all who joined, add noise, and move the common model: this releases it.
+
+        Parameters
+        ----------
+        total : array-like of int, shape (features + 1,)
+            The exact sum; private until the noise is added here. Zeros if nobody joined.
+        """
+        if self._asked is None:
+            raise UsageError("no round was asked for; call ask first, and tell the sum of its messages.")
+        given = np.asarray(total)
+        if given.dtype.kind not in "iuO" or given.shape != (len(self.common) + 1,):
+            raise UsageError(f"total must be {len(self.common) + 1} integers; pass the sum of messages.")
+        exact = [int(one) for one in given]
+        if any(abs(one) > self.users * UNITS for one in exact):
+            raise UsageError("total is larger than all users' messages can be; pass the sum of messages.")
+        noise = draw_discrete_gaussian(self.multiplier * UNITS, len(exact))
+        noisy = np.array([(one + own) / UNITS for one, own in zip(exact, noise, strict=True)], dtype=np.float64)
+        # Divided by the public number that join on average, not by how many did.
+        moved = noisy * (math.sqrt(2.0) / (self.rate * self.users))
+        self.common = self.common + self._clip * moved[:-1]
+        self.spread = min(max(self.spread + self._clip_spread * float(moved[-1]), LOWEST), HIGHEST)
+        self._asked, self.number = None, self.number + 1
+
+    def close(self) -> None:
+        """Give the ledger back."""
+        self._charges.close()
+
+
+def _finite(values: npt.ArrayLike) -> Floats:
+    found = np.asarray(values, dtype=np.float64)
+    return np.asarray(np.where(np.isfinite(found), found, 0.0), dtype=np.float64)
+
+
+def _clipped(vector: Floats) -> Floats:
+    """Return a vector of length 1 at most; its length is computed from entries over the largest."""
+    largest = float(np.abs(vector).max(initial=0.0))
+    if largest == 0.0:
+        return vector
+    length = largest * float(np.linalg.norm(vector / largest))
+    return vector if length <= 1.0 else np.clip(vector / length, -1.0, 1.0)
+
+
+def _predicted(margins: Floats, loss: Loss) -> Floats:
+    if loss == "squared":
+        return margins
+    from scipy.special import expit
+
+    return np.asarray(expit(margins), dtype=np.float64)
+
+
+def _gradient(x: Floats, y: Floats, theta: Floats, loss: Loss) -> Floats:
+    return np.asarray(x.T @ (_predicted(x @ theta, loss) - y) / len(y), dtype=np.float64)
+
+
+def _distance(x: Floats, theta: Floats, mu: Floats, loss: Loss) -> tuple[float, Floats, Floats]:
+    """Return how far predictions are apart (half a mean square, or a mean divergence), and its two gradients."""
+    mine, common = x @ theta, x @ mu
+    gap = _predicted(mine, loss) - _predicted(common, loss)
+    if loss == "squared":
+        slope = np.asarray(x.T @ gap / len(gap), dtype=np.float64)
+        return 0.5 * float(gap @ gap) / len(gap), slope, -slope
+    chance = _predicted(common, loss)
+    soft = np.logaddexp(0.0, mine) - np.logaddexp(0.0, common) - chance * (mine - common)
+    weighed = chance * (1.0 - chance) * (common - mine)
+    return max(float(soft.mean()), 0.0), np.asarray(x.T @ gap / len(gap)), np.asarray(x.T @ weighed / len(gap))
