@@ -209,20 +209,23 @@ class LinearBandit:
         """
         if self._asked is None or self._counts is None:
             raise UsageError("no batch was asked for; call ask first, and tell its messages.")
+        self._charges.check_side()
         law, counts = self._asked.rewards, self._counts
         given = law.check(messages)
         starts = np.cumsum(counts) - counts
         totals = np.concatenate(([0], np.cumsum(given)))
         played = counts > 0
-        sums = law.released((totals[starts + counts] - totals[starts])[played])
         vectors = in_their_span(self.actions[self.active])
         information = (vectors.T * counts) @ vectors
         weights = np.linalg.solve(information, vectors[played].T).T @ vectors.T
+        # Noise is drawn once for a batch, whatever interrupts what follows.
+        self._asked = None
+        sums = law.released((totals[starts + counts] - totals[starts])[played])
         estimates = sums @ weights
         radius = law.radius(weights.T, counts[played], self._log)
         self.best = int(self.active[int(estimates.argmax())])
         self.active = self.active[estimates >= estimates.max() - 2.0 * radius]
-        self._asked, self._number = None, self._number + 1
+        self._number += 1
         self._counts = self._next()
 
     def close(self) -> None:

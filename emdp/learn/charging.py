@@ -68,10 +68,14 @@ class Charges:
         BudgetExceededError
             If the budget does not cover it.
         """
-        if self._is_test != is_seeded():
-            raise UsageError("what learns works on the side of the test switch on which it began; begin another one.")
+        self.check_side()
         if self._accounts is not None:
             self._accounts.charge_all([(event, {"query": query, "data_version": "rounds", "users": users})])
+
+    def check_side(self) -> None:
+        """Raise ``UsageError`` on the other side of the test switch: its noise would not be that of the charge."""
+        if self._is_test != is_seeded():
+            raise UsageError("what learns works on the side of the test switch on which it began; begin another one.")
 
     def close(self) -> None:
         """Give the ledger back."""

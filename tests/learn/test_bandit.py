@@ -10,6 +10,7 @@ from emdp.base.errors import BudgetExceededError, UsageError
 from emdp.experiments.bandits import one_regret
 from emdp.learn import LinearBandit
 from emdp.ledger import open_ledger
+from emdp.mechanisms.bandits.rewards import BatchRewards
 from emdp.testing import seeded
 
 CIRCLE = np.array([[np.cos(a), np.sin(a)] for a in 2 * np.pi * np.arange(8) / 8])
@@ -106,3 +107,26 @@ def test_misuse_is_refused(tmp_path: Path) -> None:
         played(bandit, THETA)
         with pytest.raises(UsageError, match="finished"):
             bandit.ask()
+
+
+def test_noise_is_drawn_once_for_a_batch_and_on_its_side_of_the_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with seeded(4):
+        bandit = LinearBandit(CIRCLE, 20_000, 0.5, ledger=tmp_path / "z.ledger")
+        batch = bandit.ask()
+        messages = batch.encode(np.zeros(len(batch)))
+    with pytest.raises(UsageError, match="test switch"):
+        bandit.tell(messages)
+    with seeded(4):
+        with monkeypatch.context() as patch:
+            patch.setattr(BatchRewards, "radius", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                bandit.tell(messages)
+        with pytest.raises(UsageError, match="ask first"):
+            bandit.tell(messages)
+        bandit.close()
+
+
+def stopped(*given: object) -> None:
+    raise KeyboardInterrupt

@@ -155,7 +155,9 @@ class BatchRewards:
         found, most = np.asarray(messages), UNITS if self.model == "central" else 1
         if found.dtype.kind not in "iu" or found.shape != (self.users,):
             raise UsageError(f"messages must be {self.users} integers, one a slot; pass what Batch.encode returned.")
-        if bool((np.abs(found) > most).any()) or (self.model != "central" and not bool((found != 0).all())):
+        # Not by np.abs, which leaves the smallest integer of a type negative.
+        is_beyond = bool((found > most).any()) or bool((found < -most).any())
+        if is_beyond or (self.model != "central" and not bool((found != 0).all())):
             raise UsageError("messages hold what no user sends; pass what Batch.encode returned.")
         return np.asarray(found, dtype=np.int64)
 

@@ -202,7 +202,8 @@ class SampledCoordinates:
         given = np.asarray(messages)
         if given.dtype.kind != "i" or given.ndim != 2 or given.shape[1] != self.places.size:
             raise UsageError(f"messages must be integer rows of {self.places.size} signs; pass what encode returned.")
-        if bool((np.abs(given) > 1).any()):
+        # Not by np.abs, which leaves the smallest integer of a type negative.
+        if bool(((given > 1) | (given < -1)).any()):
             raise UsageError("messages hold what no user sends; pass what encode returned.")
         return np.asarray(given.sum(axis=0), dtype=np.int64)
 
@@ -215,7 +216,8 @@ class SampledCoordinates:
             The sum of the tallies of all users.
         """
         given = np.asarray(tally)
-        if given.dtype.kind != "i" or given.shape != self.places.shape or bool((np.abs(given) > self.users).any()):
+        is_sound = given.dtype.kind == "i" and given.shape == self.places.shape
+        if not is_sound or bool(((given > self.users) | (given < -self.users)).any()):
             raise UsageError("tally must be the sums of at most as many messages as users; pass a sum of tallies.")
         noise = draw_discrete_gaussian(self.multiplier * UNITS, given.size)
         noisy = np.array([(int(one) * UNITS + own) / UNITS for one, own in zip(given, noise, strict=True)])

@@ -130,8 +130,9 @@ class SampledHadamard:
         given = np.asarray(messages)
         if given.dtype.kind != "i" or given.ndim != 2 or given.shape[1] != self.rows:
             raise UsageError(f"messages must be integer rows of {self.rows}; pass what encode returned.")
-        if bool((np.abs(given) > self.chunks).any()):
+        if bool(((given > self.chunks) | (given < -self.chunks)).any()):
             raise UsageError("messages hold chunks that there are not; pass what encode returned.")
+        given = given.astype(np.int64)
         total = np.zeros((self.chunks + 1, self.rows), dtype=np.int64)
         np.add.at(total, (np.abs(given), np.arange(self.rows)), np.sign(given))
         return total[1:]
@@ -139,7 +140,8 @@ class SampledHadamard:
     def release(self, tally: npt.NDArray[Any]) -> Floats:
         """Return the share of users of each item, with noise, shape (items,): this spends."""
         given = np.asarray(tally)
-        if given.dtype.kind != "i" or given.shape != (self.chunks, self.rows):
+        is_sound = given.dtype.kind == "i" and given.shape == (self.chunks, self.rows)
+        if not is_sound or bool(((given > self.users) | (given < -self.users)).any()):
             raise UsageError(f"tally must be integers of shape {(self.chunks, self.rows)}; pass a sum of tallies.")
         noise = draw_discrete_gaussian(self.multiplier * UNITS, given.size)
         noisy = [(int(one) * UNITS + own) / UNITS for one, own in zip(given.ravel(), noise, strict=True)]

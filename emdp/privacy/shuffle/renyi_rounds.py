@@ -22,6 +22,7 @@ __all__ = [
     "SMALLEST_EPSILON0",
     "ShuffleRound",
     "binary_round_epsilon",
+    "check_own_strength",
     "clone_round_epsilon",
     "closed_form_epsilon",
     "place_sign_round_epsilon",
@@ -79,11 +80,7 @@ class ShuffleRound:
             raise UsageError(f"epsilon0 must be above 0, got {self.epsilon0}; pass a positive number.")
         check_count("n", self.n, minimum=2)
         if isinstance(self.randomizer, SetLaw):
-            if as_decimal(self.epsilon0) < as_decimal(self.randomizer.pure):
-                own = self.randomizer.pure
-                raise UsageError(
-                    f"epsilon0 must be at least that of the randomizer, {own}, got {self.epsilon0}; pass its own."
-                )
+            check_own_strength(self.epsilon0, self.randomizer)
         else:
             check_choice("randomizer", self.randomizer, ("any", "binary", "place-sign"))
         check_count("rounds", self.rounds)
@@ -124,6 +121,12 @@ class ShuffleRound:
     def is_amplified(self) -> bool:
         """Whether the sums are made: from 1e-8 to 12."""
         return self.pure >= SMALLEST_EPSILON0 and self.epsilon0 <= LARGEST_ALPHA0 and self.sampled != 1
+
+
+def check_own_strength(epsilon0: float, law: SetLaw) -> None:
+    """Raise ``UsageError`` if ``epsilon0`` is below that of the oracle's law, whose sums would be a weaker one's."""
+    if as_decimal(epsilon0) < as_decimal(law.pure):
+        raise UsageError(f"epsilon0 must be at least that of the randomizer, {law.pure}, got {epsilon0}; pass its own.")
 
 
 def clone_round_epsilon(part: ShuffleRound, delta: float) -> float:

@@ -49,6 +49,7 @@ from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
 from emdp.privacy.shuffle.place_sign import place_sign_delta
 from emdp.privacy.shuffle.renyi import clone_law
 from emdp.privacy.shuffle.renyi_law import RatioLaw
+from emdp.privacy.shuffle.renyi_rounds import check_own_strength
 
 __all__ = ["SampledShuffle", "mixed_delta"]
 
@@ -65,7 +66,7 @@ class SampledShuffle:
     Parameters
     ----------
     epsilon0 : float
-        Pure LDP of one message, from 1e-9 to 12.
+        Pure LDP of one message, from 1e-9 to 12; at least that of an oracle's law.
     n : int
         Public number of users, at least 2.
     sampled : int, optional
@@ -124,7 +125,9 @@ class SampledShuffle:
         check_choice("kept", self.kept, ("users", "messages"))
         if self.participation is not None and (self.reports > 1 or self.kept == "messages"):
             raise UsageError("participation is for one message of each user who joins; leave out reports and kept.")
-        if not isinstance(self.randomizer, SetLaw):
+        if isinstance(self.randomizer, SetLaw):
+            check_own_strength(self.epsilon0, self.randomizer)
+        else:
             check_choice("randomizer", self.randomizer, ("any", "binary", "place-sign"))
 
     def delta(self, epsilon: float, *, unit: str = "user") -> float:

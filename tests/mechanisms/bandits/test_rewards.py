@@ -132,4 +132,8 @@ def test_what_no_user_sends_is_refused() -> None:
     for messages in ([1, -1], [1, 0, 1], [1.0, 1.0, 1.0], [1, 2, 1]):
         with pytest.raises(UsageError, match="messages"):
             law.check(messages)
+    for model, least in (("local", np.int8), ("central", np.int64)):
+        # The smallest integer of a type is its own absolute value in arrays.
+        with pytest.raises(UsageError, match="messages"):
+            BatchRewards(model, 1.0, 2).check(np.array([np.iinfo(least).min, 1], dtype=least))
     assert BatchRewards("central", 1.0, 3).encode([np.nan, 9.0, -np.inf]).tolist() == [0, UNITS, -UNITS]

@@ -173,6 +173,11 @@ def test_what_no_user_sends_is_refused() -> None:
         lambda: law.encode(np.zeros((3, 7))),
         lambda: law.tally(np.full((1, 8), 2)),
         lambda: law.tally(np.zeros((1, 8))),
+        # The smallest integer of a type is its own absolute value in arrays.
+        lambda: law.tally(np.full((1, 8), -128, dtype=np.int8)),
+        lambda: law.release(np.full(8, np.iinfo(np.int64).min)),
+        lambda: rows.tally(np.full((1, 4), -128, dtype=np.int8)),
+        lambda: rows.release(np.full((rows.chunks, rows.rows), np.iinfo(np.int64).min)),
         lambda: law.release(np.full(8, 101)),
         lambda: rows.encode([8]),
         lambda: rows.encode([-1]),

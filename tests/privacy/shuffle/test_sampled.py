@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import exact_shuffles as exact
 import numpy as np
@@ -14,6 +15,7 @@ from emdp.privacy.shuffle.sampled import SampledShuffle, mixed_delta
 from emdp.privacy.shuffle.users import ShuffleRound, shuffle_epsilon, shuffle_epsilon0
 
 LEVELS = (0.0, 0.02, 0.1, 0.3, 1.0)
+ORACLE = SetLaw(Fraction(54), Fraction(1, 100), ((Fraction(1, 100), Fraction(0)),))
 Users = tuple[tuple[int, ...], ...]
 Floats = np.ndarray
 
@@ -225,6 +227,9 @@ def test_whoever_joins_surely_is_one_of_all() -> None:
         lambda: SampledShuffle(1.0, 10, participation=0.2, records=2, reports=2),
         lambda: SampledShuffle(1.0, 10, sampled=2, kept="records"),
         lambda: SampledShuffle(13.0, 10, sampled=2),
+        # an oracle of ln 54: at 0.01 its epsilon would be said to be 0.01, at a delta of 0.37
+        lambda: SampledShuffle(0.01, 1000, sampled=100, randomizer=ORACLE),
+        lambda: SampledShuffle(0.01, 1000, participation=0.1, randomizer=ORACLE),
         lambda: SampledShuffle(1.0, 10, sampled=2).delta(-0.1),
         lambda: SampledShuffle(1.0, 10, sampled=2).delta(0.1, unit="day"),
         lambda: SampledShuffle(1.0, 10, participation=0.2).epsilon(0.1, unit="day"),
