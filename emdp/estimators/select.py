@@ -20,7 +20,6 @@ from typing import Any
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.columns.ordering import is_ordered_by_noise, ordered
 from emdp.estimators.columns.sizes import check_change, check_level, check_weight
-from emdp.estimators.columns.slots import SLOTTED, OverSlots, shown_total
 from emdp.estimators.columns.unlisted import unlisted_notes
 from emdp.estimators.columns.values import Coordinate, Known, Mean, OutputColumn, Rows
 from emdp.estimators.mean.conditional import Needed, ValueList, needed_values, rule_of
@@ -112,7 +111,7 @@ def plan_select(query: Select, *, space: Space, users: int | None, records: int 
     noise, aggregation = _noise(values, needs, places, shares, query, space, sizes)
     columns = tuple(_column(need, values, places, noise, query, sizes) for need in needs)
     assumed = Assumed.of(query, space)
-    shown = tuple(shown_total(column, need.ranges[-1:]) for need, column in zip(needs, columns, strict=True))
+    shown = tuple(need.shown(column) if need.slots else column for need, column in zip(needs, columns, strict=True))
     rows = _rows(query, shown, noise, assumed)
     return Plan(
         aggregation=aggregation,
@@ -302,7 +301,7 @@ def _column(
         for number, centre, ends in zip(need.values, need.centres, need.ranges, strict=True)
     ]
     column = rule_of(need.item).column(need, means)
-    return OverSlots(column, tuple(need.slots * size for size in sizes)) if need.slots else column
+    return need.over_slots(column, sizes) if need.slots else column
 
 
 def _planned(
@@ -383,6 +382,8 @@ def _notes(query: Select, needs: Sequence[Needed], sizes: Sequence[int]) -> tupl
             "a share E[c] that its own noise reaches gives no value (NULL) and an unbounded interval",
         ]
     if slots := max((need.slots for need in needs), default=0):
+        from emdp.estimators.columns.slots import SLOTTED
+
         notes.append(SLOTTED.format(slots=slots))
     if any(len(need.values) == 2 for need in needs):
         notes.append("intervals of variances and standard deviations have at least the level stated")

@@ -76,6 +76,19 @@ class Needed:
     lipschitz: float | None = None
     slots: int = 0
 
+    def over_slots(self, column: OutputColumn, sizes: Sequence[int]) -> OutputColumn:
+        """Return a column of means over slots times the slots of each group of users."""
+        # Loaded where it is needed.
+        from emdp.estimators.columns.slots import OverSlots
+
+        return OverSlots(column, tuple(self.slots * size for size in sizes))
+
+    def shown(self, column: OutputColumn) -> OutputColumn:
+        """Return a column of totals over slots as the answer has it."""
+        from emdp.estimators.columns.slots import shown_total
+
+        return shown_total(column, self.ranges[-1:])
+
 
 @dataclass
 class ValueList:
