@@ -389,6 +389,8 @@ class TestFigures:
         ({"query": emdp.mean(emdp.col("x"), alpha=1.0, name="x")}, "delta"),
         ({"query": emdp.quantiles(emdp.col("x"), 0.5, alpha=1.0, delta=1e-6)}, "stream is of means"),
         ({"query": emdp.mean(emdp.col("x"), alpha=1.0, name="x", model="local")}, "delta"),
+        # Noise on edges is for flows, which are half of what cells move by; rows have noise on cells.
+        ({"query": emdp.frequencies(0.25, alpha=1e-4, delta=5e-5, noise="edges")}, "noise must be Gaussian"),
         ({"query": emdp.heavy_hitters("x", epsilon=1.0, delta=1e-6, threshold=0.1)}, ""),
         ({"name": "two\nlines"}, "name"),
     ],

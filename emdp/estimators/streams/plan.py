@@ -17,6 +17,7 @@ from emdp.base.errors import UsageError
 from emdp.estimators.contract import Records
 from emdp.estimators.plan import Plan
 from emdp.estimators.renoised import renoised
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.streams.estimates import SHOWS, estimate, show_weights
 from emdp.mechanisms.streams.mechanism import StreamMechanism
 from emdp.mechanisms.streams.strategy import Plan as Figures
@@ -167,7 +168,8 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
     noise = plan.mechanisms[0]
     if plan.is_constant:
         raise UsageError("the answer is the same on every table, so that it needs no stream; ask for it once.")
-    if noise.norm != 2 and noise.dimension > 1:
+    # Rows have noise on every number, and edges' sensitivity is that of flows: half of what cells move by.
+    if isinstance(noise, EdgeMechanism) or (noise.norm != 2 and noise.dimension > 1):
         raise UsageError("noise must be Gaussian in a stream; ask with noise = 'gaussian', or leave it out.")
     guarantee = plan.guarantee
     if isinstance(guarantee, UserDP) and unit == "period":
