@@ -130,8 +130,8 @@ def fit_linear(session: Session, features: Any, target: Any, **options: Any) -> 
         What is modelled; for the logistic loss 0 or 1, such as ``emdp.category_is("bus")``.
     **options
         ``epsilon=``, ``delta=``, ``loss=`` (``"squared"``, ``"logistic"``), ``model=`` (``"central"``, ``"local"``,
-        ``"shuffle"``), ``rounds=``, ``clip=``, ``radius=``, ``records=``, ``between=``, and in the shuffle model
-        ``sampled=`` (CLDP-SGD) or ``participation=`` (dss-SGD): see :class:`LinearFit`.
+        ``"shuffle"``), ``rounds=``, ``clip=``, ``radius=``, ``records=``, ``between=``, ``method=``, and in the shuffle
+        model ``sampled=`` (CLDP-SGD) or ``participation=`` (dss-SGD): see :class:`LinearFit`.
 
     Returns
     -------

@@ -12,11 +12,15 @@ from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.itemwise import MODELS, Model
 from emdp.questions.price import Price, check_price, refuse_removal
 
-__all__ = ["FIT_LOSSES", "INTERCEPT", "FitLoss", "LinearFit", "linear_fit_query"]
+__all__ = ["FIT_LOSSES", "FIT_METHODS", "INTERCEPT", "FitLoss", "FitMethod", "LinearFit", "linear_fit_query"]
 
 FitLoss = Literal["squared", "logistic"]
 FIT_LOSSES: tuple[FitLoss, ...] = ("squared", "logistic")
 """Half the square of the residual, for a number; cross-entropy, for a target of 0 and 1."""
+
+FitMethod = Literal["auto", "descent", "moments"]
+FIT_METHODS: tuple[FitMethod, ...] = ("auto", "descent", "moments")
+"""What is expected to be nearest; rounds of gradients; or noisy moments, central and squared, whose intervals hold."""
 
 INTERCEPT = "intercept"
 """Name of the constant's row in the answer."""
@@ -62,6 +66,11 @@ class LinearFit:
         In the shuffle model: with what probability each user joins a round, by himself and in secret (dss-SGD). Without
         either users are dealt to rounds, or all are in every round, whichever is expected to be nearer.
 
+    method : {"auto", "descent", "moments"}
+        Rounds of gradients, or noisy means of products of features and target: for the squared loss in the central
+        model without ``clip`` and ``rounds``. Moments give intervals of the least squares coefficients that hold for
+        any data.
+
     Raises
     ------
     UsageError
@@ -80,6 +89,7 @@ class LinearFit:
     between: float | None = None
     sampled: int | None = None
     participation: float | None = None
+    method: FitMethod = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(map(lift, self.features)))
@@ -94,6 +104,12 @@ class LinearFit:
         check_price(self.price, "epsilon")
         check_choice("loss", self.loss, FIT_LOSSES)
         check_choice("model", self.model, MODELS)
+        check_choice("method", self.method, FIT_METHODS)
+        if self.method == "moments" and not self.has_moments:
+            raise UsageError(
+                "method='moments' is for the squared loss in the central model, without clip= and rounds=; leave these "
+                "out, or take method='descent'."
+            )
         if self.model == "shuffle" and self.price.delta == 0:
             raise UsageError("delta must be above 0 in the shuffle model, got 0; pass such as delta=1e-9.")
         if self.model == "local" and self.price.delta != 0:
@@ -123,6 +139,12 @@ class LinearFit:
                 f"sampled and participation are of the shuffle model, got model={self.model!r}; leave them out, or "
                 "pass model='shuffle'."
             )
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether moments could answer it."""
+        is_plain = self.clip is None and self.rounds is None
+        return self.loss == "squared" and self.model == "central" and is_plain and self.method != "descent"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,6 +182,7 @@ def linear_fit_query(
     between: float | None = None,
     sampled: int | None = None,
     participation: float | None = None,
+    method: FitMethod = "auto",
     alpha: float | None = None,
     neighbours: Neighbours = "replace",
 ) -> LinearFit:
@@ -204,4 +227,5 @@ def linear_fit_query(
         between=between,
         sampled=sampled,
         participation=participation,
+        method=method,
     )

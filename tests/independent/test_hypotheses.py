@@ -9,6 +9,7 @@ import ast
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from emdp.mechanisms.contribution.moves import layout_move
 from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.descent.central import CentralDescent
 from emdp.mechanisms.descent.messages import MessageDescent
+from emdp.mechanisms.descent.moments import MomentFit
 from emdp.mechanisms.descent.rounds import DescentSetting
 from emdp.mechanisms.keys.gaussian import GaussianKeys
 from emdp.mechanisms.keys.laplace import LaplaceKeys, TruncatedKeys
@@ -91,6 +93,7 @@ SMALL = UserMeanSetting(100, 0.0, 10.0, 1.0, model="local", spread=0.01, failure
 SPLIT = {"setting": SMALL, "second": 0.5, "first": 0.5}
 SHUFFLED = UserMeanSetting(100, 0.0, 10.0, 0.1, delta=1e-6, model="shuffle")
 DESCENT = DescentSetting(100, 2, "squared", 1.0, 1.0, 1.0, 1e-6)
+WHOLE = DescentSetting(100, 2, "squared", 9.0, 1.0, 1.0, 1e-6)
 PURE = DescentSetting(100, 2, "squared", 1.0, 1.0, 1.0)
 LAW = VectorPlanes(2, 1.0, 1.0, 50)
 
@@ -406,6 +409,14 @@ ROWS: list[tuple[str, str, Call]] = [
     ("descent/central", "rounds are whole", lambda: CentralDescent(DESCENT, 1.5, True)),  # type: ignore[arg-type]
     ("descent/central", "there is a round", lambda: CentralDescent(DESCENT, 0, True).epsilon),
     ("descent/central", "Gaussian noise has a delta", lambda: CentralDescent(PURE, 3, True).epsilon),
+    ("descent/moments", "gradients are not clipped", lambda: MomentFit(DESCENT, 1, True)),
+    ("descent/moments", "there is one round", lambda: MomentFit(WHOLE, 2, True)),
+    (
+        "descent/moments",
+        "the loss is squared",
+        lambda: MomentFit(DescentSetting(9, 2, "logistic", 9.0, 1, 1), 1, False),
+    ),
+    ("descent/moments", "Gaussian noise has a delta", lambda: MomentFit(replace(WHOLE, delta=0.0), 1, True).epsilon),
     ("descent/messages", "messages are not central", lambda: MessageDescent(DESCENT, 2, LAW)),
     (
         "descent/messages",

@@ -100,7 +100,7 @@ def test_the_central_fit_is_near_least_squares_and_the_wrong_sign_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     least = least_squares()
-    options: dict[str, Any] = {"epsilon": 20.0, "delta": 1e-5, "radius": 2.0}
+    options: dict[str, Any] = {"epsilon": 20.0, "delta": 1e-5, "radius": 2.0, "method": "descent"}
     with emdp.testing.seeded(3):
         session = opened(tmp_path)
         fit = emdp.learn.fit_linear(session, FEATURES, "y", **options)
@@ -192,3 +192,21 @@ def test_records_without_a_number_break_a_rule_before_the_charge(tmp_path: Path)
         with pytest.raises(DataRuleError):
             emdp.learn.fit_linear(session, "x", "y", epsilon=1.0, rounds=2)
         assert session.spent(emdp.UserDP).epsilon == 0
+
+
+def test_a_fit_by_moments_has_ends_that_hold_and_a_hopeless_one_is_called_so(tmp_path: Path) -> None:
+    least = least_squares()
+    with emdp.testing.seeded(5):
+        session = opened(tmp_path)
+        fit = emdp.learn.fit_linear(session, FEATURES, "y", epsilon=20.0, delta=1e-5)
+        frame = fit.answer.frame
+        assert "moments" in fit.answer.explain()
+        assert frame["coefficient_low"].to_list() < least.tolist() < frame["coefficient_high"].to_list()
+        assert ((frame["coefficient_high"] - frame["coefficient_low"]) > 0).all()
+        weak = emdp.learn.linear_fit_query(FEATURES, "y", epsilon=0.01, model="local")
+        assert "this fit will be useless" in str(session.preview(weak))
+        assert "useless" not in str(session.preview(fit.query))
+        with pytest.raises(UsageError, match="moments"):
+            emdp.learn.linear_fit_query(FEATURES, "y", epsilon=1.0, method="moments", clip=1.0)
+        with pytest.raises(UsageError, match="method"):
+            emdp.learn.linear_fit_query(FEATURES, "y", epsilon=1.0, method="magic")  # type: ignore[arg-type]

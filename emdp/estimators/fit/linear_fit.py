@@ -21,12 +21,13 @@ import polars as pl
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import WorkerCrowd
 from emdp.estimators.fit.records import GradientValues, KeptRecords
+from emdp.estimators.fit.ways import HOLDS, doubts, fit_candidates
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease, trust
 from emdp.expressions import analyse
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.mechanisms.descent.loss import MOST_RECORDS, UserRecords, minimum
 from emdp.mechanisms.descent.messages import MessageDescent
-from emdp.mechanisms.descent.plan import descent_candidates
+from emdp.mechanisms.descent.moments import MomentFit, MomentRelease
 from emdp.mechanisms.descent.rounds import Descent, DescentRelease, DescentSetting
 from emdp.mechanisms.user_vector.base import UserVectorMechanism
 from emdp.questions.columns import PlannedColumn, Released
@@ -86,6 +87,13 @@ class Rescaling:
         slopes = [weight / half for weight, half in zip(weights[1:], self.halves, strict=True)]
         moved = math.fsum(slope * own for slope, own in zip(slopes, self.middles, strict=True))
         return (middle + unit * (weights[0] - moved), *(unit * slope for slope in slopes))
+
+    def rows(self) -> tuple[Floats, Floats]:
+        """Return the coefficients as an offset and a linear function of the weights each."""
+        offsets = np.array(self.coefficients((0.0,) * (len(self.halves) + 1)))
+        return offsets, np.array([self.coefficients(tuple(one)) for one in np.eye(len(offsets)).tolist()]).T - offsets[
+            :, None
+        ]
 
     def reach(self, radius: float) -> tuple[float, ...]:
         """Return how far each coefficient is from that of the weights 0 at most, for weights in the ball."""
@@ -197,8 +205,9 @@ class FitRows:
         return Shape("rows", keys=("feature",))
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return feature, coefficient and the ends of what the ball of weights allows, whatever the level."""
-        del level, together
+        """Return feature, coefficient and its ends: of moments those that hold together, else the ball's."""
+        if isinstance(released, MomentRelease):
+            return self._with_intervals(released, level)
         middles = self.rescaling.coefficients((0.0,) * len(self.names))
         reach = self.rescaling.reach(self.radius)
         return pl.DataFrame(
@@ -207,6 +216,18 @@ class FitRows:
                 "coefficient": self.rescaling.coefficients(released.weights),
                 "coefficient_low": [middle - far for middle, far in zip(middles, reach, strict=True)],
                 "coefficient_high": [middle + far for middle, far in zip(middles, reach, strict=True)],
+            }
+        )
+
+    def _with_intervals(self, released: MomentRelease, level: float) -> pl.DataFrame:
+        offsets, functions = self.rescaling.rows()
+        ends = released.intervals(functions, level)
+        return pl.DataFrame(
+            {
+                "feature": self.names,
+                "coefficient": self.rescaling.coefficients(released.weights),
+                "coefficient_low": [float(own + low) for own, (low, _) in zip(offsets, ends, strict=True)],
+                "coefficient_high": [float(own + high) for own, (_, high) in zip(offsets, ends, strict=True)],
             }
         )
 
@@ -263,10 +284,7 @@ def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int 
         most = MOST_NUMBERS // (dimension + 2)
         raise UsageError(f"{users} users are too many for {dimension} weights, {most} at most; use fewer features.")
     setting = _setting(query, dimension, users, records)
-    drawn = {"sampled": query.sampled, "participation": query.participation}
-    candidates = descent_candidates(setting, query.rounds, **drawn)  # type: ignore[arg-type]
-    is_drawn = any(value is not None for value in drawn.values())
-    best = candidates[0] if is_drawn else min(candidates, key=lambda found: found.expected_excess)
+    candidates, best = fit_candidates(query, setting)
     best.check_budget()
     finisher = FitRows(query.names, rescaling, setting.radius)
     return MessagePlan(
@@ -365,7 +383,8 @@ def _notes(
         f"rescaled to [-1, 1] by public ranges, before anything is clipped: {ranges}",
         f"each record's gradient is clipped to a 2-norm of {best.setting.clip:.6g}; where that is felt {clipped}",
         f"at most {cap} records of a user are kept; of a user with more a random sample stands for all",
-        NO_INTERVAL,
+        HOLDS if isinstance(best, MomentFit) else NO_INTERVAL,
+        *doubts(best),
     ]
     if best.typical_excess > HOPELESS * best.setting.unfitted_excess:
         told.append("noise leaves little of the model: more users, a larger epsilon or another trust model are needed")

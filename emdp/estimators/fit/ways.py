@@ -1,0 +1,55 @@
+"""Ways of fitting a linear model, the best of them, and what is to be feared of it."""
+
+import math
+from dataclasses import replace
+
+from emdp.base.errors import UsageError
+from emdp.mechanisms.descent.moments import UNCLIPPED, MomentFit, moment_candidates
+from emdp.mechanisms.descent.plan import descent_candidates
+from emdp.mechanisms.descent.rounds import Descent, DescentSetting
+from emdp.questions.linear_fit import LinearFit
+
+__all__ = ["HOLDS", "doubts", "fit_candidates"]
+
+OFTEN_WRONG, USELESS = 0.05, 0.25
+"""Chances of a wrong sign of a typical coefficient: that a reader is told of, and above which a fit is useless."""
+
+HOLDS = (
+    "the ends hold together, whatever the data, for the least squares coefficients of everybody's records (not for a "
+    "population that they are drawn from); where noise hides a direction of the features they are infinite"
+)
+
+
+def fit_candidates(query: LinearFit, setting: DescentSetting) -> tuple[tuple[Descent, ...], Descent]:
+    """Return all ways, and the best: descents by the bound of their loss, moments where their typical loss is less."""
+    moments: tuple[MomentFit, ...] = ()
+    if query.has_moments:
+        # No gradient at a unit vector is that long.
+        moments = moment_candidates(replace(setting, clip=UNCLIPPED * math.sqrt(setting.dimension)))
+    if query.method == "moments":
+        if not moments:
+            raise UsageError("features are too many for method='moments', 63 at most; take method='descent'.")
+        return moments, min(moments, key=lambda found: found.typical_excess)
+    descents = descent_candidates(setting, query.rounds, sampled=query.sampled, participation=query.participation)
+    is_drawn = query.sampled is not None or query.participation is not None
+    best = descents[0] if is_drawn else min(descents, key=lambda found: found.expected_excess)
+    nearest = min((best, *moments), key=lambda found: found.typical_excess)
+    return (*moments, *descents), nearest
+
+
+def doubts(best: Descent) -> tuple[str, ...]:
+    """Return what is to be feared of a coefficient's sign, by the loss that is expected for evenly spread features."""
+    own = best.setting
+    if own.dimension == 1:
+        return ()
+    curved = own.curvatures[-1][0]
+    error = math.sqrt(2.0 * best.typical_excess / (curved * own.dimension))
+    typical = 0.5 * own.radius / math.sqrt(own.dimension)
+    chance = 0.5 * math.erfc(typical / error / math.sqrt(2.0)) if error > 0 else 0.0
+    if chance < OFTEN_WRONG:
+        return ()
+    told = (
+        f"a coefficient of the rescaled features is off by about {error:.2g} where a typical one is {typical:.2g}: its "
+        f"sign is wrong in {chance:.0%} of such fits"
+    )
+    return (f"this fit will be useless: {told}",) if chance > USELESS else (told,)
