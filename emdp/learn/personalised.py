@@ -111,8 +111,10 @@ class Round:
 
     def encode(self, common: npt.ArrayLike, spread: float) -> Integers:
         """Return the message that would move the common model to this one: clipped, of length ``2^30`` at most."""
-        moved = _clipped((_finite(common).ravel() - self.common) / self.clip)
-        widened = _clipped(_finite([(spread - self.spread) / self.clip_spread]))
+        # What is beyond all doubles in units of the clip counts as 0, as what is no number does.
+        with np.errstate(over="ignore"):
+            moved = _clipped(_finite((_finite(common).ravel() - self.common) / self.clip))
+            widened = _clipped(_finite([np.float64(spread - self.spread) / self.clip_spread]))
         whole = np.concatenate([moved, widened]) / math.sqrt(2.0)
         return np.trunc(whole * (SHORTER * UNITS)).astype(np.int64)
 
@@ -250,19 +252,21 @@ class Personalised:
         """
         if self._asked is None:
             raise UsageError("no round was asked for; call ask first, and tell the sum of its messages.")
+        self._charges.check_side()
         given = np.asarray(total)
         if given.dtype.kind not in "iuO" or given.shape != (len(self.common) + 1,):
             raise UsageError(f"total must be {len(self.common) + 1} integers; pass the sum of messages.")
         exact = [int(one) for one in given]
         if any(abs(one) > self.users * UNITS for one in exact):
             raise UsageError("total is larger than all users' messages can be; pass the sum of messages.")
+        # Noise is drawn once for a round, whatever interrupts what follows.
+        self._asked, self.number = None, self.number + 1
         noise = draw_discrete_gaussian(self.multiplier * UNITS, len(exact))
         noisy = np.array([(one + own) / UNITS for one, own in zip(exact, noise, strict=True)], dtype=np.float64)
         # Divided by the public number that join on average, not by how many did.
         moved = noisy * (math.sqrt(2.0) / (self.rate * self.users))
         self.common = self.common + self._clip * moved[:-1]
         self.spread = min(max(self.spread + self._clip_spread * float(moved[-1]), LOWEST), HIGHEST)
-        self._asked, self.number = None, self.number + 1
 
     def close(self) -> None:
         """Give the ledger back."""

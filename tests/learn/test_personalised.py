@@ -137,3 +137,34 @@ def test_misuse_is_refused() -> None:
             now.train([[1.0]], [1.0], now.common)
         with pytest.raises(UsageError, match="own"):
             now.train([[1.0, 2.0]], [1.0], [0.0])
+
+
+def test_a_message_beyond_all_doubles_in_units_of_the_clip_is_no_longer_either() -> None:
+    with seeded(1):
+        now = Personalised(2, **KNOWN, clip=0.5).ask()  # type: ignore[arg-type]
+        message = now.encode([1.5e308, 1.0], 5.0)
+    assert sum(int(one) ** 2 for one in message) <= UNITS**2
+
+
+def test_noise_is_drawn_once_for_a_round_and_on_its_side_of_the_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+
+    def once(*given: object) -> None:
+        drawn.append(given)
+        raise KeyboardInterrupt
+
+    with seeded(4):
+        learnt = Personalised(2, **KNOWN, ledger=tmp_path / "x.ledger")  # type: ignore[arg-type]
+        learnt.ask()
+    with pytest.raises(UsageError, match="test switch"):
+        learnt.tell([0, 0, 0])
+    with seeded(4):
+        monkeypatch.setattr("emdp.learn.personalised.draw_discrete_gaussian", once)
+        with pytest.raises(KeyboardInterrupt):
+            learnt.tell([0, 0, 0])
+        with pytest.raises(UsageError, match="ask first"):
+            learnt.tell([0, 0, 0])
+        learnt.close()
+    assert len(drawn) == 1
