@@ -133,10 +133,10 @@ def describe(query: Query) -> str:
 
 
 def _is_select(query: Mean | VectorMean, names: Names) -> bool:
-    """Say whether a mean is one among chosen records, or by removal; where some may be elsewhere every mean is."""
+    """Say whether a mean is one among chosen records, or by removal; where records may be elsewhere every mean is."""
     if query.by or query.where or query.price.is_by_removal:
         return True
-    return names.space.elsewhere is not None and query.model == "central"
+    return names.space.elsewhere is not None
 
 
 def _conditions(where: Where, names: Names) -> pl.Series | None:

@@ -20,11 +20,16 @@ import pytest
 from scipy.optimize import linprog
 
 import emdp
+from emdp.estimators.mean.local import plan_local_means
 from emdp.expressions import col, ramp
 from emdp.mechanisms import LaplaceMechanism
+from emdp.mechanisms.local.one_bit import LocalOneBit
+from emdp.questions import VectorMean
 from emdp.questions import mean as mean_of
+from emdp.questions.price import Price
 from emdp.spaces import Categories, Interval, Space
 from emdp.tables import aggregate
+from emdp.tables.readings import read_items
 
 Bag = tuple[int, ...]
 
@@ -138,3 +143,79 @@ def check_release(request: Any, space: Space, is_metric: bool, reached: float, r
         smallest = max(smallest, loss / apart if apart > 1e-9 else 0.0)
     # At half the distance a share costs twice as much as in the constant of its cells, which then is not reached.
     assert smallest > reached * guarantee.level * (1.0 if rho == 1 or not is_metric else 0.4)
+
+
+MESSAGES: dict[str, tuple[Any, bool, float]] = {
+    "bits of a mean": (mean_of(col("item"), alpha=0.7, model="local"), True, 0.6),
+    "a bit of a part": (SQL.replace("2.0)", "0.7, model = 'local')").format("PART(item)"), True, 0.6),
+    "bits of a mean, user level": (mean_of(col("item"), epsilon=0.7, model="local"), False, 0.75),
+}
+"""Local releases of messages, and the part of the claim that the tables reach."""
+
+FURTHER = [(1.0, None), pytest.param(0.5, None, marks=pytest.mark.slow), (1.0, 2)]
+
+
+@pytest.mark.parametrize(("rho", "slots"), FURTHER, ids=str)
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_cost_what_they_claim(
+    name: str, rho: float, slots: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request, is_metric, reached = MESSAGES[name]
+    replay, bags = exact.Replay(monkeypatch), exact.bags((0, 1, 2), items=4)
+    plan: Any = exact.planned(request, table(NUMBERS, (bags[0], (1,)), rho, slots))
+    laws = []
+    for bag in bags:
+        # Of two users each is dealt one of the two numbers.
+        blocks = list(read_items(table(NUMBERS, (bag, (1,)), rho, slots), plan.reading).open())
+
+        def run(blocks: list[Any] = blocks) -> Any:
+            return exact.seen(plan.releaser.release(iter(blocks), users=2, keep_exact=False)[0])
+
+        laws.append(replay.law(run))
+    rows, guarantee = exact.aligned(laws), plan.event.guarantee
+    assert (guarantee.model, guarantee.delta, plan.event.slack[1]) == ("local", 0, 0)
+    assert isinstance(plan.releaser.mechanism, LocalOneBit)
+    check_losses(
+        [lambda other, own=own: float(np.log(own / other).max()) for own in rows],
+        rows,
+        bags,
+        plan.event,
+        is_metric,
+        reached,
+        rho,
+        slots,
+    )
+
+
+@pytest.mark.parametrize(("rho", "slots"), FURTHER, ids=str)
+@pytest.mark.parametrize("level", ["alpha", "epsilon"])
+def test_noise_of_every_user_costs_what_it_claims(level: str, rho: float, slots: int | None) -> None:
+    bags = exact.bags((0, 1, 2), items=4)
+    request: Any = mean_of(col("item"), model="local", **{level: 0.7})
+    asked: Any = exact.planned(request, table(NUMBERS, (bags[0],), rho, slots))
+    # Noise on the two numbers that a mean is made of, whether or not bits would be better.
+    numbers = VectorMean(asked.reading.expressions, Price(level, 0.7), model="local", noise="laplace")
+    space = table(NUMBERS, (bags[0],), rho, slots).space
+    plan: Any = plan_local_means(numbers, space=space, users=1)
+    noise = plan.releaser.mechanism.mechanism
+    means = []
+    for bag in bags:
+        blocks = list(read_items(table(NUMBERS, (bag,), rho, slots), plan.reading).open())
+        own = np.concatenate([block.means for block in blocks]) if blocks else np.zeros((1, noise.dimension))
+        means.append(own[0] / 2.0 ** np.array(plan.releaser.exponents))
+    # The density of the noise falls by the exponential of its norm.
+    losses = [lambda other, own=own: float(np.linalg.norm(own - other, noise.norm)) / noise.scale for own in means]
+    check_losses(losses, means, bags, plan.event, level == "alpha", 0.9, rho, slots)
+
+
+def check_losses(
+    losses: Any, rows: Any, bags: list[Bag], event: Any, is_metric: bool, reached: float, rho: float, slots: int | None
+) -> None:
+    """Hold the losses of all pairs against what an event claims; some pair must reach a part of it."""
+    costs, largest = metric(NUMBERS, rho).ravel().tobytes(), 0.0
+    for one, two in itertools.permutations(range(len(bags)), 2):
+        apart = d_em(bags[one], bags[two], costs, slots) if is_metric else 1.0
+        loss = losses[one](rows[two])
+        assert loss <= event.guarantee.level * apart * (1 + 1e-9) + event.slack[0]
+        largest = max(largest, loss / apart if apart > 1e-9 else 0.0)
+    assert largest > reached * event.guarantee.level * (1.0 if rho == 1 or not is_metric else 0.4)

@@ -102,7 +102,6 @@ def test_python_asks_the_same(session: emdp.Session) -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda s: s.mean(emdp.col("x"), alpha=1, model="local"), "local model"),
     (lambda s: s.itemwise(emdp.randomizers.PlanarLaplace(BOTH.parts[0], 1.0)), "an item-wise release of places"),
     (lambda s: s.user_mean("x", epsilon=1), "elsewhere"),
 ]
@@ -114,6 +113,26 @@ def test_what_does_not_know_it_is_refused_before_the_charge(session: emdp.Sessio
     with pytest.raises(UsageError, match=said):
         call(session)
     assert session.history().height == 0
+
+
+@pytest.mark.parametrize(("model", "slots"), [("local", None), ("shuffle", None), ("local", 4)])
+def test_means_by_messages_are_among_what_is_somewhere(tmp_path: Path, model: Any, slots: int | None) -> None:
+    users = 400
+    frame = pl.DataFrame({"user": [user for user in range(300) for _ in "ab"], "x": [2.0, None, 4.0, 9.0] * 150})
+    table = emdp.read(frame, user="user", space=LINE, users=users, name="trips", elsewhere=1, slots=slots)
+    with emdp.testing.seeded(7), emdp.Session(table, budget=emdp.EmdDP(1e9, 0.1), ledger=tmp_path / "a") as session:
+        answer = session.mean(emdp.col("x"), alpha=1e4, delta=1e-6, model=model)
+        statement = (
+            f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1e4, delta = 1e-6, model = '{model}') PART(x) AS p FROM trips"
+        )
+        part = session.sql(statement)
+    # Of each two users one has a half at 2, the other halves at 4 and 9: weights 1 and 2 of a half.
+    mean, weight = (2 + 4 + 9) / 3, 1 / 2 if slots is None else 1 / 4
+    assert answer.exact == pytest.approx({"mean": mean})
+    assert answer.frame["mean_low"][0] <= mean <= answer.frame["mean_high"][0]
+    assert part.exact == pytest.approx({"p": 0.75 * 15 / 2 * weight})
+    assert part.frame["p_low"][0] <= part.exact["p"] <= part.frame["p_high"][0]
+    assert answer.guarantee.model == model
 
 
 def test_the_share_is_refused_where_it_means_nothing(session: emdp.Session, tmp_path: Path) -> None:

@@ -133,8 +133,6 @@ def test_draws_of_single_records_are_refused_before_the_charge(tmp_path: Path) -
         ):
             with pytest.raises(UsageError, match="slots"):
                 call()
-        with pytest.raises(UsageError, match="local model"):
-            session.mean(emdp.category_is("a", column="kind"), alpha=1, model="local")
         assert session.history().height == 0
 
 

@@ -1,12 +1,13 @@
 """Linear queries: means over users of the mean over their records (EMD 2).
 
 What to aggregate, how sensitive it is, which noise is best, and the event that pays for it, all from public
-numbers: the space, the number of users and the query.
+numbers: the space, the number of users and the query. Where the space has the point elsewhere, every expression is 0
+there: ranges hold 0, and constants are those of :mod:`emdp.expressions.cells.bounds`, ``max(l, max |F|/rho)``.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,7 @@ from emdp.estimators.plan import Plan
 from emdp.expressions import Expression, analyse_vector
 from emdp.expressions.analysis.vectors import VectorAnalysis
 from emdp.expressions.cells.aggregation import Aggregation
+from emdp.expressions.cells.bounds import aggregation_lipschitz, aggregation_spread
 from emdp.expressions.numbers.fixed_point import fixed_point_error
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
 from emdp.privacy import Guarantee
@@ -193,9 +195,11 @@ def linear_needs(query: LinearQuery, space: Space, users: int) -> LinearNeeds:
         As :func:`plan_linear`.
     """
     expressions, names, wanted = _entries(query)
-    analysis = analyse_vector(expressions, space)
+    analysis = _analysed(expressions, space)
     if not query.price.is_user_level:
         change_1, change_2 = analysis.lipschitz_1, analysis.lipschitz_2
+    elif space.elsewhere is not None:
+        change_1, change_2 = aggregation_spread(Aggregation(expressions), (1.0,) * len(expressions), space)
     else:
         spreads = [entry.spread for entry in analysis.entries]
         change_1, change_2 = _up(math.fsum(spreads)), _up(math.hypot(*spreads))
@@ -209,7 +213,7 @@ def linear_needs(query: LinearQuery, space: Space, users: int) -> LinearNeeds:
         names=names,
         wanted=wanted,
         analysis=analysis,
-        singles=tuple(analyse_vector([expression], space).lipschitz_1 for expression in expressions),
+        singles=tuple(_analysed((expression,), space).lipschitz_1 for expression in expressions),
         kind=query.price.promise(),
         alpha=query.price.level,
         delta=query.price.delta,
@@ -238,6 +242,16 @@ def noise_for(needs: LinearNeeds) -> tuple[AdditiveMechanism, str]:
         **shared,
     )
     return mechanism, f"{mechanism.name} noise, as asked for."
+
+
+def _analysed(expressions: tuple[Expression, ...], space: Space) -> VectorAnalysis:
+    """Return the constants and ranges of a vector that is 0 elsewhere."""
+    analysis = analyse_vector(expressions, space)
+    if space.elsewhere is None:
+        return analysis
+    constants = aggregation_lipschitz(Aggregation(expressions), (1.0,) * len(expressions), space)
+    entries = tuple(replace(entry, low=min(entry.low, 0.0), high=max(entry.high, 0.0)) for entry in analysis.entries)
+    return VectorAnalysis(entries, *constants)
 
 
 def _entries(query: LinearQuery) -> tuple[tuple[Expression, ...], tuple[str, ...], str]:

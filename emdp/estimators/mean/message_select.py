@@ -3,7 +3,8 @@
 Every item is made of means over users (:mod:`emdp.estimators.mean.conditional`): ``AVG(e)`` of one, and with a
 condition ``c`` on the records ``m + E[(e - m) c]/E[c]`` of two. These means are a vector, of which every user sends
 messages; all else is post-processing. A condition weighs a user's own records, so that each user computes it alone;
-grouping users, or choosing some, is not a matter of their messages and is refused.
+grouping users, or choosing some, is not a matter of their messages and is refused. Where records may be elsewhere every
+mean is one among those that are somewhere: ``c`` is 0 elsewhere, and each user knows which own records are.
 
 Intervals. A mean has that of its messages. A quotient has the extreme quotients of two intervals, each of which misses
 with half the chance (Bonferroni), cut to the public range of ``e``; where the denominator's holds 0, nothing is known.
@@ -136,11 +137,6 @@ def plan_message_select(query: Select, *, space: Space, users: int) -> MessagePl
     ('x', 2)
     """
     _check(query)
-    if space.elsewhere is not None:
-        raise UsageError(
-            f"means of messages in the {query.model} model are not made for a table whose records may be elsewhere; "
-            "ask for the central model."
-        )
     listed, needs = needed_values(query, space)
     names = tuple(need.item.name for need in needs)
     check_names([f"{name}{end}" for name in names for end in ("", "_low", "_high")])
