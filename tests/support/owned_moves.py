@@ -4,6 +4,7 @@ A world is three tables that differ in one user: with some records, without any,
 noise is computed of all three, and compared with what the noise is for.
 """
 
+import datetime as dt
 import math
 import random
 from collections import Counter
@@ -17,17 +18,22 @@ import polars as pl
 from owned_statements import PUBLIC, SPACE, TYPES, rows_of_user
 
 import emdp
+from emdp.base.errors import UsageError
 from emdp.estimators.owned.automatic import MeasuredPlan
 from emdp.estimators.owned.distinct import DistinctPlan
+from emdp.estimators.owned.free import FreePlan
 from emdp.estimators.owned.joined import JoinedPlan
 from emdp.estimators.owned.keys_plan import KeysPlan
 from emdp.estimators.owned.plan import OwnedPlan, drawn_rows
 from emdp.estimators.owned.quantiles import QuantilePlan
+from emdp.estimators.owned.staged import StagedPlan
 from emdp.estimators.owned.unlisted_plan import UnlistedPlan
 from emdp.mechanisms.contribution.moves import moved_users
 from emdp.mechanisms.keys.numbers import KeysWithNumbers
 from emdp.mechanisms.records.distinct import assign_distinct
+from emdp.questions.owned.stages import DTYPES, answer_schema
 from emdp.questions.owned.totals import UNIT_BITS
+from emdp.rows.types import Kind
 from emdp.tables.engines.duckdb.execution import DIALECT, DISABLED_OPTIMIZERS
 from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement
 from emdp.tables.statements.owned_frames import frame_statement, in_order
@@ -43,14 +49,59 @@ UNIT = 2**UNIT_BITS
 
 def members_of(plan: Any) -> Iterator[Any]:
     """Yield the releases that a plan consists of."""
-    if isinstance(plan, JoinedPlan):
+    if isinstance(plan, StagedPlan):
+        for stage in _stages_of(plan):
+            yield from members_of(stage)
+    elif isinstance(plan, JoinedPlan):
         for member in plan.members:
             yield from members_of(member)
+    elif isinstance(plan, FreePlan):
+        return
     elif isinstance(plan, MeasuredPlan):
         yield plan
         yield plan.rule.plan_at(2)
     else:
         yield plan
+
+
+NUMBERS = (2.5, 0.0, -1e300, math.nan, math.inf, 7.0)
+"""What a stage may have released, and what no noise makes."""
+
+
+def _stages_of(plan: StagedPlan) -> Iterator[Any]:
+    """Yield the plan of each stage that reads private rows, for some table of each stage before it."""
+    tables: dict[str, pl.DataFrame] = {}
+    for place, step in enumerate(plan.finisher.steps):
+        try:
+            if not step.stage.is_private:
+                tables[step.stage.name] = plan.finisher.free(step, tables)
+                continue
+            own = plan.finisher.planned(step, tables)
+        except UsageError:
+            # Such values fail in what is around, or list too many groups: after the charge, with nothing drawn.
+            return
+        if own is not None:
+            yield own
+        tables[step.stage.name] = _released(step.stage.question, place)
+
+
+def _released(question: Any, place: int) -> pl.DataFrame:
+    count = 3 if question.keys else 1
+    chance = random.Random(f"{question.text} {place}")
+    values: dict[Kind, list[Any]] = {
+        Kind.TEXT: ["a", "b", "none"],
+        Kind.BOOLEAN: [True, False, None],
+        Kind.BIGINT: [0, 1, 7],
+        Kind.DATE: [dt.date(2024, 1, 1), dt.date(2024, 1, 5), None],
+        Kind.TIMESTAMP: [dt.datetime(2024, 1, 2, 3, 4, 5), None, dt.datetime(1, 1, 1)],
+    }
+    kinds = answer_schema(question)
+    made = {
+        name: values[kind][:count] if kind in values else [chance.choice(NUMBERS) for _ in range(count)]
+        for name, kind in kinds.items()
+    }
+    frame = pl.DataFrame(made, schema={name: DTYPES[kind] for name, kind in kinds.items()})
+    return frame.head(chance.randrange(count + 1)) if question.keys else frame
 
 
 class Worlds:

@@ -11,7 +11,7 @@ import polars as pl
 
 import emdp
 
-__all__ = ["PUBLIC", "SECRETS", "SPACE", "TYPES", "rows_of_user", "statement"]
+__all__ = ["PUBLIC", "SECRETS", "SPACE", "TYPES", "Writer", "rows_of_user", "statement"]
 
 SECRETS = ("zq7secret", "918273645", "8.25e+77")
 """Values of records that no error may show."""
@@ -48,10 +48,10 @@ def rows_of_user(chance: random.Random, user: int, most: int = 9) -> list[tuple[
 
 def statement(seed: int) -> str:
     """Return a statement."""
-    return _Writer(random.Random(seed)).statement()
+    return Writer(random.Random(seed)).statement()
 
 
-class _Writer:
+class Writer:
     """A statement under construction; ``draw`` chooses."""
 
     def __init__(self, draw: random.Random) -> None:

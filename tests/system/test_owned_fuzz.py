@@ -6,11 +6,13 @@ that a record causes fail the test, as does a refusal that shows a record or the
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from owned_moves import Worlds, members_of
+from owned_spelled import spelled
 from owned_statements import PUBLIC, SECRETS, SPACE, statement
 
 import emdp
@@ -42,9 +44,9 @@ def checked(error: Exception, text: str) -> None:
     assert not any(secret in said for secret in SECRETS), (text, said)
 
 
-def run(worlds: Worlds, seed: int) -> tuple[str, float]:
+def run(worlds: Worlds, seed: int, written: Callable[[int], str] = statement) -> tuple[str, float]:
     """Return what became of a statement, and the largest move over its bound."""
-    text = statement(seed)
+    text = written(seed)
     try:
         plan: Any = plan_request(text, worlds.names)[0].plan
         neighbours = plan.guarantee.neighbours
@@ -55,24 +57,26 @@ def run(worlds: Worlds, seed: int) -> tuple[str, float]:
         # A plain total, which has tests of its own.
         return "Plan", 0.0
     world = seed % worlds.count
-    largest = max(worlds.excess(member, world, neighbours) for member in members_of(plan))
+    largest = max((worlds.excess(member, world, neighbours) for member in members_of(plan)), default=0.0)
     assert largest <= 1 + 1e-12, (seed, text, largest)
     return type(plan).__name__, largest
 
 
-def run_all(worlds: Worlds, seeds: range, asked: emdp.Session) -> tuple[Counter[str], float]:
+def run_all(
+    worlds: Worlds, seeds: range, asked: emdp.Session, written: Callable[[int], str] = statement
+) -> tuple[Counter[str], float]:
     kinds: Counter[str] = Counter()
     largest = 0.0
     for seed in seeds:
-        kind, move = run(worlds, seed)
+        kind, move = run(worlds, seed, written)
         kinds[kind] += 1
         largest = max(largest, move)
         if kind != "refused" and sum(kinds.values()) % ASKED_EVERY == 0:
             try:
-                answer = asked.sql(statement(seed))
+                answer = asked.sql(written(seed))
                 said = f"{answer.explain()} {answer.guarantee}"
             except EmdpError as error:
-                checked(error, statement(seed))
+                checked(error, written(seed))
             else:
                 assert not any(secret in said for secret in SECRETS), seed
     return kinds, largest
@@ -92,6 +96,22 @@ def test_no_user_moves_a_release_further_than_its_noise_is_for(worlds: Worlds, a
     assert kinds["refused"] < 0.3 * QUICK, kinds
     assert {"OwnedPlan", "UnlistedPlan", "MeasuredPlan", "JoinedPlan", "KeysPlan"} <= kinds.keys(), kinds
     # Some move as far as that: the bounds are no larger than need be.
+    assert largest > 0.99
+
+
+@pytest.mark.slow
+def test_no_user_moves_stages_lists_and_means_by_weights_further_either(worlds: Worlds, asked: emdp.Session) -> None:
+    kinds, largest = run_all(worlds, range(QUICK), asked, spelled)
+    assert kinds["refused"] < 0.3 * QUICK, kinds
+    assert {"OwnedPlan", "StagedPlan", "KeysPlan", "MeasuredPlan"} <= kinds.keys(), kinds
+    assert largest > 0.99
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(0, FULL, CHUNK))
+def test_no_user_moves_20_000_such_releases_further(worlds: Worlds, asked: emdp.Session, first: int) -> None:
+    kinds, largest = run_all(worlds, range(first, first + CHUNK), asked, spelled)
+    assert kinds["refused"] < 0.3 * CHUNK
     assert largest > 0.99
 
 

@@ -35,9 +35,16 @@ Theorem (people). Numbers of at most 1 in each cell that add up to at most ``L``
 squares of numbers of at most 1 are no larger than they are (user-level-sql.md, lemma 1). Removing a user: with ``L`` in
 place of ``2L``, since it is that user's numbers that go.
 
+Several arguments in one block: a record is in one part of each, so that in the theorems above a column is the sum of
+``k`` columns, one of each argument. That is of sums before they are rounded down: a user's sum of a part is less than
+``1/U`` short of it in each cell, which moves what is drawn by less than ``sum |v_p|_1/U`` a cell, twice that where a
+cap of a cell is rounded besides; for both users it is added to the bound, since differences of arguments need not be
+at least 0 after rounding.
+
 Blocks stand beside one another: 1-norms add up, 2-norms by Pythagoras. All of it is exact arithmetic, rounded up once.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +54,7 @@ from emdp.base.errors import InternalError
 from emdp.mechanisms.contribution.moves import moved_users
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.rounding import float_at_least, root_up
-from emdp.questions.owned.totals import Argument
+from emdp.questions.owned.totals import UNIT_BITS, Argument
 
 __all__ = ["Block", "Drawing", "best_drawing", "express", "sensitivity"]
 
@@ -114,6 +121,8 @@ class Block:
         Norm of a user's numbers of rows by cell that ``most`` bounds.
     groups : int or None
         ``L`` where ``most`` is the cap ``M`` of each cell.
+    members : tuple of Argument
+        The arguments, where the block is of several.
     """
 
     first: int
@@ -125,10 +134,32 @@ class Block:
     neighbours: Neighbours = "replace"
     norm: int = 1
     groups: int | None = None
+    members: tuple[Argument, ...] = ()
 
     def change(self, drawing: Drawing, norm: int) -> Fraction:
         """Return the theorem's bound: of a 1-norm, or of the square of a 2-norm."""
-        columns = [drawing.column(part) for part in range(self.parts)]
+        exact = self._change(drawing, norm)
+        if not self.members:
+            return exact
+        each = sum((_size(drawing.column(part), 1) for part in range(self.parts)), Fraction(0))
+        each /= Fraction(2) ** UNIT_BITS
+        rounded = each * self.cells * (2 if self.neighbours == "replace" else 1) * (1 if self.groups is None else 2)
+        root = exact if norm == 1 else Fraction(root_up(exact))
+        return (root + rounded) * (1 if norm == 1 else root + rounded)
+
+    def _columns(self, drawing: Drawing) -> list[tuple[Fraction, ...]]:
+        """Return what one row of the table may add to what is drawn."""
+        if not self.members:
+            return [drawing.column(part) for part in range(self.parts)]
+        first, own = 0, []
+        for argument in self.members:
+            own.append(list(dict.fromkeys(drawing.column(first + part) for part in range(argument.parts))))
+            first += argument.parts
+        sums = (tuple(sum(values, Fraction(0)) for values in zip(*one, strict=True)) for one in itertools.product(*own))
+        return list(dict.fromkeys(sums))
+
+    def _change(self, drawing: Drawing, norm: int) -> Fraction:
+        columns = self._columns(drawing)
         if self.is_people:
             count = min(moved_users(self.neighbours) * self.most, self.cells)
             return count * max(_size(column, norm) for column in columns)

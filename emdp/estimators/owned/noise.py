@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from emdp.base.errors import UsageError
 from emdp.estimators.owned.blocks import Block, Drawing, Functional, best_drawing, sensitivity
+from emdp.estimators.owned.simplex import simplex_drawing, simplex_functional, simplex_places
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.privacy.calibration import LARGEST_ALPHA
@@ -152,7 +153,11 @@ def choose(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Chosen:
             chosen = _drawn(query, totals, places, kind, norm)
             scale = unit * chosen.change
             errors = tuple(scale * error for error in chosen.errors)
-            found.append((math.fsum(errors), Chosen(kind, chosen.blocks, chosen.places, chosen.shapes, errors)))
+            found.append((math.fsum(errors), replace(chosen, errors=errors)))
+        simplex = _simplex(query, totals, kind, norm)
+        if simplex is not None:
+            errors = tuple(unit * simplex.change * error for error in simplex.errors)
+            found.append((math.fsum(errors), replace(simplex, errors=errors)))
     least = [min(one.errors[place] for _, one in found) or 1.0 for place in range(len(query.items))]
 
     def mean(one: Chosen) -> float:
@@ -206,6 +211,37 @@ def _drawn(
         for number, error in zip(of_block, found, strict=True):
             errors[number] = error / share
     return Chosen(kind, tuple(drawn), tuple(used.index(place) for place in places), shapes, tuple(errors))
+
+
+def _simplex(
+    query: OwnedSelect, totals: OwnedTotals | OwnedGroups, kind: type[AdditiveMechanism], norm: int
+) -> Chosen | None:
+    """Return the layout in which COUNT(*) and all SUMs are one block, where it fits."""
+    together = simplex_places(query.items, totals.arguments) if isinstance(totals, OwnedTotals) else ()
+    if not together:
+        return None
+    apart = _blocks(totals, query.price.neighbours, kind)
+    block = replace(apart[0], parts=3 * len(totals.arguments), argument=None, members=totals.arguments)
+    drawing = simplex_drawing(block)
+    drawing = drawing.scaled(1.0 / sensitivity([(block, drawing)], norm))
+    share = len(together) / len(query.items)
+    drawn = [(block, drawing.scaled(share))]
+    of_argument = {(own.node, own.low, own.high): place for place, own in enumerate(totals.arguments)}
+    shapes, errors = [], []
+    for place, item in enumerate(query.items):
+        if place in together:
+            number = 0 if item.node is None else of_argument[item.node, item.low, item.high]
+            shapes.append(Shape(simplex_functional(item, block, number)))
+            errors.append(drawing.error(shapes[-1].top) / share)
+        else:
+            shapes.append(functionals(item, apart[-1]))
+            errors.append(0.0)
+    if share < 1.0:
+        people, found = best_drawing(apart[-1], [own.needed for own in shapes if len(own.top) == 1], norm)
+        drawn.append((apart[-1], people.scaled(1.0 - share)))
+        errors = [error or found[0] / (1.0 - share) for error in errors]
+    places = tuple(0 if place in together else 1 for place in range(len(query.items)))
+    return Chosen(kind, tuple(drawn), places, tuple(shapes), tuple(errors))
 
 
 def cap_norm(totals: OwnedTotals | OwnedGroups, kind: type[AdditiveMechanism]) -> int:

@@ -138,7 +138,7 @@ def additive_mechanism(
     """Return the noise of what is drawn."""
     most = MOST_USERS if users is None or query.price.is_by_removal else users
     largest = max(
-        abs(value) * block.most * most
+        abs(value) * block.most * most * max(len(block.members), 1)
         for block, drawing in chosen.blocks
         for part in range(block.parts)
         for value in drawing.column(part)
@@ -309,6 +309,9 @@ class Preview:
 
     def _typical(self, block: Block) -> list[Fraction]:
         count, argument = Fraction(self.count), block.argument
+        if block.members:
+            # The width of a weighted sum is the same everywhere.
+            return [Fraction(0)] * block.parts
         if argument is None or argument.node is None:
             return [count]
         if argument.weight is not None:
