@@ -46,6 +46,7 @@ QUICK: dict[str, list[str]] = {
     "caps.py": ["--runs", "40"],
     "itemwise_places.py": ["--samples", "50", "--rounds", "1"],
     "densities.py": ["--samples", "50", "--rounds", "1", "--seconds", "1"],
+    "measures.py": ["--rounds", "1", "--factors", "1"],
     "words.py": ["--rounds", "1", "--epsilon", "1"],
     "mixed_frequencies.py": ["--rounds", "1"],
     "learn.py": ["--runs", "1"],

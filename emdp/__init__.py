@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from emdp.questions import HeavyHitters as HeavyHitters
     from emdp.questions import Itemwise as Itemwise
     from emdp.questions import Mean as Mean
+    from emdp.questions import Measure as Measure
     from emdp.questions import Quantiles as Quantiles
     from emdp.questions import Shares as Shares
     from emdp.questions import UserMean as UserMean
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from emdp.questions import heavy_hitters as heavy_hitters
     from emdp.questions import itemwise as itemwise
     from emdp.questions import mean as mean
+    from emdp.questions import measure as measure
     from emdp.questions import quantiles as quantiles
     from emdp.questions import shares as shares
     from emdp.questions import user_mean as user_mean
@@ -100,8 +102,8 @@ else:
             "emdp.expressions": "Expression",
             "emdp.expressions.functions": "*",
             "emdp.questions": (
-                "Frequencies HeavyHitters Itemwise Mean Quantiles Shares UserMean VectorMean frequencies heavy_hitters "
-                "itemwise mean quantiles shares user_mean vector_mean"
+                "Frequencies HeavyHitters Itemwise Mean Measure Quantiles Shares UserMean VectorMean frequencies "
+                "heavy_hitters itemwise mean measure quantiles shares user_mean vector_mean"
             ),
             "emdp.privacy": "ELSEWHERE BoundedReduction Change DiscreteEmdDP EmdDP Guarantee UserDP epsilon_of protect",
             "emdp.questions.tiers": "tiers",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from emdp.answers.description import DEFAULT_LEVEL, Description
+from emdp.answers.measured import Measured
 from emdp.base.checks import check_choice, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.base.text import Text
@@ -37,7 +38,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, repr=False)
-class Answer(Description):
+class Answer(Measured, Description):
     """A released answer; it cannot be built without the ledger entry that paid for it.
 
     Attributes

@@ -154,6 +154,12 @@ def _cells(query: Any, facts: Facts) -> AnyPlan:
     return plan_frequencies(query, space=facts["space"], users=facts["users"])
 
 
+def _measures(query: Any, facts: Facts) -> AnyPlan:
+    from emdp.estimators.frequency.measures import plan_measure
+
+    return plan_measure(query, space=facts["space"], users=facts["users"])
+
+
 def _items(query: Any, facts: Facts) -> AnyPlan:
     from emdp.estimators.frequency.items import plan_item_frequencies
 
@@ -206,6 +212,7 @@ PLANNERS: Mapping[str, Callable[[Any, Facts], AnyPlan]] = {
     "owned": _owned,
     "means": _means,
     "cells": _cells,
+    "measures": _measures,
     "items": _items,
     "quantiles": _quantiles,
     "itemwise": _itemwise,

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from emdp.questions.distributions import Frequencies, Quantiles, frequencies, quantiles
     from emdp.questions.facts import Shares, shares
     from emdp.questions.means import Mean, VectorMean, mean, vector_mean
+    from emdp.questions.measures import Measure, measure
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "emdp.questions.distributions": "Frequencies Quantiles frequencies quantiles",
+            "emdp.questions.measures": "Measure measure",
             "emdp.questions.means": "Mean VectorMean mean vector_mean",
             "emdp.questions.facts": "Shares shares",
         },
@@ -27,6 +29,7 @@ __all__ = [
     "HeavyHitters",
     "Itemwise",
     "Mean",
+    "Measure",
     "Price",
     "Quantiles",
     "Shares",
@@ -36,6 +39,7 @@ __all__ = [
     "heavy_hitters",
     "itemwise",
     "mean",
+    "measure",
     "quantiles",
     "shares",
     "user_mean",

@@ -16,6 +16,7 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.itemwise import Itemwise
 from emdp.questions.linear_fit import LinearFit
 from emdp.questions.means import Mean, VectorMean
+from emdp.questions.measures import Measure
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.select import FrequencyQuery, QuantileQuery, Select
@@ -75,6 +76,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("owned", (OwnedSelect, StagedSelect, FreeSelect), has_removal=True),
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
+    Family("measures", (Measure,), ("measure",), ("MEASURE",), SEVERAL_ROWS),
     Family("items", (ItemFrequencies,), slots=_NO_SLOTS),
     Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
     Family("itemwise", (Itemwise,), ("itemwise",), slots=_NO_SLOTS),

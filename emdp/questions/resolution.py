@@ -13,6 +13,7 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.itemwise import Itemwise
 from emdp.questions.linear_fit import LinearFit
 from emdp.questions.means import Mean, VectorMean
+from emdp.questions.measures import Measure
 from emdp.questions.names import Names
 from emdp.questions.narrowing import Where
 from emdp.questions.owned.question import OwnedSelect
@@ -27,6 +28,7 @@ Plain = (
     Itemwise
     | HeavyHitters
     | UserMean
+    | Measure
     | Shares
     | LinearFit
     | Select

@@ -13,6 +13,7 @@ from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
 from emdp.questions.means import CellNoise, MeanModel, Messages, VectorNoise, mean, vector_mean
+from emdp.questions.measures import measure
 from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
@@ -233,6 +234,24 @@ class Session(Personal):
             where=where, name=name, model=model, sizes=sizes, adjust=adjust, neighbours=neighbours
         ))  # fmt: skip
 
+    def measure(
+        self,
+        *,
+        alpha: float | None = None,
+        pitch: float | None = None,
+        resolution: float | None = None,
+        name: str = "share",
+        epsilon: float | None = None,
+        neighbours: Neighbours = "replace",
+    ) -> Answer:
+        """Release a private measure (:class:`emdp.Measure`): one row a node; ``answer.table()``, ``sample``, ``mean``.
+
+        ``(alpha, 0)`` unbounded central d_EM-DP (:mod:`emdp.mechanisms.central.edges`); errors as of :meth:`mean`.
+        """
+        return self.answer(measure(
+            alpha=alpha, pitch=pitch, resolution=resolution, name=name, epsilon=epsilon, neighbours=neighbours
+        ))  # fmt: skip
+
     def quantiles(
         self,
         expression: Any,
@@ -281,18 +300,9 @@ class Session(Personal):
 
         :class:`emdp.HeavyHitters` says what the parameters mean.
 
-        Returns
-        -------
-        Answer
-            One row a string: ``value``, ``frequency`` with its interval, with ``count`` also ``frequency_is_certain``;
-            the most frequent first.
-
-        Raises
-        ------
-        UsageError
-            If users and price do not allow the threshold, or the column is none of text.
-        EmdpError
-            As :meth:`mean`.
+        The answer has one row a string: ``value``, ``frequency`` with its interval, with ``count`` also
+        ``frequency_is_certain``; the most frequent first. Errors are those of :meth:`mean`, and a ``UsageError`` if
+        users and price do not allow the threshold, or the column is none of text.
 
         Guarantee
         ---------
@@ -374,21 +384,10 @@ class Session(Personal):
     ) -> Answer:
         """Put every record through a randomizer and release the multiset of outputs.
 
-        :class:`emdp.Itemwise` says what the parameters mean.
-
-        Returns
-        -------
-        Answer
-            Its frame has one row an output of a finite randomizer with ``count`` and, where outputs are items, the
-            estimated ``frequency`` with its interval; in the local model one row an output and user; of a continuous
-            randomizer one row a point.
-
-        Raises
-        ------
-        UsageError
-            If users may have different numbers of records and ``sizes`` does not say what is done about it.
-        EmdpError
-            As :meth:`mean`.
+        :class:`emdp.Itemwise` says what the parameters mean. The answer has one row an output of a finite randomizer
+        with ``count`` and, where outputs are items, the estimated ``frequency`` with its interval; in the local model
+        one row an output and user; of a continuous randomizer one row a point. Errors are those of :meth:`mean`, and a
+        ``UsageError`` if users may have different numbers of records and ``sizes`` does not say what is done about it.
 
         Guarantee
         ---------

@@ -12,7 +12,7 @@ from emdp.expressions.nodes.base import Expression
 from emdp.questions.means import CELL_NOISE, CellNoise, VectorNoise
 from emdp.questions.names import Names
 from emdp.questions.price import NEIGHBOUR_WORDS, Neighbours, Price, PriceKind
-from emdp.sql.text.families import NEIGHBOURS, option_refusal
+from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, option_refusal
 from emdp.sql.text.reserved import is_plain_name, is_reserved
 from emdp.sql.text.statement import Statement
 
@@ -61,6 +61,12 @@ class Context:
         neighbours: Neighbours = next((word for word in NEIGHBOUR_WORDS if asked and word == asked.value), "replace")
         level = options[kind]
         return Price(kind, float(level.value), delta, neighbours=neighbours, weaker=level.weaker)
+
+    @property
+    def expected_share(self) -> float | None:
+        """Part of the records that WHERE or GROUP BY is expected to choose, where the statement says so."""
+        option = self.statement.options.get(EXPECTED_SHARE)
+        return None if option is None else float(option.value)
 
     @property
     def cell_noise(self) -> CellNoise:

@@ -9,6 +9,7 @@ from emdp.base.errors import SqlError
 from emdp.questions.facts import Shares
 from emdp.questions.families import ALONE
 from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.measures import Measure
 from emdp.questions.names import Names
 from emdp.questions.resolution import Resolved
 from emdp.questions.select import FrequencyQuery, Item, Order, QuantileQuery, Select
@@ -24,7 +25,7 @@ from emdp.sql.clauses.sources import scope_of
 from emdp.sql.clauses.user_means import check_all_users, user_mean_query
 from emdp.sql.context import Context
 from emdp.sql.reader import parse
-from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, check_cap, check_families, option_refusal
+from emdp.sql.text.families import NEIGHBOURS, check_cap, check_families, option_refusal
 from emdp.sql.text.statement import Statement
 from emdp.sql.values.scalar import Scalars
 
@@ -146,11 +147,6 @@ class _Reader:
         return None if option is None else int(option.value)
 
     @property
-    def expected_share(self) -> float | None:
-        option = self.context.statement.options.get(EXPECTED_SHARE)
-        return None if option is None else float(option.value)
-
-    @property
     def is_filtered(self) -> bool:
         return self.left.factor is not None or bool(self.grouping.groups)
 
@@ -190,7 +186,7 @@ class _Reader:
             limit=read_limit(self.context, self.tree.args.get("limit")),
             offset=read_limit(self.context, self.tree.args.get("offset")) or 0,
             text=self.context.statement.text,
-            expected_share=self.expected_share,
+            expected_share=self.context.expected_share,
             model=asked.model,
             messages=asked.messages,
         )
@@ -252,6 +248,15 @@ class _Reader:
             written=self._text(entry),
         )
 
+    def measure(self, entry: Entry, aggregate: Aggregate) -> Measure:
+        from emdp.sql.clauses.measures import measure_query
+
+        self._check_alone(entry, aggregate)
+        name = entry.alias or "share"
+        order = self._order([name], [*self.context.names.space.columns, *(f"{name}{end}" for end in ENDS)])
+        chosen = (self.grouping, self.left, self.tree)
+        return measure_query(self.scalars, aggregate, chosen, name, order, self._limits(), self._text(entry))
+
     def quantiles(self, entry: Entry, aggregate: Aggregate) -> QuantileQuery:
         self._check_alone(entry, aggregate)
         name, names, ends = self._alone_names(entry, aggregate)
@@ -272,7 +277,7 @@ class _Reader:
             offset=offset,
             text=self.context.statement.text,
             written=self._text(entry),
-            expected_share=self.expected_share,
+            expected_share=self.context.expected_share,
         )
 
     def _alone_names(self, entry: Entry, aggregate: Aggregate) -> tuple[str, list[str], list[str]]:
@@ -387,6 +392,7 @@ class _Reader:
 
 READERS: Mapping[str, Callable[[_Reader, Entry, Aggregate], TranslatedQuery]] = {
     "cells": _Reader.frequency,
+    "measures": _Reader.measure,
     "quantiles": _Reader.quantiles,
     "shares": _Reader.shares,
     "user_mean": _Reader.user_mean,

@@ -92,7 +92,7 @@ class Pair:
         """Whether no group moved farther than its mechanism allows for, in exact arithmetic."""
         is_metric = isinstance(self.plan.guarantee, emdp.EmdDP)
         for change, mechanism in zip(changes, self.plan.mechanisms, strict=True):
-            allowed = factor * Fraction(mechanism.sensitivity) * (self.distance if is_metric else 1)
+            allowed = factor * Fraction(mechanism.coordinate_change) * (self.distance if is_metric else 1)
             error = 2 * Fraction(mechanism.statistic_error)
             if mechanism.norm == 1:
                 moved, slack = sum(map(abs, change), Fraction(0)), error * mechanism.dimension

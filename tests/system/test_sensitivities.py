@@ -55,7 +55,7 @@ class Case:
             for (one, two), d in self.world.distances.items():
                 change = [abs(float(a - b)) for a, b in zip(self.rows[one], self.rows[two], strict=True)]
                 moved = math.fsum(change) if mechanism.norm == 1 else math.hypot(*change)
-                found.append((moved, mechanism.sensitivity * users * (d if is_metric else 1.0), error))
+                found.append((moved, mechanism.coordinate_change * users * (d if is_metric else 1.0), error))
         return found
 
     def holds(self, *, factor: float = 1.0, slack: float = 1.0) -> bool:

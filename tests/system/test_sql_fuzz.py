@@ -37,6 +37,8 @@ from emdp.base.errors import DataRuleError, EmdpError, InternalError, SqlError
 from emdp.estimators import MessagePlan, OwnedPlan, Plan
 from emdp.expressions import evaluate
 from emdp.expressions.cells.reference import cell_values, user_statistic
+from emdp.mechanisms import AdditiveMechanism
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.privacy import EmdDP, UserDP
 from emdp.questions.select import Select
 from emdp.sessions.planning import plan_request
@@ -169,7 +171,7 @@ def check_sensitivity(plan: Plan | MessagePlan, world: Any, seed: int) -> None:
         vectors = np.concatenate([vectors * (chosen > 0)[:, None] * aggregation.cap, np.zeros((1, vectors.shape[1]))])
     for mechanism, size in zip(plan.mechanisms, aggregation.group_sizes(world.names.users), strict=True):
         moved = np.array([np.linalg.norm(vectors - own, ord=mechanism.norm, axis=1) for own in vectors])
-        bound = mechanism.sensitivity * (1 if aggregation.cap is not None else size)
+        bound = mechanism.coordinate_change * (1 if aggregation.cap is not None else size)
         reach = distances if isinstance(plan.guarantee, EmdDP) else 1.0
         errors = 2 * len(plan.scales) * mechanism.statistic_error * size
         slack = errors + 1e-9 * np.abs(vectors).max(initial=0.0) * math.sqrt(aggregation.dimension)
@@ -429,9 +431,17 @@ def test_the_check_of_refusals_sees_what_it_is_for() -> None:
 def test_the_check_of_sensitivities_sees_one_too_small(text: str) -> None:
     plan, _, world = planned(text)
     check_sensitivity(plan, world, 5)
-    smaller = [replace(mechanism, sensitivity=mechanism.sensitivity * 0.5) for mechanism in plan.mechanisms]
+    smaller = [halved(mechanism) for mechanism in plan.mechanisms]
     with pytest.raises(AssertionError):
         check_sensitivity(replace(plan, mechanisms=tuple(smaller)), world, 5)
+
+
+def halved(mechanism: AdditiveMechanism) -> AdditiveMechanism:
+    half = 0.5 * mechanism.sensitivity
+    if isinstance(mechanism, EdgeMechanism):
+        axes = tuple(replace(axis, sensitivity=0.5 * axis.sensitivity) for axis in mechanism.axes)
+        return replace(mechanism, sensitivity=half, axes=axes)
+    return replace(mechanism, sensitivity=half)
 
 
 @pytest.mark.parametrize("change", [{"lipschitz": 49.0}, {"high": 48.0}, {"low": 2.0}])

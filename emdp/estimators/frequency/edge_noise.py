@@ -51,11 +51,16 @@ class EdgeNoise:
     error: float = 0.0
     refusal: str = ""
 
-    def asked(self) -> GroupNoise:
-        """Return the noise, which was asked for by name."""
+    def required(self) -> GroupNoise:
+        """Return the noise."""
         if self.noise is None:
             raise UsageError(f"noise='edges' has no bound here: {self.refusal}; leave noise out.")
-        return replace(self.noise, choice=f"{self.noise.choice[:-1]}, as asked for.")
+        return self.noise
+
+    def asked(self) -> GroupNoise:
+        """Return the noise, which was asked for by name."""
+        found = self.required()
+        return replace(found, choice=f"{found.choice[:-1]}, as asked for.")
 
 
 def edge_noise(aggregation: Aggregation, space: Space, sizes: Sequence[int], price: Price) -> EdgeNoise:

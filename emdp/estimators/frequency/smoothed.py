@@ -178,7 +178,7 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     >>> query = FrequencyQuery(Grid(2.5), Price("alpha", 2.0))
     >>> plan = plan_frequencies(query, space=Interval("x", 0, 10), users=100)
     >>> plan.columns[0].lipschitz, plan.mechanisms[0].scale, plan.aggregation.cells
-    (8.0, 0.04, 5)
+    (8.0, 0.02, 5)
     """
     people = query.people
     sizes = (users,) if people is None else people.groups.sizes

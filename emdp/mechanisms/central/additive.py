@@ -129,6 +129,11 @@ class AdditiveMechanism(ABC):
         return 0.0 if self.is_exact else self._grid_for(self.scale)
 
     @property
+    def coordinate_change(self) -> float:
+        """Bound of how far the coordinates themselves move per unit of ``d_em``, in the noise's norm."""
+        return self.sensitivity
+
+    @property
     def answer_step(self) -> Fraction:
         """Step of the grid that the noise is whole steps of."""
         return Fraction(self.grid)

@@ -171,6 +171,11 @@ class EdgeMechanism(AdditiveMechanism):
         return math.sqrt(float(squares @ np.bincount(of_node, minlength=len(kinds))) / self.dimension)
 
     @property
+    def coordinate_change(self) -> float:
+        """Bound of how far the nodes move: an edge has two ends; in the 2-norm ``M`` is at most ``2 sqrt(axes)``."""
+        return 2.0 * self.sensitivity * (1.0 if self.norm == 1 else math.sqrt(len(self.axes)) * (1.0 + 2.0**-40))
+
+    @property
     def answer_step(self) -> Fraction:
         return Fraction(self.grid) / self.edge_grid.parts
 

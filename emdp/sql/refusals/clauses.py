@@ -20,8 +20,8 @@ __all__ = ["check_around", "check_clauses", "check_owned_clauses", "check_stage"
 
 Check = Callable[[Statement, exp.Expr], None]
 
-STARRED = ("COUNT", "FREQUENCY")
-"""Aggregates that take a star: of all records, and of all items."""
+STARRED = ("COUNT", "FREQUENCY", "MEASURE")
+"""Aggregates that take a star: of all records, of all items, and of all parts of the space."""
 
 _FILES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".gz", ".zst", ".db", ".duckdb")
 """Endings of names that DuckDB would read as files."""
@@ -160,7 +160,7 @@ def _check_star(statement: Statement, node: exp.Expr) -> None:
     if isinstance(parent, exp.Anonymous) and parent.name.upper() in STARRED and len(parent.expressions) == 1:
         return
     if isinstance(parent, exp.Anonymous):
-        remedy = f"name a column; only {' and '.join(STARRED)} take a star"
+        remedy = f"name a column; only {', '.join(STARRED[:-1])} and {STARRED[-1]} take a star"
         reason = Reason("star", f"{parent.name} takes an expression", remedy)
         raise _refusal(statement, parent, reason)
     shown = parent if isinstance(parent, exp.Column) else node

@@ -45,7 +45,7 @@ def aggregates() -> tuple[str, ...]:
     ('AVG', 'WEIGHT')
     """
     together = (name for kind in KINDS.values() for name in kind.sql)
-    return (*together, "FREQUENCY", "QUANTILE", "MEDIAN", "SHARES", "USER_MEAN", "WEIGHT")
+    return (*together, "FREQUENCY", "MEASURE", "QUANTILE", "MEDIAN", "SHARES", "USER_MEAN", "WEIGHT")
 
 
 SHAPES = ("POINT", "VECTOR", "GRID")

@@ -1,4 +1,4 @@
 -- code: star
 -- underlined: AVG(*)
--- says: only COUNT and FREQUENCY take a star
+-- says: only COUNT, FREQUENCY and MEASURE take a star
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(*) FROM visits

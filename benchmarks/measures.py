@@ -1,0 +1,257 @@
+"""How near a private measure comes to the truth, beside histograms of the same budget, in exact earth-mover distance.
+
+    python benchmarks/measures.py [--data gowalla.parquet foursquare.parquet]   # the tables of docs/measures.md
+    python benchmarks/measures.py --questions [--data ...]                      # questions that nobody listed
+    python benchmarks/measures.py --priors                                      # the factors of the preview
+
+Without `--data` (columns `user_id`, `lat`, `lon`) the tables are two that it generates: two towns and a river in a box
+of New York's size, of many users and of few. All releases are made by sessions with their own noise; the exact records
+are read by the tables' owner, who compares. The truth is the density in which every user weighs the same, in cells of
+0.4 km at the centres of their mass. `alpha` is that of a thirtieth of one's records moved by 5 km at epsilon 0.2, a
+quarter of it, and four times as much. A histogram has the pitch that is best *in hindsight*, the measure that of its
+public rule.
+"""
+
+import argparse
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import ot
+import polars as pl
+
+import emdp
+from emdp.estimators.frequency.measure_cells import PITCH_FACTOR
+from emdp.transport.fit import FitAxis, fit_measure
+from emdp.transport.projection import project_on_blocks
+from emdp.transport.simplex import project_to_simplex
+
+BOX = (40.48, -74.26, 40.92, -73.70)
+CHANGE = emdp.Change(fraction=1 / 30, distance=5.0, epsilon=0.2)
+KM_NORTH, KM_EAST = 111.195, 111.195 * math.cos(math.radians(0.5 * (BOX[0] + BOX[2])))
+CELL = 0.4
+PITCHES = (1.0, 2.0, 3.0, 4.0)
+
+Floats = np.ndarray
+
+
+def main() -> None:
+    """Run what was asked for, and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, nargs="*", default=[])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--factors", type=float, nargs="*", default=(0.25, 1.0, 4.0))
+    parser.add_argument("--questions", action="store_true")
+    parser.add_argument("--priors", action="store_true")
+    wanted = parser.parse_args()
+    if wanted.priors:
+        print_priors(wanted.rounds)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for path in wanted.data or made(Path(folder)):
+            given = Given(path, Path(folder))
+            print(f"\n{given.name}: {given.users} users, alpha {given.alpha:.4g}, {given.loss:.0f} a km", flush=True)
+            print_questions(given) if wanted.questions else print_distances(given, wanted.factors, wanted.rounds)
+
+
+def made(folder: Path) -> Iterator[Path]:
+    """Write two tables of two towns and a river, of 7000 users and of 1000."""
+    for users, each in ((7000, 20), (1000, 140)):
+        rng = np.random.default_rng(users)
+        # venues of two towns and along a river, each part's popularity by Zipf's law
+        first = np.array([33.0, 18.0]) + 2.0 * rng.normal(size=(400, 2))
+        second = np.array([14.0, 33.0]) + 3.0 * rng.normal(size=(300, 2))
+        t = rng.random(300)
+        river = np.column_stack([48 * t, 22 + 9 * np.sin(4 * t)]) + 0.2 * rng.normal(size=(300, 2))
+        venues = np.concatenate([first, second, river])
+        shares = [part / np.arange(1, size + 1) for part, size in ((0.5, 400), (0.35, 300), (0.15, 300))]
+        popular = np.concatenate(
+            [own * total / own.sum() for own, total in zip(shares, (0.5, 0.35, 0.15), strict=True)]
+        )
+        # a user goes to ten of them
+        own = rng.choice(len(venues), (users, 10), p=popular)
+        visited = np.take_along_axis(own, rng.integers(0, 10, (users, each)), axis=1).ravel()
+        km = venues[visited] + 0.03 * rng.normal(size=(users * each, 2))
+        path = folder / f"towns_and_river_{users}.parquet"
+        pl.DataFrame(
+            {
+                "user_id": np.repeat(np.arange(users), each),
+                "lat": BOX[0] + km[:, 0] / KM_NORTH,
+                "lon": BOX[1] + km[:, 1] / KM_EAST,
+            }
+        ).write_parquet(path)
+        yield path
+
+
+class Given:
+    """One table: its session, and the truth."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.name = path.stem
+        rows = pl.read_parquet(path, columns=["user_id", "lat", "lon"])
+        self.users = rows.get_column("user_id").n_unique()
+        space = emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
+        self.space = space
+        self.alpha = emdp.protect(CHANGE, space=space)
+        self.loss = self.alpha * self.users / space.diameter
+        table = emdp.read(str(path), user="user_id", space=space, users=self.users)
+        self.session = emdp.Session(table, budget=emdp.EmdDP(alpha=1e9), ledger=folder / f"{self.name}.ledger")
+        self.items = rows.with_columns(pl.col("lat").clip(BOX[0], BOX[2]), pl.col("lon").clip(BOX[1], BOX[3]))
+        weighed = self.items.with_columns((1.0 / pl.len().over("user_id") / self.users).alias("weight"))
+        self.weights = weighed.get_column("weight").to_numpy()
+        km = kilometres(weighed)
+        _, cells = np.unique(np.floor(km / CELL) @ np.array([100_000, 1]), return_inverse=True)
+        self.mass = np.bincount(cells, self.weights)
+        self.places = np.column_stack([np.bincount(cells, self.weights * own) / self.mass for own in km.T])
+
+    def distance(self, places: Floats, weights: Floats) -> float:
+        """Return the earth-mover distance to the truth in km."""
+        kept = weights > 1e-9
+        own = weights[kept] / weights[kept].sum()
+        costs = ot.dist(self.places, places[kept], metric="euclidean")
+        return float(ot.emd2(self.mass / self.mass.sum(), own, costs, numItermax=10**8))
+
+
+def kilometres(frame: pl.DataFrame) -> Floats:
+    """Return places in km from the box's corner."""
+    north = (frame.get_column("lat").to_numpy() - BOX[0]) * KM_NORTH
+    return np.column_stack([north, (frame.get_column("lon").to_numpy() - BOX[1]) * KM_EAST])
+
+
+def print_distances(given: Given, factors: tuple[float, ...], rounds: int) -> None:
+    """Print the table of distances."""
+    print("| alpha | cells of 1 km, simplex | cells, best pitch, near in d_em | measure | expected | ratio | seconds |")
+    print("|---|---|---|---|---|---|---|")
+    for factor in factors:
+        alpha = factor * given.alpha
+        flat = repeated(lambda alpha=alpha: cells(given, 1.0, alpha, near=False), rounds)  # type: ignore[misc]
+        oracle = min(
+            (repeated(lambda a=alpha, h=pitch: cells(given, h, a, near=True), rounds) for pitch in PITCHES),  # type: ignore[misc]
+            key=lambda found: found[0],
+        )
+        times: list[float] = []
+        near = repeated(lambda alpha=alpha, times=times: measure(given, alpha, times), rounds)  # type: ignore[misc]
+        told = given.session.preview(emdp.measure(alpha=alpha)).comparison
+        expected = told["expected_error"][0] * given.space.diameter
+        shown = " | ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in (flat, oracle, near))
+        print(
+            f"| {factor:g} | {shown} | {expected:.3f} | {expected / near[0]:.2f} | {np.mean(times):.1f} |", flush=True
+        )
+
+
+def repeated(run: Callable[[], float], rounds: int) -> tuple[float, float]:
+    """Return the mean of some runs, and its standard error."""
+    found = [run() for _ in range(rounds)]
+    return float(np.mean(found)), float(np.std(found, ddof=1) / math.sqrt(rounds)) if rounds > 1 else math.nan
+
+
+def cells(given: Given, pitch: float, alpha: float, *, near: bool) -> float:
+    """Return the distance of a histogram with noise on every cell, made a distribution: near in d_em, or the 2-norm."""
+    frame = given.session.frequencies(pitch, alpha=alpha, noise="laplace").frame
+    values = frame.get_column("frequency").to_numpy()
+    shape = tuple(frame.get_column(name).n_unique() for name in ("lat", "lon"))
+    spread = (values + (1.0 - values.sum()) / values.size).reshape(shape)
+    weights = project_on_blocks(spread).ravel() if near else project_to_simplex(values)
+    return given.distance(kilometres(frame), weights)
+
+
+def measure(given: Given, alpha: float, times: list[float]) -> float:
+    """Return the distance of a fitted measure, and keep the seconds of the fit."""
+    answer = given.session.measure(alpha=alpha)
+    start = time.perf_counter()
+    table = answer.table()
+    times.append(time.perf_counter() - start)
+    return given.distance(kilometres(table), table.get_column("weight").to_numpy())
+
+
+def print_questions(given: Given) -> None:
+    """Print errors of questions that nobody listed: of a measure, of a sample of it, and asked directly together."""
+    rng = np.random.default_rng(5)
+    at = rng.integers(0, len(given.items), 20)
+    points = list(given.items.select("lat", "lon").gather(pl.Series(at)).iter_rows())
+    near = [emdp.ramp(emdp.distance_to(point), 3, 1) for point in points]
+    far = [emdp.distance_to(point) for point in points[:5]]
+    answer = given.session.measure(alpha=given.alpha)
+    table, sample = answer.table(), answer.sample(20_000)
+    print("| questions | measure | raw nodes | sample of 20,000 | asked together, expected |")
+    print("|---|---|---|---|---|")
+    for name, functions in (("20 shares within 1 to 3 km", near), ("5 mean distances, km", far)):
+        truth = np.array([given.weights @ values(given, one, given.items) for one in functions])
+        fitted = np.array([answer.mean(one)["mean"][0] for one in functions])
+        raw = np.array([answer.mean(one, raw=True)["mean"][0] for one in functions])
+        drawn = np.array([values(given, one, sample).mean() for one in functions])
+        asked = given.session.preview(emdp.vector_mean(functions, alpha=given.alpha)).frame["expected_error"].mean()
+        errors = [float(np.abs(found - truth).mean()) for found in (fitted, raw, drawn)]
+        print(f"| {name} | " + " | ".join(f"{error:.4f}" for error in (*errors, asked)) + " |", flush=True)
+    print(f"\n{table.height} places, {answer.frame.height} nodes")
+
+
+def values(given: Given, function: object, frame: pl.DataFrame) -> Floats:
+    """Return a function of some items."""
+    from emdp.expressions import evaluate
+
+    return evaluate(function, given.space, given.space.encode(frame.select("lat", "lon")))  # type: ignore[arg-type]
+
+
+def print_priors(rounds: int) -> None:
+    """Print the distance to the truth over ``(V/e)^(1/(j+1))`` at both priors, on a unit cube, by simulation."""
+    print("| axes | loss | towns | scattered |")
+    print("|---|---|---|---|")
+    for axes, losses in ((1, (1e3, 4e4)), (2, (2e4, 2e5)), (3, (1e4, 3e5))):
+        for loss in losses:
+            rng = np.random.default_rng(axes)
+            found = [
+                np.mean([simulated(prior, axes, loss, rng) for _ in range(rounds)]) for prior in ("towns", "scattered")
+            ]
+            print(f"| {axes} | {loss:.0e} | {found[0]:.2f} | {found[1]:.2f} |", flush=True)
+
+
+def prior_of(kind: str, axes: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return places and weights: 2000 scattered places, or 40 towns of Gaussian shape, both by Zipf's law."""
+    if kind == "scattered":
+        weights = 1.0 / np.arange(1, 2001)
+        return rng.random((2000, axes)), weights / weights.sum()
+    sizes = 1.0 / np.arange(1, 41)
+    sizes /= sizes.sum()
+    counts = np.maximum((4000 * sizes).astype(int), 5)
+    centres, radii = rng.random((40, axes)).repeat(counts, axis=0), (0.005 + 0.02 * rng.random(40)).repeat(counts)
+    places = centres + radii[:, None] * rng.normal(size=centres.shape)
+    return places.clip(0, 1), (sizes / counts).repeat(counts)
+
+
+def simulated(prior: str, axes: int, loss: float, rng: np.random.Generator) -> float:
+    """Return the distance of one simulated measure on a unit cube: two axes of a plane, a third by the sum metric."""
+    typical = (1.0 / loss) ** (1.0 / (axes + 1))
+    pitch = PITCH_FACTOR * typical
+    nodes, finest = math.ceil(1.0 / pitch) + 1, {1: 4000, 2: 110, 3: 32}[axes]
+    places, weights = prior_of(prior, axes, rng)
+    scales = [(math.sqrt(2.0) if axes > 1 and axis < 2 else 1.0) / (pitch * loss) for axis in range(axes)]
+    count = min(math.ceil(4.0 / pitch), finest)
+    middles = (np.arange(count) + 0.5) / count
+    fine = hats(middles / pitch, nodes)
+    released = np.einsum(
+        ",".join(f"n{'abc'[axis]}" for axis in range(axes)) + ",n->" + "abc"[:axes],
+        *(hats(own / pitch, nodes).T for own in places.T), weights,
+    )  # fmt: skip
+    for axis, scale in enumerate(scales):
+        noise = rng.laplace(scale=scale, size=[nodes - (place == axis) for place in range(axes)])
+        released = released - np.diff(noise, axis=axis, prepend=0, append=0)
+    fit = fit_measure(released.ravel(), [FitAxis(fine, "path", 2.0 * scale**2) for scale in scales]).ravel()
+    kept = fit > 1e-6
+    own = np.stack(np.meshgrid(*[middles] * axes, indexing="ij"), axis=-1).reshape(-1, axes)[kept]
+    costs = ot.dist(places[:, :2], own[:, :2], metric="euclidean")
+    if axes == 3:
+        costs += np.abs(places[:, 2:] - own[:, 2])
+    return float(ot.emd2(weights, fit[kept] / fit[kept].sum(), costs, numItermax=10**8)) / typical
+
+
+def hats(at: Floats, nodes: int) -> Floats:
+    """Return what places along an axis give to its nodes, shape (nodes, places)."""
+    return np.maximum(0.0, 1.0 - np.abs(np.arange(nodes)[:, None] - at))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What an answer to a question for a measure has besides its rows: all post-processing of what was released."""
+
+from typing import Any
+
+import polars as pl
+
+from emdp.answers.description import DEFAULT_LEVEL
+from emdp.base.checks import check_unit_interval
+from emdp.base.errors import UsageError
+
+__all__ = ["Measured"]
+
+
+class Measured:
+    """Tables, samples and means of a released measure; other answers refuse them."""
+
+    released: Any
+    _rows: Any
+
+    def table(self) -> pl.DataFrame:
+        """Return a measure's fitted table, at no cost: one row a place, with its ``weight``; weights add up to 1.
+
+        The table is public: join it, group it, draw it. A weight is a share of the average user's records, no count.
+
+        Raises
+        ------
+        UsageError
+            If the answer is no measure.
+        """
+        found: pl.DataFrame = self._of_measure("table")(self.released)
+        return found
+
+    def sample(self, n: int) -> pl.DataFrame:
+        """Return ``n`` records that stand for a measure: equal steps of mass along a curve through all places, free.
+
+        Nothing is drawn at random: it is the same each time. No row is a person, and their number says nothing.
+
+        Parameters
+        ----------
+        n : int
+            How many, at most ten million.
+
+        Raises
+        ------
+        UsageError
+            If the answer is no measure, or ``n`` is out of its range.
+        """
+        found: pl.DataFrame = self._of_measure("sample")(self.released, n)
+        return found
+
+    def density(self) -> pl.DataFrame:
+        """Return a measure's fitted shares at the released nodes: what to draw, since places are finer than known."""
+        found: pl.DataFrame = self._of_measure("density")(self.released)
+        return found
+
+    def mean(self, function: Any, *, raw: bool = False, level: float = DEFAULT_LEVEL) -> pl.DataFrame:
+        """Return the mean of a function of a record over a measure: one row, at no cost.
+
+        Parameters
+        ----------
+        function : Expression
+            With a Lipschitz constant ``L``.
+        raw : bool
+            Whether it is made of the released nodes: ``mean``, and ``low`` and ``high`` of its exact interval, which is
+            for the smoothed distribution. By default of the fitted measure: ``mean``, and ``towns`` and ``scattered``:
+            ``L`` times the distance to the truth that is expected at two public priors, mostly far too large.
+        level : float
+            Coverage of the interval in (0, 1).
+
+        Raises
+        ------
+        UsageError
+            If the answer is no measure, or the function has no Lipschitz constant.
+        """
+        level = check_unit_interval("level", level)
+        return pl.DataFrame([self._of_measure("mean")(self.released, function, level=level, raw=raw)])
+
+    def _of_measure(self, what: str) -> Any:
+        if not hasattr(self._rows, "fitted"):
+            raise UsageError(f"{what} is for a measure; ask session.measure() first.")
+        return getattr(self._rows, what)

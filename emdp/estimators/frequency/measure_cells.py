@@ -1,0 +1,223 @@
+"""Nodes of a private measure on all parts of a space, their pitch by a public rule, and the places of its fine grid.
+
+Lengths are in the unit of ``d_X``: of a part with share ``w`` and diameter ``D`` a natural length ``t`` is ``w t/D``.
+With ``V`` the product of the lengths of the ``j`` continuous axes and of the numbers of listed values, and
+``e = alpha n`` the loss per unit of ``d_em``, the noise on edges ``h`` apart moves the measure by about
+``V/(h^j e)``, smoothing by ``h``; so the best pitch is of the order of ``(V/e)^(1/(j+1))``, and so is the distance to
+the truth (private-measures.md 1, "Rates"). The factors are measured at two public priors, towns of very different
+sizes and scattered places, by ``benchmarks/measures.py --priors``.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from emdp.base.errors import UsageError
+from emdp.estimators.frequency.grids import MOST_CELLS, Cells
+from emdp.expressions.cells.aggregation import Axis, HatAxis, LabelAxis
+from emdp.expressions.cells.reference import hat_places
+from emdp.expressions.nodes.base import Column
+from emdp.spaces import Space
+from emdp.spaces.base import Floats
+from emdp.spaces.ranges import Span
+
+__all__ = ["MeasureCells", "measure_cells"]
+
+PITCH_FACTOR = 1.7
+"""Of the pitch over ``(V/e)^(1/(j+1))``."""
+
+EXPECTED = {1: (0.6, 0.65), 2: (0.52, 0.9), 3: (0.8, 1.15)}
+"""By number of continuous axes: distance to the truth over ``(V/e)^(1/(j+1))``, at towns and at scattered places."""
+
+FINER = 4
+"""Places of the fine grid a pitch, by default and where there is room."""
+
+MOST_PLACES = 60_000
+"""Most places of the fine grid: some seconds of fitting."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureCells:
+    """Nodes of all parts, and the fine grid.
+
+    Parameters
+    ----------
+    cells : Cells
+        The nodes, part by part.
+    spans : tuple of Span or None
+        One an axis: the numbers that its column may hold; None for a listed column.
+    counts : tuple of int
+        Places of the fine grid along each axis.
+    pitch : float
+        In the natural unit of the first continuous part.
+    unit : str
+        That unit, with a space before it, or empty.
+    scale : float
+        That unit in the unit of ``d_X``.
+    typical : float
+        ``(V/e)^(1/(j+1))``, in the unit of ``d_X``.
+    """
+
+    cells: Cells
+    spans: tuple[Span | None, ...]
+    counts: tuple[int, ...]
+    pitch: float
+    unit: str
+    scale: float
+    typical: float
+
+    @property
+    def expected(self) -> tuple[float, float]:
+        """Distance to the truth that is expected at towns and at scattered places, in the natural unit."""
+        towns, scattered = EXPECTED[min(sum(span is not None for span in self.spans), max(EXPECTED))]
+        return towns * self.typical / self.scale, scattered * self.typical / self.scale
+
+    @property
+    def places(self) -> int:
+        """Number of places of the fine grid."""
+        return math.prod(self.counts)
+
+    @cached_property
+    def values(self) -> tuple[list[Any], ...]:
+        """Values of the fine grid's places along each axis: middles of equal parts of its range, or listed values."""
+        found: list[list[Any]] = []
+        for axis, span, count in zip(self.cells.axes, self.spans, self.counts, strict=True):
+            if isinstance(axis, LabelAxis):
+                found.append([cell[0] for cell in axis.cells])
+            elif span is not None:
+                middles = span.low + (np.arange(count) + 0.5) * ((span.high - span.low) / count)
+                found.append(middles.tolist())
+        return tuple(found)
+
+    def weights(self) -> list[Floats]:
+        """Return for each axis what its places give to its nodes, shape (nodes, places)."""
+        found = []
+        for axis, values in zip(self.cells.axes, self.values, strict=True):
+            if isinstance(axis, LabelAxis):
+                found.append(np.eye(axis.size))
+                continue
+            below, share = hat_places(axis, np.array(values, dtype=np.float64))
+            matrix, places = np.zeros((axis.size, len(values))), np.arange(len(values))
+            matrix[below, places] = 1.0 - share
+            matrix[(below + 1) % axis.size, places] += share
+            found.append(matrix)
+        return found
+
+
+def measure_cells(
+    space: Space, loss: float, *, pitch: float | None = None, resolution: float | None = None
+) -> MeasureCells:
+    """Return the nodes and places of a measure on a space.
+
+    Parameters
+    ----------
+    space : Space
+        Parts with grids, and parts of listed values.
+    loss : float
+        ``e``: alpha times the public number of users.
+    pitch, resolution : float, optional
+        As in :class:`emdp.questions.measures.Measure`.
+
+    Raises
+    ------
+    UsageError
+        If a part has neither, no part has a grid, or there would be more than 200,000 nodes.
+
+    >>> from emdp.spaces import Geo
+    >>> city = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
+    >>> found = measure_cells(city, 1300 * city.diameter)
+    >>> round(found.pitch, 2), [axis.size for axis in found.cells.axes], found.counts
+    (2.06, [25, 24], (95, 92))
+    """
+    _check(space)
+    first = next(place for place, part in enumerate(space.parts) if part.labels is None)
+    scales = [float(share) / part.diameter for share, part in zip(space.exact_shares, space.parts, strict=True)]
+    lengths, values = _lengths(space, scales)
+    count = len(lengths)
+    typical = (math.prod(lengths) * values / loss) ** (1.0 / (count + 1))
+    widest = space.parts[first].domain_diameter
+    wanted = PITCH_FACTOR * typical / scales[first] if pitch is None else pitch
+    if pitch is not None and pitch > widest:
+        raise UsageError(f"pitch must be at most {widest:.6g}, the largest distance in the space, got {pitch:.6g}.")
+    own = min(wanted, widest)
+    axes, spans = _axes(space, [own * scales[first] / scale for scale in scales])
+    nodes = math.prod(axis.size for axis in axes)
+    if nodes > MOST_CELLS:
+        raise UsageError(f"pitch {own:.4g} makes {nodes} nodes, more than {MOST_CELLS}; pass a larger pitch.")
+    finer = FINER if resolution is None else max(1, math.ceil(own / resolution))
+    counts = _counts(axes, spans, finer)
+    columns = space.columns
+    text = f"a measure on {', '.join(columns)}, pitch {own:.4g}"
+    is_map = len(space.parts) == 1 and space.parts[0].is_map
+    cells = Cells(axes, columns, text, is_map=is_map)
+    unit = space.parts[first].unit
+    return MeasureCells(cells, spans, counts, own, "" if unit is None else f" {unit}", scales[first], typical)
+
+
+def _check(space: Space) -> None:
+    if space.elsewhere is not None:
+        raise UsageError(
+            "a measure is not made for a table whose records may be elsewhere; read it with elsewhere='neutral', or "
+            "ask for frequencies of cells."
+        )
+    for part in space.parts:
+        refusal = part.grid_refusal() if part.labels is None else None
+        if refusal is not None:
+            raise UsageError(f"a measure has nodes along every part of the space, and {refusal}; ask for means.")
+    if all(part.labels is not None for part in space.parts):
+        raise UsageError("a measure needs a part that has a grid, and all parts list values; ask for frequencies.")
+
+
+def _lengths(space: Space, scales: Sequence[float]) -> tuple[list[float], int]:
+    """Return the lengths of the continuous axes in the unit of ``d_X``, and the number of listed values."""
+    lengths: list[float] = []
+    values = 1
+    for part, scale in zip(space.parts, scales, strict=True):
+        if part.labels is not None:
+            values *= len(part.labels)
+            continue
+        lines = part.grid_lines(part.domain_diameter / 64)
+        pitches = part.cell_pitches(tuple(line.step for line in lines))
+        for line, pitch in zip(lines, pitches, strict=True):
+            span = _span(part, line.column)
+            lengths.append((span.high - span.low) / line.step * pitch * scale)
+    return lengths, values
+
+
+def _axes(space: Space, pitches: Sequence[float]) -> tuple[tuple[Axis, ...], tuple[Span | None, ...]]:
+    axes: list[Axis] = []
+    spans: list[Span | None] = []
+    for part, pitch in zip(space.parts, pitches, strict=True):
+        if part.labels is not None:
+            axes.append(LabelAxis(part.columns[0], tuple((label,) for label in part.labels)))
+            spans.append(None)
+            continue
+        for line in part.grid_lines(min(pitch, part.domain_diameter)):
+            axes.append(HatAxis(Column(line.column), line.start, line.step, line.size, is_periodic=line.goes_round))
+            spans.append(_span(part, line.column))
+    return tuple(axes), tuple(spans)
+
+
+def _counts(axes: Sequence[Axis], spans: Sequence[Span | None], finer: int) -> tuple[int, ...]:
+    """Return how many places each axis has: so many a pitch, or fewer where there would be too many in all."""
+    while True:
+        counts = tuple(
+            axis.size
+            if span is None or isinstance(axis, LabelAxis)
+            else max(1, math.ceil(finer * (span.high - span.low) / axis.step - 1e-9))
+            for axis, span in zip(axes, spans, strict=True)
+        )
+        if finer == 1 or math.prod(counts) <= MOST_PLACES:
+            return counts
+        finer -= 1
+
+
+def _span(part: Space, column: str) -> Span:
+    span = part.span_of(column)
+    if span is None:
+        raise UsageError(f"column {column!r} of {part.noun} has no range; ask for means.")
+    return span

@@ -1,0 +1,95 @@
+"""Frozen queries for private measures: where everybody's records are, released once for questions of later."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from emdp.base.checks import check_positive
+from emdp.base.errors import UsageError
+from emdp.privacy.guarantees.kinds import Neighbours
+from emdp.questions.price import Price, check_price, refuse_removal
+
+if TYPE_CHECKING:
+    from emdp.questions.select import Order
+
+__all__ = ["Measure", "measure"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The distribution of the average user's records over the whole item space (private-measures.md).
+
+    Parameters
+    ----------
+    price : Price
+        Under ``alpha``; it is spent once, whatever is asked of the answer afterwards.
+    pitch : float, optional
+        How far nodes are apart, in the natural unit of the first continuous part (km of a ``Geo``); other continuous
+        parts have nodes as far apart in the unit of ``d_X``. By default the rule of
+        :mod:`emdp.estimators.frequency.measure_cells`, from public numbers.
+    resolution : float, optional
+        How far the places of the fitted measure are apart, at most, in that unit; by default a quarter of the pitch.
+    name : str
+        Column of the shares.
+    order, limit, offset, statement, written
+        As in :class:`emdp.questions.user_mean.UserMean`.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is malformed.
+    """
+
+    price: Price
+    pitch: float | None = None
+    resolution: float | None = None
+    name: str = "share"
+    order: "tuple[Order, ...]" = ()
+    limit: int | None = None
+    offset: int = 0
+    statement: str = ""
+    written: str = ""
+
+    def __post_init__(self) -> None:
+        check_price(self.price)
+        for argument in ("pitch", "resolution"):
+            given = getattr(self, argument)
+            if given is not None:
+                object.__setattr__(self, argument, check_positive(argument, given))
+        if not isinstance(self.name, str) or not self.name:
+            raise UsageError("name must be a non-empty text; pass the answer's column.")
+
+    @property
+    def text(self) -> str:
+        """The query as text, for the ledger and for explanations: as it was asked in SQL, or else as a call."""
+        if self.statement:
+            return self.statement
+        given = [f"{own}={getattr(self, own):g}" for own in ("pitch", "resolution") if getattr(self, own) is not None]
+        return f"measure({', '.join(given)})"
+
+
+def measure(
+    *,
+    alpha: float | None = None,
+    pitch: float | None = None,
+    resolution: float | None = None,
+    name: str = "share",
+    epsilon: float | None = None,
+    neighbours: Neighbours = "replace",
+) -> Measure:
+    """Return a :class:`Measure` query; see there for what is not below.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Refused: at user level the noise that hides all of a user's records is another one.
+
+    >>> measure(alpha=20.0, pitch=1.5).text
+    'measure(pitch=1.5)'
+    """
+    refuse_removal(neighbours, "a measure")
+    if epsilon is not None:
+        raise UsageError(
+            "epsilon does not fit measure, whose noise is made for small moves; pass alpha, or ask for "
+            "session.frequencies(pitch, epsilon=)."
+        )
+    return Measure(Price.asked(alpha=alpha), pitch, resolution, name)

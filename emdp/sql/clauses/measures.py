@@ -1,0 +1,104 @@
+"""``MEASURE``: a private measure on the whole space, with the pitch of its rule or ``PITCH(h)``."""
+
+from sqlglot import exp
+
+from emdp.questions.measures import Measure
+from emdp.questions.select import Order
+from emdp.sql.clauses.aggregates import Aggregate
+from emdp.sql.clauses.conditions import Chosen
+from emdp.sql.clauses.grouping import Grouping
+from emdp.sql.context import Context, unwrapped
+from emdp.sql.text.families import option_refusal
+from emdp.sql.values.scalar import Scalars
+
+__all__ = ["measure_query"]
+
+FORM = "MEASURE(*) or MEASURE(PITCH(1.0))"
+
+
+def measure_query(
+    scalars: Scalars,
+    aggregate: Aggregate,
+    chosen: tuple[Grouping, Chosen, exp.Select],
+    name: str,
+    order: tuple[Order, ...],
+    limits: tuple[int | None, int],
+    written: str,
+) -> Measure:
+    """Return the query of a statement with ``MEASURE``.
+
+    Parameters
+    ----------
+    scalars : Scalars
+        The statement's names.
+    aggregate : Aggregate
+        The call.
+    chosen : (Grouping, Chosen, sqlglot.exp.Select)
+        What chooses or groups users or records, which a measure has not, and the statement's tree.
+    name, order, limits, written
+        As of the query.
+
+    Raises
+    ------
+    SqlError
+        If the guarantee is a user-level one, or an argument, option or clause does not fit.
+    """
+    context, node = scalars.context, aggregate.node
+    _check_whole(context, node, *chosen)
+    if context.is_user_level:
+        raise context.refusal(
+            node,
+            "MEASURE has noise that is made for small moves, and under USER_PRIVACY all of a user's records may change",
+            remedy="write FREQUENCY(GRID(1.0)), or WITH EMD_PRIVACY OPTIONS (alpha = 1.0)",
+            code="measure-user-level",
+        )
+    _check_options(context)
+    return Measure(
+        context.price,
+        pitch=_pitch(scalars, node),
+        name=name,
+        order=order,
+        limit=limits[0],
+        offset=limits[1],
+        statement=context.statement.text,
+        written=written,
+    )
+
+
+def _check_whole(context: Context, node: exp.Anonymous, grouping: Grouping, left: Chosen, tree: exp.Select) -> None:
+    """Refuse conditions and a choice or groups of users: a measure is of all records, and is filtered afterwards."""
+    if left.factor is None and grouping.people is None:
+        return
+    raise context.refusal(
+        left.node or tree.args.get("group") or tree.args.get("where") or node,
+        "MEASURE is of all records of all public users",
+        remedy="leave the condition out, and choose rows of the answer's table, which costs nothing",
+        code="measure-where",
+    )
+
+
+def _pitch(scalars: Scalars, node: exp.Anonymous) -> float | None:
+    context = scalars.context
+    only = unwrapped(node.expressions[0]) if len(node.expressions) == 1 else None
+    if isinstance(only, exp.Star):
+        return None
+    if isinstance(only, exp.Anonymous) and only.name.upper() == "PITCH" and len(only.expressions) == 1:
+        found = scalars.constant(only.expressions[0], "the pitch of MEASURE")
+        if found > 0:
+            return found
+    raise context.refusal(
+        node,
+        f"`{context.text(node)}` says neither * nor a pitch above 0",
+        remedy=f"write {FORM}",
+        code="measure-argument",
+    )
+
+
+def _check_options(context: Context) -> None:
+    statement, options = context.statement, context.statement.options
+    if context.price.delta > 0:
+        problem = "MEASURE has Laplace noise, which spends no delta"
+        raise option_refusal(statement, options["delta"], problem, "leave delta out", "measure-option")
+    if context.cell_noise not in ("auto", "edges"):
+        problem = "MEASURE has its noise on the edges between neighbouring nodes"
+        raise option_refusal(statement, options["noise"], problem, "leave noise out", "measure-option")

@@ -1,0 +1,188 @@
+"""A measure on a fine grid near noisy weights of a coarse one: least squares in the noise's own norm.
+
+``q = argmin |S^(-1/2) (C q - Y)|^2`` over the measures of mass 1 on the fine grid: ``C`` the weights of the fine places
+at the coarse nodes, a product over the axes, and ``S`` the covariance of the noise. For noise on the edges of a grid
+``S = 2 sum_a b_a^2 L_a``, ``L_a`` the Laplacian along axis ``a``, which discrete cosines diagonalise (of an axis that
+goes round, sines and cosines; of a listed axis any basis that starts with a constant). ``S`` knows no mass: what it
+cannot see, the sum, is the same on both sides. For independent noise ``S`` is the identity times its variance.
+
+The minimum is sought from the uniform measure by accelerated projected gradients that start over where they climb
+(FISTA; Beck and Teboulle 2009; O'Donoghue and Candes 2015), with a step from a power iteration: deterministic. It is
+post-processing: how well it is solved costs no privacy. The minimum is not unique, since a cell's weights tell mass and
+centre, not spread; the start decides (private-measures.md 2).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from emdp.base.errors import UsageError
+from emdp.spaces.base import Floats
+from emdp.transport.simplex import project_to_simplex
+
+__all__ = ["STEPS", "FitAxis", "coarse_weights", "fit_measure"]
+
+STEPS = 800
+"""Steps of the descent; 200 were within 7 % of it, 3000 no nearer."""
+
+POWER_STEPS = 30
+MARGIN = 1.05
+"""Above what a power iteration misses of the largest eigenvalue; a step that climbs all the same starts over."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class FitAxis:
+    """One axis of both grids.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray
+        Shape (nodes, places): what a place of the fine grid gives to each node; columns add up to 1.
+    form : {"path", "round", "listed"}
+        How the nodes hang together; see :mod:`emdp.mechanisms.central.edge_grid`.
+    variance : float
+        Variance of an edge's noise along the axis.
+    """
+
+    weights: Floats
+    form: str
+    variance: float
+
+    def basis(self) -> tuple[Floats, Floats]:
+        """Return an orthonormal basis, a row a vector, that diagonalises the axis's Laplacian, and its eigenvalues.
+
+        >>> vectors, values = FitAxis(np.eye(3), "path", 1.0).basis()
+        >>> np.round(vectors @ np.array([[1, -1, 0], [-1, 2, -1], [0, -1, 1]]) @ vectors.T, 12).diagonal().tolist()
+        [0.0, 1.0, 3.0]
+        >>> values.round(12).tolist()
+        [0.0, 1.0, 3.0]
+        """
+        size = len(self.weights)
+        place, number = np.arange(size), np.arange(size)[:, None]
+        if self.form == "round":
+            angle = 2.0 * np.pi * number * place / size
+            # cosine plus sine is real, orthogonal and has the frequencies of both
+            return (np.cos(angle) + np.sin(angle)) / np.sqrt(size), 2.0 - 2.0 * np.cos(2.0 * np.pi * place / size)
+        vectors = np.cos(np.pi * number * (place + 0.5) / size) * np.sqrt(2.0 / size)
+        vectors[0] = 1.0 / np.sqrt(size)
+        if self.form == "listed":
+            return vectors, (place > 0).astype(np.float64)
+        return vectors, 2.0 - 2.0 * np.cos(np.pi * place / size)
+
+
+def fit_measure(
+    values: Floats, axes: Sequence[FitAxis], *, variance: float | None = None, steps: int = STEPS,
+    progress: Progress | None = None,
+) -> Floats:  # fmt: skip
+    """Return the measure on the fine grid.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        The noisy weights, one a node, the last axis running fastest.
+    axes : sequence of FitAxis
+        The axes.
+    variance : float, optional
+        That of independent noise on every node; by default the noise is on the edges.
+    steps : int
+        Steps of the descent.
+    progress : callable, optional
+        Told how many steps of how many are done.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of the fine grid, at least 0, with sum 1.
+
+    Raises
+    ------
+    UsageError
+        If there are not as many values as nodes, or one is not finite.
+
+    >>> line = FitAxis(np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]), "path", 1.0)
+    >>> fit_measure(np.array([1.2, -0.2]), [line], steps=50).round(6).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    shape = tuple(len(axis.weights) for axis in axes)
+    given = np.asarray(values, dtype=np.float64)
+    if given.size != np.prod(shape) or not np.isfinite(given).all():
+        raise UsageError(f"values must be {int(np.prod(shape))} finite numbers, one a node; pass those.")
+    bases = [axis.basis() for axis in axes]
+    forward = [vectors @ axis.weights for axis, (vectors, _) in zip(axes, bases, strict=True)]
+    weights = _inverse_variances(axes, [own for _, own in bases], variance)
+    aim = _along([vectors for vectors, _ in bases], given.reshape(shape))
+    back = [matrix.T for matrix in forward]
+
+    def gradient(q: Floats) -> Floats:
+        return _along(back, weights * (_along(forward, q) - aim))
+
+    places = tuple(axis.weights.shape[1] for axis in axes)
+    size = _step(forward, back, weights, places)
+    return _descend(gradient, size, places, steps, progress)
+
+
+def coarse_weights(measure: Floats, axes: Sequence[FitAxis]) -> Floats:
+    """Return ``C q``: what a measure on the fine grid gives to each node, in the order of the nodes.
+
+    >>> line = FitAxis(np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]), "path", 1.0)
+    >>> coarse_weights(np.array([0.5, 0.5, 0.0]), [line]).tolist()
+    [0.75, 0.25]
+    """
+    return _along([axis.weights for axis in axes], measure).ravel()
+
+
+def _inverse_variances(axes: Sequence[FitAxis], values: Sequence[Floats], variance: float | None) -> Floats:
+    """Return one over the noise's variance along each vector of the product basis; 0 for the sum."""
+    if variance is not None:
+        return np.full(tuple(map(len, values)), 1.0)
+    scaled = [axis.variance * own for axis, own in zip(axes, values, strict=True)]
+    total: Floats = reduce(np.add.outer, scaled)
+    known = total > 1e-12 * total.max(initial=0.0)
+    return np.where(known, total[known].min(initial=np.inf) / np.where(known, total, 1.0), 0.0)
+
+
+def _along(matrices: Sequence[Floats], values: Floats) -> Floats:
+    """Return the product of one matrix an axis with an array."""
+    for place, matrix in enumerate(matrices):
+        values = np.moveaxis(np.tensordot(matrix, values, axes=(1, place)), 0, place)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _step(forward: Sequence[Floats], back: Sequence[Floats], weights: Floats, places: tuple[int, ...]) -> float:
+    """Return one over the gradient's Lipschitz constant."""
+    vector = np.cos(np.arange(int(np.prod(places))) * 1.7).reshape(places)
+    largest = 0.0
+    for _ in range(POWER_STEPS):
+        vector = _along(back, weights * _along(forward, vector))
+        largest = float(np.linalg.norm(vector))
+        if largest == 0.0:
+            return 0.0
+        vector /= largest
+    return 1.0 / (MARGIN * largest)
+
+
+def _descend(
+    gradient: Callable[[Floats], Floats], size: float, places: tuple[int, ...], steps: int, progress: Progress | None
+) -> Floats:
+    current = np.full(places, 1.0 / np.prod(places))
+    if size == 0.0:
+        return current
+    ahead, momentum = current, 1.0
+    for done in range(steps):
+        slope = gradient(ahead)
+        found = project_to_simplex((ahead - size * slope).ravel()).reshape(places)
+        if float(np.vdot(ahead - found, found - current)) > 0.0:
+            # it climbs: start over from here
+            ahead, momentum = found, 1.0
+        else:
+            after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+            ahead = found + (momentum - 1.0) / after * (found - current)
+            momentum = after
+        current = found
+        if progress is not None:
+            progress(done + 1, steps)
+    return current

@@ -1,0 +1,2 @@
+-- space: city
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20) MEASURE(PITCH(4)) AS here FROM visits ORDER BY here DESC LIMIT 5
