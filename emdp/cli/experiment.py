@@ -35,7 +35,7 @@ def run(
     name: Annotated[
         str,
         typer.Argument(
-            help="table2, fig-error, freq-local, freq-central, embedding, geometric, compressed or bandits."
+            help="table2, fig-error, freq-local, freq-central, embedding, geometric, compressed, bandits, descent."
         ),
     ],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for NAME.parquet and NAME.svg.")] = "experiments",
@@ -54,6 +54,7 @@ def run(
       geometric     k = 1000 falling shares by one-bit Hadamard, l1 error against n
       compressed    frequencies over 1024 items, and means of vectors, by few bits a user
       bandits       a linear bandit of private rewards: regret against epsilon, in three models
+      descent       a logistic model by who is in which round: loss gap against epsilon, in three models
 
     Writes all rows as Parquet and a picture as SVG, and says in words where user-level DP is better.
     """

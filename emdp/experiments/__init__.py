@@ -17,7 +17,9 @@ from emdp.testing import seeded
 
 __all__ = ["NAMES", "Experiment", "Row", "check_folder", "draw_experiment", "run_experiment", "write_experiment"]
 
-NAMES = ("table2", "fig-error", "freq-local", "freq-central", "embedding", "geometric", "compressed", "bandits")
+NAMES = (
+    "table2", "fig-error", "freq-local", "freq-central", "embedding", "geometric", "compressed", "bandits", "descent",
+)  # fmt: skip
 """The experiments."""
 
 
@@ -112,7 +114,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 def _runner(name: str) -> Callable[..., Experiment]:
     """Return what runs an experiment; imported when one is run."""
-    from emdp.experiments import bandits, compressed, frequency, geometric, linear, table2
+    from emdp.experiments import bandits, compressed, descent, frequency, geometric, linear, table2
 
     runners: dict[str, Callable[..., Experiment]] = {
         "table2": table2.run_table2,
@@ -123,5 +125,6 @@ def _runner(name: str) -> Callable[..., Experiment]:
         "geometric": geometric.run_geometric,
         "compressed": compressed.run_compressed,
         "bandits": bandits.run_bandits,
+        "descent": descent.run_descent,
     }
     return runners[name]
