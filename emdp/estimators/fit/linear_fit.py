@@ -130,10 +130,16 @@ class LinearFitMessages(WrappedRelease):
         self, read: Iterator[PointBlock], *, users: int, keep_exact: bool
     ) -> tuple[DescentRelease, Released | None]:
         """Draw all rounds: this spends."""
-        if isinstance(read, RepeatedBlocks):
-            with closing(read):
-                exact = self._exact(self._gathered(read, users)) if keep_exact else None
-                return self._asked(read, users), exact
+        if not isinstance(read, RepeatedBlocks):
+            return self._released(read, users, keep_exact)
+        with closing(read):
+            # Moments are differences of passes: of a user with many records all must have the same sample.
+            if isinstance(self.mechanism, MomentFit):
+                return self._released(read, users, keep_exact)
+            exact = self._exact(self._gathered(read, users)) if keep_exact else None
+            return self._asked(read, users), exact
+
+    def _released(self, read: Iterator[PointBlock], users: int, keep_exact: bool) -> tuple[Any, Released | None]:
         records = self._gathered(read, users)
         released = self.mechanism.release(records)
         return released, self._exact(records) if keep_exact else None

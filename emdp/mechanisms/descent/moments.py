@@ -9,8 +9,9 @@ Theorem (privacy). What is released are the ``m = p + p(p+1)/2 - 1`` numbers ``b
 without ``H_00 = 1``, with noise. Replacing a user moves them by at most ``sqrt(4 (p + p(p-1)/2) + p - 1)/n`` in the
 2-norm and ``(2 (p + p(p-1)/2) + p - 1)/n`` in the 1-norm; noise for that, Gaussian or Laplace, is ``(epsilon,
 delta)``-DP at user level. *Proof.* A user has ``p`` numbers ``x_i y`` and ``p(p-1)/2`` numbers ``x_i x_j`` in [-1, 1],
-and ``p - 1`` squares in [0, 1]; means over records are in the same ranges. Whole numbers of ``2^-e`` add less than ``10
-m 2^-e`` to either norm, which is counted. ∎
+and ``p - 1`` squares in [0, 1]; means over records are in the same ranges, if ``H w - b`` and ``b`` are of the same
+ones: where a sample stands for a user's records it is drawn once, and not by workers, who may draw it anew. Whole
+numbers of ``2^-e`` add less than ``10 m 2^-e`` to either norm, which is counted. ∎
 
 Theorem (intervals). With noise ``N`` on ``H`` and ``v`` on ``b``, the least squares weights ``w`` have ``(H + N) w - (b
 + v) = N w - v``, whatever the data. *Gaussian noise.* Its covariance is at most ``sigma^2 (1 + 2 |w|^2)`` times the

@@ -14,9 +14,11 @@ from emdp.base.errors import InternalError
 from emdp.estimators.crowds import WorkerCrowd
 from emdp.estimators.fit.linear_fit import LinearFitMessages, plan_linear_fit
 from emdp.estimators.fit.records import GradientValues
+from emdp.mechanisms.central.laplace import LaplaceMechanism
 from emdp.mechanisms.crowd import ColumnSums
 from emdp.mechanisms.descent.loss import user_gradients
 from emdp.mechanisms.descent.messages import MessageDescent, _Told
+from emdp.mechanisms.descent.moments import MomentFit
 from emdp.mechanisms.user_vector.base import UserVectorMechanism
 from emdp.mechanisms.vector.one_bit import VectorOneBit
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
@@ -93,6 +95,33 @@ def test_records_over_the_cap_are_sampled_once_for_all_rounds(on_workers: Any) -
         releaser.records.prepare(PointBlock(None, None, np.zeros((3, 2))))
     with pytest.raises(InternalError, match="without their users"):
         values.of_block(PointBlock(None, None, np.zeros((3, 2))), None)
+
+
+def test_moments_are_of_one_sample_of_a_users_records_even_if_workers_lose_theirs(
+    on_workers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One user, whose records have products of either sign.
+    frame = pl.DataFrame({"number": [0] * 40, "x": [10.0, 0.0, 10.0, 0.0] * 10, "y": [100.0, 100.0, 0.0, 0.0] * 10})
+    releaser = replace(planned(1, rounds=None, method="moments").releaser, cap=1)
+    assert isinstance(releaser.mechanism, MomentFit)
+    exact: list[Any] = []
+    released = LaplaceMechanism.release
+    monkeypatch.setattr(LaplaceMechanism, "release", lambda own, values: exact.append(values) or released(own, values))
+    for seed in range(8):
+        blocks = on_workers("points", frame)
+        passed = blocks.encode
+
+        def lost(*given: Any, own: Any = blocks, passed: Any = passed, **more: Any) -> Any:
+            own.kept, own.known = [], []
+            return passed(*given, **more)
+
+        blocks.encode = lost
+        with seeded(seed):
+            releaser.release(blocks, users=1, keep_exact=False)
+        assert blocks.closed == 1
+    # What one user has: b, and H without its first entry. Of two samples H would go up to 3.
+    assert all(abs(value) <= 1 for values in exact for value in values)
+    assert len(exact) == 8
 
 
 @pytest.mark.parametrize(

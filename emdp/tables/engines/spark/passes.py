@@ -6,7 +6,8 @@ The rows of a statement are put into partitions of whole users and sorted by use
 or one for as many partitions as there are cores, whose only stage reads what is kept: it draws what users send, adds it
 up within the partition, and hands on the sums. So what holds of tasks that run twice holds of every pass. A preparer
 may sample the records of users who have very many; should such a partition be lost and made anew, later passes have
-another sample, which the guarantee of no pass rests on. Releases whose sums are settled on the workers keep their draws
+another sample, which the guarantee of no pass rests on (a release whose passes must have one sample is drawn in one
+place: :mod:`emdp.mechanisms.descent.moments`). Releases whose sums are settled on the workers keep their draws
 in place of their blocks (:mod:`emdp.tables.engines.spark.draws`).
 
 Places. Users are counted off partition by partition, in the order of their keys. Who is asked what is drawn on the
