@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 LEFT_OUT = ("mypy", "pyspark", "ruff")
-RANGE = re.compile(r"([A-Za-z0-9_.-]+(?:\[[a-z,]+\])?)>=([0-9.]+),<[0-9.]+")
+RANGE = re.compile(r"([A-Za-z0-9_.-]+(?:\[[a-z,]+\])?)>=([0-9.]+),<[0-9.]+( *;.*)?")
 
 
 def wanted(place: Path, which: str) -> list[str]:
@@ -27,7 +27,7 @@ def wanted(place: Path, which: str) -> list[str]:
         if parts is None:
             raise ValueError(f"{text!r} states no range; write name>=lowest,<first that is not allowed.")
         if not text.startswith(LEFT_OUT):
-            lines.append({"lowest": f"{parts[1]}=={parts[2]}", "any": text}[which])
+            lines.append({"lowest": f"{parts[1]}=={parts[2]}{parts[3] or ''}", "any": text}[which])
     return lines
 
 

@@ -47,6 +47,18 @@ def stage(folder: Path) -> None:
         place = folder / "docs" / "reference" / f"{name}.md"
         place.parent.mkdir(exist_ok=True)
         place.write_text(make() + "\n", encoding="utf-8")
+    _list_the_rest(folder / "docs")
+
+
+def _list_the_rest(folder: Path) -> None:
+    """Add the pages of docs/ that the index does not name to its end, so that none is out of reach."""
+    index = folder / "index.md"
+    text = index.read_text(encoding="utf-8")
+    named = set(text.split())
+    rest = [page.stem for page in sorted(folder.glob("*.md")) if page.stem not in named and page.name != "index.md"]
+    if rest:
+        pages = "\n".join(rest)
+        index.write_text(f"{text}\n```{{toctree}}\n:caption: More\n:hidden:\n\n{pages}\n```\n", encoding="utf-8")
 
 
 def _copy(path: Path, folder: Path) -> None:

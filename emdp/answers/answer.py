@@ -331,14 +331,17 @@ class Answer(Measured, Description):
         head = "" if self.is_private else "NOT PRIVATE (test switch)\n"
         return "\n".join([f"{head}{self.frame}", *self.remarks, str(self.guarantee)])
 
-    def _repr_html_(self) -> Any:
+    def _repr_html_(self) -> str:
+        # Loaded where it is needed.
+        from emdp.base.html import frame_html
+
         head = "" if self.is_private else "<p>NOT PRIVATE (test switch)</p>"
         try:
             picture = self.plot().svg
         except UsageError:
             picture = ""
         remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
-        return f"{head}{picture}{self.frame._repr_html_()}{remarks}<p>{self.guarantee}</p>"
+        return f"{head}{picture}{frame_html(self.frame)}{remarks}<p>{escape(str(self.guarantee))}</p>"
 
 
 def tier_of(answer: Any, number: int) -> Any:

@@ -92,6 +92,13 @@ class Preview:
     def __repr__(self) -> str:
         return str(self.explain())
 
+    def _repr_html_(self) -> str:
+        # Loaded where it is needed.
+        from emdp.base.html import frame_html
+
+        note = "interval_95 is half the width of the 95 % interval; no record was read, and nothing was spent"
+        return frame_html(self.frame, caption=note)
+
 
 def _columns(statement: PreviewedStatement) -> list[tuple[str, float, tuple[PlannedColumn, ...]]]:
     """Return the columns of each stage with what the statement calls it and its share, or those of the answer."""

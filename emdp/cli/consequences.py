@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from emdp.privacy import Guarantee
     from emdp.spaces import Space
 
-__all__ = ["run"]
+__all__ = ["run", "table_text"]
 
 DEFAULT_CATALOG = "emdp.toml"
 
@@ -230,8 +230,10 @@ def _blocks(
     return blocks
 
 
-def _folded(heads: "Sequence[str]", rows: "Sequence[Sequence[str]]", width: int) -> list[list[str]]:
-    """Return rows of texts whose first cells go on below themselves where a row is wider than a terminal."""
+def table_text(heads: "Sequence[str]", rows: "Sequence[Sequence[str]]", width: int) -> str:
+    """Return a table whose first cells go on below themselves where a row is wider than a terminal."""
+    import polars as pl
+
     others = [max(len(row[place]) for row in (heads, *rows)) + 2 for place in range(1, len(heads))]
     space = max(width - sum(others), NARROWEST)
     folded = []
@@ -239,12 +241,10 @@ def _folded(heads: "Sequence[str]", rows: "Sequence[Sequence[str]]", width: int)
         first, *further = textwrap.wrap(row[0], space, subsequent_indent="  ") or [""]
         folded.append([first, *row[1:]])
         folded += [[line, *("" for _ in others)] for line in further]
-    return folded
+    return frame_text(pl.DataFrame(folded, schema=list(heads), orient="row"))
 
 
 def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json: bool) -> None:
-    import polars as pl
-
     from emdp.disclosure.asked import write
     from emdp.disclosure.page import gaussian_table
     from emdp.disclosure.page import table_of as texts_of
@@ -259,7 +259,7 @@ def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json:
         for block in blocks:
             print("\n" + textwrap.fill(f"{block.title} ({block.found.guarantee})", width))
             for heads, rows in filter(None, (texts_of(block.found), gaussian_table(block.found))):
-                print(frame_text(pl.DataFrame(_folded(heads, rows, width), schema=list(heads), orient="row")))
+                print(table_text(heads, rows, width))
         for text in dict.fromkeys(text for block in blocks for text in block.found.warnings):
             print(textwrap.fill(f"note: {text}", width, subsequent_indent="      "))
     if out is not None:

@@ -1,15 +1,15 @@
-"""``emdp init``: a starter catalog from a file's public schema, with marked blanks for what only the owner knows."""
+"""``emdp init``: a catalog from a file's public schema, by questions on a terminal, or with marked blanks."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from emdp.base.errors import UsageError, resource_error
+from emdp.cli.interview import Told, asked_rest, asked_user, asked_users, is_terminal, show_meaning, toml_text
 from emdp.cli.options import HeaderOption
 from emdp.cli.output import check_place, write_file
 from emdp.cli.stopping import break_off_reads
@@ -29,11 +29,15 @@ NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "U
 REALS = ("FLOAT", "DOUBLE", "DECIMAL")
 TEXTS = ("VARCHAR", "ENUM")
 TRUTHS = ("BOOLEAN",)
+ELSEWHERE = "elsewhere = 1  # users without records are in no mean and no map; a SHARE(ELSEWHERE) says how many"
+
 TIMES = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATETIME")
 
 
 def run(
-    source: Annotated[str, typer.Argument(help="Parquet or CSV file, folder, pattern, or FILE.duckdb::TABLE.")],
+    source: Annotated[
+        str | None, typer.Argument(help="Parquet or CSV file, folder, pattern, or FILE.duckdb::TABLE.")
+    ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Column that says whose record a row is.")] = None,
     users: Annotated[str | None, typer.Option("--users", help="Public users: their number, or a file of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Table's name in SQL; default: the file's.")] = None,
@@ -43,11 +47,24 @@ def run(
     slots: Annotated[
         int | None, typer.Option("--slots", min=1, help="Records of a user that count, so that one is a known share.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what no option says stays a marked blank.")] = False,
+    schema_file: Annotated[
+        str | None, typer.Option("--schema", help="Only write the JSON schema of catalogs to this file, for editors.")
+    ] = None,
 ) -> None:
-    """Write a starter emdp.toml from names and types alone; what needs the data or the owner stays a marked blank."""
+    """Write an emdp.toml from names and types alone; reads no record.
+
+    On a terminal it asks what only the owner can say, and ends with what the budget would tell and a first preview.
+    In a script, or with --yes, that stays a marked blank, which is refused until it is filled in.
+    """
     from emdp.tables.headers import suspicion
     from emdp.tables.source import CsvSource, open_source
 
+    if schema_file is not None:
+        _write_schema(schema_file)
+        return
+    if source is None:
+        raise UsageError("SOURCE is missing; pass a Parquet or CSV file, a folder, or FILE.duckdb::TABLE.")
     opened = open_source(source, header=header)
     if isinstance(opened, CsvSource) and header is None and not _has_names(opened.names(), user):
         opened = open_source(source, header=_asked_for_names(source))
@@ -60,13 +77,16 @@ def run(
     place = check_place("--out", out)
     if place.exists() and not force:
         raise UsageError(f"--out {out!r} exists; pass another path, or --force to replace it.")
+    asks = is_terminal() and not yes
     if user is None:
-        user = _guess(schema, USERS) or _asked("column that says whose record a row is")
+        user = asked_user(schema, _guess(schema, USERS)) if asks else _guess(schema, USERS)
         _check_user(user, schema)
-    if users is None:
-        users = _asked("number of public users, or a file with one row a user")
+    if users is None and asks:
+        users = asked_users()
     _check_users(users)
-    text = starter_catalog(_beside(source, place), opened, name=name, user=user, users=users, slots=slots)
+    told = asked_rest(_columns(schema, user), _places(schema)) if asks else Told()
+    known: dict[str, Any] = {"name": name, "user": user, "users": users, "slots": slots, "told": told}
+    text = starter_catalog(_beside(source, place), opened, **known)
     try:
         write_file(place, text.encode("utf-8"))
     except OSError as error:
@@ -75,10 +95,34 @@ def run(
         ) from None
     blanks = text.count(f'"{BLANK}')
     print(f"{out}: {blanks} blanks to fill in, then: emdp check -C {out} QUERY" if blanks else f"{out}: complete")
+    if asks and not blanks:
+        show_meaning(out)
+
+
+def _write_schema(path: str) -> None:
+    import json
+
+    from emdp.catalog.schema import catalog_schema
+
+    place = check_place("--schema", path)
+    try:
+        write_file(place, (json.dumps(catalog_schema(), indent=1) + "\n").encode("utf-8"))
+    except OSError as error:
+        raise resource_error(error) or UsageError(
+            f"--schema {path!r} cannot be written ({error.strerror}); pass another path."
+        ) from None
+    print(f"wrote {path}; editors read it where emdp.toml begins with #:schema {path}")
 
 
 def starter_catalog(
-    path: str, source: "Source", *, name: str | None, user: str | None, users: str | None, slots: int | None = None
+    path: str,
+    source: "Source",
+    *,
+    name: str | None,
+    user: str | None,
+    users: str | None,
+    slots: int | None = None,
+    told: Told | None = None,
 ) -> str:
     """Return the text of a catalog for one table.
 
@@ -92,7 +136,10 @@ def starter_catalog(
         What is known already; everything else becomes a blank that fails closed.
     slots : int, optional
         Records up to which bags are filled; none by default.
+    told : Told, optional
+        What the owner has said of space and budget.
     """
+    said = told or Told()
     schema = source.schema()
     header = getattr(source, "header", None)
     label = name or source.default_name
@@ -102,21 +149,47 @@ def starter_catalog(
         'ledger = "emdp.ledger"',
         "",
         f"[tables.{_key(label)}]",
-        f"source = {_text(path)}",
+        f"source = {toml_text(path)}",
         *([] if header is None else [f"header = {'true' if header else 'false'}"]),
-        f"user   = {_text(user or f'{BLANK}: the column that says whose record a row is')}",
+        f"user   = {toml_text(user or f'{BLANK}: the column that says whose record a row is')}",
         f"users  = {_users(users)}",
-        "elsewhere = 1  # users without records are in no mean and no map; a SHARE(ELSEWHERE) says how many",
+        ELSEWHERE if said.elsewhere else 'elsewhere = "neutral"  # users without records are in the middle of all',
         *([] if slots is None else [f"slots  = {slots}  # with fewer records a user has empty ones"]),
-        f"space  = {_space(schema, user)}",
+        f"space  = {said.space or _space(schema, user)}",
         *(f"# {line}" for line in _further(schema, user)),
-        f'budget = {{ alpha = "{BLANK}: the most that all answers may spend, per unit of d_em", delta = 0.0 }}',
+        _budget(said),
         "# or say in words what must stay hidden, and leave alpha to it:",
         f"# protect = [{{ {'fraction = 0.0333' if slots is None else 'records = 3'}, distance = 5.0, epsilon = 0.2 }}]",
         *(f"# {line}".rstrip() for line in _everyday(label, schema, user)),
         "",
     ]
     return "\n".join(lines)
+
+
+def _budget(told: Told) -> str:
+    from emdp.answers.description import on_one_line
+
+    if told.alpha is not None:
+        # A comment of TOML holds no control characters.
+        return f"budget = {{ alpha = {told.alpha} }}  # {on_one_line(told.reason)}"
+    return f'budget = {{ alpha = "{BLANK}: the most that all answers may spend, per unit of d_em", delta = 0.0 }}'
+
+
+def _columns(schema: Mapping[str, str], user: str | None) -> dict[str, list[str]]:
+    """Return the columns that may be parts of a space, by what they hold."""
+    places = _places(schema) or ()
+    names = {"number": REALS, "text": TEXTS, "time": TIMES}
+    return {
+        noun: [column for column, kind in schema.items() if _kind(kind) in kinds and column not in (user, *places)]
+        for noun, kinds in names.items()
+    }
+
+
+def _places(schema: Mapping[str, str]) -> tuple[str, str] | None:
+    from emdp.spaces.continuous.geo import LATITUDES, LONGITUDES
+
+    lat, lon = _guess(schema, LATITUDES), _guess(schema, LONGITUDES)
+    return None if lat is None or lon is None else (lat, lon)
 
 
 def _has_names(first: Sequence[str], user: str | None) -> bool:
@@ -159,19 +232,17 @@ def _check_users(users: str | None) -> None:
 
 
 def _space(schema: Mapping[str, str], user: str | None) -> str:
-    from emdp.spaces.continuous.geo import LATITUDES, LONGITUDES
-
     parts = []
-    lat, lon = _guess(schema, LATITUDES), _guess(schema, LONGITUDES)
+    lat, lon = _places(schema) or (None, None)
     if lat is not None and lon is not None:
         box = f"{BLANK}: [south, west, north, east] in degrees"
-        columns = f"lat = {_text(lat)}, lon = {_text(lon)}"
+        columns = f"lat = {toml_text(lat)}, lon = {toml_text(lon)}"
         parts.append(f'{{ kind = "geo", {columns}, box = "{box}", unit = "km", on_invalid = "elsewhere" }}')
     for column, kind in schema.items():
         if column in (user, lat, lon) or _kind(kind) not in REALS:
             continue
         parts.append(
-            f'{{ kind = "interval", col = {_text(column)}, low = "{BLANK}: least value", '
+            f'{{ kind = "interval", col = {toml_text(column)}, low = "{BLANK}: least value", '
             f'high = "{BLANK}: greatest value" }}'
         )
     if not parts:
@@ -189,15 +260,17 @@ def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
         if column == user:
             continue
         if _kind(kind) in TEXTS:
-            lines.append(f'{{ kind = "categories", col = {_text(column)}, values = ["..."] }} lists public values')
+            lines.append(f'{{ kind = "categories", col = {toml_text(column)}, values = ["..."] }} lists public values')
         elif _kind(kind) in TRUTHS:
             # What values a type has is public.
-            lines.append(f'{{ kind = "categories", col = {_text(column)}, values = [false, true] }} is true or false')
+            lines.append(
+                f'{{ kind = "categories", col = {toml_text(column)}, values = [false, true] }} is true or false'
+            )
         elif _kind(kind) in TIMES:
-            named = _text(f"time({column})")
+            named = toml_text(f"time({column})")
             lines.append(f'{{ kind = "cycle", col = {named}, period = 24, on_invalid = "elsewhere" }} is the time')
         elif _kind(kind) in NUMBERS:
-            lines.append(f'{{ kind = "interval", col = {_text(column)}, low = 0, high = 100 }} is a number')
+            lines.append(f'{{ kind = "interval", col = {toml_text(column)}, low = 0, high = 100 }} is a number')
     return lines
 
 
@@ -237,7 +310,7 @@ def _guess(schema: Iterable[str], names: tuple[str, ...]) -> str | None:
 
 def _asked(what: str, hint: str = "empty: later") -> str | None:
     """Return the owner's reply on a terminal; None elsewhere, or for an empty one."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_terminal():
         return None
     try:
         break_off_reads()
@@ -249,8 +322,8 @@ def _asked(what: str, hint: str = "empty: later") -> str | None:
 
 def _users(users: str | None) -> str:
     if users is None:
-        return _text(f"{BLANK}: their number, or a file with one row a user; not from the records")
-    return users if users.isdecimal() else _text(users)
+        return toml_text(f"{BLANK}: their number, or a file with one row a user; not from the records")
+    return users if users.isdecimal() else toml_text(users)
 
 
 def _beside(source: str, catalog: Path) -> str:
@@ -262,10 +335,5 @@ def _kind(kind: str) -> str:
     return kind.split("(", maxsplit=1)[0].strip().upper()
 
 
-def _text(value: str) -> str:
-    # A JSON string is a TOML basic string, but for one character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _text(name)
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else toml_text(name)

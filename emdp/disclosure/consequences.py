@@ -178,7 +178,9 @@ class Consequences:
         return sentence(row.story.title, self.priors, None if row.is_open else row.beliefs, row.caught)
 
     def _repr_html_(self) -> str:
-        return self.picture.svg
+        from emdp.base.html import frame_html
+
+        return f"{self.picture.svg}{frame_html(self.frame)}"
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences())

@@ -120,6 +120,15 @@ class Asking:
     def __repr__(self) -> str:
         return f"Session(table={self._table.name!r}, ledger={self._accounts.ledger.path!r})"
 
+    def _repr_html_(self) -> str:
+        # Loaded where it is needed.
+        from emdp.base.html import html_table
+
+        accounts = [self._accounts.account(budget) for budget in self._accounts.budgets]
+        rows = [[str(own.budget.guarantee), str(own.spent), str(own.remaining)] for own in accounts]
+        title = f"table {self._table.name}, ledger {self._accounts.ledger.path}"
+        return html_table(["budget", "spent", "remaining"], rows, caption=title)
+
     def __enter__(self) -> Self:
         return self
 

@@ -72,6 +72,19 @@ class TableFacts:
     view: str = field(default="source_rows", kw_only=True, repr=False)
     linked: Mapping[str, "LinkedTable"] = field(default_factory=dict, kw_only=True, repr=False)
 
+    def _repr_html_(self) -> str:
+        """What is public of the table; no record is looked at."""
+        # Loaded where it is needed.
+        from emdp.base.html import html_table
+
+        users = "not public" if self.users.count is None else f"{self.users.count:,}"
+        rows = [
+            ["user", f"{self.user} ({users} users)"],
+            *(["space", f"{part.kind}: {', '.join(part.columns)}"] for part in self.space.parts),
+            ["columns", ", ".join(self.schema)],
+        ]
+        return html_table(["", ""], rows, caption=f"table {self.name}")
+
     @property
     def n(self) -> int:
         """The public number of users.

@@ -10,6 +10,7 @@ the gap between the two values must be small: then the plan is optimal to within
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def transport(supply: Floats, demand: Floats, costs: Floats, *, max_pivots: int 
     if max_pivots is None:
         # 1000 uniform points on each side need about 2e4.
         max_pivots = 1_000_000 + 10_000 * (supply.size + demand.size)
-    flows, cost, potentials, _, code = emd_c(supply, demand, costs, max_pivots, 1, None, None)
+    flows, cost, potentials, _, code = emd_c(supply, demand, costs, max_pivots, 1, *_further())
     if code != OPTIMAL:
         raise SolverError(
             f"the transport solver stopped without an optimum (code {code}), so there is no distance; "
@@ -89,6 +90,15 @@ def transport(supply: Floats, demand: Floats, costs: Floats, *, max_pivots: int 
             "check that costs do not differ by many orders of magnitude."
         )
     return Optimum(cost / total, flows, gap)
+
+
+@cache
+def _further() -> tuple[None, ...]:
+    """Return what POT's solver takes besides since 0.9.7: potentials to begin with, of which there are none."""
+    from ot import __version__ as version
+
+    major, minor, patch = version.split(".")[:3]
+    return (None, None) if (int(major), int(minor), int(patch)) >= (0, 9, 7) else ()
 
 
 def _proven_gap(supply: Floats, demand: Floats, costs: Floats, flows: Floats, cost: float, potentials: Floats) -> float:

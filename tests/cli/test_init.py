@@ -1,5 +1,10 @@
 """``emdp init``: what a starter catalog says of each type of column."""
 
+import os
+import pty
+import select
+import subprocess
+import sys
 import tomllib
 from datetime import datetime
 from pathlib import Path
@@ -123,3 +128,85 @@ def test_names_of_other_files_that_look_like_values_are_pointed_out(
     with pytest.raises(SystemExit):
         main(["check", query])
     assert "note: column 2 is called like a number" in capsys.readouterr().err
+
+
+PLACES = ["", "40", "40.48,-74.26,40.92,-73.70", "", "Other,Bar", "America/New_York", "", "", ""]
+"""Replies: the guessed user, people, a box, no range, two kinds, a zone, nowhere, the suggested story, 60 percent."""
+
+
+def talked(folder: Path, replies: list[str], *options: str) -> tuple[int, str]:
+    """Run the command on a terminal of its own, to which all replies are written beforehand; return what it showed."""
+    owner, terminal = pty.openpty()
+    try:
+        os.write(owner, "".join(f"{reply}\n" for reply in replies).encode() + b"\x04" * 9)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "emdp", "init", "visits.parquet", *options],
+            stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, start_new_session=True,
+        )  # fmt: skip
+        os.close(terminal)
+        shown = b""
+        while select.select([owner], [], [], 45)[0]:
+            try:
+                found = os.read(owner, 65536)
+            except OSError:
+                # Nobody has the terminal any more.
+                break
+            if not found:
+                break
+            shown += found
+        return process.wait(60), shown.decode().replace("\r\n", "\n")
+    finally:
+        os.close(owner)
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    rows = {
+        "user_id": [1, 2], "ts": [datetime(2026, 1, 1, 8)] * 2, "lat": [40.7, 40.8], "lon": [-74.0, -73.9],
+        "category": ["secret kind", "Bar"], "hour": [8.0, 9.0],
+    }  # fmt: skip
+    pl.DataFrame(rows).write_parquet(tmp_path / "visits.parquet")
+    return tmp_path
+
+
+def test_on_a_terminal_the_owner_is_led_to_a_whole_catalog(visits: Path) -> None:
+    status, shown = talked(visits, PLACES)
+    assert status == 0, shown
+    catalog = load_catalog(visits / "emdp.toml")
+    table = catalog.table("visits")
+    assert [part.kind for part in table.space.items_space.parts] == ["geo", "categories", "cycle"]
+    assert table.users.count == 40
+    assert tomllib.loads((visits / "emdp.toml").read_text())["tables"]["visits"]["elsewhere"] == 1
+    budget = catalog.budgets("visits")[0]
+    # One of 20 in one of three parts at 60 % is epsilon 0.405 at a distance of 1/60.
+    assert 24.2 <= budget.level <= 24.33
+    assert "from 50 % to at most 60 %" in (visits / "emdp.toml").read_text()
+    for said in ("Who is the person?", "must not be counted", "a box in degrees", "public list", "hide of one person"):
+        assert said in shown
+    after = shown[shown.index("emdp.toml: complete") :]
+    assert "What all answers together may tell about one person" in after
+    assert "expected_error" in after
+    assert "secret kind" not in shown
+    # no ledger, no temporary file
+    assert sorted(path.name for path in visits.iterdir()) == ["emdp.toml", "visits.parquet"]
+
+
+def test_replies_that_cannot_be_read_are_asked_for_again_and_the_end_leaves_blanks(visits: Path) -> None:
+    replies = ["who", "user_id", "-3", "40", "40.92,-74.26,40.48,-73.70", "1,2", "", "9,8", "0,24"]
+    status, shown = talked(visits, replies)
+    assert status == 0, shown
+    for said in ("'who' is no column", "'-3' is no number of people", "'1,2' is not 4 numbers", "high"):
+        assert said in shown
+    written = tomllib.loads((visits / "emdp.toml").read_text())["tables"]["visits"]
+    assert written["space"] == {"kind": "interval", "col": "hour", "low": 0.0, "high": 24.0, "on_invalid": "clamp"}
+    assert "1 blanks to fill in" in shown
+    assert "FILL IN" in written["budget"]["alpha"]
+
+
+def test_nothing_is_asked_of_a_script(visits: Path) -> None:
+    status, shown = talked(visits, [], "--yes", "--users", "40")
+    assert status == 0, shown
+    assert "Who is the person?" not in shown
+    assert "blanks to fill in" in shown

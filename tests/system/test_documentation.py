@@ -62,7 +62,9 @@ def test_every_page_stands_in_the_index_once() -> None:
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} - {"index"}
     made = {f"reference/{name}" for name in load("made_pages").PAGES}
     outside = {line for line in listed if line.startswith("../")}
-    assert sorted(set(listed) - outside) == sorted(pages | made)
+    # A page of docs/ itself that is not named stands under "More", which docs/build.py adds.
+    assert set(listed) - outside <= pages | made
+    assert {page for page in pages | made if "/" in page} <= set(listed)
     assert len(listed) == len(set(listed))
     assert all((DOCS / f"{line}.md").exists() for line in outside)
 

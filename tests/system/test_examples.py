@@ -1,10 +1,13 @@
 """The example scripts, as a user runs them: on the real tables where they are, and on generated ones."""
 
+import contextlib
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -134,3 +137,86 @@ def test_the_check_of_the_statistic_has_power(capsys: pytest.CaptureFixture[str]
     assert AGREE.search(capsys.readouterr().out)
     with pytest.raises(SystemExit, match="away from the value of the SQL"):
         common().check_exact(table, [query], {"x": 0.75 + 2e-9})
+
+
+NOTEBOOKS = {"first_map": "spent 20 of alpha, 40 are left", "choose_alpha": "from 50 % to at most 60.0 %"}
+"""Notebooks as percent scripts, and what each says at its end."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_a_notebook_runs_from_top_to_bottom(notebook: str, tmp_path: Path) -> None:
+    path = ROOT / "examples" / "notebooks" / f"{notebook}.py"
+    assert {own.stem for own in path.parent.glob("*.py")} == set(NOTEBOOKS)
+    text = path.read_text()
+    assert text.startswith("# %% [markdown]\n# # ")
+    assert text.count("\n# %%\n") >= 4
+    (tmp_path / "temporary").mkdir()
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(emdp.__file__).parents[1]), "TMPDIR": str(tmp_path / "temporary")},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert NOTEBOOKS[notebook] in done.stdout
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_the_file_for_airflow_makes_two_tasks_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against stand-ins: Airflow itself is none of the project's packages."""
+    tasks: dict[str, dict[str, Any]] = {}
+
+    class Task:
+        def __init__(self, task_id: str, **options: Any) -> None:
+            tasks[task_id] = options
+
+        def __rshift__(self, other: object) -> object:
+            return other
+
+    @contextlib.contextmanager
+    def dag(name: str, **options: Any) -> Iterator[str]:
+        assert options["max_active_runs"] == 1
+        yield name
+
+    for name in ("airflow", "airflow.providers", "airflow.providers.standard", "airflow.providers.standard.operators"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    for name, member, made in (
+        ("airflow.providers.standard.operators.bash", "BashOperator", Task),
+        ("airflow.sdk", "DAG", dag),
+    ):
+        module = ModuleType(name)
+        setattr(module, member, made)
+        monkeypatch.setitem(sys.modules, name, module)
+    runpy.run_path(str(ROOT / "examples" / "orchestration" / "airflow_report.py"))
+    assert "emdp report week.toml --period {{ ds }} --dry-run" in tasks["look"]["bash_command"]
+    assert tasks["report"]["skip_on_exit_code"] == 3
+
+
+def test_the_file_for_dagster_runs_the_report_of_a_week(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against stand-ins: Dagster itself is none of the project's packages."""
+    from unittest.mock import MagicMock
+
+    class Failure(Exception):  # noqa: N818  Dagster's name
+        def __init__(self, text: str, **options: Any) -> None:
+            super().__init__(text)
+            self.options = options
+
+    dagster = MagicMock()
+    dagster.asset = lambda **_: lambda function: function
+    dagster.Failure = Failure
+    monkeypatch.setitem(sys.modules, "dagster", dagster)
+    found = runpy.run_path(str(ROOT / "examples" / "orchestration" / "dagster_report.py"))
+    ran: list[list[str]] = []
+
+    def run(words: list[str], **_: Any) -> Any:
+        ran.append(words)
+        return subprocess.CompletedProcess(words, 3 if len(ran) > 1 else 0, "", "emdp: spent\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    context = MagicMock(partition_key="2026-01-05")
+    found["private_report"](context)
+    assert ran[0][:5] == ["emdp", "report", "week.toml", "--period", "2026-01-05"]
+    with pytest.raises(Failure, match="budget is spent") as caught:
+        found["private_report"](context)
+    assert caught.value.options == {"allow_retries": False}
