@@ -54,7 +54,7 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
         cls=_Group,
         help="Private analytics over tables in which every person has many records.",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )

@@ -149,6 +149,12 @@ def protect(*changes: Change, space: HasDiameter) -> float:
     """
     if not changes:
         raise UsageError("protect needs at least one change; pass emdp.Change(fraction, distance, epsilon).")
+    strange = [change for change in changes if not isinstance(change, Change)]
+    if strange:
+        raise UsageError(
+            f"changes must each be an emdp.Change, not {type(strange[0]).__name__}; pass them one by one, as in "
+            "protect(one, other, space=space)."
+        )
     return float_down(min(as_decimal(change.epsilon) / _distance(change, space) for change in changes))
 
 

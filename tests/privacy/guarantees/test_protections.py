@@ -105,7 +105,7 @@ def test_a_single_space_may_name_its_part() -> None:
 )
 def test_malformed_changes_are_refused(values: tuple[float, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Change(*values)  # type: ignore[arg-type]
+        Change(*values)
 
 
 def test_no_change_and_no_alpha_are_refused() -> None:
@@ -135,3 +135,9 @@ class TestElsewhere:
     def test_a_product_needs_no_part(self) -> None:
         space = Elsewhere(Product(Interval("x", 0, 50), Interval("y", 0, 1)))
         assert protect(Change(0.5, ELSEWHERE, 1), Change(1, 5, 1, part="x"), space=space) == 2.0
+
+
+@pytest.mark.parametrize("strange", [[Change(0.5, 1.0, 1.0)], 0.5, None])
+def test_changes_are_passed_one_by_one(strange: object) -> None:
+    with pytest.raises(UsageError, match="changes must each be an"):
+        protect(strange, space=Interval("x", 0, 1))
