@@ -107,7 +107,7 @@ EXACT_SUMS: dict[str, set[str]] = {
     "expressions/cells/aggregation": {"sum(self.sizes)"},
     "expressions/nodes/base": {"sum((operand.size for operand in operands))"},
     "expressions/nodes/parts": {"sum((part.width for part in space.parts[:index]))"},
-    "mechanisms/central/edge_grid": {"sum((self.edges_of(place) for place in range(len(self.axes))))"},
+    "mechanisms/central/edge_grid": {"sum((self.edges_of(place) for place in range(len(self.axes) + self.has_away)))"},
     "mechanisms/streams/mechanism": {
         "sum((entry * own[place] for entry, own in zip(row, past, strict=True) if entry))"
     },

@@ -62,7 +62,7 @@ def edge_ratio(mechanism: EdgeMechanism, released: Floats, shift: Floats) -> Flo
 
 
 def _is_line(mechanism: EdgeMechanism) -> bool:
-    return [axis.form for axis in mechanism.axes if axis.size > 1] == ["path"]
+    return not mechanism.away and [axis.form for axis in mechanism.axes if axis.size > 1] == ["path"]
 
 
 def _potential(mechanism: EdgeMechanism, shift: Floats) -> Floats:

@@ -54,7 +54,12 @@ REQUESTS: dict[str, tuple[Any, Space, bool, float]] = {
         0.3,
     ),
     "quantiles": (SQL.format("QUANTILE(item, 0.5)"), NUMBERS, True, 0.9),
-    "cells of a pitch": (SQL.format("FREQUENCY(GRID(0.35))"), NUMBERS, True, 0.9),
+    "cells of a pitch": (
+        SQL.format("FREQUENCY(GRID(0.35))").replace("OPTIONS (", "OPTIONS (noise = 'laplace', "),
+        NUMBERS,
+        True,
+        0.9,
+    ),
     "listed values": (SQL.format("FREQUENCY(item)"), LABELS, True, 0.99),
     "shares by group": (SQL.format("item, SHARE()") + " GROUP BY item", LABELS, True, 0.99),
     "a mean, user level": (USER.format("AVG(item)"), NUMBERS, False, 0.99),

@@ -17,7 +17,7 @@ from emdp.estimators.user_groups import GroupNoise
 from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis
 from emdp.expressions.cells.errors import aggregation_sum_error
 from emdp.expressions.cells.flow_bounds import STAR, flow_lipschitz, is_partition
-from emdp.expressions.numbers.outward import sqrt_up
+from emdp.expressions.numbers.outward import div_up, sqrt_up
 from emdp.mechanisms.central.edge_grid import EdgeAxis, Form
 from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
@@ -86,8 +86,8 @@ def edge_noise(aggregation: Aggregation, space: Space, sizes: Sequence[int], pri
     >>> edge_noise(histogram, space, [100], Price("alpha", 2.0)).noise.widest.scale
     0.02
     """
-    if space.elsewhere is not None:
-        return EdgeNoise(None, refusal="the point elsewhere is no neighbour of any cell")
+    if space.elsewhere is not None and price.is_user_level:
+        return EdgeNoise(None, refusal="under epsilon an edge from every cell to the point elsewhere has more noise")
     if not is_partition(aggregation, space):
         return EdgeNoise(None, refusal="the listed values are not all values, so that their shares do not add up to 1")
     laws: list[type[EdgeLaplaceMechanism] | type[EdgeGaussianMechanism]] = [EdgeLaplaceMechanism]
@@ -143,7 +143,8 @@ def _mechanism(
     ]
     shared: dict[str, Any] = {"delta": price.delta} if law is EdgeGaussianMechanism else {}
     error = quotient_up(aggregation_sum_error(aggregation, space), users)
-    return law.on(axes, alpha=price.level, statistic_error=error, **shared)
+    away = 0.0 if space.elsewhere is None else quotient_up(div_up(1.0, space.elsewhere), users)
+    return law.on(axes, away=away, alpha=price.level, statistic_error=error, **shared)
 
 
 def _form(axis: Axis) -> Form:

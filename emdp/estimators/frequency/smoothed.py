@@ -13,6 +13,9 @@ since ``sum g_k = 1``. So the constant is the larger of ``l`` and ``2/rho`` (``s
 is free. By replacement the vector moves by 2 and ``sqrt(2)`` as before. The coordinate is 1 less the exact sum of the
 others, off by at most the 1-norm of what they are off by: two units of the last place a cell.
 
+With noise on edges that point is one more node, joined to every cell by an edge whose noise is for ``rho`` alone, far
+less than that of edges between cells of a fine pitch; the share is then the sum of the numbers on those edges.
+
 Frequencies are released as they come: unbiased, so some may be negative, and their sum is exactly 1 with noise on the
 edges between neighbouring cells alone (:mod:`emdp.estimators.frequency.edge_noise`).
 """

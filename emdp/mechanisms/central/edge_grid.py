@@ -5,6 +5,9 @@ An axis is a *path* (edges between neighbours), goes *round* (the last node is t
 axis is taken: ``W - sum(W)/K``, the divergence of a star whose middle has no node. Its results are multiples of
 ``1/K``, so all are kept as integers in units of one over the product of the listed axes' sizes, :attr:`parts`.
 
+One node more may stand *away*, joined to every other: the last one, with edges of its own sensitivity, as many as there
+are others. It is the point elsewhere, which is as far from every item.
+
 ``M`` maps all edges' numbers to nodes. Flows ``g`` are numbers on edges; on a listed axis the flow of one unit from
 ``A`` to ``B`` is ``e_A - e_B``, whose image is itself, since its mean is 0.
 """
@@ -75,7 +78,7 @@ class EdgeAxis:
 
 @dataclass(frozen=True)
 class EdgeGrid:
-    """The product of some axes, the last one running fastest.
+    """The product of some axes, the last one running fastest, with or without a node that stands away.
 
     >>> grid = EdgeGrid((EdgeAxis(2, 1.0), EdgeAxis(3, 1.0)))
     >>> grid.nodes, grid.edges, grid.snake.tolist()
@@ -85,18 +88,24 @@ class EdgeGrid:
     """
 
     axes: tuple[EdgeAxis, ...]
+    has_away: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(axis.size for axis in self.axes)
 
     @property
-    def nodes(self) -> int:
+    def inner(self) -> int:
+        """Number of nodes of the grid, without the one that stands away."""
         return math.prod(self.shape)
 
     @property
+    def nodes(self) -> int:
+        return self.inner + self.has_away
+
+    @property
     def edges(self) -> int:
-        return sum(self.edges_of(place) for place in range(len(self.axes)))
+        return sum(self.edges_of(place) for place in range(len(self.axes) + self.has_away))
 
     @property
     def parts(self) -> int:
@@ -104,8 +113,10 @@ class EdgeGrid:
         return math.prod(axis.size for axis in self.axes if axis.form == "listed")
 
     def edges_of(self, place: int) -> int:
-        """Return the number of edges along one axis, of all its lines."""
-        return self.nodes // self.shape[place] * self.axes[place].edges
+        """Return the number of edges along one axis, of all its lines; after the axes come those to the node away."""
+        if place == len(self.axes):
+            return self.inner
+        return self.inner // self.shape[place] * self.axes[place].edges
 
     @cached_property
     def snake(self) -> Integers:
@@ -116,7 +127,7 @@ class EdgeGrid:
             order = np.concatenate(
                 [place * inner + (order if place % 2 == 0 else order[::-1]) for place in range(axis.size)]
             )
-        return order
+        return np.append(order, self.inner) if self.has_away else order
 
     def divergence(self, drawn: Sequence[Integers], releases: int = 1) -> Integers:
         """Return ``M W`` in units of ``1/parts``, one row a release (none for one release).
@@ -124,20 +135,25 @@ class EdgeGrid:
         Parameters
         ----------
         drawn : sequence of numpy.ndarray
-            For each axis whole numbers, one an edge and release.
+            For each axis whole numbers, one an edge and release; last those of the edges to the node away.
         releases : int
             How many releases one after another.
         """
         largest = max((int(abs(own).max()) if own.size else 0) for own in drawn)
-        exact = object if largest * self.parts * 4 * len(self.axes) >= SAFE else np.int64
+        terms = 4 * (len(self.axes) + 1) + (self.inner if self.has_away else 0)
+        exact = object if largest * self.parts * terms >= SAFE else np.int64
         found = np.zeros((releases, *self.shape), dtype=exact)
-        for place, (axis, own) in enumerate(zip(self.axes, drawn, strict=True)):
+        for place, (axis, own) in enumerate(zip(self.axes, drawn, strict=not self.has_away)):
             if axis.size == 1:
                 continue
             lines = (releases, *self.shape[:place], axis.edges, *self.shape[place + 1 :])
             flows = np.moveaxis(own.astype(exact).reshape(lines), place + 1, -1)
             _add(np.moveaxis(found, place + 1, -1), flows, axis, self.parts)
-        return found.reshape((releases, self.nodes) if releases > 1 else (self.nodes,))
+        found = found.reshape(releases, self.inner)
+        if self.has_away:
+            flows = drawn[-1].astype(exact).reshape(releases, self.inner) * self.parts
+            found = np.concatenate([found - flows, flows.sum(axis=1, keepdims=True)], axis=1)
+        return found if releases > 1 else found[0]
 
     def differences(self, values: Floats) -> list[Floats]:
         """Return for each axis what one unit of every edge's number adds to ``sum_i values_i (M W)_i``: ``M' values``.
@@ -145,7 +161,8 @@ class EdgeGrid:
         >>> EdgeGrid((EdgeAxis(3, 1.0),)).differences(np.array([0.0, 1.0, 3.0]))[0].tolist()
         [1.0, 2.0]
         """
-        whole = np.asarray(values, dtype=np.float64).reshape(self.shape)
+        given = np.asarray(values, dtype=np.float64)
+        whole = given[: self.inner].reshape(self.shape)
         found: list[Floats] = []
         for place, axis in enumerate(self.axes):
             if axis.size == 1:
@@ -158,13 +175,15 @@ class EdgeGrid:
                     last = np.take(whole, [0], axis=place) - np.take(whole, [-1], axis=place)
                     own = np.concatenate([own, last], axis=place)
             found.append(own.ravel())
+        if self.has_away:
+            found.append(given[-1] - given[:-1])
         return found
 
     def node_kinds(self) -> tuple[list[tuple[tuple[float, ...], tuple[int, ...]]], Integers]:
         """Return the laws that nodes have, each as factors of the axes' scales with counts, and each node's law.
 
         Factors and counts are in the order of the axes, two of each: of a node's own number on a listed axis and of the
-        others'; of edges, and none.
+        others'; of edges, and none. Last come those of the edges to the node away, if there is one.
 
         >>> kinds, of_node = EdgeGrid((EdgeAxis(4, 1.0),)).node_kinds()
         >>> kinds, of_node.tolist()
@@ -185,6 +204,11 @@ class EdgeGrid:
                 left, digit = divmod(left, len(kinds))
                 digits.insert(0, kinds[digit])
             laws.append((tuple(f for fs, _ in digits for f in fs), tuple(c for _, cs in digits for c in cs)))
+        if self.has_away:
+            alone = ((0.0,) * (2 * len(self.axes)), (0,) * (2 * len(self.axes)))
+            laws = [((*factors, 1.0, 0.0), (*counts, 1, 0)) for factors, counts in laws]
+            laws.append(((*alone[0], 1.0, 0.0), (*alone[1], self.inner, 0)))
+            of_node = np.append(of_node, len(laws) - 1)
         return laws, of_node
 
 

@@ -21,6 +21,10 @@ fast places move stands in :mod:`emdp.expressions.cells.hat_bounds`; parts of a 
 add up as ``d_X`` does, and every part has its own edges: all get the whole alpha. A listed value that changes carries 2
 on a listed axis, 1 on the edge of two values or round three; the weights of the other axes are as they were.
 
+Elsewhere. Where items may be elsewhere, at distance ``rho`` of every item, that point is one more node, joined to every
+other, and ``H`` of it is that node alone. From an item to it ``g`` carries ``H_k(x)`` on the edge of node ``k``: 1 in
+both norms at most, so these edges have the sensitivity ``1/(rho n)``. Pairs of items have their flows as before.
+
 Theorem (grid). Let ``g`` be a step with ``1/g`` whole. The sums of the computed statistic along the snake (a path
 through all nodes), divided by ``g``, are rounded to whole numbers, and the last one *is* ``1/g``; their differences are
 the rounded statistic, whose sum is the same on all tables, to the last bit. To it ``M W`` is added, ``W_e`` discrete
@@ -79,6 +83,8 @@ class EdgeMechanism(AdditiveMechanism):
     ----------
     axes : tuple of EdgeAxis
         The grid; a node's coordinate is its place in it.
+    away : float
+        Sensitivity of the edges to a node that stands away, the last coordinate; 0 where there is none.
     sensitivity, dimension
         The largest sensitivity of an axis, and the number of nodes; see :meth:`on`.
     statistic_error : float
@@ -86,21 +92,22 @@ class EdgeMechanism(AdditiveMechanism):
     """
 
     axes: tuple[EdgeAxis, ...]
+    away: float = 0.0
 
     @classmethod
-    def on(cls, axes: Sequence[EdgeAxis], **shared: Any) -> "EdgeMechanism":
+    def on(cls, axes: Sequence[EdgeAxis], *, away: float = 0.0, **shared: Any) -> "EdgeMechanism":
         """Return the mechanism on a grid, the other arguments by name."""
         kept = tuple(axes)
-        nodes = math.prod(axis.size for axis in kept)
-        largest = max((axis.sensitivity for axis in kept if axis.size > 1), default=0.0)
+        nodes = math.prod(axis.size for axis in kept) + (away > 0)
+        largest = max([away, *(axis.sensitivity for axis in kept if axis.size > 1)])
         if largest == 0.0:
             shared = {**shared, "statistic_error": 0.0}
-        return cls(axes=kept, sensitivity=largest, dimension=nodes, **shared)
+        return cls(axes=kept, away=away, sensitivity=largest, dimension=nodes, **shared)
 
     @cached_property
     def edge_grid(self) -> EdgeGrid:
         """The nodes and edges."""
-        return EdgeGrid(self.axes)
+        return EdgeGrid(self.axes, self.away > 0)
 
     @cached_property
     def flow(self) -> AdditiveMechanism:
@@ -110,9 +117,10 @@ class EdgeMechanism(AdditiveMechanism):
 
     @cached_property
     def axis_units(self) -> tuple[float, ...]:
-        """Scale of the noise on the edges of each axis in grid steps, rounded up."""
+        """Scale of the noise on the edges of each axis in grid steps, rounded up; last of those to the node away."""
         whole = Fraction(self.flow.scale) / Fraction(self.sensitivity) / Fraction(self.grid)
-        return tuple(float_at_least(whole * Fraction(axis.sensitivity)) if axis.size > 1 else 0.0 for axis in self.axes)
+        own = [axis.sensitivity if axis.size > 1 else 0.0 for axis in self.axes] + [self.away] * (self.away > 0)
+        return tuple(float_at_least(whole * Fraction(one)) if one else 0.0 for one in own)
 
     @property
     def slack_delta(self) -> float:
@@ -191,7 +199,8 @@ class EdgeMechanism(AdditiveMechanism):
         one = np.ones(1, dtype=np.int64)
         grid, units = self.edge_grid, self.axis_units
         means = [self._mean_of(np.array([unit * self.grid]), one) if unit else 0.0 for unit in units]
-        return math.fsum(own * grid.edges_of(place) * steps[place] for place, own in enumerate(means))
+        lengths = (*steps, 1.0) if self.away else steps
+        return math.fsum(own * grid.edges_of(place) * lengths[place] for place, own in enumerate(means))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return sensitivity and noise as an answer's derivation shows them."""
@@ -288,18 +297,22 @@ class EdgeMechanism(AdditiveMechanism):
     def _check_grid(self) -> None:
         if self.dimension != self.edge_grid.nodes:
             raise UsageError(f"dimension must be the number of nodes, {self.edge_grid.nodes}, got {self.dimension}.")
+        if not 0 <= self.away < math.inf:
+            raise UsageError(f"away must be at least 0 and finite, got {self.away}; pass its bound.")
         if self._largest_ratio() > LARGEST_RATIO:
             raise UsageError(
                 f"axes must have sensitivities within a factor of {LARGEST_RATIO} of one another; take a coarser pitch "
                 "along the axis with the largest."
             )
-        if any(axis.sensitivity > self.sensitivity for axis in self.axes if axis.size > 1):
+        if max([self.away, *(axis.sensitivity for axis in self.axes if axis.size > 1)]) > self.sensitivity:
             raise UsageError("sensitivity must be at least every axis's; build the mechanism with on().")
         if self.flow.noise_units < 1:
             raise UsageError("alpha is too large for the number of edges; ask for fewer cells.")
 
     def _largest_ratio(self) -> Fraction:
-        own = [Fraction(axis.sensitivity) for axis in self.axes if axis.size > 1]
+        own = [Fraction(axis.sensitivity) for axis in self.axes if axis.size > 1] + [Fraction(self.away)] * (
+            self.away > 0
+        )
         return Fraction(self.sensitivity) / min(own) if own else Fraction(1)
 
     def _step(self, grid: float) -> float:

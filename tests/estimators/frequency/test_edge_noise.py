@@ -46,15 +46,30 @@ def test_edges_are_the_default_under_alpha_where_they_are_no_worse(space: Space,
     assert "sum is 1" in " ".join(plan.notes)
 
 
-def test_elsewhere_users_and_cuts_keep_what_they_had() -> None:
+def test_users_and_cuts_keep_what_they_had() -> None:
     assert not isinstance(plan_of(PLANE, 0.5, price=Price("epsilon", 1.0)).mechanisms[0], EdgeMechanism)
-    away = Elsewhere(PLANE, 1.0)
-    assert not isinstance(plan_of(away, 0.5).mechanisms[0], EdgeMechanism)
     with pytest.raises(UsageError, match="elsewhere"):
-        plan_of(away, 0.5, noise="edges")
+        plan_of(Elsewhere(PLANE, 1.0), 0.5, noise="edges", price=Price("epsilon", 1.0))
     # far beyond the cut every pair is as near as at it, which noise on cells sees and a flow does not
     cut = Interval("x", 0, 1000, diameter=1.0)
     assert not isinstance(plan_of(cut, 1.0).mechanisms[0], EdgeMechanism)
+
+
+def test_the_share_elsewhere_is_one_more_node() -> None:
+    plan, white = (plan_of(Elsewhere(CITY, 1.0), 3.0, noise=noise) for noise in ("auto", "laplace"))
+    edges = plan.mechanisms[0]
+    assert isinstance(edges, EdgeLaplaceMechanism)
+    assert edges.away == pytest.approx(1 / 100)
+    assert edges.dimension == plan.aggregation.cells + 1
+    own, other = edges.half_widths(0.95)[-1], white.mechanisms[0].half_widths(0.95)[-1]
+    assert own < other / 2
+    # k edges of scale 1/(alpha n rho)
+    assert edges.linear_deviation(np.eye(edges.dimension)[-1]) == pytest.approx(
+        (2 * plan.aggregation.cells) ** 0.5 / 200
+    )
+    near = plan_of(Elsewhere(CITY, 0.5), 3.0).mechanisms[0]
+    assert isinstance(near, EdgeLaplaceMechanism)
+    assert near.away == pytest.approx(2 / 100)
 
 
 def test_by_name_at_user_level_and_with_a_delta() -> None:

@@ -14,6 +14,7 @@ from emdp.estimators.frequency.measure_cells import measure_cells
 from emdp.estimators.frequency.measures import plan_measure
 from emdp.mechanisms.central.edge_laws import EdgeLaplaceMechanism
 from emdp.spaces import Categories, Cycle, Geo, Product, Space, Vector
+from emdp.spaces.combined.elsewhere import Elsewhere
 
 CITY = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
 PLANE = Vector(["x", "y"], box=[(0, 10), (0, 10)])
@@ -89,6 +90,11 @@ def test_what_has_no_measure() -> None:
     ):
         with pytest.raises(UsageError, match=match):
             call()
+
+
+def test_no_measure_of_who_is_elsewhere() -> None:
+    with pytest.raises(UsageError, match="elsewhere"):
+        plan_measure(emdp.measure(alpha=1.0), space=Elsewhere(PLANE, 1.0), users=100)
 
 
 def test_one_event_and_what_a_preview_says(tmp_path: Path) -> None:

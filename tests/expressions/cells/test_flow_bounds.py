@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import ot
 import pytest
 
 from emdp.expressions import col
@@ -14,6 +15,7 @@ from emdp.expressions.nodes.base import Column, Constant
 from emdp.mechanisms.central.edge_grid import EdgeAxis
 from emdp.spaces import Categories, Clusters, Cycle, Geo, Interval, Product, Space, Vector
 from emdp.spaces.base import Floats
+from emdp.spaces.combined.elsewhere import Elsewhere
 from emdp.transport.distances import d_em
 from tests.mechanisms.central.test_edges import least_cost
 
@@ -158,6 +160,31 @@ def test_no_pair_of_bags_needs_more_than_their_distance(name: str) -> None:
             axis=0
         )
         assert least_cost(edges, change) <= exact * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.75, 1.0])
+@pytest.mark.parametrize("name", ["line", "plane", "place and kind"])
+def test_whoever_is_elsewhere_is_one_more_node(name: str, rho: float) -> None:
+    # pairs of bags of items and of the point elsewhere, rho from every item, against their exact distance
+    inner, axes = CASES[name]
+    space = Elsewhere(inner, rho)
+    aggregation = Aggregation((ONE,), axes)
+    edges = edge_axes(aggregation, space)
+    items = random_items(inner, 5, seed=3)
+    values = np.column_stack([cell_values(aggregation, inner, items), np.zeros(5)])
+    nowhere = np.eye(values.shape[1])[-1]
+    rng = np.random.default_rng(8)
+    for _ in range(4):
+        a, b = rng.dirichlet(np.ones(6), 2).round(2)
+        a, b = a / a.sum(), b / b.sum()
+        costs = np.full((6, 6), rho)
+        costs[:5, :5] = inner.distances(items, items)
+        costs[5, 5] = 0.0
+        exact = float(ot.emd2(a, b, costs))
+        change = (b[:5] - a[:5]) @ values + (b[5] - a[5]) * nowhere
+        assert least_cost(edges, change, away=1.0 / rho) <= exact * (1 + 1e-7) + 1e-9
+    # a record that leaves its cell is as far as its edge says
+    assert least_cost(edges, nowhere - values[0], away=1.0 / rho) == pytest.approx(rho)
 
 
 @pytest.mark.parametrize("name", CASES)

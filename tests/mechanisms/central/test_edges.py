@@ -27,8 +27,22 @@ GRIDS = {
 }
 
 
-def brute_edges(axes: tuple[EdgeAxis, ...]) -> tuple[np.ndarray, list[int]]:
-    """``M`` written out node by node, a column an edge, and the axis of each column."""
+AWAY = {"line": 0.0, "plane": 0.3, "clock": 0.0, "place and hour": 1.0, "place and kind": 0.2, "two lists": 0.0}
+"""Sensitivity of the edges to a node that stands away, in half of the grids."""
+
+
+def made(name: str, **shared: float) -> EdgeLaplaceMechanism:
+    found = EdgeLaplaceMechanism.on(GRIDS[name], away=AWAY[name], **shared)
+    assert isinstance(found, EdgeLaplaceMechanism)
+    return found
+
+
+def sensitivities(name: str) -> list[float]:
+    return [*(axis.sensitivity for axis in GRIDS[name]), *([AWAY[name]] if AWAY[name] else [])]
+
+
+def brute_edges(axes: tuple[EdgeAxis, ...], away: float = 0.0) -> tuple[np.ndarray, list[int]]:
+    """``M`` written out node by node, a column an edge, and the axis of each column; last those to the node away."""
     shape = [axis.size for axis in axes]
     number = {node: place for place, node in enumerate(itertools.product(*map(range, shape)))}
     columns, owners = [], []
@@ -47,16 +61,21 @@ def brute_edges(axes: tuple[EdgeAxis, ...]) -> tuple[np.ndarray, list[int]]:
                 column[number[(*node[:a], after % axis.size, *node[a + 1 :])]] += 1.0
             columns.append(column)
             owners.append(a)
-    return np.array(columns).T, owners
+    matrix = np.array(columns).T
+    if away:
+        star = np.vstack([-np.eye(len(number)), np.ones(len(number))])
+        matrix = np.hstack([np.vstack([matrix, np.zeros(matrix.shape[1])]), star])
+        owners += [len(axes)] * len(number)
+    return matrix, owners
 
 
-def least_cost(axes: tuple[EdgeAxis, ...], change: np.ndarray) -> float:
+def least_cost(axes: tuple[EdgeAxis, ...], change: np.ndarray, away: float = 0.0) -> float:
     """The least ``sum |g_e|/s_e`` of a flow with this divergence, by a linear program.
 
     On a listed axis ``M g = change`` has many ``g``: those that differ by a constant a line.
     """
-    matrix, owners = brute_edges(axes)
-    costs = np.array([1.0 / axes[owner].sensitivity for owner in owners])
+    matrix, owners = brute_edges(axes, away)
+    costs = np.array([1.0 / (away if owner == len(axes) else axes[owner].sensitivity) for owner in owners])
     found = linprog(
         np.concatenate([costs, costs]),
         A_eq=csr_matrix(np.column_stack([matrix, -matrix])),
@@ -69,11 +88,11 @@ def least_cost(axes: tuple[EdgeAxis, ...], change: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_divergence_is_the_matrix_written_out(name: str) -> None:
-    grid = EdgeGrid(GRIDS[name])
-    matrix, owners = brute_edges(grid.axes)
-    assert grid.nodes, grid.edges == matrix.shape
+    grid = EdgeGrid(GRIDS[name], AWAY[name] > 0)
+    matrix, owners = brute_edges(grid.axes, AWAY[name])
+    assert (grid.nodes, grid.edges) == matrix.shape
     rng = np.random.default_rng(3)
-    drawn = [rng.integers(-9, 9, 2 * grid.edges_of(place)) for place in range(len(grid.axes))]
+    drawn = [rng.integers(-9, 9, 2 * grid.edges_of(place)) for place in range(len(sensitivities(name)))]
     found = grid.divergence(drawn, 2) / grid.parts
     for release in range(2):
         # the brute list runs over nodes first, so lines along a path axis are met in the order of the array
@@ -96,18 +115,18 @@ def test_the_snake_goes_from_neighbour_to_neighbour(name: str) -> None:
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_variances_and_widths_of_nodes(name: str) -> None:
-    mechanism = EdgeLaplaceMechanism.on(GRIDS[name], alpha=1.0)
-    matrix, owners = brute_edges(mechanism.axes)
-    scales = np.array([mechanism.axes[owner].sensitivity for owner in owners])
+    mechanism = made(name, alpha=1.0)
+    matrix, owners = brute_edges(mechanism.axes, AWAY[name])
+    scales = np.array([sensitivities(name)[owner] for owner in owners])
     variances = 2.0 * np.square(matrix * scales).sum(axis=1)
     kinds, of_node = mechanism.edge_grid.node_kinds()
-    both = np.repeat([axis.sensitivity for axis in mechanism.axes], 2)
+    both = np.repeat(sensitivities(name), 2)
     own = [2.0 * sum(c * (f * s) ** 2 for f, c, s in zip(*kind, both, strict=True)) for kind in kinds]
     assert np.array(own)[of_node] == pytest.approx(variances)
     assert mechanism.root_mean_square == pytest.approx(math.sqrt(variances.mean()))
     assert mechanism.standard_deviation == pytest.approx(math.sqrt(variances.max()))
     # the interval of one node is that of the linear query which reads it
-    for node in (0, mechanism.dimension // 2):
+    for node in (0, mechanism.dimension // 2, mechanism.dimension - 1):
         single = np.eye(mechanism.dimension)[node]
         assert mechanism.half_widths(0.9)[node] == pytest.approx(mechanism.linear_half_width(single, 0.9), rel=1e-3)
         assert mechanism.linear_deviation(single) == pytest.approx(math.sqrt(variances[node]))
@@ -141,7 +160,7 @@ def test_a_line_is_independent_noise_on_its_sums_from_one_end() -> None:
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_released_sums_are_one_and_no_noise_gives_the_statistic(name: str) -> None:
-    mechanism = EdgeLaplaceMechanism.on(GRIDS[name], alpha=2.0)
+    mechanism = made(name, alpha=2.0)
     rng = np.random.default_rng(1)
     values = [Fraction(float(value)) for value in rng.dirichlet(np.ones(mechanism.dimension))]
     assert sum(mechanism.release(values)) == 1
@@ -155,17 +174,19 @@ def test_released_sums_are_one_and_no_noise_gives_the_statistic(name: str) -> No
 @pytest.mark.parametrize("name", GRIDS)
 def test_rounded_statistics_differ_by_a_flow_within_change_and_slack(name: str) -> None:
     axes = GRIDS[name]
-    mechanism = EdgeLaplaceMechanism.on(axes, alpha=1.0, statistic_error=1e-13)
+    mechanism = made(name, alpha=1.0, statistic_error=1e-13)
     rng = np.random.default_rng(7)
     for size in (0.0, 1e-13, 0.3):
         first = rng.dirichlet(np.ones(mechanism.dimension))
         second = (1 - size) * first + size * rng.dirichlet(np.ones(mechanism.dimension))
-        exact = least_cost(axes, second - first) if size > 1e-9 else size * 4 / min(axis.sensitivity for axis in axes)
+        exact = least_cost(axes, second - first, AWAY[name]) if size > 1e-9 else size * 4 / min(sensitivities(name))
         wrong = [rng.choice([-1e-13, 0, 1e-13]) / mechanism.dimension for _ in first]
         a = mechanism._rounded([Fraction(float(value)) for value in first])
         b = mechanism._rounded([Fraction(float(v)) + Fraction(float(w)) for v, w in zip(second, wrong, strict=True)])
         change = np.array([int(y - x) for x, y in zip(a, b, strict=True)]) * mechanism.grid
-        assert least_cost(axes, change) <= exact * (1 + 1e-9) + mechanism.slack_epsilon + 1e-9 * (size > 1e-9)
+        assert least_cost(axes, change, AWAY[name]) <= exact * (1 + 1e-9) + mechanism.slack_epsilon + 1e-9 * (
+            size > 1e-9
+        )
 
 
 def test_errors_of_sums_are_in_the_slack() -> None:
