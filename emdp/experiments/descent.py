@@ -112,7 +112,7 @@ def people(users: int, features: int) -> UserRecords:
     >>> from emdp.testing import seeded
     >>> with seeded(1):
     ...     records = people(1000, 4)
-    >>> records.features.shape, 0.3 < records.targets.mean() < 0.7
+    >>> records.features.shape, bool(0.3 < records.targets.mean() < 0.7)
     ((5, 1000), True)
     """
     drawn = draw_below(np.full(users * features, _STEPS)).astype(np.float64).reshape(features, users)
