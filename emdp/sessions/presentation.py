@@ -82,4 +82,17 @@ def _absent(without_records: str, table: Table) -> str:
         return f"is elsewhere, like a record that the space's rules send there: in no mean, map or group{filled}"
     columns = table.space.decode(table.space.neutral_item)
     shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
-    return f"has the neutral item, {', '.join(shown)}"
+    return f"has the neutral item, {', '.join(shown)}{_stands_for(table)}"
+
+
+def _stands_for(table: Table) -> str:
+    """Say what share of the people a neutral item may stand for; nothing where nobody and no record can have it."""
+    with_it = ["people without records"] if table.records is None else []
+    if any(part.on_invalid == "neutral" for part in table.space.parts):
+        with_it.append("invalid records")
+    if not with_it:
+        return ""
+    return (
+        f"; it stands for {' and '.join(with_it)}, which may be any share, from 0 % to 100 % of all {table.n} people, "
+        "and no answer says how large (declare elsewhere = 1, and SHARE(ELSEWHERE) tells)"
+    )

@@ -1,0 +1,122 @@
+"""What has no value is elsewhere, a category of its own, or refused: never silently the first of a list."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import emdp
+from emdp.base.errors import DataRuleError, SqlError
+
+EXACT = 1e9
+WORDS = {"word": ["cat", "dog"], "vector": [[0.0, 1.0], [2.0, 0.5]]}
+
+
+def session_of(folder: Path, space: emdp.Space, rows: dict[str, Any], **more: Any) -> emdp.Session:
+    users = sorted(set(rows["user"]))
+    table = emdp.read(pl.DataFrame(rows, strict=False), user="user", space=space, users=users, name="t", **more)
+    budget = [emdp.EmdDP(alpha=1e13), emdp.UserDP(1e13)]
+    public = {"zones": pl.DataFrame({"kind": ["a", "b"], "zone": ["north", "south"]})}
+    return emdp.Session(table, budget=budget, ledger=folder / "a.ledger", public=public)
+
+
+def ask(session: emdp.Session, items: str, clauses: str = "") -> list[tuple[Any, ...]]:
+    frame = session.sql(f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = {EXACT}) {items} FROM t {clauses}").frame
+    return frame.select(pl.selectors.exclude(pl.selectors.ends_with("_low", "_high"))).rows()
+
+
+def test_a_label_without_a_row_of_a_joined_table_is_chosen_by_nothing(tmp_path: Path) -> None:
+    rows = {"user": [1, 2, 3, 4], "kind": ["a", "b", "c", "c"]}
+    session = session_of(tmp_path, emdp.Categories("kind", ["a", "b", "c"]), rows)
+    joined = "JOIN zones USING (kind)"
+    shares = dict(ask(session, "zone, SHARE() AS s", f"{joined} GROUP BY zone"))
+    assert shares == pytest.approx({"north": 0.25, "south": 0.25}, abs=1e-6)
+    for word, share in (("", 0.25), ("NOT", 0.25)):
+        ((found,),) = ask(session, "SHARE() AS s", f"{joined} WHERE {word} zone = 'north'")
+        assert found == pytest.approx(share, abs=1e-6)
+
+
+@pytest.mark.parametrize("value", ["zoo", None, ""])
+def test_a_category_that_is_not_listed_is_elsewhere_or_refused(tmp_path: Path, value: str | None) -> None:
+    rows = {"user": [1, 2], "kind": ["b", value]}
+    strict = session_of(tmp_path, emdp.Categories("kind", ["a", "b"]), rows)
+    with pytest.raises(DataRuleError):
+        ask(strict, "FREQUENCY(kind)")
+    (tmp_path / "gone").mkdir()
+    gone = emdp.Categories("kind", ["a", "b"], on_invalid="elsewhere")
+    session = session_of(tmp_path / "gone", gone, rows, elsewhere=1)
+    found = ask(session, "FREQUENCY(kind)")
+    assert [row[0] for row in found] == ["a", "b", None]
+    assert [row[-1] for row in found] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
+    for word in ("", "NOT"):
+        ((share,),) = ask(session, "SHARE() AS s", f"WHERE {word} kind = 'a'")
+        assert share == pytest.approx(0.5 if word else 0, abs=1e-6)
+    (tmp_path / "own").mkdir()
+    if value:
+        own = session_of(tmp_path / "own", emdp.Categories("kind", ["a", "b", value]), rows)
+        assert dict(ask(own, "kind, SHARE() AS s", "GROUP BY kind"))[value] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_word_without_a_vector_is_elsewhere_or_refused(tmp_path: Path) -> None:
+    rows = {"user": [1, 2], "text": ["dog", "unicorn"]}
+    strict = session_of(tmp_path, emdp.Embedding("text", WORDS), rows)
+    with pytest.raises(DataRuleError):
+        ask(strict, "AVG(DOT(text, VECTOR[1, 0])) AS m")
+    (tmp_path / "gone").mkdir()
+    session = session_of(tmp_path / "gone", emdp.Embedding("text", WORDS, on_invalid="elsewhere"), rows, elsewhere=1)
+    ((mean,),) = ask(session, "AVG(DOT(text, VECTOR[1, 0])) AS m")
+    assert mean == pytest.approx(2.0, abs=1e-5)
+    assert ask(session, "SHARE(ELSEWHERE) AS s")[0][0] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_time_that_is_none_is_elsewhere_or_refused(tmp_path: Path) -> None:
+    rows: dict[str, Any] = {"user": [1, 2], "ts": [datetime(2026, 11, 20, 13), None]}
+    hours = emdp.Categories("hour(ts)", list(range(24)))
+    strict = session_of(tmp_path, hours, rows)
+    with pytest.raises(DataRuleError):
+        ask(strict, "FREQUENCY(HOUR(ts))")
+    (tmp_path / "gone").mkdir()
+    gone = emdp.Categories("hour(ts)", list(range(24)), on_invalid="elsewhere")
+    session = session_of(tmp_path / "gone", gone, rows, elsewhere=1)
+    shares = ask(session, "HOUR(ts) AS h, SHARE() AS s", "GROUP BY h")
+    assert [share for _, share in shares] == pytest.approx([float(hour == 13) / 2 for hour in range(24)], abs=1e-6)
+    (tmp_path / "round").mkdir()
+    cycle = emdp.Cycle("time(ts)", 24, on_invalid="elsewhere")
+    turned = session_of(tmp_path / "round", cycle, rows, elsewhere=1)
+    cells = ask(turned, "FREQUENCY(GRID(6))")
+    assert cells[-1][-1] == pytest.approx(0.5, abs=1e-6)
+    assert cells[0][-1] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_condition_on_what_is_not_listed_is_refused(tmp_path: Path) -> None:
+    session = session_of(tmp_path, emdp.Categories("kind", ["a", "b"]), {"user": [1], "kind": ["a"]})
+    with pytest.raises(SqlError):
+        ask(session, "SHARE() AS s", "WHERE kind = 'zoo'")
+    assert session.history().height == 0
+
+
+def test_a_neutral_item_says_for_whom_it_may_stand(tmp_path: Path) -> None:
+    rows = {"user": [1, 2], "kind": ["a", "b"]}
+    query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) kind, SHARE() AS s FROM t GROUP BY kind"
+    said = {}
+    declared: list[tuple[str, Any, dict[str, Any]]] = [
+        ("plain", "error", {}),
+        ("rule", "neutral", {"records": 1}),
+        ("none", "error", {"records": 1}),
+        ("point", "elsewhere", {"elsewhere": 1}),
+    ]
+    for name, rule, more in declared:
+        (tmp_path / name).mkdir()
+        space = emdp.Categories("kind", ["a", "b"], on_invalid=rule)
+        session = session_of(tmp_path / name, space, rows, **more)
+        said[name] = session.sql(query).explain()
+        assert ("any share" in said[name]) == ("any share" in str(session.preview(query)))
+    assert (
+        "it stands for people without records, which may be any share, from 0 % to 100 % of all 2 people"
+        in said["plain"]
+    )
+    assert "it stands for invalid records, which" in said["rule"]
+    assert "any share" not in said["none"]
+    assert "any share" not in said["point"]
