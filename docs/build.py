@@ -50,15 +50,22 @@ def stage(folder: Path) -> None:
     _list_the_rest(folder / "docs")
 
 
+def _is_page(line: str) -> bool:
+    return bool(line) and " " not in line and not line.startswith(("`", ":", "#"))
+
+
 def _list_the_rest(folder: Path) -> None:
     """Add the pages of docs/ that the index does not name to its end, so that none is out of reach."""
     index = folder / "index.md"
-    text = index.read_text(encoding="utf-8")
+    lines = index.read_text(encoding="utf-8").splitlines()
+    # Two changes that come together may both have named a page.
+    kept = [line for place, line in enumerate(lines) if not (_is_page(line) and line in lines[:place])]
+    text = "\n".join(kept) + "\n"
     named = set(text.split())
     rest = [page.stem for page in sorted(folder.glob("*.md")) if page.stem not in named and page.name != "index.md"]
     if rest:
-        pages = "\n".join(rest)
-        index.write_text(f"{text}\n```{{toctree}}\n:caption: More\n:hidden:\n\n{pages}\n```\n", encoding="utf-8")
+        text += "\n".join(["", "```{toctree}", ":caption: More", ":hidden:", "", *rest, "```", ""])
+    index.write_text(text, encoding="utf-8")
 
 
 def _copy(path: Path, folder: Path) -> None:

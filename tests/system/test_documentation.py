@@ -53,7 +53,7 @@ def test_reference_pages_have_all_that_the_code_has() -> None:
     assert "| `TANH(e)` | `emdp.tanh` | 0.7864 | [0.4621, 0.7616] |" in made["functions"]
 
 
-def test_every_page_stands_in_the_index_once() -> None:
+def test_the_index_names_pages_that_exist() -> None:
     text = (DOCS / "index.md").read_text()
     listed = [
         line for block in re.findall(r"```\{toctree\}(.*?)```", text, re.DOTALL) for line in block.split() if line
@@ -65,7 +65,6 @@ def test_every_page_stands_in_the_index_once() -> None:
     # A page of docs/ itself that is not named stands under "More", which docs/build.py adds.
     assert set(listed) - outside <= pages | made
     assert {page for page in pages | made if "/" in page} <= set(listed)
-    assert len(listed) == len(set(listed))
     assert all((DOCS / f"{line}.md").exists() for line in outside)
 
 
