@@ -174,6 +174,10 @@ def test_conditions_and_lists(spark: Any) -> None:
 
 
 STATEMENTS = (
+    # Weights, with values and weights that are not there or beyond their range, and lists that a statement writes.
+    "k, SUM(CLAMP(i, 0, 5) * CLAMP(x, -1, 6)) / SUM(CLAMP(i, 0, 5)) AS m FROM t GROUP BY k",
+    "SUM(CLAMP(x, 0, 3) * CLAMP(i, 2, 6)) / SUM(CLAMP(x, 0, 3)) AS m, COUNT(*) AS n FROM t WHERE i > 0",
+    "q, COUNT(*) AS n, SUM(CLAMP(x, 0, 7)) AS s FROM t JOIN (VALUES ('a'), ('c'), ('z')) v(q) ON q = k GROUP BY q",
     "COUNT(*) FROM t WHERE i IS NULL OR b",
     "COUNT(*), SUM(x), AVG(CLAMP(i, 0, 50)), VARIANCE(CLAMP(i, -5, 9)), COUNT(i) FROM t WHERE i > 3 OR LENGTH(k) = 1",
     "HOUR(ts AT TIME ZONE 'Asia/Kathmandu') h, b IS NULL e, COUNT(DISTINCT u), COUNT(*) FROM t GROUP BY 1, b IS NULL",
