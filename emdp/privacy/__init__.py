@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         reduction_split,
     )
     from emdp.privacy.rounding import split
+    from emdp.privacy.shuffle.changes import ChangeBound, shuffle_change, shuffle_change_bounds
     from emdp.privacy.shuffle.items import (
         ShuffleBound,
         ShuffleStrength,
@@ -98,6 +99,7 @@ else:
                 "reduction_quantile reduction_split"
             ),
             "emdp.privacy.rounding": "split",
+            "emdp.privacy.shuffle.changes": "ChangeBound shuffle_change shuffle_change_bounds",
             "emdp.privacy.shuffle.items": (
                 "ShuffleBound ShuffleStrength shuffle_alpha shuffle_alpha0 shuffle_alpha0_bounds shuffle_bounds"
             ),
@@ -121,6 +123,7 @@ __all__ = [
     "BoundedReduction",
     "Budget",
     "Change",
+    "ChangeBound",
     "DiscreteEmdDP",
     "EmdDP",
     "Event",
@@ -175,6 +178,8 @@ __all__ = [
     "shuffle_alpha0",
     "shuffle_alpha0_bounds",
     "shuffle_bounds",
+    "shuffle_change",
+    "shuffle_change_bounds",
     "shuffle_epsilon",
     "shuffle_epsilon0",
     "shuffle_total",

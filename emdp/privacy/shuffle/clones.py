@@ -42,7 +42,7 @@ from emdp.privacy.shuffle.grid import (
     round_up,
 )
 
-__all__ = ["ALPHA_BITS", "clone_alpha", "clone_alpha0", "gaussian_guess"]
+__all__ = ["ALPHA_BITS", "clone_alpha", "clone_alpha0", "clone_change", "gaussian_guess"]
 
 ALPHA_BITS = 20
 """Significant bits of the alphas and alpha0s that are tried: one part in a million."""
@@ -55,7 +55,7 @@ class _Question:
     """The condition at one ``alpha0``, to be asked at any alpha."""
 
     alpha0: float
-    m: int
+    m: float
     log_delta: float
     w_min: float
     mixture: CloneMixture
@@ -121,6 +121,38 @@ def clone_alpha(alpha0: float, m: int, N: int, delta: float, w_min: float) -> fl
     if alpha0 == 0:
         return 0.0
     return _smallest_alpha(_question(round_up(alpha0, ARGUMENT_BITS), *_rounded(m, N, w_min), delta))
+
+
+def clone_change(alpha0: float, distance: float, N: int, delta: float, w_min: float) -> float:
+    """Return the smallest epsilon of the fixed grid that the theorem shows for items that move by a sum of distances.
+
+    The proof asks nothing of ``m`` but that the distances add up to it: items that move by ``w_1, w_2, ...`` with
+    ``sum w_j`` at most ``distance`` take steps of ``eps_j = c w_j``, ``c = epsilon/distance``, and the divergence is at
+    most ``max_w G(r(w)) (e^epsilon - 1)``.
+
+    Parameters
+    ----------
+    alpha0, N, delta
+        As in :func:`clone_alpha`.
+    distance : float
+        Sum of the distances, above 0.
+    w_min : float
+        What every item that moves at all moves by at least, in [0, 1].
+
+    >>> round(clone_change(1.0, 10, 1000, 1e-6, 0.0), 4), round(clone_change(1.0, 2.5, 1000, 1e-6, 0.0), 4)
+    (2.3883, 0.5272)
+    """
+    if alpha0 > LARGEST_ALPHA0 or delta <= 0:
+        return math.inf
+    _, total = round_counts(1, N)
+    question = _question(
+        round_up(alpha0, ARGUMENT_BITS),
+        round_up(distance, ARGUMENT_BITS),
+        total,
+        round_down(w_min, ARGUMENT_BITS),
+        delta,
+    )
+    return _smallest_alpha(question)
 
 
 @lru_cache(maxsize=1024)
@@ -193,7 +225,7 @@ def _smallest_alpha(question: _Question, limit: float | None = None) -> float:
     return good * unit
 
 
-def _question(alpha0: float, m: int, N: int, w_min: float, delta: float) -> _Question:
+def _question(alpha0: float, m: float, N: int, w_min: float, delta: float) -> _Question:
     clone, rest = math.exp(-alpha0) * (1 - 4e-16), -math.expm1(-alpha0)
     return _Question(alpha0, m, math.log(delta), w_min, CloneMixture(N - 1, clone, rest))
 

@@ -13,7 +13,7 @@ refused.
 
 import math
 
-__all__ = ["closed_form_alpha", "closed_form_alpha0", "closed_form_limit"]
+__all__ = ["closed_form_alpha", "closed_form_alpha0", "closed_form_change", "closed_form_limit"]
 
 _SAFETY = 1 + 1e-12
 """Factor that covers the rounding of the formula."""
@@ -57,6 +57,45 @@ def closed_form_limit(alpha0: float, m: int, N: int, delta: float) -> float:
     return _limit(m, N, _inner_log(alpha0, m, N, delta) if alpha0 < math.log(N) else -math.log(delta))
 
 
+def closed_form_change(alpha0: float, moved: int, distance: float, N: int, delta: float) -> float | None:
+    """Return the closed form of one change, rounded up, or None where its condition fails (paper, Thm 4.3).
+
+    **Theorem.** Let ``x0`` of the ``N`` items move, by distances that add up to ``x1``, and ``K`` as above with ``x0``
+    in the place of ``m``. The two releases are within ``(h, d e^h)``, ``h = x0 ln(1 + tanh(alpha0 x1/(2 x0)) K)``,
+    provided that ``alpha0 < ln(N/(16 ln(4 x0/d)))``.
+
+    *Proof.* One item that moves by ``w`` is ``(ln(1 + tanh(alpha0 w/2) K), d/x0)`` (Feldman, McMillan and Talwar 2021,
+    theorem 3.1, whose condition is this one). The items move one after the other; the sum of the epsilons is at most
+    ``h``, since each is concave in ``w`` and the distances add up to ``x1``, and the deltas, each times the exponential
+    of what went before, are together at most ``d e^h``.
+
+    Parameters
+    ----------
+    alpha0 : float
+        Of the randomizer, above 0.
+    moved : int
+        ``x0``, at least 1.
+    distance : float
+        ``x1``, in (0, x0].
+    N : int
+        Number of items.
+    delta : float
+        The whole delta, in (0, 1): the equation ``d e^h = delta`` is solved for ``d``.
+
+    >>> round(closed_form_change(1.0, 1000, 1000.0, 10**8, 1e-12), 5)
+    3.83617
+    >>> closed_form_change(5.0, 1000, 1000.0, 10**4, 1e-12) is None
+    True
+    """
+    if alpha0 >= math.log(N):
+        return None
+    ratio = min(distance / moved * _SAFETY, 1.0)
+    inner = _inner_log(alpha0, moved, N, delta, ratio)
+    if not alpha0 * _SAFETY < _limit(moved, N, inner):
+        return None
+    return moved * math.log1p(math.tanh(alpha0 * ratio / 2) * _factor(alpha0, moved, N, inner)) * _SAFETY
+
+
 def closed_form_alpha0(alpha: float, m: int, N: int, delta: float) -> float | None:
     """Return the largest ``alpha0`` whose :func:`closed_form_alpha` is at most ``alpha``, rounded down, or None.
 
@@ -73,12 +112,12 @@ def closed_form_alpha0(alpha: float, m: int, N: int, delta: float) -> float | No
     return low if low > 0 else None
 
 
-def _inner_log(alpha0: float, m: int, N: int, delta: float) -> float:
+def _inner_log(alpha0: float, m: int, N: int, delta: float, ratio: float = 1.0) -> float:
     """Return ``ln(1/d)``, rounded up."""
     wanted = -math.log(delta)
 
     def is_safe(depth: float) -> bool:
-        growth = m * math.log1p(math.tanh(alpha0 / 2) * _factor(alpha0, m, N, depth))
+        growth = m * math.log1p(math.tanh(alpha0 * ratio / 2) * _factor(alpha0, m, N, depth))
         return depth - growth * _SAFETY >= wanted * _SAFETY
 
     low = high = wanted + 1

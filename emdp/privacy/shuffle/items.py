@@ -38,6 +38,7 @@ __all__ = [
     "ShuffleMethod",
     "ShuffleSetting",
     "ShuffleStrength",
+    "check_strength",
     "shuffle_alpha",
     "shuffle_alpha0",
     "shuffle_alpha0_bounds",
@@ -98,7 +99,7 @@ def shuffle_alpha(
     25.0
     """
     setting = _check_setting(m, N, delta, w_min, randomizer)
-    strength = _check_alpha0(alpha0, randomizer)
+    strength = check_strength(alpha0, randomizer)
     bounds = _bounds(strength, setting, randomizer)
     return min(bound.alpha for bound in bounds if bound.alpha is not None)
 
@@ -169,7 +170,7 @@ def shuffle_bounds(
     closed form alpha0 must be below 0.9477 here
     """
     setting = _check_setting(m, N, delta, w_min, randomizer)
-    bounds = _bounds(_check_alpha0(alpha0, randomizer), setting, randomizer)
+    bounds = _bounds(check_strength(alpha0, randomizer), setting, randomizer)
     return tuple(sorted(bounds, key=lambda bound: math.inf if bound.alpha is None else bound.alpha))
 
 
@@ -352,7 +353,8 @@ def _check_setting(
     return ShuffleSetting(items, total, check_unit_interval("delta", delta, zero=True), smallest)
 
 
-def _check_alpha0(alpha0: object, randomizer: KnownRandomizer | None) -> float:
+def check_strength(alpha0: object, randomizer: KnownRandomizer | None) -> float:
+    """Return the strength of a randomizer, given or known, or raise ``UsageError`` if the two contradict."""
     if randomizer is None:
         if alpha0 is None:
             raise UsageError("alpha0 must be a number when there is no randomizer; pass one of the two.")
