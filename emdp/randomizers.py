@@ -22,6 +22,7 @@ from emdp.mechanisms.items.one_bit import OneBit
 from emdp.mechanisms.items.optimal import Optimal
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace
 from emdp.mechanisms.items.randomizer import Randomizer
+from emdp.mechanisms.items.recoverable import Recoverable
 
 __all__ = [
     "GKRR",
@@ -34,6 +35,7 @@ __all__ = [
     "Optimal",
     "PlanarLaplace",
     "Randomizer",
+    "Recoverable",
     "SampledCoordinates",
     "SampledHadamard",
     "SignRounds",

@@ -16,7 +16,17 @@ from emdp.questions import frequencies, heavy_hitters, itemwise, mean, quantiles
 from emdp.questions.itemwise import Model
 from emdp.questions.linear_fit import linear_fit_query
 from emdp.questions.resolution import Query
-from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
+from emdp.randomizers import (
+    GKRR,
+    KRR,
+    Exponential,
+    Geometric,
+    HadamardResponse,
+    OneBit,
+    Optimal,
+    PlanarLaplace,
+    Recoverable,
+)
 from emdp.spaces import Categories, Clusters, Embedding, Grid, Interval, Product, Space, count_items
 from emdp.spaces.combined.grid import cut_axes
 from emdp.tables import Table, read
@@ -206,6 +216,7 @@ def _randomizers(space: Space) -> Iterator[Case]:
             ("Optimal", lambda: Optimal(grid, ALPHA)),
             ("OneBit", lambda: OneBit(finite, ALPHA, [float(place) for place in range(count)])),
             ("HadamardResponse", lambda: HadamardResponse(finite, ALPHA)),
+            ("Recoverable", lambda: Recoverable(finite, ALPHA)),
         )
         yield from (Case(f"item randomizer {name}", randomizer=make) for name, make in made)
     flat = next((part for part in space.parts if part.kind in CHARTS), None)

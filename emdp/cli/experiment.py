@@ -35,7 +35,8 @@ def run(
     name: Annotated[
         str,
         typer.Argument(
-            help="table2, fig-error, freq-local, freq-central, embedding, geometric, compressed, bandits, descent."
+            help="table2, fig-error, freq-local, freq-central, embedding, geometric, compressed, bandits, descent, "
+            "recoverability."
         ),
     ],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for NAME.parquet and NAME.svg.")] = "experiments",

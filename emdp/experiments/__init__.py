@@ -19,6 +19,7 @@ __all__ = ["NAMES", "Experiment", "Row", "check_folder", "draw_experiment", "run
 
 NAMES = (
     "table2", "fig-error", "freq-local", "freq-central", "embedding", "geometric", "compressed", "bandits", "descent",
+    "recoverability",
 )  # fmt: skip
 """The experiments."""
 
@@ -114,7 +115,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 def _runner(name: str) -> Callable[..., Experiment]:
     """Return what runs an experiment; imported when one is run."""
-    from emdp.experiments import bandits, compressed, descent, frequency, geometric, linear, table2
+    from emdp.experiments import bandits, compressed, descent, frequency, geometric, linear, recoverability, table2
 
     runners: dict[str, Callable[..., Experiment]] = {
         "table2": table2.run_table2,
@@ -126,5 +127,6 @@ def _runner(name: str) -> Callable[..., Experiment]:
         "compressed": compressed.run_compressed,
         "bandits": bandits.run_bandits,
         "descent": descent.run_descent,
+        "recoverability": recoverability.run_recoverability,
     }
     return runners[name]

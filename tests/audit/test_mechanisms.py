@@ -7,7 +7,17 @@ import emdp
 from emdp.audit import audit_mechanisms, audit_randomizer, generated_table
 from emdp.audit.suite import suite
 from emdp.base.errors import UsageError
-from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
+from emdp.randomizers import (
+    GKRR,
+    KRR,
+    Exponential,
+    Geometric,
+    HadamardResponse,
+    OneBit,
+    Optimal,
+    PlanarLaplace,
+    Recoverable,
+)
 from emdp.spaces import Categories, Clusters, Cycle, Geo, Grid, Interval, Product, Vector
 
 CERTAIN = 1.0 - 1e-6
@@ -22,6 +32,7 @@ RANDOMIZERS = {
     "Optimal": Optimal(LINE, 2.0),
     "OneBit": OneBit(LABELS, 2.0, [0.0, 1.0, 2.0, 3.0, 4.0]),
     "HadamardResponse": HadamardResponse(LABELS, 2.0),
+    "Recoverable": Recoverable(LABELS, 2.0),
     "PlanarLaplace on a line": PlanarLaplace(Interval("x", 0, 1), 2.0),
     "PlanarLaplace in the plane": PlanarLaplace(Vector(["x", "y"], box=[(0, 1), (0, 1)]), 2.0),
     "PlanarLaplace on the globe": PlanarLaplace(Geo("lat", "lon", box=(40, -75, 41, -73)), 2.0),

@@ -36,9 +36,13 @@ def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geometric, "SESSION_USERS", 2000)
 
 
+WITHOUT_PAIRS = ("compressed", "bandits", "descent", "recoverability")
+"""Experiments that do not compare the two guarantees."""
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("_tiny")
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("compressed", "bandits", "descent")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT_PAIRS])
 def test_each_experiment_writes_rows_and_a_picture_with_bounds(name: str, tmp_path: Path) -> None:
     found = run_experiment(name, runs=8, seed=7)
     table, picture = write_experiment(found, tmp_path / "new")

@@ -77,7 +77,17 @@ from emdp.mechanisms.vector.planes import VectorPlanes
 from emdp.mechanisms.vector.randomizer import SignStrength
 from emdp.mechanisms.vector.rotated import VectorRotated
 from emdp.privacy import EmdDP, UserDP, reduced_guarantee, reduction_quantile, shuffle_alpha
-from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, PlanarLaplace
+from emdp.randomizers import (
+    GKRR,
+    KRR,
+    Exponential,
+    Geometric,
+    HadamardResponse,
+    OneBit,
+    Optimal,
+    PlanarLaplace,
+    Recoverable,
+)
 from emdp.spaces import Categories, Clusters, Cycle, Distances, Embedding, Interval
 
 Call = Callable[[], Any]
@@ -265,6 +275,14 @@ ROWS: list[tuple[str, str, Call]] = [
     ("items/geometric", "items are distinct", lambda: Geometric(TWINS, 1.0)),
     ("items/hadamard_response", "items are distinct", lambda: HadamardResponse(TWINS, 1.0)),
     ("items/optimal", "items are distinct", lambda: Optimal(TWINS, 1.0)),
+    ("items/recoverable", "items are distinct", lambda: Recoverable(TWINS, 1.0)),
+    ("items/recoverable", "the space is finite", lambda: Recoverable(Interval("x", 0, 1), 1.0)),
+    ("items/recoverable", "items are the space's", lambda: Recoverable(LABELS, 1.0).encode(np.array([3]))),
+    (
+        "items/recoverable",
+        "a key is one",
+        lambda: Recoverable(LABELS, 1.0).recover(np.array([0]), np.array([99])),
+    ),
     ("items/optimal", "the program has no overflow", lambda: Optimal(LABELS, 31.0)),
     ("items/optimal", "the prior is one", lambda: Optimal(LABELS, 1.0, [1.0, -1.0, 1.0])),
     ("items/one_bit", "the constant covers the values", lambda: OneBit(LABELS, 1.0, [0.0, 1.0, 5.0], lipschitz=1.0)),

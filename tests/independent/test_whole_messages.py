@@ -16,7 +16,7 @@ import pytest
 from emdp.expressions import distance_to
 from emdp.privacy import BoundedReduction, DiscreteEmdDP, EmdDP
 from emdp.questions import frequencies, itemwise, mean, user_mean, vector_mean
-from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal
+from emdp.randomizers import GKRR, KRR, Exponential, Geometric, HadamardResponse, OneBit, Optimal, Recoverable
 from emdp.spaces import Categories, Clusters, Distances, Interval, Space
 
 Floats = npt.NDArray[np.float64]
@@ -56,6 +56,7 @@ RANDOMIZERS: dict[str, tuple[Any, Space, Floats]] = {
     "Exponential": (Exponential, LINE, exact.LINE),
     "Geometric": (Geometric, LINE, exact.LINE),
     "HadamardResponse": (HadamardResponse, LABELS, exact.ZERO_ONE),
+    "Recoverable": (Recoverable, LABELS, exact.ZERO_ONE),
     "Optimal": (Optimal, LINE, exact.LINE),
     "OneBit": (OneBit(LINE, 1.2, list(exact.NUMBERS)), LINE, exact.LINE),
 }
