@@ -27,8 +27,8 @@ blocks. So ``q(C_x)`` has means ``h g/T``, ``(l g + h - l)/T``, ``h/T``, the blo
 
 ``T`` values of one user need ``T`` independent keys, which cost ``T eps`` and ``T`` times the bits. The entropy of a
 key is :attr:`Recoverable.key_bits`; no scheme needs less than :func:`least_key_bits`. ``r`` and ``B`` are those of the
-least error. (That plain Hadamard response is recoverable, as published, is false: for some messages too many items would
-have to share a key.)
+least error. (That plain Hadamard response is recoverable, as published, is false: for some messages too many items
+would have to share a key.)
 
 **When not.** Who only wants the shares takes :class:`emdp.randomizers.HadamardResponse` or an oracle of
 ``session.frequencies``, whose errors are as small and which have no keys to guard. What is recovered is the raw datum:
