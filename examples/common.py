@@ -1,4 +1,4 @@
-"""What the three examples share: finding a table, and holding an answer against the truth.
+"""What the examples share: finding a table, and holding an answer against the truth.
 
 Only somebody who has the records (or made them up) can do the latter, and what it prints is not private: in a release
 show `answer.frame`, and leave these checks out.

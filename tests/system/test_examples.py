@@ -24,6 +24,7 @@ PLACES = ("km_to_midtown", "within_1_km", "within_5_km")
 SCRIPTS = {
     "foursquare": (["foursquare_nyc.parquet"], PLACES),
     "gowalla": (["gowalla_nyc.parquet"], PLACES),
+    "friends": (["friends.parquet", "friends_vectors.parquet", "friends_graph.parquet"], ("nearness",)),
     "irc_words": (["irc_ubuntu.parquet", "glove_twitter_25d_12k.parquet"], ("similarity",)),
 }
 """The real tables of each script, and the columns of its answers."""
