@@ -37,7 +37,8 @@ items: it is used once.
 """
 
 import math
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import xor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -267,7 +268,7 @@ def difference_set(degree: int) -> npt.NDArray[np.bool_]:
         return np.ones(1, dtype=np.bool_)
     bits = [0] * (degree - 1) + [1]
     for place in range(2**degree - 1 - degree):
-        bits.append(sum(bits[place + tap] for tap in TAPS[degree]) % 2)
+        bits.append(reduce(xor, (bits[place + tap] for tap in TAPS[degree])))
     return np.array(bits, dtype=np.bool_)
 
 
