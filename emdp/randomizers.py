@@ -23,6 +23,7 @@ from emdp.mechanisms.items.optimal import Optimal
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.mechanisms.items.recoverable import Recoverable
+from emdp.mechanisms.items.tiered import TieredResponse
 
 __all__ = [
     "GKRR",
@@ -39,4 +40,5 @@ __all__ = [
     "SampledCoordinates",
     "SampledHadamard",
     "SignRounds",
+    "TieredResponse",
 ]

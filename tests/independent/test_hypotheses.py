@@ -87,6 +87,7 @@ from emdp.randomizers import (
     Optimal,
     PlanarLaplace,
     Recoverable,
+    TieredResponse,
 )
 from emdp.spaces import Categories, Clusters, Cycle, Distances, Embedding, Interval
 
@@ -275,6 +276,9 @@ ROWS: list[tuple[str, str, Call]] = [
     ("items/geometric", "items are distinct", lambda: Geometric(TWINS, 1.0)),
     ("items/hadamard_response", "items are distinct", lambda: HadamardResponse(TWINS, 1.0)),
     ("items/optimal", "items are distinct", lambda: Optimal(TWINS, 1.0)),
+    ("items/tiered", "levels fall", lambda: TieredResponse(2, (1.0, 1.0))),
+    ("items/tiered", "there are items", lambda: TieredResponse(1, (1.0,))),
+    ("items/tiered", "a tier has its keys", lambda: TieredResponse(2, (2.0, 1.0)).decode(np.array([0]), None, 1)),
     ("items/recoverable", "items are distinct", lambda: Recoverable(TWINS, 1.0)),
     ("items/recoverable", "the space is finite", lambda: Recoverable(Interval("x", 0, 1), 1.0)),
     ("items/recoverable", "items are the space's", lambda: Recoverable(LABELS, 1.0).encode(np.array([3]))),
