@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from emdp.audit.mixed import MixedMessages, RangeMessages
+from emdp.audit.mixed import MixedMessages, RangeMessages, sent_apart
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds, NoisyHistogram, NoisyStrings
 from emdp.audit.tester import Scores
@@ -165,12 +165,12 @@ def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: 
     scalar, window = way.scalar(*way.nominal, way.second), way.nominal
 
     def draw(table: int, count: int) -> npt.NDArray[Any]:
-        return np.asarray(scalar.encode(np.full(count, own[table], dtype=np.int64), exponent))
+        return sent_apart(scalar, np.full(count, own[table], dtype=np.int64), exponent)
 
     def release(sent: npt.NDArray[Any]) -> UserMeanRelease:
         return UserMeanRelease(mechanism, scalar.estimate(scalar.total(sent), users), window)
 
-    return MixedMessages(users, draw, _as_they_are, release, epsilon0=way.epsilon)
+    return MixedMessages(users, draw, _as_they_are, release, way.signs or 1, epsilon0=way.epsilon)
 
 
 def _of_facts(releaser: FactMessages, blocks: tuple[Any, Any], users: int) -> MixedMessages | None:

@@ -23,10 +23,12 @@ import numpy.typing as npt
 
 from emdp.audit.tester import DIGITS, LEAST_TRIALS, Scores
 from emdp.mechanisms.oracles.bags import Bags
+from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanRelease
 from emdp.mechanisms.user_mean.local import BudgetSplit
 
-__all__ = ["LEARNT", "LearntRatio", "MixedMessages", "RangeMessages"]
+__all__ = ["LEARNT", "LearntRatio", "MixedMessages", "RangeMessages", "sent_apart"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -186,15 +188,16 @@ class RangeMessages:
 
     def scores(self, trials: int) -> Scores:
         """Return the scores of releases, at most so many: the product of both rounds' ratios."""
-        trials = _affordable(trials, 2 * self.users)
+        sent = 1 + (self.way.signs or 1)
+        trials = _affordable(trials, sent * self.users)
         own = [np.empty(trials), np.empty(trials)]
         windows: dict[int, _SecondRound] = {}
-        for start, count in _parts(trials, self.users):
+        for start, count in _parts(trials, sent * self.users):
             others = self._bins_of(0, count * (self.users - 1)).reshape(count, -1)
             for table in (0, 1):
-                sent = np.concatenate([others, self._bins_of(table, count).reshape(count, 1)], axis=1)
-                score = np.log(self._ratio.of(sent).mean(axis=1))
-                found = self._found(sent)
+                bins = np.concatenate([others, self._bins_of(table, count).reshape(count, 1)], axis=1)
+                score = np.log(self._ratio.of(bins).mean(axis=1))
+                found = self._found(bins)
                 for place in np.unique(found).tolist():
                     which = np.flatnonzero(found == place)
                     if place not in windows:
@@ -241,14 +244,14 @@ class RangeMessages:
         scalar = self._scalar(place)
 
         def draw(table: int, count: int) -> Messages:
-            return np.asarray(scalar.encode(np.full(count, self.values[table], dtype=np.int64), self.exponent))
+            return sent_apart(scalar, np.full(count, self.values[table], dtype=np.int64), self.exponent)
 
         return _SecondRound(self.users, draw)
 
 
 @dataclass(frozen=True, eq=False)
 class _SecondRound:
-    """Round two, about one range."""
+    """Round two, about one range: of each user a message, or signs that are mixed apart, a column each."""
 
     users: int
     draw: Callable[[int, int], Messages]
@@ -259,9 +262,22 @@ class _SecondRound:
 
     def mixed(self, table: int, releases: int) -> Floats:
         """Return the ratios' logarithms of so many releases."""
-        others = self._ratio.of(self.draw(0, releases * (self.users - 1))).reshape(releases, -1).sum(axis=1)
-        own = self._ratio.of(self.draw(table, releases))
-        return np.asarray(np.log((others + own) / self.users), dtype=np.float64)
+        own = self._ratio.of(self.draw(table, releases)).reshape(releases, -1)
+        others = self._ratio.of(self.draw(0, releases * (self.users - 1)))
+        mixed = own + others.reshape(releases, self.users - 1, own.shape[1]).sum(axis=1)
+        return np.asarray(np.log(mixed / self.users).sum(axis=1), dtype=np.float64)
+
+
+def sent_apart(scalar: ScalarRandomizer, values: Integers, exponent: int) -> Messages:
+    """Return what each user sends: signs that are mixed apart, a column each, or one message.
+
+    >>> from emdp.mechanisms.scalar.one_bit import OneBitScalar
+    >>> sent_apart(OneBitScalar(0.0, 1.0, 1.0, messages=3), np.array([0, 1]), 0).shape
+    (2, 3)
+    """
+    if isinstance(scalar, OneBitScalar) and scalar.messages > 1:
+        return scalar.signs(values, exponent)
+    return np.asarray(scalar.encode(values, exponent))
 
 
 def _rounded(own: Sequence[Floats], name: str) -> Scores:

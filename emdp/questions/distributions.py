@@ -13,7 +13,7 @@ from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.reduction import BoundedReduction
 from emdp.questions.item_frequencies import ADJUSTMENTS, Adjustment
 from emdp.questions.itemwise import Model
-from emdp.questions.means import CELL_NOISE, VECTOR_NOISE, CellNoise, VectorNoise, check_share
+from emdp.questions.means import CELL_NOISE, VECTOR_NOISE, CellNoise, Messages, VectorNoise, check_share
 from emdp.questions.narrowing import Where, check_by, check_where
 from emdp.questions.price import Price, check_price, refuse_removal
 from emdp.questions.tiers import Tiers
@@ -61,6 +61,9 @@ class Frequencies:
     noise : {"auto", "laplace", "gaussian", "k_norm", "edges"}
         Law of the noise of cells; ``"edges"`` is noise on the edges between neighbouring cells, whose errors cancel in
         regions. Of cells of a pitch, under alpha, ``"auto"`` is that wherever a cell's expected error is no larger.
+    messages : "auto" or int
+        Of all items of a finite space, in the shuffle model and at user level: how many bits of Hadamard rows each user
+        sends, each mixed apart; ``"auto"`` is one message by the best method.
     by : tuple of str
         Public user columns to group by.
     where : Where, optional
@@ -85,6 +88,7 @@ class Frequencies:
     model: Model = "central"
     sizes: BoundedReduction | None = None
     adjust: Adjustment = "none"
+    messages: Messages = "auto"
 
     def __post_init__(self) -> None:
         if isinstance(self.cells, str):
@@ -106,7 +110,7 @@ class Frequencies:
             )
 
     def _check_smoothed(self) -> None:
-        plain = (self.model, self.sizes, self.adjust) == ("central", None, "none")
+        plain = (self.model, self.sizes, self.adjust, self.messages) == ("central", None, "none", "auto")
         if self.method not in ("auto", "smoothed") or not plain:
             raise UsageError(
                 "cells= gives smoothed frequencies in the central model; for another method=, model=, sizes= or "
@@ -179,6 +183,7 @@ def frequencies(
     sizes: BoundedReduction | None = None,
     adjust: Adjustment = "none",
     neighbours: Neighbours = "replace",
+    messages: Messages = "auto",
 ) -> Frequencies:
     """Return a :class:`Frequencies` query; see there for the parameters.
 
@@ -198,6 +203,7 @@ def frequencies(
         model,
         sizes,
         adjust,
+        messages,
     )
 
 

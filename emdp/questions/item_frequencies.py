@@ -8,7 +8,9 @@ from emdp.base.errors import UsageError
 from emdp.mechanisms.item_methods import ItemMethod, item_methods
 from emdp.privacy import Guarantee
 from emdp.privacy.reduction import BoundedReduction
+from emdp.privacy.shuffle.renyi_product import LARGEST_ROUNDS
 from emdp.questions.itemwise import MODELS, Model
+from emdp.questions.means import Messages, check_messages
 from emdp.questions.price import Price, check_price
 from emdp.questions.select import FrequencyQuery, Order
 
@@ -47,6 +49,9 @@ class ItemFrequencies:
         The aggregate as the analyst wrote it, for previews.
     promises : tuple of Guarantee
         Of the budgets that may pay; ``"auto"`` chooses no method that none of them pays. Empty: any may.
+    messages : "auto" or int
+        In the shuffle model, at user level: how many bits of Hadamard rows each user sends, each of a record drawn
+        afresh and mixed apart. ``"auto"`` is one message, by the best method.
 
     Raises
     ------
@@ -67,11 +72,15 @@ class ItemFrequencies:
     offset: int = 0
     written: str = ""
     promises: tuple[Guarantee, ...] = ()
+    messages: Messages = "auto"
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, item_methods())
         check_choice("model", self.model, MODELS)
         check_choice("adjust", self.adjust, ADJUSTMENTS)
         check_price(self.price)
+        check_messages(self.messages, is_shuffled=self.model == "shuffle")
+        if self.messages != "auto" and int(self.messages) > LARGEST_ROUNDS:
+            raise UsageError(f"messages must be at most {LARGEST_ROUNDS}, got {self.messages}; pass fewer.")
         if self.sizes is not None and self.method not in ("auto", "itemwise"):
             raise UsageError(f"sizes belongs to item-wise release, not to method={self.method!r}; leave it out.")

@@ -212,13 +212,15 @@ def _of_items(query: Frequencies) -> ItemFrequencies:
         query.name,
         describe(query),
         query.adjust,
+        messages=query.messages,
     )
 
 
 def _item_text(query: Frequencies) -> str:
     sizes = "" if query.sizes is None else f", sizes={query.sizes!r}"
     adjusted = "" if query.adjust == "none" else f", adjust={query.adjust!r}"
-    return f"frequencies(method={query.method!r}, model={query.model!r}{sizes}{adjusted}"
+    sent = "" if query.messages == "auto" else f", messages={query.messages}"
+    return f"frequencies(method={query.method!r}, model={query.model!r}{sizes}{adjusted}{sent}"
 
 
 def _cells(query: Frequencies, names: Names) -> Grid | LabelAxis:

@@ -219,11 +219,11 @@ class Session(Personal):
         sizes: BoundedReduction | None = None,
         adjust: Adjustment = "none",
         neighbours: Neighbours = "replace",
+        messages: Messages = "auto",
     ) -> Answer:
         """Release a histogram: smoothed over square cells of a pitch, over a column's listed values, or over all items.
 
-        :class:`emdp.Frequencies` says what the parameters mean. The answer has one row a cell; errors are those of
-        :meth:`mean`.
+        :class:`emdp.Frequencies` has the parameters. The answer has one row a cell; errors are those of :meth:`mean`.
 
         Guarantee
         ---------
@@ -231,7 +231,7 @@ class Session(Personal):
         """
         return self.answer(frequencies(
             cells, column=column, alpha=alpha, epsilon=epsilon, delta=delta, method=method, noise=noise, by=by,
-            where=where, name=name, model=model, sizes=sizes, adjust=adjust, neighbours=neighbours
+            where=where, name=name, model=model, sizes=sizes, adjust=adjust, neighbours=neighbours, messages=messages
         ))  # fmt: skip
 
     def measure(

@@ -9,7 +9,7 @@ holds between those within ``r``; of the two each takes what allows less noise. 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from emdp.base.errors import EmdpError, InternalError, RefusedError, UsageError
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease, share_bits
@@ -23,13 +23,16 @@ from emdp.estimators.plan import Plan
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.mechanisms.item_methods import METHODS
+from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.oracles.mixed import Mixed, mix
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
+from emdp.mechanisms.strength import LARGEST_EPSILON
 from emdp.privacy import EmdDP, Event, Guarantee, GuaranteeEvent, UserDP
 from emdp.privacy.guarantees.conversions import convert, paying
 from emdp.privacy.guarantees.kinds import DiscreteEmdDP
 from emdp.privacy.rounding import as_decimal, float_down, float_up, quotient_up
+from emdp.privacy.shuffle.users import shuffle_epsilon0
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.spaces import Space, neutral_code
 from emdp.spaces.base import Floats
@@ -101,7 +104,8 @@ def candidates(
         for method, known in METHODS.items():
             if known.oracle is not None:
                 builders[method] = partial(_oracle, query, space, users, items, known.oracle(), method)
-    builders["itemwise"] = lambda: _itemwise(query, space, users, records)
+    if query.messages in ("auto", 1):
+        builders["itemwise"] = lambda: _itemwise(query, space, users, records)
     if query.method != "auto" and query.method not in builders:
         fits = "central" if query.method == "histogram" else "local or shuffle"
         return [], {query.method: UsageError(f"it needs model={fits}.")}
@@ -171,6 +175,8 @@ def _oracle(
     guarantee: Guarantee
     theorem = ""
     spread = _spread_or_none(space) if query.sizes is not None else None
+    if query.messages not in ("auto", 1):
+        return _several(query, space, users, items, kind, method)
     if query.model == "shuffle":
         mixed, guarantee = _mixed(query, space, users, items, kind)
         oracle, theorem = mixed.oracle, mixed.theorem
@@ -190,6 +196,37 @@ def _oracle(
     model = IndependentErrors(items, float(oracle.variances().mean()))
     release = OracleRelease(oracle, neutral_code(space), theorem)
     return Candidate(method, event, model, lambda shares: UnequalErrors(oracle.variances(shares)), accounted, release)
+
+
+def _several(
+    query: ItemFrequencies, space: Space, users: int, items: int, kind: type[FrequencyOracle], method: str
+) -> Candidate:
+    """Return an oracle of a place and a sign of which each user sends several, each mixed apart.
+
+    Rows of two items agree in exactly half of their columns, where a user's message has one law for both. So a round is
+    one of place-sign messages that each user joins with probability 1/2, the number of those who do being seen; of
+    users with several records by joint convexity (:mod:`emdp.privacy.shuffle.sampled`).
+    """
+    count, price = int(query.messages), query.price
+    if not issubclass(kind, OneBitHadamardOracle):
+        raise UsageError("several messages are bits of Hadamard rows; it sends one.")
+    if not price.is_user_level or query.sizes is not None:
+        raise UsageError("several messages are priced at user level, by epsilon without sizes=.")
+    each = _apart(price.level, users, price.delta, count) if users > 1 else 0.0
+    pure = price.level / count * (1 - 2.0**-50)
+    oracle = kind(items, users * count, min(max(each, pure), LARGEST_EPSILON))
+    event = GuaranteeEvent(UserDP(price.level, price.delta, "shuffle"), f"frequencies by {oracle.name}, mixed apart")
+    model = IndependentErrors(items, float(oracle.variances().mean()))
+    theorem = f"{count} messages a user, mixed apart: so many rounds of places and signs that half of the users join"
+    release = OracleRelease(oracle, neutral_code(space), theorem, count)
+    accounted = f"{count} messages a user of epsilon0 = {oracle.epsilon:.4g}, {users} users mixed"
+    return Candidate(method, event, model, lambda shares: UnequalErrors(oracle.variances(shares)), accounted, release)
+
+
+@lru_cache(maxsize=256)
+def _apart(epsilon: float, users: int, delta: float, messages: int) -> float:
+    """Return ``epsilon0`` of each of so many bits of Hadamard rows of a user."""
+    return shuffle_epsilon0(epsilon, users, delta, messages, randomizer="place-sign", participation=0.5)
 
 
 def _mixed(

@@ -79,10 +79,13 @@ class OracleEncoder:
         The randomizer of users.
     keep_exact : bool
         Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
+    messages : int
+        How many messages each user sends, each of a record drawn afresh.
     """
 
     oracle: FrequencyOracle
     keep_exact: bool = False
+    messages: int = 1
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -96,9 +99,10 @@ class OracleEncoder:
         return ("what", "place")
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
-        """Draw one record of each of a block's users, and count which items they are."""
-        chosen = Bags(block.offsets, block.codes, block.counts).draw_items()
-        counts = np.bincount(chosen, minlength=self.oracle.items)
+        """Draw one record of each of a block's users for each message, and count which items they are."""
+        bags, counts = Bags(block.offsets, block.codes, block.counts), np.zeros(self.oracle.items, dtype=np.int64)
+        for _ in range(self.messages):
+            counts += np.bincount(bags.draw_items(), minlength=self.oracle.items)
         if not self.keep_exact:
             codes = np.flatnonzero(counts)
             yield self._rows(CHOSEN, codes, counts[codes])

@@ -25,6 +25,7 @@ from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
+from emdp.privacy.rounding import as_decimal, float_up
 from emdp.questions.columns import Released
 from emdp.questions.reading import BagBlock
 from emdp.spaces.base import Floats
@@ -133,16 +134,20 @@ class OracleRelease(MessageRelease):
         Code of the item of a user without records.
     accounted : str
         Which theorem gives the guarantee, where messages are shuffled; empty in the local model.
+    messages : int
+        How many messages each user sends, each mixed by itself: the oracle is one of as many users as there are
+        messages.
     """
 
     oracle: FrequencyOracle
     neutral: int
     accounted: str = ""
+    messages: int = 1
 
     @property
     def epsilon0(self) -> float:
-        """Epsilon of one message by itself."""
-        return self.oracle.epsilon
+        """Epsilon of a user's messages, unmixed."""
+        return float_up(as_decimal(self.oracle.epsilon) * self.messages)
 
     @property
     def theorem(self) -> str:
@@ -156,7 +161,11 @@ class OracleRelease(MessageRelease):
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the oracle as an answer's derivation shows it."""
         del unit
-        return (("oracle", self.oracle.explain()),)
+        told: tuple[tuple[str, str], ...] = (("oracle", self.oracle.explain()),)
+        if self.messages > 1:
+            bits = self.messages * (1 + (self.oracle.items - 1).bit_length())
+            told += (("messages", f"{self.messages} of each user, each mixed apart: {bits} bits a user"),)
+        return told
 
     def intervals(self, values: Floats, level: float, together: bool) -> tuple[Floats, Floats]:
         """Return the ends of intervals that hold the exact shares with at least that probability."""
@@ -170,7 +179,7 @@ class OracleRelease(MessageRelease):
 
     def encoder(self, *, keep_exact: bool) -> OracleEncoder:
         """Return what draws the messages of a block's users."""
-        return OracleEncoder(self.oracle, keep_exact)
+        return OracleEncoder(self.oracle, keep_exact, self.messages)
 
     def release(
         self, read: Iterator[BagBlock], *, users: int, keep_exact: bool
@@ -196,9 +205,9 @@ class OracleRelease(MessageRelease):
             present += int(counts[what != TALLY].sum())
             if keep_exact:
                 np.add.at(shares, places[what == CHOSEN], frame.get_column("share").to_numpy()[what == CHOSEN])
-        absent = _absent(present, users)
+        absent = _absent(present, users * self.messages)
         chosen[self.neutral] += absent
-        shares[self.neutral] += absent
+        shares[self.neutral] += absent / self.messages
         codes = np.flatnonzero(chosen)
         released = (self.oracle.decode(tally + draw_tally(self.oracle, codes, chosen[codes])),)
         return released, (shares / users,) if keep_exact else None  # type: ignore[return-value]

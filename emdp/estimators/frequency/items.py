@@ -136,7 +136,7 @@ def _plan_of(best: Candidate, query: ItemFrequencies, space: Space, items: int) 
         finisher=rows,
         weighing=WEIGHING,
         notes=rows.notes,
-        assumptions=trust(query.model, best.releaser.epsilon0),
+        assumptions=trust(query.model, best.releaser.epsilon0, is_apart=query.messages not in ("auto", 1)),
     )
 
 

@@ -22,7 +22,7 @@ import polars as pl
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.crowds import MeanValues, WorkerCrowd, neutral_units
 from emdp.estimators.mean.linear import OneRow
-from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease
+from emdp.estimators.messages import WEIGHING, MessagePlan, WrappedRelease, trust
 from emdp.estimators.user_groups import check_names
 from emdp.estimators.user_mean.comparison import Candidate, compared_ways
 from emdp.expressions import analyse, evaluate, final_lipschitz
@@ -206,7 +206,7 @@ def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | 
         finisher=UserMeanRow(query.columns, query.limit, query.offset),
         weighing=WEIGHING,
         notes=_notes(query),
-        assumptions=TRUST[query.model],
+        assumptions=trust(query.model, best.epsilon0, is_apart=best.is_apart),
         comparison=compared_ways(query, candidates, best, space=space, users=users),
     )
 

@@ -265,6 +265,11 @@ class UserMeanMechanism(ABC):
         return None
 
     @property
+    def is_apart(self) -> bool:
+        """Whether a user sends several messages, each mixed by itself."""
+        return False
+
+    @property
     def slack_epsilon(self) -> float:
         """0: all of it is inside ``epsilon``."""
         return 0.0

@@ -33,6 +33,7 @@ import numpy as np
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, Groups
 from emdp.mechanisms.scalar.best import best_scalar
+from emdp.mechanisms.scalar.one_bit import OneBitScalar, Signs
 from emdp.mechanisms.scalar.randomizer import LARGEST_SCALAR_EPSILON, SMALLEST_SCALAR_EPSILON, ScalarRandomizer
 from emdp.mechanisms.user_mean.base import (
     HIGHEST_LEVEL,
@@ -74,7 +75,7 @@ class LocalUserMean(UserMeanMechanism):
     setting : UserMeanSetting
         What it is for.
     second : float
-        Epsilon of the message about the mean, from 1e-6 to 30.
+        Epsilon of the message about the mean, or of each of its signs, from 1e-6 to 30.
     scalar : callable
         From ``low``, ``high`` and an epsilon to the randomizer of that message.
     """
@@ -87,6 +88,16 @@ class LocalUserMean(UserMeanMechanism):
     def epsilon0(self) -> float:
         """The epsilon of a user's own messages."""
         return self.epsilon
+
+    @property
+    def signs(self) -> int | None:
+        """Number of signs that the message about the mean is, each of epsilon ``second``; None of another law."""
+        return self.scalar.messages if isinstance(self.scalar, Signs) else 1 if self.scalar is OneBitScalar else None
+
+    @property
+    def told(self) -> Fraction:
+        """Epsilon of the message about the mean."""
+        return as_decimal(self.second) * (self.signs or 1)
 
     @property
     @abstractmethod
@@ -127,7 +138,8 @@ class LocalUserMean(UserMeanMechanism):
         del unit
         low, high = self.nominal
         scalar = self.scalar(low, high, self.second)
-        return (("mean", f"{scalar.name}, epsilon {self.second:.6g}, of {self.senders} users, on {high - low:.6g}"),)
+        sent = scalar.name if self.signs in (None, 1) else f"{self.signs} bits, each mixed apart"
+        return (("mean", f"{sent}, epsilon {self.second:.6g}, of {self.senders} users, on {high - low:.6g}"),)
 
     def _told(self, crowd: Crowd, exponent: int, window: tuple[float, float], groups: Groups | None = None) -> Fraction:
         """Draw the last message of everybody, or of one group, and return what they estimate: this spends."""
@@ -260,7 +272,7 @@ class BudgetSplit(TwoRounds):
     @property
     def epsilon(self) -> float:
         """The sum of both rounds."""
-        return float_up(as_decimal(self.stage.epsilon) + as_decimal(self.second))
+        return float_up(as_decimal(self.stage.epsilon) + self.told)
 
     @property
     def finders(self) -> int:
@@ -311,7 +323,7 @@ class UserSplit(TwoRounds):
     @property
     def epsilon(self) -> float:
         """The larger of the two rounds: a user is in one."""
-        return max(self.stage.epsilon, self.second)
+        return max(self.stage.epsilon, float_up(self.told))
 
     @property
     def finders(self) -> int:

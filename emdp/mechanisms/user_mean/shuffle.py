@@ -8,27 +8,30 @@ came is seen; what is computed here is a function of that.
 2. *Budget split.* All users send one message in each round; given the outcome of round one the second round's
    randomizer is the same for all. The rounds compose adaptively, as shuffles of ``n`` messages each.
 
-Proof. 1: let the user be in round one. Given the outcome, what the other users send in round two has a law that does
-not depend on the user. In round two: the outcome of round one is independent of the user, and given it the shuffle
-theorem holds. Who is in which round is drawn without the data, and mixing over it does not raise a divergence (joint
-convexity). 2 is adaptive composition.
+3. *Several signs.* The message about the mean may be ``T`` signs, each mixed by itself: that round is ``T`` rounds of
+one
+   question, priced together. A message about the bin is a row and a sign, and has the pair of place-sign messages.
+
+Proof. 3: given the number the signs are independent, each is randomized response, and the accountant's rounds may
+depend on earlier ones, so may be alike. 1: let the user be in round one. Given the outcome, what the other users send
+in round two has a law that does not depend on the user. In round two: the outcome of round one is independent of the
+user, and given it the shuffle theorem holds. Who is in which round is drawn without the data, and mixing over it does
+not raise a divergence (joint convexity). 2 is adaptive composition.
 
 Whoever sees messages with their senders still has pure LDP with ``epsilon0``. The epsilon and delta are numeric
 (:mod:`emdp.privacy.shuffle.users`), never the published ``O(.)``; the bounds for one bit are used for one-bit messages
-alone. Source: local-shuffle-userlevel.md 2.3 and 5.
+alone. How epsilon and users are divided is chosen by what the Gaussian limit says of strengths; what is chosen is then
+made as strong as the accountant allows. Source: local-shuffle-userlevel.md 2.3 and 5, multimessage-shuffle.md 1.
 """
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-
-import numpy as np
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd
 from emdp.mechanisms.scalar.best import best_scalar
-from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.scalar.one_bit import Signs
 from emdp.mechanisms.scalar.randomizer import LARGEST_SCALAR_EPSILON, SMALLEST_SCALAR_EPSILON
 from emdp.mechanisms.user_mean.base import (
     UserMeanMechanism,
@@ -37,23 +40,23 @@ from emdp.mechanisms.user_mean.base import (
     best_part,
     is_worth_a_range,
 )
+from emdp.mechanisms.user_mean.choice import preference
 from emdp.mechanisms.user_mean.local import BudgetSplit, LocalUserMean, OneRound, ScalarMaker, TwoRounds, UserSplit
-from emdp.privacy.rounding import as_decimal, float_down
-from emdp.privacy.shuffle.users import ShuffleRound, UserShuffleBound, shuffle_epsilon0, shuffle_total
+from emdp.privacy.rounding import as_decimal
+from emdp.privacy.shuffle.users import ShuffleRound, UserShuffleBound, likely_epsilon0, shuffle_epsilon0, shuffle_total
 
 __all__ = ["ShuffledUserMean", "shuffle_candidates"]
 
 _FEWEST = 2
 # Messages that can be mixed.
 
-_GRID = (0.002, 0.02, 0.1, 0.4, 1.0)
-# Parts of the users, or of epsilon, at which strengths are computed; between them they are interpolated, to choose by.
+_STEPS, _FIRST_STEP, _NARROW = 40, 0.01, 2e-3
+# Most steps to the strongest second round beside the first, the first of them, and how near is near enough; relative.
 
-_STEPS = 5
-# Halvings of what two rounds together may leave of epsilon.
+_MOST_SIGNS, _ENOUGH = 64, 2.25
+# Most signs of a user about the mean, and the variance over that of ever more signs at which more are not sent.
 
-_CHOICES: tuple[tuple[str, ScalarMaker], ...] = (("any", best_scalar), ("binary", OneBitScalar))
-# Accountant, and the best randomizer that it accepts.
+_LEAST = 2 * SMALLEST_SCALAR_EPSILON
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,7 +150,22 @@ class ShuffledUserMean(UserMeanMechanism):
         mixed = (
             f"epsilon0 {self.epsilon0:.6g} of a user's own messages; mixed {self.epsilon:.6g} ({self._worst.method})"
         )
-        return (*self.inner.facts(unit), ("shuffle", mixed))
+        sent = () if self.bits_per_user is None else (("bits", f"{self.bits_per_user} of a user in all, at most"),)
+        return (*self.inner.facts(unit), ("shuffle", mixed), *sent)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether a user sends several messages, each mixed by itself."""
+        return (self.inner.signs or 1) > 1 or isinstance(self.inner, BudgetSplit)
+
+    @property
+    def bits_per_user(self) -> int | None:
+        """Bits that a user sends, places among them; None where a message is a number."""
+        if self.inner.signs is None:
+            return None
+        row = (self.inner.stage.size - 1).bit_length() if isinstance(self.inner, TwoRounds) else 0
+        both = isinstance(self.inner, BudgetSplit)
+        return row + self.inner.signs if both else max(row, self.inner.signs)
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         """Draw all messages and return what only their counts enter: this spends."""
@@ -161,103 +179,125 @@ class ShuffledUserMean(UserMeanMechanism):
 def shuffle_candidates(setting: UserMeanSetting) -> tuple[ShuffledUserMean, ...]:
     """Return the ways of a setting in the shuffle model: those of the local one, as strong as mixing allows.
 
-    One round by the best randomizer, and by one bit, whose bound is sharper; where bins allow it an even split of the
-    budget, and a tuned split of budget and of users, each by either randomizer.
+    One round by the best randomizer of one message, and by signs that are mixed apart, as many as help; where bins
+    allow it a tuned split of the budget and of the users, the mean by signs.
 
     >>> ways = shuffle_candidates(UserMeanSetting(5000, 0.0, 1.0, 0.5, 1e-6, "shuffle"))
-    >>> [(way.name, 2.5 < way.epsilon0 < 5.0, way.epsilon <= 0.5) for way in ways]
-    [('one round, mixed', True, True), ('one round, mixed', True, True)]
+    >>> [(way.name, way.inner.signs, way.epsilon <= 0.5) for way in ways]
+    [('one round, mixed', None, True), ('one round, mixed', 28, True)]
     """
     users, epsilon, delta = setting.users, setting.epsilon, setting.delta
     if users < _FEWEST:
         raise UsageError(f"users must be at least {_FEWEST} in the shuffle model, got {users}; use the local one.")
+    signs = _signs(setting, users)
     found: list[LocalUserMean] = [
-        OneRound(setting=setting, second=_strength(epsilon, users, delta, kind), scalar=scalar)
-        for kind, scalar in _CHOICES
+        OneRound(setting=setting, second=_strength(epsilon, users, delta, "any")),
+        OneRound(setting=setting, second=_strength(epsilon, users, delta, "binary", signs.messages), scalar=signs),
     ]
     if is_worth_a_range(setting):
-        each = min(shuffle_epsilon0(epsilon, users, delta, 2), LARGEST_SCALAR_EPSILON)
-        found += [BudgetSplit(setting=setting, first=each, second=each), *_budget_splits(setting)]
+        found.append(_budget_split(setting))
         if users >= 2 * _FEWEST:
-            found += _user_splits(setting)
+            found.append(_user_split(setting))
     return tuple(ShuffledUserMean(inner=way) for way in found)
 
 
 def _mixed(way: LocalUserMean) -> tuple[UserShuffleBound, ...]:
     """Return the accountant's bounds for those who are in one round, or for all, who are in both."""
-    second = ShuffleRound(way.second, way.senders, "binary" if way.scalar is OneBitScalar else "any")
+    kind = "any" if way.signs is None else "binary"
+    second = ShuffleRound(way.second, way.senders, kind, rounds=way.signs or 1)
     if not isinstance(way, TwoRounds):
         return (shuffle_total((second,), way.setting.delta),)
-    first = ShuffleRound(way.first, way.finders)
+    first = ShuffleRound(way.first, way.finders, "place-sign")
     rounds = ((first, second),) if isinstance(way, BudgetSplit) else ((first,), (second,))
     return tuple(shuffle_total(each, way.setting.delta) for each in rounds)
 
 
 @lru_cache(maxsize=256)
-def _strength(epsilon: float, users: int, delta: float, kind: str) -> float:
-    """Return how strong a message of one mixed round may be, within what randomizers accept."""
-    found = min(shuffle_epsilon0(epsilon, users, delta, randomizer=kind), LARGEST_SCALAR_EPSILON)
+def _strength(epsilon: float, users: int, delta: float, kind: str, rounds: int = 1) -> float:
+    """Return how strong a message of some mixed rounds may be, within what randomizers accept."""
+    found = min(shuffle_epsilon0(epsilon, users, delta, rounds, randomizer=kind), LARGEST_SCALAR_EPSILON)
     if found < SMALLEST_SCALAR_EPSILON:
         raise UsageError(f"epsilon must be larger for local messages, got {epsilon}; ask for at least 1e-5.")
     return found
 
 
-def _curve(strength: Callable[[float], float]) -> Callable[[float], float]:
-    """Return a strength as a function of the part of users or of epsilon: interpolated, and proportional below.
+def _likely(setting: UserMeanSetting, users: int, kind: str, rounds: int = 1, share: float = 1.0) -> float:
+    """Return about the same, of a share of what is spent: what divisions are chosen by."""
+    part = ShuffleRound(1.0, users, kind, rounds=rounds)
+    found = likely_epsilon0(max(setting.epsilon, _LEAST), setting.delta, part, share)
+    return min(max(found, _LEAST), LARGEST_SCALAR_EPSILON)
 
-    Strengths grow with a falling power of the part, so that chords between logarithms stay below.
+
+def _signs(setting: UserMeanSetting, users: int) -> Signs:
+    """Return as many signs as help: by the normal limit ``t^2/(1 - t)`` of all is that of one, the error ``1/(T t^2)``.
+
+    >>> _signs(UserMeanSetting(5000, 0.0, 1.0, 0.5, 1e-6, "shuffle"), 5000)
+    Signs(messages=28)
     """
-    places, values = [math.log(part) for part in _GRID], [math.log(strength(part)) for part in _GRID]
-
-    def at(part: float) -> float:
-        found = math.exp(float(np.interp(math.log(part), places, values))) * min(1.0, part / _GRID[0])
-        return max(found, SMALLEST_SCALAR_EPSILON)
-
-    return at
+    strength = math.tanh(0.5 * _likely(setting, users, "binary"))
+    weakest = 1.0 - 1.0 / _ENOUGH
+    count = math.ceil(strength**2 / (1.0 - strength) * (1.0 - weakest) / weakest**2)
+    return Signs(min(max(count, 1), _MOST_SIGNS))
 
 
-def _budget_splits(setting: UserMeanSetting) -> Iterator[LocalUserMean]:
-    """Yield budget splits at half of delta each, tuned for randomizers of any kind."""
-    half = float_down(as_decimal(setting.delta) / 2)
-
-    def exact(part: float, kind: str) -> float:
-        share = float_down(as_decimal(setting.epsilon) * as_decimal(part))
-        return _strength(max(share, 2 * SMALLEST_SCALAR_EPSILON), setting.users, half, kind)
-
-    curve = _curve(lambda part: exact(part, "any"))
-    part = best_part(lambda part: BudgetSplit(setting=setting, first=curve(part), second=curve(1.0 - part)))
-    for kind, scalar in _CHOICES:
-        way = BudgetSplit(setting=setting, first=exact(part, "any"), second=exact(1.0 - part, kind), scalar=scalar)
-        yield _raised(way, _strength(setting.epsilon, setting.users, setting.delta, kind)) if kind == "any" else way
+def _laws(setting: UserMeanSetting, users: int) -> tuple[tuple[ScalarMaker, str, int], ...]:
+    """Return laws of the message about the mean: maker, what the accountant knows of it, and number of messages."""
+    signs = _signs(setting, users)
+    return (signs, "binary", signs.messages), (best_scalar, "any", 1)
 
 
-def _raised(way: BudgetSplit, most: float) -> BudgetSplit:
-    """Return a budget split whose second round is stronger, where the accountant finds room for it in both together."""
-    low, high = way.second, max(most, way.second)
+def _budget_split(setting: UserMeanSetting) -> LocalUserMean:
+    """Return the budget split of least expected error: about the bin what the Gaussian limit says, then what is
+    left."""
+    users = setting.users
+
+    def way(part: float, law: tuple[ScalarMaker, str, int]) -> BudgetSplit:
+        scalar, kind, rounds = law
+        first = _likely(setting, users, "place-sign", share=part)
+        second = _likely(setting, users, kind, rounds, 1.0 - part)
+        return BudgetSplit(setting=setting, first=first, second=second, scalar=scalar)
+
+    laws = _laws(setting, users)
+    best = min((way(best_part(lambda part, law=law: way(part, law)), law) for law in laws), key=preference)  # type: ignore[misc]
+    return _fitted(best)
+
+
+def _fitted(way: BudgetSplit) -> BudgetSplit:
+    """Return a budget split that the accountant allows, its second round near the strongest."""
+    good, bad, step = 0.0, math.inf, _FIRST_STEP
     for _ in range(_STEPS):
-        stronger = replace(way, second=0.5 * (low + high))
-        if as_decimal(_mixed(stronger)[0].epsilon) <= as_decimal(way.setting.epsilon):
-            way, low = stronger, stronger.second
+        if as_decimal(_mixed(way)[0].epsilon) <= as_decimal(way.setting.epsilon):
+            good = way.second
+            if bad < good * (1 + _NARROW) or good >= LARGEST_SCALAR_EPSILON:
+                break
+            trial = good * (1 + step) if bad == math.inf else 0.5 * (good + bad)
         else:
-            high = stronger.second
-    return way
+            bad = way.second
+            trial = bad * (1 - step) if good == 0.0 else 0.5 * (good + bad)
+            if good > 0 and bad < good * (1 + _NARROW):
+                break
+            # where so little is left, the first round was too strong
+            way = replace(way, first=max(way.first * (1 - step), _LEAST)) if step > 0.5 else way
+        step = min(2 * step, 0.9) if good == 0.0 else step
+        way = replace(way, second=min(max(trial, _LEAST), LARGEST_SCALAR_EPSILON))
+    return replace(way, second=max(good, _LEAST))
 
 
-def _user_splits(setting: UserMeanSetting) -> Iterator[LocalUserMean]:
-    """Yield user splits, each round at all of epsilon and delta, tuned for randomizers of any kind."""
+def _user_split(setting: UserMeanSetting) -> LocalUserMean:
+    """Return the user split of least expected error, each round at all of epsilon and delta."""
 
-    def exact(users: int, kind: str) -> float:
-        return _strength(setting.epsilon, users, setting.delta, kind)
+    def way(chosen: int, law: tuple[ScalarMaker, str, int], *, is_exact: bool = False) -> UserSplit:
+        (scalar, kind, rounds), rest = law, setting.users - chosen
+        if is_exact:
+            first = _strength(setting.epsilon, chosen, setting.delta, "place-sign")
+            second = _strength(setting.epsilon, rest, setting.delta, kind, rounds)
+        else:
+            first, second = _likely(setting, chosen, "place-sign"), _likely(setting, rest, kind, rounds)
+        return UserSplit(setting=setting, first=first, second=second, scalar=scalar, chosen=chosen)
 
     def chosen(part: float) -> int:
         return min(max(_FEWEST, round(part * setting.users)), setting.users - _FEWEST)
 
-    curve = _curve(lambda part: exact(max(_FEWEST, int(part * setting.users)), "any"))
-
-    def way(part: float) -> UserSplit:
-        return UserSplit(setting=setting, first=curve(part), second=curve(1.0 - part), chosen=chosen(part))
-
-    finders = chosen(best_part(way))
-    for kind, scalar in _CHOICES:
-        first, second = exact(finders, "any"), exact(setting.users - finders, kind)
-        yield UserSplit(setting=setting, first=first, second=second, scalar=scalar, chosen=finders)
+    laws = _laws(setting, setting.users)
+    tried = [(chosen(best_part(lambda part, law=law: way(chosen(part), law))), law) for law in laws]  # type: ignore[misc]
+    return way(*min(tried, key=lambda one: preference(way(*one))), is_exact=True)

@@ -86,6 +86,16 @@ class UserVectorMechanism(ABC):
         """Delta of the release."""
 
     @property
+    def epsilon0(self) -> float | None:
+        """Epsilon of one user's messages for whoever sees them with the sender; None in the central model."""
+        return None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether a user sends several messages, each mixed by itself."""
+        return False
+
+    @property
     @abstractmethod
     def slack_epsilon(self) -> float:
         """Epsilon beside it that rounding costs, rounded up."""

@@ -19,7 +19,9 @@ Shuffle. If a shuffler hides who sent what, each round is one shuffle (``D`` whe
 with messages of its own) of the users' pure messages, coordinates chosen independently by each user so that all have
 one randomizer; what they guarantee together is :func:`emdp.privacy.shuffle.users.shuffle_total`. A user of one of two
 groups is in one round alone, so that the larger epsilon counts. Every user keeps the guarantee above against the
-shuffler. Bounds for two outputs are used where a message is one bit about one coordinate, never for others.
+shuffler. A message about a bin is a place (coordinate and row, drawn without the data) and a sign, and so is one bit
+about a sampled coordinate: they have the pair of :mod:`emdp.privacy.shuffle.place_sign`. Bounds for two outputs are
+used where a message is one bit about one coordinate, never for others; other laws are priced by their strength alone.
 
 Wrong bins. The bound ``(k - 1) phi^N`` of :mod:`emdp.mechanisms.user_mean.range_stage` is for any ``N`` users whose
 values meet at most two bins, so for users chosen without the data. In the local model users are dealt out evenly. Where
@@ -42,7 +44,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -150,6 +152,10 @@ class LocalUserVector(UserVectorMechanism):
         return (min(ranged, 1), 1) if self.is_sampled else (ranged, self.frame.width)
 
     @property
+    def is_apart(self) -> bool:
+        return self.is_mixed and (max(self.reported) > 1 or self.rounds == "two rounds")
+
+    @property
     def message_epsilons(self) -> tuple[float, float]:
         """Epsilon of one message of each round, from its integers, rounded up; 0 where none is sent."""
         ranged, (first, second) = self._ranged, self._shares
@@ -175,15 +181,8 @@ class LocalUserVector(UserVectorMechanism):
         """Delta that is spent: 0 without a shuffler."""
         return self._shuffled[1] if self.is_mixed else 0.0
 
-    @property
-    def slack_epsilon(self) -> float:
-        """0: the messages' probabilities are exact."""
-        return 0.0
-
-    @property
-    def slack_delta(self) -> float:
-        """0: nothing is rounded."""
-        return 0.0
+    slack_epsilon: ClassVar[float] = 0.0
+    slack_delta: ClassVar[float] = 0.0
 
     @property
     def users_needed(self) -> int:
@@ -216,12 +215,20 @@ class LocalUserVector(UserVectorMechanism):
         first, second = self.message_epsilons
         shown = [("messages", self.name), ("mean", f"{self.reported[1]} a user at epsilon {second:.6g} each")]
         if self.is_mixed:
-            shown.append(("before mixing", f"epsilon {self.epsilon0:.6g} of all messages of a user, pure"))
+            sent = f"; {self._bits} bits in all, at most" if set(self._makers) == {OneBitScalar} else ""
+            shown.append(("before mixing", f"epsilon {self.epsilon0:.6g} of all messages of a user, pure{sent}"))
         if self._ranged:
             most = max(self.frame.bins[place].count for place in self._ranged)
             told = f"{self.reported[0]} a user at epsilon {first:.6g} each, from {self.first} users, up to {most} bins"
             shown += [("range", told), ("missed range", f"with probability {self.missed_range:.3g} at most")]
         return tuple(shown)
+
+    @property
+    def _bits(self) -> int:
+        ranged, place = self._ranged, (self.frame.width - 1).bit_length() if self.is_sampled else 0
+        row = (HadamardRange(self.frame.bins[ranged[0]], 1, self._shares[0]).size - 1).bit_length() if ranged else 0
+        sent = [count * (own + place) for count, own in zip(self.reported, (row, 1), strict=True) if count]
+        return max(sent) if self.rounds == "two groups" else int(math.fsum(sent))
 
     def ask(self, crowd: Crowd, exponents: Sequence[int]) -> UserVectorRelease:
         """Draw the messages of all users and the mean they tell: this spends; see the base class.
@@ -272,15 +279,12 @@ class LocalUserVector(UserVectorMechanism):
     @cached_property
     def _shuffled(self) -> tuple[float, float]:
         # Epsilon and delta of all rounds, of which a user of two groups is in one.
-        is_bit = not self.is_sampled or self.frame.width == 1
-        second_kind = "binary" if is_bit and set(self._makers) == {OneBitScalar} else "any"
-        rounds = [
-            ShuffleRound(epsilon, users, randomizer=kind, rounds=count)
-            for epsilon, users, kind, count in zip(
-                self.message_epsilons, (self.first, self.second), ("any", second_kind), self.reported, strict=True
-            )
-            if count
-        ]
+        second_kind = "any"
+        if set(self._makers) == {OneBitScalar}:
+            second_kind = "place-sign" if self.is_sampled and self.frame.width > 1 else "binary"
+        users, kinds = (self.first, self.second), ("place-sign", second_kind)
+        parts = zip(self.message_epsilons, users, kinds, self.reported, strict=True)
+        rounds = [ShuffleRound(own, asked, kind, rounds=count) for own, asked, kind, count in parts if count]
         groups = [(part,) for part in rounds] if self.rounds == "two groups" else [tuple(rounds)]
         bounds = [shuffle_total(group, self.setting.delta) for group in groups]
         return max(bound.epsilon for bound in bounds), max(bound.delta for bound in bounds)

@@ -18,7 +18,7 @@ other's, to either side, since grids of parts and the margin of :func:`best_of` 
 histogram, which is not here. With a shuffler numbers keep their own planner, which is sharper: it gives both rounds
 messages of different strength (:mod:`emdp.mechanisms.user_mean.shuffle`), where all messages of a plan are equally
 strong here. 20,000 users of 100 records in [-50, 50], spread 1, between 0.5, epsilon 1, delta 1e-6: an expected error
-of 0.0187 there, 0.0217 here.
+of 0.0091 there, 0.0217 here.
 """
 
 import math
@@ -136,23 +136,31 @@ def _local(setting: UserVectorSetting, frame: Frame) -> list[LocalUserVector]:
 
 
 def _shuffled(setting: UserVectorSetting, frame: Frame) -> list[LocalUserVector]:
+    found = []
+    for is_sampled in _reports(setting, frame) if setting.users >= 4 else ():
+        # one bit, which has a pair of its own, or what is best of what has not
+        for is_bit in (True,) if frame.is_turned else (False, True):
+            found += _mixed(setting, frame, is_sampled=is_sampled, is_bit=is_bit)
+    return found
+
+
+def _mixed(setting: UserVectorSetting, frame: Frame, *, is_sampled: bool, is_bit: bool) -> list[LocalUserVector]:
     users, found = setting.users, []
-    for is_sampled in _reports(setting, frame) if users >= 4 else ():
-        first, second = (1, 1) if is_sampled else (len(frame.ranged), frame.width)
-        if not frame.ranged:
-            strength = _strength(setting, users, second)
-            if strength > 0:
-                found.append(LocalUserVector(setting, frame, "one round", is_sampled, (0.0, strength), 0))
-            continue
-        whole = _strength(setting, users, first + second)
-        if whole > 0:
-            strengths = split(whole, (first, second))
-            found.append(LocalUserVector(setting, frame, "two rounds", is_sampled, (strengths[0], strengths[1]), users))
-        for part in _PARTS:
-            early = min(max(round(part * users), 2), users - max(2, second))
-            pair = _strength(setting, early, first), _strength(setting, users - early, second)
-            if min(pair) > 0 and users - early >= frame.width:
-                found.append(LocalUserVector(setting, frame, "two groups", is_sampled, pair, early))
+    first, second = (1, 1) if is_sampled else (len(frame.ranged), frame.width)
+    if not frame.ranged:
+        strength = _strength(setting, users, second, is_bit=is_bit)
+        pair = 0.0, strength
+        return [LocalUserVector(setting, frame, "one round", is_sampled, pair, 0, is_bit)] if strength > 0 else []
+    whole = _strength(setting, users, first + second, is_bit=is_bit)
+    if whole > 0:
+        strengths = split(whole, (first, second))
+        pair = strengths[0], strengths[1]
+        found.append(LocalUserVector(setting, frame, "two rounds", is_sampled, pair, users, is_bit))
+    for part in _PARTS:
+        early = min(max(round(part * users), 2), users - max(2, second))
+        pair = _strength(setting, early, first), _strength(setting, users - early, second, is_bit=is_bit)
+        if min(pair) > 0 and users - early >= frame.width:
+            found.append(LocalUserVector(setting, frame, "two groups", is_sampled, pair, early, is_bit))
     return found
 
 
@@ -161,15 +169,16 @@ def _reports(setting: UserVectorSetting, frame: Frame) -> tuple[bool, ...]:
     return (True, False) if frame.width > 1 and setting.users >= 2 * frame.width else (False,)
 
 
-def _strength(setting: UserVectorSetting, users: int, messages: int) -> float:
+def _strength(setting: UserVectorSetting, users: int, messages: int, *, is_bit: bool = True) -> float:
     """Return epsilon of so many equal messages of each user that are shuffled; 0 if it is too small for one."""
-    each = min(_message_strength(float(setting.epsilon), users, setting.delta, messages), LARGEST_SCALAR_EPSILON)
+    kind = "place-sign" if is_bit else "any"
+    each = min(_message_strength(float(setting.epsilon), users, setting.delta, messages, kind), LARGEST_SCALAR_EPSILON)
     return float_down(as_decimal(each) * messages) if each >= 2.0 * SMALLEST_SCALAR_EPSILON else 0.0
 
 
 @lru_cache(maxsize=1024)
-def _message_strength(epsilon: float, users: int, delta: float, messages: int) -> float:
-    return shuffle_epsilon0(epsilon, users, delta, rounds=messages)
+def _message_strength(epsilon: float, users: int, delta: float, messages: int, kind: str) -> float:
+    return shuffle_epsilon0(epsilon, users, delta, rounds=messages, randomizer=kind)
 
 
 def _budget_maker(

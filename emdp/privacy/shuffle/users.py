@@ -382,15 +382,15 @@ def _near(epsilon: float, delta: float, part: ShuffleRound) -> float:
     return 0.0
 
 
-def likely_epsilon0(epsilon: float, delta: float, part: ShuffleRound) -> float:
-    """Return ``epsilon0`` at which the Gaussian limit of the rounds' pairs has this epsilon: to choose by, no bound.
+def likely_epsilon0(epsilon: float, delta: float, part: ShuffleRound, share: float = 1.0) -> float:
+    """Return ``epsilon0`` at which the rounds' Gaussian limit has this epsilon, or a share of ``mu^2``: no bound.
 
     >>> part, exact = ShuffleRound(1.0, 10**4, "place-sign", rounds=32), 2.43
     >>> abs(likely_epsilon0(1.0, 1e-6, part) / exact - 1) < 0.01
     True
     """
     sent = part.sampled or part.n * (part.participation or 1.0)
-    wanted = gaussian_mu(min(epsilon, LARGEST_ALPHA), delta) * part.n / math.sqrt(sent * part.rounds)
+    wanted = gaussian_mu(min(epsilon, LARGEST_ALPHA), delta) * part.n * math.sqrt(share / (sent * part.rounds))
     low, high = 1e-9, LARGEST_ALPHA0
     for _ in range(30):
         middle = math.sqrt(low * high)

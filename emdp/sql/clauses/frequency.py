@@ -17,7 +17,7 @@ from emdp.questions.select import FrequencyQuery, Grid, Order, People
 from emdp.spaces import count_items
 from emdp.sql.clauses.distributions import Histogram
 from emdp.sql.context import Context, identifier
-from emdp.sql.text.families import option_refusal
+from emdp.sql.text.families import MESSAGES, option_refusal
 from emdp.sql.values.forms import grid_form
 
 __all__ = ["frequency_query"]
@@ -82,6 +82,9 @@ def frequency_query(
             problem, remedy = refusal or ("a smoothed histogram has the central model alone", "write model = 'central'")
             given = context.statement.options[option]
             raise option_refusal(context.statement, given, problem, remedy, "frequency-option")
+    if MESSAGES in context.statement.options:
+        given, problem = context.statement.options[MESSAGES], "a smoothed histogram has no messages"
+        raise option_refusal(context.statement, given, problem, "leave it out", "frequency-option")
     return listed
 
 
@@ -94,6 +97,11 @@ def _of_items(
     offset: int,
     written: str,
 ) -> ItemFrequencies:
+    options = context.statement.options
+    if MESSAGES in options and _word(context, "model", "central") != "shuffle":
+        problem = "messages says how many messages a user sends to be mixed"
+        remedy = "add model = 'shuffle', or leave it out"
+        raise option_refusal(context.statement, options[MESSAGES], problem, remedy, "option-unused")
     return ItemFrequencies(
         method=_word(context, "method", "auto"),  # type: ignore[arg-type]  # checked with the header
         model=_word(context, "model", "central"),  # type: ignore[arg-type]
@@ -105,6 +113,7 @@ def _of_items(
         limit=limit,
         offset=offset,
         written=written,
+        messages=int(options[MESSAGES].value) if MESSAGES in options else "auto",
     )
 
 

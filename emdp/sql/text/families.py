@@ -82,7 +82,7 @@ MEASURE_CAP = "measure_cap"
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     **{name: tuple(choices) for name, choices in CHOICES.items()},
     **dict.fromkeys(USER_LEVEL, ("USER_MEAN",)),
-    MESSAGES: (*MIXED, "SHARES"),
+    MESSAGES: (*MIXED, "SHARES", "FREQUENCY"),
 }
 """For each option of some aggregates alone the aggregates that take it."""
 

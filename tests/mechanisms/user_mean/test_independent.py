@@ -308,15 +308,15 @@ def test_mixed_rounds_count_their_own_messages(scalar: Any) -> None:
     kind = "binary" if scalar is OneBitScalar else "any"
     for chosen in (30, 270):
         split = UserSplit(setting=setting, first=strength, second=strength, chosen=chosen, scalar=scalar)
-        first = shuffle_epsilon(strength, chosen, delta)
+        first = shuffle_epsilon(strength, chosen, delta, randomizer="place-sign")
         second = shuffle_epsilon(strength, users - chosen, delta, randomizer=kind)
         assert ShuffledUserMean(inner=split).epsilon == max(first.epsilon, second.epsilon)
         assert ShuffledUserMean(inner=split).epsilon0 == strength
     assert second.epsilon > first.epsilon
     both = ShuffledUserMean(inner=BudgetSplit(setting=setting, first=strength, second=strength, scalar=scalar))
-    rounds = ShuffleRound(strength, users), ShuffleRound(strength, users, kind)
+    rounds = ShuffleRound(strength, users, "place-sign"), ShuffleRound(strength, users, kind)
     assert both.epsilon == shuffle_total(rounds, delta).epsilon
-    assert both.epsilon > 1.2 * shuffle_epsilon(strength, users, delta).epsilon
+    assert both.epsilon > 1.2 * shuffle_epsilon(strength, users, delta, randomizer=kind).epsilon
     assert both.epsilon0 == 2.0
 
 
@@ -336,12 +336,12 @@ def test_mixed_messages_of_a_vector_are_accounted_as_sent(monkeypatch: pytest.Mo
         return SimpleNamespace(epsilon=0.5 + len(asked), delta=delta)
 
     monkeypatch.setattr(user_vector_local, "shuffle_total", total)
-    for is_sampled, kind, count in ((True, "any", 1), (False, "binary", width)):
+    for is_sampled, kind, count in ((True, "place-sign", 1), (False, "binary", width)):
         asked.clear()
         way = LocalUserVector(setting, frame, rounds, is_sampled, (0.75, 1.5), first, is_one_bit=True)
         assert way.epsilon == 0.5 + len(asked)
         parts = (
-            ShuffleRound(0.75 / count, first, rounds=count),
+            ShuffleRound(0.75 / count, first, "place-sign", rounds=count),
             ShuffleRound(1.5 / count, second, kind, rounds=count),
         )
         assert asked == ([(parts[0],), (parts[1],)] if rounds == "two groups" else [parts])

@@ -266,7 +266,8 @@ def test_the_known_answer_of_two_rounds() -> None:
     # mixture, which those of the clone pair itself are below; 0.01528 is one round alone.
     setting = shuffled(100_000)
     two = LocalUserVector(setting, frames_of(setting)[-1], "two rounds", True, (1.0, 1.0), 100_000)
-    assert 0.01528 * math.sqrt(2) < two.epsilon < 0.0279
+    # places and signs: 0.01243 is one round of them
+    assert 0.01243 * math.sqrt(2) < two.epsilon < 0.0279
 
 
 @pytest.mark.slow
