@@ -203,9 +203,9 @@ def _several(
 ) -> Candidate:
     """Return an oracle of a place and a sign of which each user sends several, each mixed apart.
 
-    Rows of two items agree in exactly half of their columns, where a user's message has one law for both. So a round is
-    one of place-sign messages that each user joins with probability 1/2, the number of those who do being seen; of
-    users with several records by joint convexity (:mod:`emdp.privacy.shuffle.sampled`).
+    A round is one of place-sign messages (:mod:`emdp.privacy.shuffle.place_sign`); of users with several records by
+    joint convexity. Rows of two items agree in half of their columns, where a user's message has one law for both. Yet
+    that is no round which half of the users join: the signs in those columns are seen too, and tell of who is there.
     """
     count, price = int(query.messages), query.price
     if not issubclass(kind, OneBitHadamardOracle):
@@ -217,7 +217,7 @@ def _several(
     oracle = kind(items, users * count, min(max(each, pure), LARGEST_EPSILON))
     event = GuaranteeEvent(UserDP(price.level, price.delta, "shuffle"), f"frequencies by {oracle.name}, mixed apart")
     model = IndependentErrors(items, float(oracle.variances().mean()))
-    theorem = f"{count} messages a user, mixed apart: so many rounds of places and signs that half of the users join"
+    theorem = f"{count} messages a user, mixed apart: so many rounds of places and signs"
     release = OracleRelease(oracle, neutral_code(space), theorem, count)
     accounted = f"{count} messages a user of epsilon0 = {oracle.epsilon:.4g}, {users} users mixed"
     return Candidate(method, event, model, lambda shares: UnequalErrors(oracle.variances(shares)), accounted, release)
@@ -226,7 +226,7 @@ def _several(
 @lru_cache(maxsize=256)
 def _apart(epsilon: float, users: int, delta: float, messages: int) -> float:
     """Return ``epsilon0`` of each of so many bits of Hadamard rows of a user."""
-    return shuffle_epsilon0(epsilon, users, delta, messages, randomizer="place-sign", participation=0.5)
+    return shuffle_epsilon0(epsilon, users, delta, messages, randomizer="place-sign")
 
 
 def _mixed(

@@ -34,7 +34,7 @@ def test_several_messages_are_as_many_rounds_of_places_and_signs() -> None:
         oracle = found.releaser.oracle
         assert isinstance(oracle, OneBitHadamardOracle)
         assert oracle.users == 5000 * count
-        reached = shuffle_epsilon(oracle.epsilon, 5000, 1e-6, count, randomizer="place-sign", participation=0.5).epsilon
+        reached = shuffle_epsilon(oracle.epsilon, 5000, 1e-6, count, randomizer="place-sign").epsilon
         assert 0.98 < reached <= found.guarantee.epsilon == 1.0
         assert found.releaser.epsilon0 == pytest.approx(count * oracle.epsilon)
         assert any("mixed apart" in one for one in found.assumptions)
@@ -45,24 +45,25 @@ def test_several_messages_are_as_many_rounds_of_places_and_signs() -> None:
 
 @pytest.mark.slow
 def test_more_messages_come_near_a_curators_noise() -> None:
-    """multimessage-shuffle.md 2: in the limit 2/(n^2 mu^2) a cell, a curator's variance under replacement."""
+    """multimessage-shuffle.md 2: 2/(n^2 mu^2) a cell in the limit, if columns that agree cost nothing.
+
+    They are priced as the others here, so that the limit is twice that.
+    """
     from emdp.privacy.calibration import gaussian_mu
 
-    limit = math.sqrt(2.0) / (5000 * gaussian_mu(1.0, 1e-6))
+    limit = 2.0 / (5000 * gaussian_mu(1.0, 1e-6))
     errors = [math.sqrt(plan(count).releaser.oracle.variance()) / limit for count in (1, 16, 64)]
     assert all(later < sooner for sooner, later in itertools.pairwise(errors))
-    assert errors[0] > 7.0
-    assert 1.0 < errors[-1] < 2.2
+    assert errors[0] > 5.0
+    assert 1.0 < errors[-1] < 1.7
 
 
 @pytest.mark.slow
-def test_half_of_the_users_join_a_row() -> None:
-    """One round so is the exact blanket of the oracle's sets, by Fourier transforms, but for the cells of its sum."""
-    for epsilon0, loose in ((0.5, 1.05), (4.0, 1.4)):
+def test_one_round_is_no_less_than_the_exact_blanket_of_the_sets() -> None:
+    """The oracle's blanket, by Fourier transforms, knows that half of the columns agree."""
+    for epsilon0, loose in ((0.5, 1.5), (4.0, 1.8)):
         sets = OneBitHadamardOracle(1000, 5000, epsilon0).sets.epsilon(5000, 1e-6)
-        half = shuffle_epsilon(epsilon0, 5000, 1e-6, randomizer="place-sign", participation=0.5).epsilon
-        assert sets <= half <= sets * loose
-        assert shuffle_epsilon(epsilon0, 5000, 1e-6, randomizer="place-sign").epsilon > half
+        assert sets <= shuffle_epsilon(epsilon0, 5000, 1e-6, randomizer="place-sign").epsilon <= sets * loose
 
 
 def test_small_rounds_of_two_messages_in_full() -> None:
@@ -76,12 +77,12 @@ def test_small_rounds_of_two_messages_in_full() -> None:
         P, Q = (exact.released(laws, (own, *others)) for own in (0, 1))
         # what a single message of the user is mixed with is the same in both rounds
         pairs = [np.outer(one, one).ravel() for one in (P, Q)]
-        for delta in (0.05, 0.01):
-            bound = shuffle_epsilon(epsilon0, 3, delta, 2, randomizer="place-sign", participation=0.5).epsilon
+        for delta in (0.3, 0.1):
+            bound = shuffle_epsilon(epsilon0, 3, delta, 2, randomizer="place-sign").epsilon
             found = float(np.maximum(pairs[0] - math.exp(bound) * pairs[1], 0).sum())
             assert found <= delta * (1 + 1e-9)
             worst = max(worst, found / delta)
-    assert worst > 0.3
+    assert worst > 0.2
 
 
 def rows(users: int) -> pl.DataFrame:
