@@ -176,7 +176,7 @@ def test_nothing_private_is_read_and_nothing_is_charged(table: Table, tmp_path: 
     rows = pl.DataFrame({"user": [99], "x": [-5.0]})
     bad = emdp.read(rows, user="user", space=Interval("x", 0, 1), users=["1", "2"])
     with emdp.Session(bad, budget=emdp.EmdDP(1.0), ledger=f"{tmp_path}/a.ledger") as session:
-        report = audit(session, mean(col("x"), alpha=1.0), trials=500, end_to_end=0)
+        report = audit(session, mean(col("x"), alpha=1.0), trials=500, confidence=CERTAIN, end_to_end=0)
         assert session.history().height == 0
         assert session.remaining().level == 1.0
     assert report.is_sound
@@ -315,11 +315,11 @@ def test_a_small_period_loses_what_its_own_distance_says() -> None:
     """One record in the period, 99 in others: a hundredth of the user's records, and the loss is that of distance 1."""
     table = emdp.read({"u": [1], "x": [0.5]}, user="u", space=Interval("x", 0, 100), users=2)
     query = mean(col("x"), alpha=4.0)
-    (row,) = audit(table, query, distances=[1.0], trials=4000, end_to_end=0, period_records=1).rows
+    (row,) = audited(table, query, distances=[1.0], period_records=1).rows
     assert row.distance == pytest.approx(1.0)
     assert 4.0 * 0.01 < 2.0 < row.audited_epsilon <= row.claimed_epsilon < 4.001
     # A record that is all there is of somebody moves as a whole or not at all.
-    near = audit(table, query, distances=[0.25], trials=4000, end_to_end=0, period_records=1).rows[0]
+    near = audited(table, query, distances=[0.25], period_records=1).rows[0]
     assert near.audited_epsilon <= near.claimed_epsilon <= 1.001
     with pytest.raises(UsageError, match="period_records"):
         audit(table, query, trials=4000, period_records=0)
