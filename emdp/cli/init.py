@@ -83,6 +83,8 @@ def run(
         _check_user(user, schema)
     if users is None and asks:
         users = asked_users()
+        # A path is said as from here, and written as from the catalog.
+        users = _beside(users, place) if users and os.path.exists(users.partition("::")[0]) else users
     _check_users(users)
     told = asked_rest(_columns(schema, user), _places(schema)) if asks else Told()
     known: dict[str, Any] = {"name": name, "user": user, "users": users, "slots": slots, "told": told}

@@ -4,6 +4,7 @@ Names and types of columns are all that is looked at; no record is read.
 """
 
 import json
+import os
 import re
 import sys
 import textwrap
@@ -137,10 +138,13 @@ def asked_user(schema: Mapping[str, str], guess: str | None) -> str | None:
 
 def asked_users() -> str | None:
     """Ask how many people there are, or where they are listed."""
+    from emdp.tables.registry import named_table
 
     def read(reply: str) -> str:
         if reply.lstrip("+-").replace(".", "").isdecimal() and not re.fullmatch("[1-9][0-9]{0,17}", reply):
             raise UsageError(f"{reply!r} is no number of people; write it in digits, or the path of a list.")
+        if not reply.isdecimal() and named_table(reply) is None and not os.path.exists(reply.partition("::")[0]):
+            raise UsageError(f"{reply!r} is neither a number in digits nor a file that exists; write one of them.")
         return reply
 
     return ask(
@@ -152,18 +156,20 @@ def asked_users() -> str | None:
 
 
 def asked_rest(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None) -> Told:
-    """Ask what distance means, where those without records are, and what must be hidden."""
+    """Ask where those without records are, what distance means, and what must be hidden."""
     from emdp.spaces.registry import from_json
 
-    written = spaces(columns, place)
-    nowhere = ask(
+    said = ask(
         "are people without records nowhere (y or n)",
-        "Some people may have no records. If they are nowhere, they are in no mean and no map, and a SHARE(ELSEWHERE) "
-        "says how many they are. If not, they count in the middle of everything.",
+        "Some people may have no records, and some records no place, or one outside of what you say below. If they are "
+        "nowhere, they are in no mean and no map, and a SHARE(ELSEWHERE) says how many they are. If not, people without "
+        "records count in the middle of everything, and such a record at an edge or in the middle.",
         _truth,
         suggested="y",
     )
-    told = Told(written, elsewhere=nowhere is not False)
+    nowhere = said is not False
+    written = spaces(columns, place, nowhere=nowhere)
+    told = Told(written, elsewhere=nowhere)
     if not written:
         return told
     alpha, reason = hidden(from_json(tomllib.loads(f"space = {written}")["space"]))
@@ -213,7 +219,7 @@ def _name(name: str) -> str:
     return name if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
-def spaces(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None) -> str:
+def spaces(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None, *, nowhere: bool) -> str:
     """Ask what distance means, column by column, and return the space as TOML; empty where nothing was said.
 
     Parameters
@@ -222,12 +228,14 @@ def spaces(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None) 
         Columns by what they may be: ``"number"``, ``"text"``, ``"truth"``, ``"time"``.
     place : (str, str), optional
         Columns of latitude and longitude.
+    nowhere : bool
+        Whether a record with an invalid value is nowhere, with all its parts.
     """
     print("\n" + textwrap.fill(RECORDS, WIDTH))
-    parts = [] if place is None else [_place(*place)]
-    parts += [_number(name) for name in columns.get("number", ())[:FURTHER]]
-    parts += [_text(name) for name in columns.get("text", ())[:FURTHER]]
-    parts += [_time(name) for name in columns.get("time", ())[:1]]
+    parts = [] if place is None else [_place(*place, nowhere=nowhere)]
+    parts += [_number(name, nowhere=nowhere) for name in columns.get("number", ())[:FURTHER]]
+    parts += [_text(name, nowhere=nowhere) for name in columns.get("text", ())[:FURTHER]]
+    parts += [_time(name, nowhere=nowhere) for name in columns.get("time", ())[:1]]
     found = [part for part in parts if part]
     if len(found) <= 1:
         return "".join(found)
@@ -304,60 +312,70 @@ def _checked(text: str) -> str:
     return text
 
 
-def _place(lat: str, lon: str) -> str | None:
+def _place(lat: str, lon: str, *, nowhere: bool) -> str | None:
+    rule = "elsewhere" if nowhere else "clamp"
+
     def read(reply: str) -> str:
         box = _numbers(reply, 4)
         columns = f"lat = {toml_text(lat)}, lon = {toml_text(lon)}"
-        return _checked(f'{{ kind = "geo", {columns}, box = {box}, unit = "km", on_invalid = "clamp" }}')
+        return _checked(f'{{ kind = "geo", {columns}, box = {box}, unit = "km", on_invalid = "{rule}" }}')
 
     return ask(
         f"box of {lat}, {lon}: south, west, north, east",
-        "Places: a box in degrees that everybody may know, such as that of the city. Places outside count at its edge. "
+        "Places: a box in degrees that everybody may know, such as that of the city. Places outside "
+        f"{'are nowhere' if nowhere else 'count at its edge'}. "
         "The smaller the box, the better the same alpha hides a way of some kilometres.",
         read,
         empty="leave out",
     )
 
 
-def _number(name: str) -> str | None:
+def _number(name: str, *, nowhere: bool) -> str | None:
+    rule = "elsewhere" if nowhere else "clamp"
+
     def read(reply: str) -> str:
         low, high = _numbers(reply, 2)
         return _checked(
-            f'{{ kind = "interval", col = {toml_text(name)}, low = {low}, high = {high}, on_invalid = "clamp" }}'
+            f'{{ kind = "interval", col = {toml_text(name)}, low = {low}, high = {high}, on_invalid = "{rule}" }}'
         )
 
     return ask(
         f"range of {name}: low, high",
-        f"Numbers in {name}: the least and greatest value that count, from public knowledge. What lies outside counts "
-        "at the end; the wider the range, the more noise.",
+        f"Numbers in {name}: the least and greatest value that count, from public knowledge. What lies outside "
+        f"{'is nowhere' if nowhere else 'counts at the end'}; the wider the range, the more noise.",
         read,
         empty="leave out",
     )
 
 
-def _text(name: str) -> str | None:
+def _text(name: str, *, nowhere: bool) -> str | None:
+    rule = "elsewhere" if nowhere else "neutral"
+
     def read(reply: str) -> str:
         values = ", ".join(toml_text(value.strip()) for value in reply.split(",") if value.strip())
         return _checked(
-            f'{{ kind = "categories", col = {toml_text(name)}, values = [{values}], on_invalid = "neutral" }}'
+            f'{{ kind = "categories", col = {toml_text(name)}, values = [{values}], on_invalid = "{rule}" }}'
         )
 
     return ask(
         f"values of {name}, with commas between",
-        f"Kinds in {name}: a public list of values. Others count as the first one, so let that be one like Other.",
+        f"Kinds in {name}: a public list of values. "
+        + ("Others are nowhere." if nowhere else "Others count as the first one, so let that be one like Other."),
         read,
         empty="leave out",
     )
 
 
-def _time(name: str) -> str | None:
+def _time(name: str, *, nowhere: bool) -> str | None:
     from emdp.base.zones import zone_names
+
+    rule = "elsewhere" if nowhere else "neutral"
 
     def read(reply: str) -> str:
         if reply not in zone_names():
             raise UsageError(f"{reply!r} is no IANA name of a zone; write one such as Europe/Berlin or UTC.")
         column = f"time({name}, '{reply}')"
-        return _checked(f'{{ kind = "cycle", col = {toml_text(column)}, period = 24, on_invalid = "neutral" }}')
+        return _checked(f'{{ kind = "cycle", col = {toml_text(column)}, period = 24, on_invalid = "{rule}" }}')
 
     return ask(
         f"zone of the clock of {name}, such as Europe/Berlin",

@@ -41,7 +41,7 @@ from emdp.privacy.events.noise import LaplaceEvent
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.questions.columns import Released
 from emdp.questions.price import Price
-from emdp.questions.tiers import LARGEST_RATIO, check_levels
+from emdp.questions.tiers import LARGEST_RATIO, LEAST_STEP, check_levels
 from emdp.sessions.planning import Planned
 from emdp.sessions.presentation import public_part
 from emdp.tables import Table
@@ -151,6 +151,11 @@ def refined(
         )
     if level == now:
         return _answer(planned, plan, tip, table, *found, level=level, path=accounts.ledger.path)
+    if not level >= now * LEAST_STEP:
+        raise UsageError(
+            f"level must be above the last one by a thousandth or more, but that is {now:g}, got {level:g}; pass a "
+            "higher one, or the last to see its answer again."
+        )
     check_levels("level", (level, now))
     if level > LARGEST_RATIO * plan.mechanisms[0].alpha:
         raise UsageError(f"level must be at most {LARGEST_RATIO:g} times the first one; ask again at the new level.")

@@ -130,8 +130,8 @@ def test_names_of_other_files_that_look_like_values_are_pointed_out(
     assert "note: column 2 is called like a number" in capsys.readouterr().err
 
 
-PLACES = ["", "40", "40.48,-74.26,40.92,-73.70", "", "Other,Bar", "America/New_York", "", "", ""]
-"""Replies: the guessed user, people, a box, no range, two kinds, a zone, nowhere, the suggested story, 60 percent."""
+PLACES = ["", "40", "", "40.48,-74.26,40.92,-73.70", "", "Other,Bar", "America/New_York", "", ""]
+"""Replies: the guessed user, people, nowhere, a box, no range, two kinds, a zone, the suggested story, 60 percent."""
 
 
 def talked(folder: Path, replies: list[str], *options: str) -> tuple[int, str]:
@@ -178,7 +178,10 @@ def test_on_a_terminal_the_owner_is_led_to_a_whole_catalog(visits: Path) -> None
     table = catalog.table("visits")
     assert [part.kind for part in table.space.items_space.parts] == ["geo", "categories", "cycle"]
     assert table.users.count == 40
-    assert tomllib.loads((visits / "emdp.toml").read_text())["tables"]["visits"]["elsewhere"] == 1
+    written = tomllib.loads((visits / "emdp.toml").read_text())["tables"]["visits"]
+    assert written["elsewhere"] == 1
+    assert [part["on_invalid"] for part in written["space"]["parts"]] == ["elsewhere"] * 3
+    assert "Places outside are nowhere." in " ".join(shown.split())
     budget = catalog.budgets("visits")[0]
     # One of 20 in one of three parts at 60 % is epsilon 0.405 at a distance of 1/60.
     assert 24.2 <= budget.level <= 24.33
@@ -194,15 +197,24 @@ def test_on_a_terminal_the_owner_is_led_to_a_whole_catalog(visits: Path) -> None
 
 
 def test_replies_that_cannot_be_read_are_asked_for_again_and_the_end_leaves_blanks(visits: Path) -> None:
-    replies = ["who", "user_id", "-3", "40", "40.92,-74.26,40.48,-73.70", "1,2", "", "9,8", "0,24"]
+    replies = ["who", "user_id", "-3", "three thousand", "40", "n", "40.92,-74.26,40.48,-73.70", "1,2", "", "9,8", "0,24"]
     status, shown = talked(visits, replies)
     assert status == 0, shown
-    for said in ("'who' is no column", "'-3' is no number of people", "'1,2' is not 4 numbers", "high"):
+    for said in ("'who' is no column", "'-3' is no number of people", "'three thousand' is neither", "'1,2' is not 4 numbers", "high"):
         assert said in shown
     written = tomllib.loads((visits / "emdp.toml").read_text())["tables"]["visits"]
     assert written["space"] == {"kind": "interval", "col": "hour", "low": 0.0, "high": 24.0, "on_invalid": "clamp"}
+    assert written["elsewhere"] == "neutral"
     assert "1 blanks to fill in" in shown
     assert "FILL IN" in written["budget"]["alpha"]
+
+
+def test_a_list_of_people_is_named_from_here_and_written_from_the_catalog(visits: Path) -> None:
+    (visits / "apart").mkdir()
+    pl.DataFrame({"user_id": [1, 2, 3]}).write_parquet(visits / "people.parquet")
+    status, shown = talked(visits, ["", "people.parquet", *PLACES[2:]], "--out", "apart/emdp.toml")
+    assert status == 0, shown
+    assert load_catalog(visits / "apart" / "emdp.toml").table("visits").users.count == 3
 
 
 def test_nothing_is_asked_of_a_script(visits: Path) -> None:
