@@ -62,8 +62,10 @@ class Measured:
             With a Lipschitz constant ``L``.
         raw : bool
             Whether it is made of the released nodes: ``mean``, and ``low`` and ``high`` of its exact interval, which is
-            for the smoothed distribution. By default of the fitted measure: ``mean``, and ``towns`` and ``scattered``:
-            ``L`` times the distance to the truth that is expected at two public priors, mostly far too large.
+            for the smoothed distribution: how far smoothing moves the mean is not in it, up to what the function
+            changes over half a pitch along each axis. By default of the fitted measure: ``mean``, and ``towns`` and
+            ``scattered``: ``L`` times the distance to the truth that is expected at two public priors, mostly far
+            too large.
         level : float
             Coverage of the interval in (0, 1).
 

@@ -33,6 +33,12 @@ NARROWEST = 20
 FILES = ("index.html", "consequences.svg", "consequences.csv", "consequences.json")
 """Files of a page."""
 
+SLACK = (
+    "note: Each epsilon has {:g} beside the budget, which the ledger allows for what rounding adds: a declared change "
+    "may stand here by that much above its own."
+)
+"""What stands below a table with declared changes."""
+
 NAMELESS = "x"
 """Column of a space of which only the diameter is known."""
 
@@ -262,6 +268,8 @@ def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json:
                 print(table_text(heads, rows, width))
         for text in dict.fromkeys(text for block in blocks for text in block.found.warnings):
             print(textwrap.fill(f"note: {text}", width, subsequent_indent="      "))
+        if subject.slack and subject.protected:
+            print(textwrap.fill(SLACK.format(subject.slack), width, subsequent_indent="      "))
     if out is not None:
         written = write(out, f"What {subject.name} may tell about one person", subject.space, blocks)
         print(f"wrote {', '.join(map(str, written))}")

@@ -161,9 +161,9 @@ def asked_rest(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | No
 
     said = ask(
         "are people without records nowhere (y or n)",
-        "Some people may have no records, and some records no place, or one outside of what you say below. If they are "
-        "nowhere, they are in no mean and no map, and a SHARE(ELSEWHERE) says how many they are. If not, people without "
-        "records count in the middle of everything, and such a record at an edge or in the middle.",
+        "Some people may have no records, and some records no place, or one outside of what you say below. If they "
+        "are nowhere, they are in no mean and no map, and a SHARE(ELSEWHERE) says how many they are. If not, people "
+        "without records count in the middle of everything, and such a record at an edge or in the middle.",
         _truth,
         suggested="y",
     )

@@ -122,7 +122,7 @@ def plan_select(query: Select, *, space: Space, users: int | None, records: int 
         choice=_choice(noise, needs, shares),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
         notes=(
-            *_notes(query, needs, sizes),
+            *_notes(query, needs, sizes, space),
             *_absent_notes(aggregation, noise, query, space),
             *unlisted_notes(query.groups, space),
         ),
@@ -371,7 +371,7 @@ def _absent_notes(aggregation: Aggregation, noise: JointNoise, query: Select, sp
     )
 
 
-def _notes(query: Select, needs: Sequence[Needed], sizes: Sequence[int]) -> tuple[str, ...]:
+def _notes(query: Select, needs: Sequence[Needed], sizes: Sequence[int], space: Space) -> tuple[str, ...]:
     notes = []
     quotients = [need for need in needs if need.denominator is not None]
     if quotients:
@@ -381,10 +381,10 @@ def _notes(query: Select, needs: Sequence[Needed], sizes: Sequence[int]) -> tupl
             "it is",
             "a share E[c] that its own noise reaches gives no value (NULL) and an unbounded interval",
         ]
-    if slots := max((need.slots for need in needs), default=0):
-        from emdp.estimators.columns.slots import SLOTTED
+    if space.slots is not None:
+        from emdp.estimators.columns.slots import slot_notes
 
-        notes.append(SLOTTED.format(slots=slots))
+        notes += slot_notes(space.slots, has_totals=any(need.slots for need in needs), has_means=bool(quotients))
     if any(len(need.values) == 2 for need in needs):
         notes.append("intervals of variances and standard deviations have at least the level stated")
     if query.people is not None and query.people.text:

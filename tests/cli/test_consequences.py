@@ -43,6 +43,7 @@ def test_a_budget_of_a_catalog(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, err) == (0, "")
     assert "declared: 50 % by 1" in out
     assert "everything is different" in out
+    assert "Each epsilon has 0.001 beside the budget" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
     assert sorted(path.name for path in Path().iterdir()) == ["emdp.toml", "visits.csv"]
 

@@ -212,3 +212,11 @@ def test_a_server_has_no_place_for_the_secret(opened: Any, monkeypatch: pytest.M
     monkeypatch.setattr(type(session.ledger), "path", property(lambda ledger: "postgresql://host/db"))
     with pytest.raises(UsageError, match="name a file"):
         session.mean(col("x"), alpha=1)
+
+
+def test_a_level_that_is_not_above_the_last_is_said_so(opened: Any) -> None:
+    session = opened()
+    answer = session.mean(col("x"), alpha=1)
+    for level in (0.5, 1.0001):
+        with pytest.raises(UsageError, match="level must be above the last one by a thousandth or more, but that is 1"):
+            session.refine(answer, alpha=level)

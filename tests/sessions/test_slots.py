@@ -73,6 +73,14 @@ def test_a_user_with_more_records_than_slots_counts_as_so_many(tmp_path: Path) -
     assert both["low"] < both["value"] < both["high"]
 
 
+def test_a_mean_says_that_users_above_the_slots_count_as_so_many(tmp_path: Path) -> None:
+    table = emdp.read(FRAME, user="user", space=BOTH, users=[1, 2, 3, 4, 5], name="trips", slots=2)
+    with emdp.Session(table, budget=emdp.EmdDP(1e3), ledger=tmp_path / "a.ledger") as session:
+        statements = session.preview("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS m FROM trips").statements
+    (said,) = (note for note in statements[0].notes if "more than 2" in note)
+    assert said.startswith("means are over the records")
+
+
 def test_sensitivities_are_those_of_the_theorem(tmp_path: Path) -> None:
     def scale(items: str, space: emdp.Space, slots: int) -> float:
         table = emdp.read({"user": [1], "x": [1.0]}, user="user", space=space, users=50, name="trips", slots=slots)

@@ -18,7 +18,7 @@ import polars as pl
 from emdp.estimators.columns.true_totals import true_total
 from emdp.estimators.columns.values import Draw, Estimate, OutputColumn
 
-__all__ = ["SLOTTED", "OverSlots", "shown_total"]
+__all__ = ["OverSlots", "shown_total", "slot_notes"]
 
 SLOTTED = (
     "counts and sums are of the records that are somewhere; users with more than {slots} of them, the slots that are "
@@ -26,6 +26,21 @@ SLOTTED = (
     'could move it; answer.interval(of="capped") has both ends of the capped total'
 )
 """Note of answers with totals over slots."""
+
+MEANS = (
+    "means are over the records that are somewhere; users with more than {slots} of them, the slots that are declared, "
+    "count as {slots} in them: an interval is for that mean, not for the plain mean of all records"
+)
+"""Note of answers with means in a table with slots."""
+
+
+def slot_notes(slots: int, *, has_totals: bool, has_means: bool) -> list[str]:
+    """Return what an answer of a table with slots says of users above them.
+
+    >>> [note[:16] for note in slot_notes(20, has_totals=True, has_means=True)]
+    ['counts and sums ', 'means are over t']
+    """
+    return [note.format(slots=slots) for note, is_said in ((SLOTTED, has_totals), (MEANS, has_means)) if is_said]
 
 
 @dataclass(frozen=True)
