@@ -183,7 +183,8 @@ class Asking:
             What the stream is good for: single periods by independent noise; means to date by the square-root
             factorisation; or both, by two streams of half the ``mu^2`` each. With ``unit="user"`` days alone.
         show : sequence of {"day", "last 7", "to date", "change"}
-            Figures: the period itself, means of the last seven and of all so far, and the change since the one before.
+            Figures: the period itself, means of the last seven and of all so far, and the change since the one before,
+            which the first period has no row of.
         name : str
             Tells streams of one question apart, such as a new one after the state of another was lost.
         parameters : list or dict, optional

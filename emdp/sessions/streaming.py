@@ -308,9 +308,8 @@ def _figures(
         until = {earlier: rows for earlier, rows in released.items() if earlier <= place}
         for show in shows:
             frame = plan.frame(until, show, level, together=together)
-            if frame is not None:
-                keys = {"period": periods[place - 1], "figure": show}
-                frames.append(frame.select(*(pl.lit(value).alias(name) for name, value in keys.items()), pl.all()))
+            keys = {"period": periods[place - 1], "figure": show}
+            frames.append(frame.select(*(pl.lit(value).alias(name) for name, value in keys.items()), pl.all()))
     return pl.concat(frames)
 
 

@@ -331,6 +331,61 @@ class TestFigures:
         assert abs(row["x"] - ratio) <= 4 * half
         assert half < 0.01
 
+    @pytest.mark.parametrize(
+        "text", ["AVG(x) AS x FROM visits WHERE RAMP(x, 0.3, 0.6)", "VARIANCE(x) AS x FROM visits"]
+    )
+    def test_a_change_of_what_is_not_linear_is_that_of_its_days(self, tmp_path: Path, text: str) -> None:
+        """A ratio of differences, cut to the range of a mean, is none."""
+        query = f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20000, delta = 1e-5) {text}"
+        for week in (1, 2):
+            answer = asked(tmp_path, week, query=query, budget=[EmdDP(9e9, 1e-2)], show=("day", "change"))
+        chosen = [records(week)["x"].to_numpy() for week in (1, 2)]
+        weights = [np.clip((x - 0.3) / 0.3, 0, 1) if "AVG" in text else np.ones_like(x) for x in chosen]
+        means = [np.average(x, weights=w) for x, w in zip(chosen, weights, strict=True)]
+        spread = [np.average((x - m) ** 2, weights=w) for x, w, m in zip(chosen, weights, means, strict=True)]
+        one, two = means if "AVG" in text else spread
+        sure = answer.interval(1 - 1e-9).to_dicts()[-1]
+        assert sure["figure"] == "change"
+        assert sure["x_low"] <= two - one <= sure["x_high"]
+        assert sure["x_high"] - sure["x_low"] < 0.05
+        days = answer.frame.filter(pl.col("figure") == "day")["x"]
+        assert answer.frame.row(-1, named=True)["x"] == days[1] - days[0]
+
+    @pytest.mark.parametrize("is_grouped", [False, True])
+    def test_changes_where_records_may_be_elsewhere(self, tmp_path: Path, is_grouped: bool) -> None:
+        """With ``elsewhere=1`` a mean is among what is somewhere, and with groups it is of each group's records."""
+        space = emdp.Product(emdp.Interval("x", 0, 1), emdp.Categories("kind", ["a", "b"]))
+        asks = "kind, AVG(x) AS x FROM visits GROUP BY kind" if is_grouped else "AVG(x) AS x FROM visits"
+        query = f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20000, delta = 1e-5) {asks}"
+        means: dict[int, list[float]] = {}
+        for week in (1, 2):
+            data = records(week).with_columns(pl.Series("kind", ["a", "b"] * (USERS * 3 // 2)))
+            # Half of the users are there in the first week, three quarters in the second.
+            data = data.filter(pl.col("user") < USERS * (week + 1) // 4)
+            groups = data.partition_by("kind", maintain_order=True) if is_grouped else [data]
+            # A record weighs as one of its user's three.
+            means[week] = [float(group["x"].mean()) for group in groups]  # type: ignore[arg-type]
+            read = emdp.read(
+                data, user="user", space=space, users=USERS, name="visits", version=f"v{week}", elsewhere=1
+            )
+            with emdp.Session(read, budget=EmdDP(9e9, 1e-2), ledger=tmp_path / "x.ledger", period=f"W{week}") as opened:
+                answer = opened.stream(query, periods=WEEKS, unit="period", plan="totals", show=("change",))
+        sure = answer.interval(1 - 1e-9, coverage="all")
+        assert sure["period"].to_list() == ["W2"] * len(means[1])
+        for row, one, two in zip(sure.to_dicts(), means[1], means[2], strict=True):
+            assert row["x_low"] <= two - one <= row["x_high"]
+            assert row["x_high"] - row["x_low"] < 0.1
+
+    @pytest.mark.parametrize("where", [None, emdp.ramp(emdp.col("x"), 0.3, 0.6)])
+    def test_changes_alone_are_no_rows_in_the_first_period(self, tmp_path: Path, where: object) -> None:
+        query = emdp.mean(emdp.col("x"), where=where, alpha=20.0, delta=1e-5, name="x")  # type: ignore[arg-type]
+        answer = asked(tmp_path, 1, query=query, show=("change",))
+        assert answer.frame.height == answer.interval(0.5, coverage="all").height == 0
+        days = asked(tmp_path, 1, query=query, show=("day",))
+        assert answer.frame.schema == days.frame.schema
+        assert "x_low" in repr(answer)
+        assert asked(tmp_path, 2, query=query, show=("change",)).frame["period"].to_list() == ["W2"]
+
     def test_a_histogram(self, tmp_path: Path) -> None:
         query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20, delta = 1e-5) FREQUENCY(GRID(0.5)) FROM visits"
         answer = asked(tmp_path, 1, query=query, show=("day",))

@@ -1,6 +1,6 @@
 """``ORDER BY``, ``LIMIT`` and ``OFFSET`` of an answer: post-processing of what was released."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -49,10 +49,14 @@ class Ordered:
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the finisher's rows, sorted and cut."""
-        rows = self.finisher.frame(released, level, together=together)
+        return self.arranged(lambda own, every: self.finisher.frame(released, own, together=every), level, together)
+
+    def arranged(self, make: Callable[[float, bool], pl.DataFrame], level: float, together: bool) -> pl.DataFrame:
+        """Return rows that a function makes of a level and whether all intervals hold at once, sorted and cut."""
+        rows = make(level, together)
         if self.order:
             is_shown = level == SHOWN_LEVEL and not together
-            shown = rows if is_shown else self.finisher.frame(released, SHOWN_LEVEL)
+            shown = rows if is_shown else make(SHOWN_LEVEL, False)
             rows = rows[positions(shown, self.order)]
         return rows.slice(self.offset, self.limit)
 

@@ -17,6 +17,7 @@ from emdp.base.errors import UsageError
 from emdp.estimators.contract import Records
 from emdp.estimators.plan import Plan
 from emdp.estimators.renoised import renoised
+from emdp.estimators.streams.changes import difference, of_linear
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.streams.estimates import SHOWS, estimate, show_weights
 from emdp.mechanisms.streams.mechanism import StreamMechanism
@@ -25,6 +26,7 @@ from emdp.mechanisms.streams.strategy import Strategy
 from emdp.mechanisms.streams.window import FigureNoise
 from emdp.privacy import Event, Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import EmdDP, Unit
+from emdp.questions.columns import Released
 from emdp.questions.public_ranges import check_statistic
 
 __all__ = ["Rows", "StreamPlan", "check_shows", "plan_stream"]
@@ -124,19 +126,33 @@ class StreamPlan:
         exact, noise = self.mechanism.exact_rows(past), self.mechanism.draw()
         return [[value + z for value, z in zip(*pair, strict=True)] for pair in zip(exact, noise, strict=True)]
 
-    def frame(self, rows: Rows, show: str, level: float, *, together: bool = False) -> pl.DataFrame | None:
-        """Return a figure at the last of some periods, with the columns of the question; None where there is none."""
+    def frame(self, rows: Rows, show: str, level: float, *, together: bool = False) -> pl.DataFrame:
+        """Return a figure at the last of some periods, with the columns of the question; no rows where there is none.
+
+        A change that is not linear in the rows is the difference of the two periods' own figures, as each was shown
+        (:mod:`emdp.estimators.streams.changes`).
+        """
         weights = show_weights(show, sorted(rows))
         if weights is None:
-            return None
+            return self.frame(rows, "day", level, together=together).clear()
+        finisher = self.plan.finisher if show != "change" else of_linear(self.plan.finisher)
+        if finisher is None:
+            last, before = weights
+            until = {period: row for period, row in rows.items() if period != last}
+            later, new = self._made(self.plan.finisher, rows, {last: 1.0})
+            earlier, old = self._made(self.plan.finisher, until, {before: 1.0})
+            return difference(later, earlier, (new, old), level, together=together)
+        own, released = self._made(finisher, rows, weights)
+        made: pl.DataFrame = own.frame(released, level, together=together)
+        return made
+
+    def _made(self, finisher: Any, rows: Rows, weights: Mapping[int, float]) -> tuple[Any, Released]:
+        """Return a finisher with the noise of a weighted sum of periods, and that sum in the statistic's own units."""
         own = self.mechanism
         found = estimate(own.strategy, rows, weights, sigma=own.sigma, grid=own.grid)
-        released = (self.plan.restored([Fraction(value) for value in found.values.tolist()]),)
         noise = FigureNoise.of(found.deviation, own.dimension)
-        made: pl.DataFrame = renoised(self.plan.finisher, lambda planned: noise).frame(
-            released, level, together=together
-        )
-        return made
+        released = (self.plan.restored([Fraction(value) for value in found.values.tolist()]),)
+        return renoised(finisher, lambda planned: noise), released
 
 
 def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> StreamPlan:
