@@ -8,7 +8,6 @@ from emdp.base.errors import UsageError
 from emdp.mechanisms.item_methods import ItemMethod, item_methods
 from emdp.privacy import Guarantee
 from emdp.privacy.reduction import BoundedReduction
-from emdp.privacy.shuffle.renyi_product import LARGEST_ROUNDS
 from emdp.questions.itemwise import MODELS, Model
 from emdp.questions.means import Messages, check_messages
 from emdp.questions.price import Price, check_price
@@ -80,7 +79,11 @@ class ItemFrequencies:
         check_choice("adjust", self.adjust, ADJUSTMENTS)
         check_price(self.price)
         check_messages(self.messages, is_shuffled=self.model == "shuffle")
-        if self.messages != "auto" and int(self.messages) > LARGEST_ROUNDS:
-            raise UsageError(f"messages must be at most {LARGEST_ROUNDS}, got {self.messages}; pass fewer.")
+        if self.messages != "auto":
+            # Loaded where it is needed: a mean has no messages.
+            from emdp.privacy.shuffle.renyi_product import LARGEST_ROUNDS
+
+            if int(self.messages) > LARGEST_ROUNDS:
+                raise UsageError(f"messages must be at most {LARGEST_ROUNDS}, got {self.messages}; pass fewer.")
         if self.sizes is not None and self.method not in ("auto", "itemwise"):
             raise UsageError(f"sizes belongs to item-wise release, not to method={self.method!r}; leave it out.")
