@@ -183,8 +183,8 @@ class Answer(Measured, Description):
         """Return intervals that contain the exact values with probability ``level``, from the noise's exact law.
 
         A count or sum under ``max_records_per_user`` is computed of the records as they count under the cap. Its
-        interval is for the true total of all records, and an end of which nothing can be said is NULL: a user above the
-        cap may hold any number.
+        interval is for the true total, and an end of which nothing can be said is NULL: a user above the cap may hold
+        any number. Records that the table's space sends elsewhere are in no total; a note of the answer says so.
 
         Parameters
         ----------

@@ -1,15 +1,28 @@
 """The public part of an answer, from a plan and its table."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from emdp.answers import PreviewedStatement
+from emdp.base.frames import find_component
+from emdp.estimators.columns.true_totals import among_somewhere
 from emdp.privacy import EmdDP, Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.sessions.planning import Planned
 from emdp.sessions.records import TableRecords
+from emdp.spaces import Space
 from emdp.tables import Table
+from emdp.tables.statements.compile import elsewhere_parts
 
-__all__ = ["previewed", "public_part"]
+__all__ = ["LEAVING_OUT", "gone_columns", "previewed", "public_part"]
+
+LEAVING_OUT = (
+    "records of {table} that its space sends elsewhere are left out: those without a value of {columns} that the "
+    "space takes (on_invalid = 'elsewhere'); counts, sums, means and quantiles are of the records that are somewhere, "
+    "and people count by these (a public number of users stays); all records count only in a table that is declared "
+    "with another on_invalid there, 'neutral' or 'clamp'"
+)
+"""What a reader must know of answers over the records themselves, where a space sends some elsewhere."""
 
 COUNTED = "the public list or number of users is right, and does not come from the private records"
 LISTED = "a list of users, where one is declared, holds everybody who has records, and does not come from them"
@@ -23,7 +36,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
     """
     plan = planned.plan
     work = plan.work(TableRecords(table))
-    is_removal = is_by_removal(plan.guarantee)
+    is_removal, gone = is_by_removal(plan.guarantee), ", ".join(gone_columns(table.space, table.schema))
     users = f"a public user without records {_absent(plan.without_records, table)}"
     return {
         "query": planned.text,
@@ -42,19 +55,33 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
             *_of_period(plan.guarantee, period),
         ),
         "notes": (
-            *plan.notes,
+            *(among_somewhere(note) if gone else note for note in plan.notes),
+            *([LEAVING_OUT.format(table=table.name, columns=gone)] if gone and _is_of_rows(plan) else []),
             *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else []),
         ),
         "finisher": plan.finisher,
-        "weighing": plan.weighing,
+        "weighing": among_somewhere(plan.weighing) if gone else plan.weighing,
         "compared": plan.comparison,
         "parts": getattr(plan, "stages", ()),
     }
 
 
+def gone_columns(space: Space, schema: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the table's columns whose invalid values take a whole record elsewhere, each once."""
+    named = [name for index in elsewhere_parts(space) for name in space.parts[index].columns]
+    made = [(name, find_component(name, schema)) for name in named]
+    return tuple(dict.fromkeys(name if component is None else component.column for name, component in made))
+
+
 def previewed(planned: Planned, table: Table, *, affordable: int | None = None) -> PreviewedStatement:
     """Return one statement of a preview."""
     return PreviewedStatement(**public_part(planned, table), affordable=affordable)
+
+
+def _is_of_rows(plan: Any) -> bool:
+    """Say whether a plan is over records in place of bags: then those that are elsewhere are none."""
+    cap = getattr(getattr(plan, "aggregation", None), "cap", None)
+    return cap is not None or getattr(plan, "is_of_rows", False)
 
 
 def _linked(table: Table, guarantee: Guarantee) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ class Profiling(Asking):
 
         Of each column the share of missing values; of numbers and times the quartiles, of times also how many days
         they cover; of truth values the share that is true; of texts the most frequent values, by people. Besides the
-        number of records, and users by how many records they have. Types come from the schema alone.
+        number of records, and users by how many records they have. Types come from the schema alone. All of it is of
+        the records that are somewhere; where a column sends records elsewhere, its share of missing values is not told.
 
         All statements are fixed by the schema, checked, and charged as one batch before anything is computed
         (:meth:`sql_batch`). A tenth of epsilon is for the number of records, one for users by records, two for missing

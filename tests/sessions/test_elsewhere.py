@@ -252,3 +252,49 @@ def test_randomizers_keep_their_alpha0_on_the_space_with_it(rho: float) -> None:
         law = np.asarray(made.matrix, dtype=np.float64)
         steepest = max(float(np.log(law[i] / law[j]).max()) / apart[i, j] for i in range(6) for j in range(6) if i != j)
         assert steepest <= made.alpha0 * (1 + 1e-9) <= 2.0 * (1 + 1e-6)
+
+
+ALL = ("every record counts", "none is left out", "of all records")
+"""Sentences that are false of a table whose space sends records elsewhere."""
+
+OF_RECORDS = (
+    "(epsilon = 1, max_records_per_user = 2) COUNT(*) AS n, SUM(x) AS s FROM trips",
+    "(epsilon = 1, max_records_per_user = 2) COUNT(*) AS n FROM trips WHERE user > 1",
+    "(epsilon = 1, max_records_per_user = 'auto') COUNT(*) AS n FROM trips WHERE user > 1",
+    "(epsilon = 1, max_records_per_user = 2, delta = 1e-6) kind, SUM(CLAMP(x, 0, 9)) AS s "
+    "FROM trips WHERE kind IN ('a') GROUP BY kind",
+    "(epsilon = 1, max_records_per_group = 2, max_groups_per_user = 2) kind, COUNT(*) AS n "
+    "FROM trips WHERE kind IN ('a') GROUP BY kind",
+    "(epsilon = 1, max_records_per_user = 2) MEDIAN(CLAMP(user, 0, 9)) AS m FROM trips",
+    "(epsilon = 1, delta = 1e-6, max_records_per_user = 2, max_groups_per_user = 2) user % 2 AS k, COUNT(*) AS n "
+    "FROM trips GROUP BY 1",
+    "(epsilon = 1, neighbours = 'remove') COUNT(DISTINCT user) AS n FROM trips",
+)
+
+
+@pytest.mark.parametrize("asked", OF_RECORDS)
+def test_no_sentence_says_that_what_is_elsewhere_counts(asked: str, tmp_path: Path) -> None:
+    table = emdp.read(FRAME, user="user", space=LINE, users=5, name="trips", elsewhere=1)
+    budget = emdp.UserDP(9, 0.1, neighbours="remove" if "remove" in asked else "replace")
+    with emdp.testing.seeded(1), emdp.Session(table, budget=budget, ledger=tmp_path / "l") as session:
+        statement = f"SELECT WITH USER_PRIVACY OPTIONS {asked}"
+        preview, answer = session.preview(statement), session.sql(statement)
+    notes = " ".join(answer.notes)
+    assert "those without a value of x that the space takes" in notes
+    for text in (str(preview), str(answer.explain()), notes):
+        assert not [one for one in ALL if one in text]
+        assert "records of trips that its space sends elsewhere are left out" in text
+        if "users above" in text:
+            assert "for the true total of the records that are somewhere" in text
+
+
+@pytest.mark.parametrize(("rule", "count"), [("elsewhere", 3), ("clamp", 5), ("neutral", 5)])
+def test_another_rule_counts_all_as_the_note_says(rule: Any, count: int, tmp_path: Path) -> None:
+    space = emdp.Interval("x", 0, 10, on_invalid=rule)
+    table = emdp.read(FRAME, user="user", space=space, users=5, name="trips", elsewhere=1)
+    with emdp.Session(table, budget=emdp.UserDP(1e13), ledger=tmp_path / "l") as session:
+        options = f"OPTIONS (epsilon = {EXACT}, max_records_per_user = 9)"
+        for where in ("", " WHERE user > 0"):
+            answer = session.sql(f"SELECT WITH USER_PRIVACY {options} COUNT(*) AS n FROM trips{where}")
+            assert answer.frame["n"][0] == pytest.approx(count, abs=1e-4)
+            assert ("are left out: those without" in str(answer.explain())) == (rule == "elsewhere")

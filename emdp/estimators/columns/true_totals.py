@@ -12,7 +12,15 @@ from typing import Any
 
 from emdp.estimators.columns.values import NO_END, Draw, Estimate, OutputColumn
 
-__all__ = ["MEASURED_TOTALS", "TRUE_TOTALS", "Measured", "OneSided", "measured_total", "true_total"]
+__all__ = [
+    "MEASURED_TOTALS",
+    "TRUE_TOTALS",
+    "Measured",
+    "OneSided",
+    "among_somewhere",
+    "measured_total",
+    "true_total",
+]
 
 TRUE_TOTALS = (
     "users above {cap} records count as {cap}: an interval of a count or sum is for the true total of all records, "
@@ -29,6 +37,25 @@ MEASURED_TOTALS = (
     'since a handful of users may hold any number; answer.interval(of="capped") has both ends of the capped total'
 )
 """The same where what the cap leaves out was estimated."""
+
+SOMEWHERE = {
+    "every record counts": "every record that is somewhere counts",
+    "none is left out": "none that is somewhere is left out",
+    "total of all records": "total of the records that are somewhere",
+    "records are those": "records are those that are somewhere and",
+}
+"""What is said of all records, and the same of a table whose space sends some elsewhere."""
+
+
+def among_somewhere(text: str) -> str:
+    """Return what is said of the records of a plan, for a table whose space sends some of them elsewhere.
+
+    >>> among_somewhere("every record counts, those of one user together as at most 5")
+    'every record that is somewhere counts, those of one user together as at most 5'
+    """
+    for said, meant in SOMEWHERE.items():
+        text = text.replace(said, meant)
+    return text
 
 
 @dataclass(frozen=True)

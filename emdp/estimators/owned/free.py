@@ -89,6 +89,7 @@ class FreePlan(RowsPlan):
     choice: str = "No noise: the statement reads public tables alone."
     weighing: str = "no record is read"
     is_constant = True
+    is_of_rows = False
 
     def check(self, records: Records) -> None:
         """Nothing is read of the records."""

@@ -21,6 +21,9 @@ class RowsPlan:
 
     event: Event
 
+    is_of_rows = True
+    """Whether records are read by themselves, so that those that are elsewhere are none."""
+
     @property
     def guarantee(self) -> Guarantee:
         """Guarantee of the release."""

@@ -76,7 +76,7 @@ class ColumnProfile:
     name, type : str
         The column and its type.
     missing : Estimate or None
-        Share without a value of the average user's records.
+        Share without a value of the average user's records; None where such a record is elsewhere, and left out.
     true : Estimate or None
         Of a truth value: share of the average user's records where it is true.
     quartiles : tuple of (float, Estimate)
@@ -182,7 +182,7 @@ class Profile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know."""
-        return NOTES
+        return (*NOTES, self.plan.elsewhere) if self.plan.elsewhere else NOTES
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -214,7 +214,7 @@ class Profile:
         for column in self.columns:
             lines += ["", *_column_lines(column)]
         lines += unanswered_lines({column.name: column.unanswered for column in self.columns if column.unanswered})
-        lines += ["", *(line for note in NOTES for line in wrapped(note))]
+        lines += ["", *(line for note in self.notes for line in wrapped(note))]
         return Text("\n".join(lines))
 
     def __repr__(self) -> str:
@@ -231,7 +231,7 @@ class Profile:
                     shares.setdefault(name, {})[fact] = _estimate(row, alias)
         types = self.plan.names.columns
         for name in types:
-            if name not in shares and name not in self.plan.unanswered:
+            if name not in shares and name not in found and name not in self.plan.unanswered:
                 continue
             facts: dict[str, Any] = {"unanswered": self.plan.unanswered.get(name, ""), **shares.get(name, {})}
             if name in found:

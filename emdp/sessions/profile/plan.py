@@ -14,7 +14,7 @@ from emdp.questions.names import Names
 from emdp.questions.owned.grids import GRID_BITS
 from emdp.questions.owned.totals import UNIT_BITS
 from emdp.sessions.planning import Planned, plan_request
-from emdp.sessions.presentation import previewed
+from emdp.sessions.presentation import gone_columns, previewed
 from emdp.sessions.profile.lines import cut, percent, wrapped
 from emdp.sessions.profile.statements import Options, Part, parts_of
 from emdp.sessions.records import TableRecords
@@ -71,6 +71,17 @@ class ProfilePlan:
     def planned(self) -> tuple[Planned, ...]:
         """The plans, to be charged as one batch."""
         return tuple(planned for _, planned in self.parts)
+
+    @property
+    def elsewhere(self) -> str:
+        """What a reader must know where the space sends records elsewhere; empty where it sends none."""
+        gone = ", ".join(gone_columns(self.names.space, self.names.columns))
+        return gone and (
+            f"All but a public number of users is of the records that are somewhere, and of users who have one: "
+            f"records without a value of {gone} that the space takes are elsewhere, and left out. So no share of "
+            "missing values is told of these columns, and of others it is among the records that are somewhere. "
+            "SHARE(ELSEWHERE) is the share that is elsewhere, with the people who have no record."
+        )
 
     @property
     def warning(self) -> str:
@@ -191,6 +202,7 @@ class ProfilePreview:
             lines.append(f"{cut(column, 18):<20}{asks:<26}{epsilon:<13.6g}{delta:.6g}")
             lines += wrapped(error, indent=4)
         lines += ["", *wrapped(f"Errors are what is expected if a user has {ASSUMED_RECORDS} records on average.")]
+        lines += wrapped(self.plan.elsewhere)
         lines += unanswered_lines(self.plan.unanswered)
         if not self.is_affordable:
             lines += ["", *wrapped("The budget does not cover it: ask for less epsilon or delta, or fewer columns.")]
@@ -199,19 +211,27 @@ class ProfilePreview:
     def __repr__(self) -> str:
         return str(self.explain())
 
+    @property
+    def _which(self) -> str:
+        return " that are somewhere" if self.plan.elsewhere else ""
+
     def _error(self, part: Part, shown: PreviewedStatement) -> str:
         errors = {column.name: column for column in shown.columns}
         if part.kind == "records":
             users = f"; users within {errors['users'].expected_error:,.3g}" if "users" in errors else ""
-            return f"records within {errors['records'].expected_error:,.3g}{users}"
+            return f"records{self._which} within {errors['records'].expected_error:,.3g}{users}"
         if part.kind == "missing":
             worst = max(column.expected_error for column in shown.columns)
-            return f"within {percent(worst)} of the average user's records"
+            return f"within {percent(worst)} of the average user's records{self._which}"
         if part.kind == "users":
             return f"users within {errors['users'].expected_error:,.3g} for each power of 2"
         if part.kind == "values":
             people = errors["people"]
-            return f"people within {people.expected_error:,.3g}; {people.note or 'all listed values'}"
+            return (
+                f"people with a value, at least: within {people.expected_error:,.3g} of a number that is at most the "
+                f"true one, since a user in more than {self.plan.options.max_groups_per_user} values does not count "
+                f"fully in each; {people.note or 'all listed values'}"
+            )
         share = self.plan.ranks(part)
         told = f"ranks within {percent(share)} of the records, at most"
         if share > USEFUL:

@@ -24,6 +24,7 @@ from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.rounding import split
 from emdp.questions.names import Names
 from emdp.rows.types import Kind
+from emdp.sessions.presentation import gone_columns
 from emdp.spaces.continuous.geo import LATITUDES, LONGITUDES
 
 __all__ = ["LEVELS", "OCTAVES", "Options", "Part", "PartKind", "parts_of"]
@@ -149,15 +150,19 @@ def parts_of(names: Names, options: Options) -> tuple[tuple[Part, ...], dict[str
         unanswered |= dict.fromkeys(texts, NEEDS_DELTA)
         own = [name for name in own if name not in texts]
         texts = []
-    fixed = {kind: share for kind, share in SHARES.items() if kinds or kind != "missing"}
+    # A record without a value of these is elsewhere, and no row: nothing would be found missing.
+    gone = gone_columns(names.space, names.columns)
+    asked = {name: kind for name, kind in kinds.items() if name not in gone}
+    true = {name: kind for name, kind in kinds.items() if kind is Kind.BOOLEAN}
+    fixed = {kind: share for kind, share in SHARES.items() if asked or true or kind != "missing"}
     rest = 1.0 - math.fsum(fixed.values())
     prices = iter(split(options.epsilon, (*fixed.values(), *(rest / len(own) for _ in own))))
-    shares = len(kinds) + sum(kind is Kind.BOOLEAN for kind in kinds.values())
+    shares = len(asked) + len(true)
     sharing = [*texts, *([""] if shares >= MANY_SHARES else [])]
     deltas = dict(zip(sharing, split(options.delta, (1.0,) * len(sharing)), strict=True)) if sharing else {}
     parts = [_records(names, options, next(prices)), _octaves(names, options, next(prices))]
-    if kinds:
-        parts.append(_missing(names, kinds, options, next(prices), deltas.get("", 0.0)))
+    if asked or true:
+        parts.append(_missing(names, asked, true, options, next(prices), deltas.get("", 0.0)))
     for name, epsilon in zip(own, prices, strict=True):
         if kinds[name] is Kind.TEXT:
             delta = deltas.get(name, 0.0)
@@ -208,11 +213,14 @@ def _octaves(names: Names, options: Options, epsilon: float) -> Part:
     return Part("users", text, epsilon)
 
 
-def _missing(names: Names, kinds: Mapping[str, Kind], options: Options, epsilon: float, delta: float) -> Part:
+def _missing(
+    names: Names, kinds: Mapping[str, Kind], flags: Iterable[str], options: Options, epsilon: float, delta: float
+) -> Part:
     """Return the statement of shares of each user's own records: every user weighs the same, and none needs a cap."""
     user, table = _name(names.user), _name(names.table)
     missing = {name: f"missing_{place}" for place, name in enumerate(kinds, 1)}
-    true = {name: f"true_{place}" for place, (name, kind) in enumerate(kinds.items(), 1) if kind is Kind.BOOLEAN}
+    places = {name: place for place, name in enumerate(dict.fromkeys((*kinds, *flags)), 1)}
+    true = {name: f"true_{places[name]}" for name in flags}
     inner = [f"COUNT(*) FILTER (WHERE {_is_missing(name, kinds[name])}) AS {alias}" for name, alias in missing.items()]
     inner += [f"COUNT(*) FILTER (WHERE {_name(name)}) AS {alias}" for name, alias in true.items()]
     outer = [f"AVG(CLAMP({alias} / n, 0, 1)) AS {alias}" for alias in (*missing.values(), *true.values())]

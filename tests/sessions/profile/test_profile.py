@@ -12,6 +12,7 @@ import emdp
 from emdp.base.errors import BudgetExceededError, UsageError
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.rounding import as_decimal
+from emdp.reports.profile_page import profile_page
 from emdp.rows.types import Kind
 from emdp.sessions.profile import Profile
 from emdp.sessions.profile.lines import WIDTH, places
@@ -218,3 +219,51 @@ def test_a_table_of_users_alone(tmp_path: Path) -> None:
         found = asked.profile(epsilon=1.0)
     assert found.columns == ()
     assert isinstance(found.plan.parts[0][0], Part)
+
+
+def test_what_is_elsewhere_is_told_and_never_shown_as_missing(tmp_path: Path) -> None:
+    rows = {
+        "who": [n % 50 for n in range(400)],
+        "x": [None if n % 8 == 0 else 99.0 if n % 8 == 1 else 5.0 for n in range(400)],
+        "kind": ["a" if n % 8 < 5 else None for n in range(400)],
+    }
+    space = emdp.Interval("x", 0, 10, on_invalid="elsewhere")
+    table = emdp.read(rows, user="who", space=space, users=50, elsewhere=1)
+    with emdp.testing.seeded(1), emdp.Session(table, budget=emdp.UserDP(1e5, 0.1), ledger=tmp_path / "l") as asked:
+        shown = asked.profile_preview(epsilon=1000.0, delta=1e-6)
+        look = asked.profile(epsilon=1000.0, delta=1e-6)
+        alone = asked.profile(epsilon=1000.0, columns=["x"])
+    missing = {column.name: column.missing for column in look.columns}
+    assert missing["x"] is None
+    assert missing["kind"] is not None
+    # Of the records that are somewhere half have no kind; of all it is three eighths.
+    assert missing["kind"].value == pytest.approx(0.5, abs=0.01)
+    assert look.records.value == pytest.approx(300, abs=20)
+    assert [column.name for column in alone.columns] == ["x"]
+    assert alone.columns[0].quartiles
+    assert not alone.frame.filter(pl.col("fact") == "missing").height
+    told = "records without a value of x that the space takes are elsewhere, and left out."
+    for text in (shown.explain(), look.explain(), " ".join(look.notes), profile_page(look)):
+        assert told in " ".join(text.split())
+    errors = " ".join(shown.frame.get_column("expected_error"))
+    assert "records that are somewhere within" in errors
+    assert "of the average user's records that are somewhere" in errors
+
+
+def test_a_time_whose_hour_sends_records_elsewhere_has_no_share_of_missing_values(tmp_path: Path) -> None:
+    space = emdp.Categories("hour(at)", list(range(24)), on_invalid="elsewhere")
+    table = emdp.read(dirty().select("who", "at", "flag"), user="who", space=space, users=USERS, elsewhere=1)
+    with emdp.Session(table, budget=emdp.UserDP(1.0), ledger=tmp_path / "l") as asked:
+        plan = asked.profile_plan(Options(1.0, 0.0, "replace"))
+    (part,) = (part for part, _ in plan.parts if part.kind == "missing")
+    assert list(part.missing or {}) == ["flag"]
+    assert "without a value of at that" in plan.elsewhere
+
+
+def test_people_with_a_value_are_a_lower_bound_in_the_preview_too(tmp_path: Path) -> None:
+    with session(tmp_path) as asked:
+        shown = asked.profile_preview(epsilon=1.0, delta=1e-6, columns=["label"], max_groups_per_user=2)
+    (error,) = shown.frame.filter(pl.col("asks") == "frequent values").get_column("expected_error")
+    assert error.startswith("people with a value, at least: within ")
+    assert "at most the true one, since a user in more than 2 values" in error
+    assert "elsewhere" not in shown.explain()
