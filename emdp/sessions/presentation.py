@@ -119,7 +119,8 @@ def _stands_for(table: Table) -> str:
         with_it.append("invalid records")
     if not with_it:
         return ""
+    people = "people" if table.users.count is None else f"{table.n} people"
     return (
-        f"; it stands for {' and '.join(with_it)}, which may be any share, from 0 % to 100 % of all {table.n} people, "
+        f"; it stands for {' and '.join(with_it)}, which may be any share, from 0 % to 100 % of all {people}, "
         "and no answer says how large (declare elsewhere = 1, and SHARE(ELSEWHERE) tells)"
     )
