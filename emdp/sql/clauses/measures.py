@@ -49,7 +49,7 @@ def measure_query(
         raise context.refusal(
             node,
             "MEASURE has noise that is made for small moves, and under USER_PRIVACY all of a user's records may change",
-            remedy="write FREQUENCY(GRID(1.0)), or WITH EMD_PRIVACY OPTIONS (alpha = 1.0)",
+            remedy="ask for the FREQUENCY of cells, or write WITH EMD_PRIVACY OPTIONS (alpha = 1.0)",
             code="measure-user-level",
         )
     _check_options(context)
