@@ -205,15 +205,8 @@ def test_an_honest_release_stands_and_one_with_seven_tenths_of_its_noise_is_foun
     assert wrong.epsilon > claimed, wrong
 
 
-def _both(monkeypatch: pytest.MonkeyPatch) -> None:
-    ORACLE(monkeypatch)
-    SCALAR(monkeypatch)
-
-
 MANY = {
     "oracle": Case(PAIR, frequencies(epsilon=1.0, delta=1e-6, model="shuffle"), 1000, ORACLE),
-    "range, one round": Case(LINE, _um("shuffle", delta=1e-6), 100, SCALAR),
-    "range, both rounds": Case(LINE, _um("shuffle", delta=1e-6), 300, _both),
     "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 300, BITS),
     "items": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 1000, ITEMS, records=1),
     "strings": Case(
