@@ -1,6 +1,7 @@
 """``emdp consequences``: what a budget, a statement, a report or all that was spent may tell about one person."""
 
 import json
+import math
 import os
 import textwrap
 from dataclasses import dataclass
@@ -18,17 +19,21 @@ from emdp.cli.sql import PeriodOption, looking_ahead, read_query, table_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from emdp.disclosure.consequences import Consequences
     from emdp.disclosure.page import Block
     from emdp.disclosure.stories import Story
     from emdp.privacy import Guarantee
     from emdp.spaces import Space
 
-__all__ = ["run", "table_text"]
+__all__ = ["beliefs_text", "run", "table_text"]
 
 DEFAULT_CATALOG = "emdp.toml"
 
 NARROWEST = 20
 """Columns that the name of a change has at least."""
+
+WIDEST, BAR = 80, 30
+"""Columns of the picture of beliefs, and of its scale from 0 to 100 %."""
 
 FILES = ("index.html", "consequences.svg", "consequences.csv", "consequences.json")
 """Files of a page."""
@@ -234,6 +239,33 @@ def _blocks(
             )
         blocks.append(Block(title + times, text, found))
     return blocks
+
+
+def beliefs_text(found: "Consequences") -> str:
+    """Return the picture of beliefs for a terminal: a circle before, a bar to the largest belief afterwards.
+
+    >>> from emdp.disclosure.consequences import consequences_of
+    >>> from emdp.disclosure.stories import Story
+    >>> from emdp.privacy import EmdDP
+    >>> from emdp.spaces import Interval
+    >>> stories = [Story("one visit of 20", 1 / 20), Story("everything", 1.0)]
+    >>> print(beliefs_text(consequences_of(Interval("x", 0, 40), EmdDP(20.0), stories=stories)))
+    how sure afterwards, at most             0 %          50 %           100 %
+    one visit of 20                          |              o=======        | 73.2 %
+    everything                               |              o===============| 100 %
+    """
+    from emdp.disclosure.words import percent
+
+    title = max(WIDEST - BAR - 10, NARROWEST)
+    lines = [f"{'how sure afterwards, at most':{title}} 0 %{'50 %':>{BAR // 2 - 1}}{'100 %':>{BAR // 2 + 1}}"]
+    for row in found.rows:
+        start = round(BAR * found.priors[0])
+        # Rounded up, as the number beside it.
+        end = max(start, min(BAR, math.ceil(BAR * row.beliefs[0])))
+        bar = f"{' ' * (start - 1)}o{'=' * (end - start)}"
+        first, *further = textwrap.wrap(row.story.title, title, subsequent_indent="  ")
+        lines += [f"{first:{title}} |{bar:{BAR}}| {percent(row.beliefs[0])}", *further]
+    return "\n".join(lines)
 
 
 def table_text(heads: "Sequence[str]", rows: "Sequence[Sequence[str]]", width: int) -> str:

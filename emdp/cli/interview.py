@@ -185,7 +185,7 @@ def _truth(reply: str) -> bool:
 def show_meaning(catalog: str) -> None:
     """Print what the budget of a new catalog may tell about one person, and a preview of a first question."""
     from emdp.catalog.catalog import load_catalog
-    from emdp.cli.consequences import table_text
+    from emdp.cli.consequences import beliefs_text, table_text
     from emdp.cli.sql import preview
     from emdp.disclosure.consequences import consequences_of
     from emdp.disclosure.page import table_of
@@ -194,7 +194,9 @@ def show_meaning(catalog: str) -> None:
     (name,) = loaded.tables
     table, promise = loaded.table(name), loaded.budgets(name)[0]
     print(f"\nWhat all answers together may tell about one person ({promise}):")
-    print(table_text(*table_of(consequences_of(table.space, promise)), WIDTH))
+    found = consequences_of(table.space, promise)
+    print(beliefs_text(found))
+    print(table_text(*table_of(found), WIDTH))
     query = _first_question(name, table.space, promise.level / 10)
     print(f"\nA first question, at a tenth of the budget:\n{query}\n")
     preview(query, catalog=catalog)

@@ -3,6 +3,9 @@
 The bounds are those of :mod:`emdp.privacy.inference`, at ``eps = alpha d_em`` with the budget's slack for rounding.
 With a ``delta`` a belief may exceed its bound: bounds are stated at ``eps + BELIEF_SLACK`` then, and ``failure`` says
 how often they may fail (T4). All is a function of public numbers, so that it may be published.
+
+In every story a person's records become others. What is stated by removal costs two steps then, out and in: twice its
+epsilon, and its delta ``1 + exp(epsilon)`` times (:mod:`emdp.privacy.guarantees.conversions`, theorem 2).
 """
 
 import math
@@ -15,9 +18,9 @@ from emdp.base.checks import check_count, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.disclosure.stories import Story, default_stories
 from emdp.disclosure.words import belief, sentence, warnings_of
-from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee, UserDP, epsilon_curve, gaussian_mu
+from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee, UserDP, convert, epsilon_curve, gaussian_mu
 from emdp.privacy.events.table import GuaranteeEvent
-from emdp.privacy.guarantees.kinds import is_per_period
+from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
 from emdp.privacy.inference import (
     curve_advantage,
     curve_power,
@@ -195,6 +198,7 @@ def consequences_of(
     slack: float = 0.0,
     reports: int = 1,
     group: int = 1,
+    beside: Sequence[Guarantee] = (),
 ) -> Consequences:
     """Return what a guarantee lets an attacker learn, for stories about one person's records.
 
@@ -215,6 +219,8 @@ def consequences_of(
         there is (T7).
     group : int
         How many people change together in the same way (T8).
+    beside : sequence of Guarantee
+        Of what else is released about the same people: epsilons and deltas of each story add up (T7).
 
     Returns
     -------
@@ -223,8 +229,8 @@ def consequences_of(
     Raises
     ------
     UsageError
-        If an argument is out of its range, a story leaves open in which part of a product space it happens, or both
-        several reports and a group are asked for.
+        If an argument is out of its range, a story leaves open in which part of a product space it happens, or two of
+        several reports, a group and guarantees beside are asked for.
 
     References
     ----------
@@ -242,12 +248,14 @@ def consequences_of(
     count, people = check_count("reports", reports), check_count("group", group)
     if count > 1 and people > 1:
         raise UsageError("reports and group cannot both be above 1; ask for one of them.")
-    if is_per_period(guarantee):
+    if beside and (count > 1 or people > 1):
+        raise UsageError("beside goes with one report and one person; leave it out, or reports and group.")
+    if any(map(is_per_period, (guarantee, *beside))):
         raise UsageError("guarantee is of one period, and stories are of all that somebody did; pass one per user.")
     own = tuple(default_stories(space) if stories is None else stories)
     if not own:
         raise UsageError("stories must hold at least one story; pass some, or leave them out.")
-    model = _Losses(guarantee, slack, count, people)
+    model = _Losses(guarantee, slack, count, people, tuple(beside))
     rows = tuple(_row(story, story.d_em(space), model, before) for story in own)
     lost = max(model.delta_of(row.d_em) for row in rows)
     failing = min(1.0, 2.0 * failure(lost, BELIEF_SLACK)) if lost < 1 else 1.0
@@ -262,30 +270,26 @@ class _Losses:
     slack: float
     reports: int
     group: int
+    beside: tuple[Guarantee, ...] = ()
 
     def epsilon_of(self, d: float) -> float:
         """Return epsilon for a change at a distance; infinity where nothing is promised."""
-        return math.inf if self._loss(d) is None else self._group(d)[0]
+        return self._group(d)[0]
 
     def delta_of(self, d: float) -> float:
         """Return delta for a change at a distance."""
         return self._group(d)[1]
 
     def _group(self, d: float) -> tuple[float, float]:
-        loss, delta = self._loss(d), self.guarantee.delta
-        if loss is None:
-            return math.inf, delta
+        found = [_lost(promise, self.slack, d) for promise in (self.guarantee, *self.beside)]
+        losses = [own for own in found if own is not None]
+        if len(losses) < len(found):
+            return math.inf, self.guarantee.delta
+        loss = sum((own for own, _ in losses), Fraction(0))
+        delta = sum((own for _, own in losses), Fraction(0))
         if self.group > 1:
-            return group_loss([float_up(loss)] * self.group, delta)
-        return float_up(loss * self.reports), float_up(min(Fraction(1), as_decimal(delta) * self.reports))
-
-    def _loss(self, d: float) -> Fraction | None:
-        """Return epsilon of one release for one person; None where nothing is promised."""
-        promise = self.guarantee
-        if isinstance(promise, DiscreteEmdDP) and d > promise.r:
-            return None
-        rate = as_decimal(d) if isinstance(promise, EmdDP) else Fraction(1)
-        return as_decimal(promise.level) * rate + as_decimal(self.slack)
+            return group_loss([float_up(loss)] * self.group, float_up(delta))
+        return float_up(loss * self.reports), float_up(min(Fraction(1), delta * self.reports))
 
     def curve_of(self, d: float) -> list[tuple[float, float]]:
         """Return points of the privacy curve, the plain sum among them."""
@@ -302,10 +306,26 @@ class _Losses:
     def shift_of(self, d: float) -> float | None:
         """Return ``mu d`` of Gaussian noise at the guarantee's level and delta; None without a delta."""
         promise = self.guarantee
-        if not promise.delta or not promise.level or not isinstance(promise, EmdDP | UserDP):
+        if self.beside or not promise.delta or not promise.level or not isinstance(promise, EmdDP | UserDP):
             return None
-        rate = d if isinstance(promise, EmdDP) else 1.0
+        rate = d if isinstance(promise, EmdDP) else 2.0 if is_by_removal(promise) else 1.0
         return gaussian_mu(promise.level, promise.delta) * rate * math.sqrt(self.reports) * self.group
+
+
+def _lost(promise: Guarantee, slack: float, d: float) -> tuple[Fraction, Fraction] | None:
+    """Return epsilon and delta of one release for one person's change at a distance; None where nothing is promised."""
+    if isinstance(promise, DiscreteEmdDP) and d > promise.r:
+        return None
+    rate = as_decimal(d) if isinstance(promise, EmdDP) else Fraction(1)
+    loss = as_decimal(promise.level) * rate + as_decimal(slack)
+    if not is_by_removal(promise):
+        return loss, as_decimal(promise.delta)
+    try:
+        doubled = convert(promise.at_level(float_up(loss), promise.delta), UserDP(0.0))
+    except UsageError:
+        # Its delta would reach 1.
+        return None
+    return as_decimal(doubled.level), as_decimal(doubled.delta)
 
 
 def _row(story: Story, d: float, model: _Losses, priors: tuple[float, ...]) -> Consequence:
@@ -313,7 +333,7 @@ def _row(story: Story, d: float, model: _Losses, priors: tuple[float, ...]) -> C
     if not math.isfinite(epsilon):
         ones = (1.0,) * len(priors)
         return Consequence(story, d, epsilon, ones, (0.0,) * len(priors), 1.0, 1.0)
-    belief = epsilon + (BELIEF_SLACK if model.guarantee.delta else 0.0)
+    belief = epsilon + (BELIEF_SLACK if model.delta_of(d) else 0.0)
     curve = model.curve_of(d)
     shift = model.shift_of(d)
     return Consequence(

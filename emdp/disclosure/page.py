@@ -7,7 +7,7 @@ from html import escape
 
 from emdp.disclosure.consequences import FALSE_ALARMS, Consequence, Consequences
 from emdp.disclosure.pictures import home_picture, reach_picture, year_picture
-from emdp.disclosure.words import head, percent, percent_down
+from emdp.disclosure.words import failing, head, percent, percent_down
 from emdp.pictures import Picture, renamed
 from emdp.pictures.beliefs import draw_people
 from emdp.spaces import Space
@@ -145,20 +145,12 @@ def _block(block: Block, space: Space, name: str) -> list[str]:
         "</ul>",
         _table(*table_of(found), CAPTION),
         *([] if gaussian is None else [_table(*gaussian, GAUSSIAN_CAPTION)]),
-        *([f"<p>{escape(_failing(found))}</p>"] if found.failure else []),
+        *([f"<p>{escape(failing(found.failure))}</p>"] if found.failure else []),
     ]
 
 
 def _from_one(row: Consequence) -> float:
     return abs(math.log(row.epsilon))
-
-
-def _failing(found: Consequences) -> str:
-    often = "always" if found.failure >= 1 else f"about once in {1 / found.failure:,.3g} releases"
-    return (
-        f"There is a delta: {often} a belief may lie outside its bounds. What it usually stays below is a "
-        "quantile of one law, and no promise for each answer."
-    )
 
 
 def _figure(picture: Picture, name: str) -> str:

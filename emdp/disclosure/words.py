@@ -10,7 +10,7 @@ from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.spaces import Space
 
-__all__ = ["belief", "head", "percent", "percent_down", "sentence", "warnings_of"]
+__all__ = ["belief", "failing", "head", "percent", "percent_down", "sentence", "warnings_of"]
 
 DIGITS = 3
 """Digits of a percentage."""
@@ -78,6 +78,19 @@ def belief(title: str, prior: float, ends: tuple[float, float] | None) -> Belief
     return Belief(title, prior, *ends, f"{percent_down(prior)} → at most {percent(ends[1])}")
 
 
+def failing(failure: float) -> str:
+    """Return how often a belief may lie outside its bounds, where there is a delta.
+
+    >>> failing(2.1e-7)[:63]
+    'There is a delta: about once in 4,760,000 releases a belief may'
+    """
+    often = "always" if failure >= 1 else f"about once in {_digits(1 / failure, ROUND_FLOOR)} releases"
+    return (
+        f"There is a delta: {often} a belief may lie outside its bounds. What it usually stays below is a "
+        "quantile of one law, and no promise for each answer."
+    )
+
+
 def warnings_of(space: Space, guarantee: Guarantee, stories: Sequence[Story]) -> tuple[str, ...]:
     """Return what a reader must know beside the numbers; each is computed from public facts."""
     found: list[str] = []
@@ -85,6 +98,12 @@ def warnings_of(space: Space, guarantee: Guarantee, stories: Sequence[Story]) ->
         found.append(
             "Whether somebody is in the table at all is not hidden: the list or number of users is public. To hide it, "
             "declare a list that is wider than the table."
+        )
+    else:
+        found.append(
+            "Whether somebody is in the table at all is hidden with epsilon "
+            f"{_digits(guarantee.level, ROUND_CEILING)}. A story changes records of somebody who stays: that is one "
+            "person less and one more, and costs twice that."
         )
     if isinstance(guarantee, EmdDP):
         found += _of_metric(space, guarantee)

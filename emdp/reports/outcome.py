@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emdp.answers.stored import StoredAnswer
+from emdp.disclosure.consequences import Consequences
 from emdp.privacy import Guarantee
 from emdp.reports.definition import Entry, Report
 from emdp.reports.streams import StreamOutcome
@@ -104,6 +105,8 @@ class ReportRun:
         Name of the table in the ledger whose budget pays; empty where it is that of the table.
     streams : tuple of StreamOutcome
         One a stream, in order.
+    meaning : Consequences, optional
+        What the answers together may tell about one person; None where nothing was spent.
     """
 
     report: Report
@@ -123,3 +126,4 @@ class ReportRun:
     is_private: bool = True
     account: str = ""
     streams: tuple[StreamOutcome, ...] = ()
+    meaning: Consequences | None = None

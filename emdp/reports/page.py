@@ -14,6 +14,7 @@ from emdp.answers.stored import StoredAnswer
 from emdp.base.errors import EmdpError
 from emdp.pictures import Picture, draw, draw_periods, draw_spending, fitting_kinds, renamed
 from emdp.privacy import Guarantee
+from emdp.reports.meaning import meaning_in_words
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
 from emdp.reports.rows import Table, table_of
 from emdp.reports.streams import StreamOutcome, stream_lines, stream_rows
@@ -131,6 +132,7 @@ def _rendered(
             run=run,
             entries=entries,
             budgets=list(zip(run.budgets, budgets, strict=True)),
+            meaning=_meaning(run),
             answered=len(answers),
             reused=sum(outcome.is_reused for outcome in run.outcomes),
             streams=[_stream(outcome, place) for place, outcome in enumerate(run.streams, 1)],
@@ -139,6 +141,12 @@ def _rendered(
             is_alpha=any(state.promise.level_name == "alpha" for state in run.budgets),
         )
     )
+
+
+def _meaning(run: ReportRun) -> _Figure | None:
+    if run.meaning is None:
+        return None
+    return _figure(run.meaning.picture, meaning_in_words(run.meaning, run.spent, run.period), "meaning")
 
 
 def _stream(outcome: StreamOutcome, place: int) -> _ShownStream:

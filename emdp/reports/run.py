@@ -36,6 +36,7 @@ from emdp.privacy.guarantees.conversions import changes_delta
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.reports.checking import CheckedEntry, CheckedReport
 from emdp.reports.lock import run_lock
+from emdp.reports.meaning import meaning
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
 from emdp.reports.streams import StreamOutcome, run_streams
 from emdp.reports.words import protection_sentences
@@ -365,6 +366,7 @@ def _run_of(
         spent=spent,
         budgets=budgets,
         protections=sentences,
+        meaning=meaning(spent, changes, session.table.space),
         ledger_id=session.ledger.ledger_id,
         head=session.ledger.head(),
         versions={**{name: version(name) for name in VERSIONED}, "python": platform.python_version()},

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from emdp.base.errors import UsageError
-from emdp.privacy import Change, EmdDP, Guarantee, UserDP, change_distance, convert
+from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, change_distance, convert
 from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.spaces import Space
@@ -20,6 +20,9 @@ NAMES |= {30: "a thirtieth", 50: "a fiftieth", 100: "a hundredth"}
 COUNTS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 10: "ten", 20: "twenty", 30: "thirty", 50: "fifty"}
 COUNTS |= {100: "a hundred"}
 """Numbers of records that have a word."""
+
+EPSILON, NOTHING = "epsilon ", "no promise at all"
+"""Begins what is said of a loss, and stands where nothing is promised."""
 
 USUAL_FRACTION, USUAL_DISTANCE = 0.1, 0.01
 """Change where the owner declared none: a tenth of the records, by a hundredth of the largest distance."""
@@ -60,7 +63,8 @@ def protection_sentences(
     Guarantee
     ---------
     For a change of a given ``d_em``, ``(alpha d_em, delta)`` of d_EM-DP and ``(epsilon, delta)`` of user-level privacy
-    add up to ``(alpha d_em + epsilon, delta + delta)``: EMD 1, "Conversions", and composition (EMD 7). Rounded up.
+    add up to ``(alpha d_em + epsilon, delta + delta)``: EMD 1, "Conversions", and composition (EMD 7). A guarantee up
+    to a distance has its whole epsilon within it, and beyond it nothing is promised. Rounded up.
 
     >>> from emdp.privacy import EmdDP, UserDP
     >>> from emdp.spaces import Interval
@@ -75,7 +79,7 @@ all that is ever answered.'
         return ()
     records = "your records" if period is None else f"your records of {period}"
     everything, per_period = _of_all(promises), [own for own in promises if is_per_period(own)]
-    if not any(isinstance(own, EmdDP) for own in spent):
+    if not any(isinstance(own, EmdDP | DiscreteEmdDP) for own in spent):
         # What holds by replacement holds by removal, so one removal among them says the weaker of the two.
         is_removal = any(map(is_by_removal, (*spent, *promises)))
         hidden = f"That {records} are there at all" if is_removal else f"That {records} are what they are"
@@ -117,16 +121,16 @@ def one_record_in_words(promises: Sequence[Guarantee], change: Change, space: Sp
     """
     named, stated = _as_named(change), [_by_replacement(own) for own in promises]
     if any(own is None for own in stated):
-        return "with no promise at all"
+        return f"with {NOTHING}"
     if space.slots is not None:
         own = replace(change, fraction=0.0, records=1)
-        return f"epsilon {_up(_epsilon([one for one in stated if one is not None], change_distance(own, space=space)))}"
+        return _stated([one for one in stated if one is not None], change_distance(own, space=space))
     counts = sorted({1, 10, _named_parts(named.fraction) or 1})
     said = []
     for count in counts:
         own = replace(named, fraction=1 / count)
-        epsilon = _epsilon([one for one in stated if one is not None], change_distance(own, space=space))
-        said.append(f"with {COUNTS.get(count, count)}{' record epsilon' if count == 1 else ''} {_up(epsilon)}")
+        loss = _stated([one for one in stated if one is not None], change_distance(own, space=space))
+        said.append(f"with {COUNTS.get(count, count)} {f'record {loss}' if count == 1 else loss.removeprefix(EPSILON)}")
     return ", ".join(said)
 
 
@@ -196,18 +200,22 @@ def _loss(guarantees: Sequence[Guarantee], distance: float, *, is_removal: bool 
     """
     stated = list(guarantees if is_removal else map(_by_replacement, guarantees))
     if any(own is None for own in stated):
-        return "no promise at all"
-    delta = sum((as_decimal(own.delta) for own in stated if own is not None), Fraction(0))
-    failure = f" (and a failure probability of {_up(float_up(delta))})" if delta else ""
-    return f"epsilon {_up(_epsilon([own for own in stated if own is not None], distance))}{failure}"
+        return NOTHING
+    known = [own for own in stated if own is not None]
+    delta = sum((as_decimal(own.delta) for own in known), Fraction(0))
+    said = _stated(known, distance)
+    is_bounded = delta and said != NOTHING
+    return f"{said} (and a failure probability of {_up(float_up(delta))})" if is_bounded else said
 
 
-def _epsilon(guarantees: Sequence[Guarantee], distance: float) -> float:
-    """Return what guarantees allow together for two bags at a distance, without their deltas, rounded up."""
+def _stated(guarantees: Sequence[Guarantee], distance: float) -> str:
+    """Say what guarantees allow together for two bags at a distance, without their deltas, rounded up."""
+    if any(isinstance(own, DiscreteEmdDP) and distance > own.r for own in guarantees):
+        return NOTHING
     epsilon = Fraction(0)
     for own in guarantees:
-        epsilon += as_decimal(own.level) * as_decimal(1.0 if isinstance(own, UserDP) else distance)
-    return float_up(epsilon)
+        epsilon += as_decimal(own.level) * as_decimal(distance if isinstance(own, EmdDP) else 1.0)
+    return f"{EPSILON}{_up(float_up(epsilon))}"
 
 
 def _by_replacement(own: Guarantee) -> Guarantee | None:

@@ -190,6 +190,8 @@ def test_on_a_terminal_the_owner_is_led_to_a_whole_catalog(visits: Path) -> None
         assert said in shown
     after = shown[shown.index("emdp.toml: complete") :]
     assert "What all answers together may tell about one person" in after
+    (bar,) = (line for line in after.splitlines() if line.startswith("clinic once, of 20") and "|" in line)
+    assert "o=" in bar
     assert "expected_error" in after
     assert "secret kind" not in shown
     # no ledger, no temporary file

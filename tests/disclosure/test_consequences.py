@@ -113,11 +113,39 @@ def test_kinds_of_guarantees() -> None:
     user = consequences_of(LINE, emdp.UserDP(1.0), stories=[Story("near", 0.1), Story("all", 1.0)])
     assert [row.epsilon for row in user.rows] == [1.0, 1.0]
     removed = consequences_of(LINE, emdp.UserDP(1.0, neighbours="remove"))
-    assert not any("in the table at all" in text for text in removed.warnings)
-    assert any("in the table at all" in text for text in user.warnings)
+    assert not any("at all is not hidden" in text for text in removed.warnings)
+    assert any("at all is not hidden" in text for text in user.warnings)
     group = consequences_of(LINE, emdp.EmdDP(2.0, 1e-6), stories=[Story("all", 1.0)], group=3)
     assert group.rows[0].epsilon == 6.0
     assert group.failure == pytest.approx(2e-6 * (1 + math.exp(2) + math.exp(4)) / (1 - math.exp(-0.1)), rel=1e-6)
+
+
+def test_what_is_stated_by_removal_costs_twice_where_somebody_stays_and_changes() -> None:
+    """One person less and one more (theorem 2): with counts of two listed keys the attacker attains twice epsilon."""
+    removal = emdp.UserDP(1.0, 1e-9, neighbours="remove")
+    row = consequences_of(LINE, removal, stories=[Story("all", 1.0)]).rows[0]
+    assert row.epsilon == 2.0
+    pure = consequences_of(LINE, emdp.UserDP(1.0, neighbours="remove"), stories=[Story("all", 1.0)]).rows[0]
+    # The record moves from one key to the other: each count shifts by one, under Laplace noise of scale 1.
+    rng = np.random.default_rng(3)
+    draws = rng.laplace((0.0, 1.0), size=(100_000, 2))
+    ratio = np.abs(draws[:, 0]) - np.abs(draws[:, 0] - 1) + np.abs(draws[:, 1]) - np.abs(draws[:, 1] - 1)
+    seen = 1 / (1 + np.exp(-ratio.max()))
+    assert 1 / (1 + math.exp(-1.0)) < 0.99 * seen
+    assert seen <= pure.beliefs[0] <= 1.0001 * seen
+    assert consequences_of(LINE, emdp.UserDP(30.0, 1e-9, neighbours="remove")).rows[0].is_open
+
+
+def test_what_is_released_beside_adds_up() -> None:
+    stories = [Story("a tenth", 0.1), Story("all", 1.0)]
+    found = consequences_of(LINE, emdp.EmdDP(2.0, 1e-9), stories=stories, beside=[emdp.UserDP(0.5, 1e-9)])
+    assert [row.epsilon for row in found.rows] == [0.7, 2.5]
+    assert found.failure == pytest.approx(4e-9 / (1 - math.exp(-0.1)), rel=1e-6)
+    near = consequences_of(LINE, emdp.EmdDP(2.0), stories=stories, beside=[emdp.DiscreteEmdDP(0.5, 1e-9, r=0.1)])
+    assert [row.is_open for row in near.rows] == [False, True]
+    assert near.rows[0].beliefs[0] > 1 / (1 + math.exp(-0.7))
+    with pytest.raises(UsageError, match="beside"):
+        consequences_of(LINE, emdp.EmdDP(2.0), group=2, beside=[emdp.UserDP(0.5)])
 
 
 def test_reports_fixed_in_advance_tell_less_than_their_sum() -> None:

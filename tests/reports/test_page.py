@@ -4,10 +4,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from made_runs import PERIOD, cells, full_run, grouped, listed, outcome, run_of, single
+from made_runs import CITY, PERIOD, cells, full_run, grouped, listed, outcome, run_of, single
 
 import emdp.reports.page as module
 from emdp.privacy import EmdDP, UserDP
+from emdp.reports.meaning import meaning
 from emdp.reports.outcome import BudgetState, ReportRun
 from emdp.reports.page import MOST_BYTES, page
 
@@ -65,6 +66,23 @@ def test_the_page_says_what_is_protected_and_what_it_cost(full: _Parsed) -> None
     assert "table's alpha 60 and delta 1e-08 for all that is ever answered, alpha 24.5 is spent (40.9 %)." in full.text
     assert "This report may still spend alpha 35.5 and delta 1e-08 ." in full.text
     assert "What is left of the table's alpha" in full.text
+
+
+def test_the_page_shows_what_its_answers_may_tell_about_one_person() -> None:
+    run = full_run()
+    assert run.meaning is not None
+    text = page(run, _files(run))
+    assert run.meaning.picture.text.partition(".")[0] in text
+    assert "declared: 3.33 % by 5: 50 % → at most" in text
+    assert f"The numbers of records are those from {PERIOD} that the person has." in text
+    assert "There is a delta" not in text
+    # Of what has a delta it says how often a belief may lie outside.
+    found = meaning([EmdDP(2.0, 1e-8)], [], CITY)
+    assert "There is a delta: about once in" in page(replace(run, meaning=found), _files(run))
+    assert meaning([EmdDP(0.0)], [], CITY) is None
+    own = meaning([EmdDP(2.0, unit="period"), UserDP(1.0)], [], CITY)
+    assert own is not None
+    assert own.rows[-1].epsilon == 3.0
 
 
 def test_what_was_spent_is_rounded_up_and_what_is_left_down() -> None:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from emdp.privacy import Change, EmdDP, UserDP, change_distance
+from emdp.privacy import Change, DiscreteEmdDP, EmdDP, UserDP, change_distance
 from emdp.reports.words import one_record_in_words, protection_sentences, share_in_words
 from emdp.spaces import Categories, Geo, Interval, Product
 
@@ -43,6 +43,20 @@ def test_removal_is_said_of_records_that_are_there_at_all() -> None:
     assert "failure probability of 2.65e-09) by this page" in sentence
     (sentence,) = protection_sentences([EmdDP(6.0), removal], [removal.at_level(40.0, 1e-9)], [], LINE)
     assert "with no promise at all by all" in sentence
+
+
+def test_a_budget_up_to_a_distance_promises_its_whole_epsilon_within_it_and_nothing_beyond() -> None:
+    """Epsilon does not shrink with the change, and of "any others" records nothing is said."""
+    near, far = Change(1 / 30, 5, 0.2), Change(0.5, 50, 0.2)
+    within = DiscreteEmdDP(0.3, 1e-9, r=0.05)
+    sentences = protection_sentences([within], [within.at_level(2.5, 1e-8)], [near, far], LINE)
+    assert epsilons(sentences[0]) == [0.3, 2.5]
+    assert "any others" not in " ".join(sentences)
+    assert "is hidden with no promise at all by this page, and with no promise at all by all" in sentences[1]
+    (both,) = protection_sentences([within, UserDP(1.0)], [within, UserDP(3.0)], [near], LINE)
+    assert epsilons(both) == [1.3, 3.3]
+    words = one_record_in_words([within], near, LINE)
+    assert words == "with one record no promise at all, with ten 0.3, with thirty 0.3"
 
 
 def test_nothing_spent_says_nothing() -> None:

@@ -9,14 +9,17 @@ import polars as pl
 
 from emdp.answers import Receipt
 from emdp.answers.stored import StoredAnswer
-from emdp.privacy import EmdDP
+from emdp.privacy import Change, EmdDP
 from emdp.questions.columns import PlannedColumn
 from emdp.questions.shape import Shape
 from emdp.reports.definition import Entry, Report
+from emdp.reports.meaning import meaning
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
+from emdp.spaces import Geo
 
 PERIOD = "2026-W47"
 HEAD = "5f" * 32
+CITY = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
 
 
 def column(name: str, low: float, high: float, half_width: float) -> PlannedColumn:
@@ -188,5 +191,5 @@ def full_run(**changes: object) -> ReportRun:
             outcome("No picture", grouped(150), picture="none"),
             outcome("A_very_long_name_without_any_space_that_must_be_broken_somewhere_or_is_too_wide", single(None)),
         ],
-        **changes,
+        **{"meaning": meaning([EmdDP(8.0)], [Change(1 / 30, 5.0, 0.2)], CITY), **changes},
     )
