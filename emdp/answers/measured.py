@@ -17,6 +17,11 @@ class Measured:
     released: Any
     _rows: Any
 
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """Released shares of a measure's nodes, in their order; none of another answer."""
+        return tuple(map(float, self.released[0])) if hasattr(self._rows, "fitted") else ()
+
     def table(self) -> pl.DataFrame:
         """Return a measure's fitted table, at no cost: one row a place, with its ``weight``; weights add up to 1.
 

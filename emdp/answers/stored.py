@@ -61,6 +61,8 @@ class StoredAnswer:
     salt : str
         Random text that is stored with tiers: a reader of a weaker tier sees digests of what is stored (on pages, in
         manifests, in copies of the ledger), and must not be able to find the stronger answers by trying.
+    measured : tuple of float
+        Of a measure the released shares of all nodes in their order, whatever rows the frame has.
     """
 
     query: str
@@ -80,6 +82,7 @@ class StoredAnswer:
     time: str = ""
     weaker: tuple["StoredAnswer", ...] = ()
     salt: str = ""
+    measured: tuple[float, ...] = ()
 
     @classmethod
     def of(
@@ -106,6 +109,7 @@ class StoredAnswer:
             receipt=receipt,
             weaker=tuple(cls.of(own, **shared) for own in answer.weaker),
             salt=salt,
+            measured=answer.measured,
         )
 
     def tier(self, number: int) -> "StoredAnswer":
@@ -154,6 +158,7 @@ class StoredAnswer:
             "assumptions": self.assumptions,
             "explanation": self.explanation,
             "is_private": self.is_private,
+            **({"measured": self.measured} if self.measured else {}),
         }
 
     @classmethod
@@ -208,4 +213,5 @@ class StoredAnswer:
             data_version=payload["data_version"],
             receipt=receipt,
             time=time,
+            measured=tuple(map(float, made.get("measured", ()))),
         )

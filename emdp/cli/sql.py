@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -192,6 +192,7 @@ def query(
     from emdp.sessions.planning import plan_request
     from emdp.sessions.session import Session
     from emdp.sessions.store import Store
+    from emdp.sql.measured import reads_measures
 
     target = choose_target(csv, csv_raw, json, parquet)
     text = with_parameters(read_query(q), parameters)
@@ -199,13 +200,16 @@ def query(
     _freeze_loaded()
     # What is refused must not so much as make a ledger.
     read, public = loaded.table(name, period=period), loaded.public()
-    planned = plan_request(text, read.names(public), loaded.budgets(name))
-    read_from = (*loaded.paths(), *([q] if _is_path(q) else []))
-    written = check_target(target, len(planned), read_from)
-    if plot is not None and not plot.lower().endswith(".svg"):
-        raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
-    check_target(None if plot is None else ("plot", plot), len(planned), (*read_from, *written))
+    # What reads released measures is no release, and is planned with those that the ledger has.
+    is_reading = reads_measures(text)
+    planned = () if is_reading else plan_request(text, read.names(public), loaded.budgets(name))
+    _check_targets(target, plot, len(planned) or 1, (*loaded.paths(), *([q] if _is_path(q) else [])))
+    if is_reading and not has_charges(loaded.ledger_path, read.account):
+        raise UsageError("Q reads a measure, and none was released yet; release one first by MEASURE(*) AS name.")
     with Session(read, budget=loaded.budget(name), ledger=loaded.ledger_path, public=public, period=period) as session:
+        if is_reading:
+            _read_measures(session, text, target, plot, explain=explain)
+            return
         kept = Store(session).ask(planned, fresh=fresh)
         answers = [one.answer for one in kept]
         write_answers(answers, target)
@@ -222,6 +226,28 @@ def query(
         for budget in session.remaining_all():
             if len(kinds) > 1 or type(budget) in kinds or len(session.remaining_all()) == 1:
                 print(f"remaining {budget}", file=sys.stderr)
+
+
+def _check_targets(target: tuple[str, str] | None, plot: str | None, answers: int, read_from: Iterable[str]) -> None:
+    written = check_target(target, answers, read_from)
+    if plot is not None and not plot.lower().endswith(".svg"):
+        raise UsageError(f"--plot {plot!r} is no SVG file; pass a name that ends in .svg.")
+    check_target(None if plot is None else ("plot", plot), answers, (*read_from, *written))
+
+
+def _read_measures(
+    session: "Session", text: str, target: tuple[str, str] | None, plot: str | None, *, explain: bool
+) -> None:
+    """Answer a statement over released measures: nothing is charged or stored."""
+    answer = session.sql(text)
+    write_answers([answer], target)
+    if plot is not None:
+        write_pictures([answer.plot()], plot)
+    if explain:
+        print(answer.explain(), file=sys.stderr)
+    for note in answer.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print("nothing spent: reads what was released before", file=sys.stderr)
 
 
 def _freeze_loaded() -> None:

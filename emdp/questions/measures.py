@@ -11,7 +11,7 @@ from emdp.questions.price import Price, check_price, refuse_removal
 if TYPE_CHECKING:
     from emdp.questions.select import Order
 
-__all__ = ["Measure", "measure"]
+__all__ = ["Measure", "measure", "measure_statement"]
 
 
 @dataclass(frozen=True)
@@ -93,3 +93,14 @@ def measure(
             "session.frequencies(pitch, epsilon=)."
         )
     return Measure(Price.asked(alpha=alpha), pitch, resolution, name)
+
+
+def measure_statement(query: Measure, table: str) -> str:
+    """Return a query as the SQL statement that releases the same; how fine the fit is, is no part of it.
+
+    >>> measure_statement(measure(alpha=20.0, name="city"), "visits")
+    'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS "city" FROM "visits"'
+    """
+    pitch = "*" if query.pitch is None else f"PITCH({query.pitch!r})"
+    name, source = ('"' + text.replace('"', '""') + '"' for text in (query.name, table))
+    return f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = {query.price.level!r}) MEASURE({pitch}) AS {name} FROM {source}"

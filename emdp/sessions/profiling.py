@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from emdp.base.errors import BudgetExceededError
 from emdp.privacy.guarantees.kinds import Neighbours
-from emdp.sessions.asking import Asking
+from emdp.sessions.measuring import Measuring
 
 # Loaded where a first look is taken: others need none of it.
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Profiling"]
 
 
-class Profiling(Asking):
+class Profiling(Measuring):
     """First looks; :class:`emdp.Session` is one of these."""
 
     def profile(

@@ -19,8 +19,8 @@ from emdp.budgets.accounts import Limit, Tags
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.noise import rng
+from emdp.sessions.asking import Asking
 from emdp.sessions.planning import Planned
-from emdp.sessions.session import Session
 from emdp.sql import spelled
 from emdp.sql.text.tokens import read_tokens
 
@@ -55,7 +55,7 @@ class Store:
 
     Parameters
     ----------
-    session : Session
+    session : Asking
         Who asks and pays.
     tags : Tags, optional
         What charges are for; the period is the session's.
@@ -67,7 +67,7 @@ class Store:
     """
 
     def __init__(
-        self, session: Session, *, tags: Tags | None = None, resumes: bool = False, limit: Limit | None = None
+        self, session: Asking, *, tags: Tags | None = None, resumes: bool = False, limit: Limit | None = None
     ) -> None:
         self._session = session
         self._tags = session.tags if tags is None else tags
@@ -106,7 +106,8 @@ class Store:
         found = [None if fresh else self.find(one) for one in planned]
         # A statement that stands twice is one question, and has one answer.
         missing = {spelled(one.text): one for one, kept in zip(planned, found, strict=True) if kept is None}
-        made = dict(zip(missing, self._release(list(missing.values())) if missing else (), strict=True))
+        released = self.release(list(missing.values())) if missing else []
+        made = dict(zip(missing, (kept for _, kept in released), strict=True))
         return tuple(
             made[spelled(one.text)] if kept is None else kept for one, kept in zip(planned, found, strict=True)
         )
@@ -155,7 +156,8 @@ class Store:
                     return kept
         return None
 
-    def _release(self, planned: Sequence[Planned]) -> list[Kept]:
+    def release(self, planned: Sequence[Planned]) -> list[tuple[Answer, Kept]]:
+        """Release statements as one batch, whatever is stored; return each answer, and the same as it is kept."""
         planned = [self._session.replanned(one) for one in planned]
         if not self._resumes:
             self._session.check_affordable(planned)
@@ -176,7 +178,7 @@ class Store:
             release.check_unchanged()
             kept = [self._kept(answer, entry, question, release.version) for answer, entry, question in made]
         CHARGED.store()
-        return kept
+        return [(answer, own) for (answer, _, _), own in zip(made, kept, strict=True)]
 
     def _unfinished(self, planned: Planned, question: str) -> Entry | None:
         """Return a charge for this very release that bought nothing yet."""

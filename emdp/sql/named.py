@@ -2,7 +2,8 @@
 
 from sqlglot import exp
 
-from emdp.sql.reader import parse
+from emdp.sql.measured import reads_measures
+from emdp.sql.reader import parse, parse_plain
 from emdp.sql.text.dialect import tokenise
 
 __all__ = ["spelled", "tables_named"]
@@ -29,7 +30,8 @@ def tables_named(text: str) -> tuple[str, ...]:
     ('visits',)
     """
     found: dict[str, None] = {}
-    for statement in parse(text):
+    for statement in (parse_plain(text),) if reads_measures(text) else parse(text):
         own = {cte.alias for cte in statement.tree.find_all(exp.CTE)}
-        found.update((table.name, None) for table in statement.tree.find_all(exp.Table) if table.name not in own)
+        tables = [table for table in statement.tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+        found.update((table.name, None) for table in tables if table.name not in own)
     return tuple(found)

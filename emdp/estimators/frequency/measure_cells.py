@@ -77,6 +77,15 @@ class MeasureCells:
         return towns * self.typical / self.scale, scattered * self.typical / self.scale
 
     @property
+    def expectation(self) -> str:
+        """The same in words."""
+        towns, scattered = self.expected
+        return (
+            f"expected {towns:.2g}{self.unit} from the truth in earth-mover distance, of scattered places "
+            f"{scattered:.2g}{self.unit}"
+        )
+
+    @property
     def places(self) -> int:
         """Number of places of the fine grid."""
         return math.prod(self.counts)

@@ -72,7 +72,15 @@ class MeasureRows:
         return self.grid.cells.frame().with_columns(pl.Series(self.name, values), *ends)
 
     def exact(self, statistics: Released) -> pl.DataFrame:
-        """Return the nodes with their exact shares."""
+        """Return the nodes with their exact shares.
+
+        Raises
+        ------
+        UsageError
+            If the answer was stored, without them.
+        """
+        if not statistics:
+            raise UsageError("exact values are not stored with a measure; release it under another name.")
         return self.grid.cells.frame().with_columns(pl.Series(self.name, _values(statistics)))
 
     def fitted(self, released: Released) -> Floats:

@@ -95,13 +95,11 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
 
 
 def _notes(grid: MeasureCells, mechanism: EdgeMechanism, loss: float) -> tuple[str, ...]:
-    towns, scattered = grid.expected
     unit = grid.unit
     direct = math.sqrt(2.0) / (grid.pitch * grid.scale * loss)
     block = _block_deviation(grid, mechanism)
     return (
-        f"the fitted measure is expected {towns:.2g}{unit} from the truth in earth-mover distance, of scattered "
-        f"places {scattered:.2g}{unit}; the mean of a function that changes by at most L a unit "
+        f"the fitted measure is {grid.expectation}; the mean of a function that changes by at most L a unit "
         "is off by at most L times that",
         f"pitch {grid.pitch:.3g}{unit}, {grid.cells.size} nodes, fitted on {grid.places} places; smoothing moves the "
         "released nodes by at most half a pitch along each axis",

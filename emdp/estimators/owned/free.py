@@ -10,7 +10,7 @@ from emdp.base.errors import UsageError
 from emdp.estimators.contract import Exact, Records
 from emdp.estimators.owned.plan import RowsPlan
 from emdp.mechanisms.release import Mechanism
-from emdp.privacy import Event, GuaranteeEvent
+from emdp.privacy import Event, Guarantee, GuaranteeEvent
 from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.owned.stages import FreeSelect
@@ -28,6 +28,7 @@ class FreeRelease:
     """No release: what is shown is a function of public tables."""
 
     theorem: str = "a function of public tables alone has one law on all private tables: nothing is spent"
+    reads: str = "public tables alone"
     slack_epsilon: float = 0.0
     slack_delta: float = 0.0
     is_exact: bool = True
@@ -35,7 +36,7 @@ class FreeRelease:
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return what is public about it: that there is no noise."""
         del unit
-        return (("noise", "none: public tables alone"),)
+        return (("noise", f"none: {self.reads}"),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,8 @@ class FreePlan(RowsPlan):
         Of nothing spent.
     finisher : FreeRows
         Its rows.
+    promised : Guarantee, optional
+        What holds for the releases that it reads, where it reads some; they were paid before.
     """
 
     event: Event
@@ -88,8 +91,14 @@ class FreePlan(RowsPlan):
     mechanisms: tuple[Mechanism, ...] = (FreeRelease(),)
     choice: str = "No noise: the statement reads public tables alone."
     weighing: str = "no record is read"
+    promised: Guarantee | None = None
     is_constant = True
     is_of_rows = False
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of what is shown."""
+        return self.event.guarantee if self.promised is None else self.promised
 
     def check(self, records: Records) -> None:
         """Nothing is read of the records."""

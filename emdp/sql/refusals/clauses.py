@@ -205,6 +205,9 @@ def _check_distinct(statement: Statement, node: exp.Expr) -> None:
 
 def _check_table(statement: Statement, node: exp.Expr) -> None:
     if not isinstance(node.this, exp.Identifier):
+        if isinstance(node.this, exp.Anonymous) and node.this.name.upper() == "MEASURE":
+            problem = "what reads a released measure costs nothing, and needs no guarantee of its own"
+            raise _refusal(statement, node, Reason("measure-source", problem, "leave the header out"))
         problem = "a function in FROM reads what nobody has declared"
         raise _refusal(statement, node, Reason("table-function", problem, "write the name of a declared table"))
     name = node.this.name

@@ -148,10 +148,10 @@ def test_raw_means_have_their_coverage(tmp_path: Path) -> None:
     function = emdp.ramp(emdp.distance_to((2.5, 7.0)), 2, 1)
     with emdp.testing.seeded(4):
         session = session_of(tmp_path, PLANE, users=50, each=4)
-        answers = [session.measure(alpha=20.0, pitch=1.0) for _ in range(60)]
+        answers = [session.measure(alpha=20.0, pitch=1.0, name=f"s{number}") for number in range(60)]
         nodes = answers[0].exact_frame
         values = np.clip(2 - np.hypot(nodes["x"].to_numpy() - 2.5, nodes["y"].to_numpy() - 7.0), 0, 1)
-        smoothed = float(values @ nodes["share"].to_numpy())
+        smoothed = float(values @ nodes["s0"].to_numpy())
         found = [answer.mean(function, raw=True, level=0.8).row(0) for answer in answers]
     inside = sum(low <= smoothed <= high for _, low, high in found)
     assert 36 <= inside <= 58  # of 60, expected 48: 4.5 standard deviations

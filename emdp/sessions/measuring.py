@@ -1,0 +1,212 @@
+"""Measures of a session: stored when they are released, given again for nothing, and read as tables by SQL."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from emdp.answers import Answer
+from emdp.base.errors import SqlError, UsageError
+from emdp.privacy import EmdDP, Guarantee
+from emdp.questions.measures import Measure, measure_statement
+from emdp.sessions.asking import Asking
+from emdp.sessions.planning import Planned
+from emdp.sessions.presentation import public_part
+
+if TYPE_CHECKING:
+    from emdp.questions.resolution import Query
+    from emdp.sessions.store import Kept
+
+__all__ = ["Measuring"]
+
+MOST_KEPT = 8
+"""Fitted measures that a session remembers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading(Planned):
+    """A statement over released measures, with the releases that it reads."""
+
+    releases: tuple["Kept", ...] = ()
+
+
+class Measuring(Asking):
+    """Stored measures; :class:`emdp.Session` is one of these.
+
+    A measure is bought once: its answer is kept in the ledger, and whoever asks the same question of the same data
+    again, in SQL or in Python, is given it for nothing. Another name is another release.
+    """
+
+    def _planned(self, request: "str | Query") -> tuple[Planned, ...]:
+        if isinstance(request, Measure):
+            # The statement is what is stored; how fine the fit is costs nothing, and is no part of it.
+            (plain,) = super()._planned(measure_statement(request, self._table.name))
+            (own,) = super()._planned(request)
+            return (replace(plain, plan=own.plan),)
+        if isinstance(request, str) and "measure" in request.lower():
+            from emdp.sql.measured import reads_measures
+
+            if reads_measures(request):
+                self._check_switch()
+                return (self._reading(request),)
+        return super()._planned(request)
+
+    def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
+        if len(planned) == 1 and isinstance(planned[0], Reading):
+            return (self._read(planned[0]),)
+        if not any(_is_measure(one) for one in planned):
+            return super()._run(planned)
+        from emdp.sessions.store import Store
+
+        store = Store(self)
+        found = [store.find(one) if _is_measure(one) else None for one in planned]
+        due = [one for one, kept in zip(planned, found, strict=True) if kept is None]
+        made = iter(store.release(due) if due else ())
+        answers = []
+        for one, kept in zip(planned, found, strict=True):
+            if kept is None:
+                answer, _ = next(made)
+                answers.append(replace(answer, finisher=one.plan.finisher))
+            else:
+                answers.append(self._again(one, kept))
+        return tuple(answers)
+
+    def _again(self, planned: Planned, kept: "Kept") -> Answer:
+        """Return a stored measure as the answer that it was."""
+        _check_same(planned, kept)
+        stored = kept.answer
+        return Answer(
+            **public_part(planned, self._table, stored.period),
+            released=(stored.measured,),
+            receipt=stored.receipt,
+            _exact=None if stored.is_private else (),
+        )
+
+    def _reading(self, text: str) -> Reading:
+        """Plan a statement over measures: the fits are made here, and nothing is charged."""
+        from emdp.estimators.owned.free import FreePlan, FreeRelease, FreeRows
+        from emdp.privacy import GuaranteeEvent
+        from emdp.questions.owned.stages import FreeSelect
+        from emdp.questions.price import Price
+        from emdp.sql.measured import measured_select
+
+        asked = measured_select(text, self._names)
+        releases = tuple(self._measure(name, text) for name in asked.measures.values())
+        fits = [self._fit(one) for one in releases]
+        tables = {**asked.public, **{own: frame for own, (frame, _) in zip(asked.measures, fits, strict=True)}}
+        run = self._names.compute_public
+        if run is None:
+            raise UsageError("the statement reads tables, and nothing here does; ask it through a session.")
+        try:
+            run(asked.sql, {name: frame.clear() for name, frame in tables.items()})
+        except UsageError as error:
+            raise asked.context.refusal(None, error.problem, remedy=error.remedy, code="around") from None
+        select = FreeSelect(asked.sql, tables, {}, Price.asked(alpha=1.0), text)
+        plan = FreePlan(
+            GuaranteeEvent(EmdDP(0.0), "none: released measures alone"),
+            FreeRows(select, run),
+            notes=tuple(
+                f"from the private measure {name}, paid by entry {one.charge.sequence} on {one.charge.time[:10]}: {far}"
+                for name, one, (_, far) in zip(asked.measures.values(), releases, fits, strict=True)
+            ),
+            mechanisms=(FreeRelease(theorem=POST_PROCESSING, reads="released measures and public tables alone"),),
+            choice="No noise: the statement reads what was released before, and costs nothing.",
+            promised=_together([one.answer.guarantee for one in releases]),
+        )
+        return Reading(asked.context.statement.text, plan, releases)
+
+    def _read(self, reading: Reading) -> Answer:
+        first = reading.releases[0].answer
+        is_private = all(one.answer.is_private for one in reading.releases)
+        return Answer(
+            **public_part(reading, self._table, first.period),
+            released=(),
+            receipt=first.receipt,
+            charged=reading.plan.event.guarantee,
+            _exact=None if is_private else (),
+        )
+
+    def _measure(self, name: str, text: str) -> "Kept":
+        """Return the newest measure of a name that was released of this table and period, or refuse a text."""
+        from emdp.sessions.store import kept_answer
+
+        for entry in reversed(self.ledger.entries(self._table.account, "answer")):
+            payload = entry.payload
+            if payload["period"] != self._tags.period or "measure" not in payload["query"].lower():
+                continue
+            kept = kept_answer(self.ledger, entry)
+            if kept is not None and kept.answer.measured and kept.answer.columns[0].name.lower() == name.lower():
+                return kept
+        raise _not_there(text, name)
+
+    def _fit(self, kept: "Kept") -> tuple[pl.DataFrame, str]:
+        """Return the fitted table of a stored measure, and how near it is expected to the truth."""
+        known: dict[int, tuple[pl.DataFrame, str]] = self.__dict__.setdefault("_fits", {})
+        number = kept.stored.sequence
+        if number not in known:
+            from emdp.sessions.store import Store
+
+            (planned,) = super()._planned(kept.answer.query)
+            if Store(self).question(planned, kept.answer.data_version) != kept.stored.payload["question"]:
+                raise UsageError(
+                    f"the measure {kept.answer.columns[0].name} was released under other rules of the table; release "
+                    "it again, or open a session with those rules."
+                )
+            _check_same(planned, kept)
+            rows = _rows(planned)
+            if len(known) >= MOST_KEPT:
+                known.clear()
+            known[number] = rows.table((kept.answer.measured,)), rows.grid.expectation
+        return known[number]
+
+
+POST_PROCESSING = "a function of what was released before, and of public tables, spends nothing (post-processing)"
+
+
+def _rows(planned: Planned) -> Any:
+    """Return what makes the rows of a plan, before they are ordered and cut."""
+    finisher: Any = planned.plan.finisher
+    return getattr(finisher, "finisher", finisher)
+
+
+def _is_measure(planned: Planned) -> bool:
+    return hasattr(_rows(planned), "fitted")
+
+
+def _check_same(planned: Planned, kept: "Kept") -> None:
+    """Check that a stored answer has the nodes and the noise of a plan."""
+    stored, plan = kept.answer, planned.plan
+    (old,), (new,) = stored.columns, plan.columns
+    is_same = (old.expression, old.noise_scale) == (new.expression, new.noise_scale)
+    if not is_same or len(stored.measured) != plan.mechanisms[0].dimension:  # type: ignore[attr-defined]
+        raise UsageError(
+            f"the measure {planned.plan.columns[0].name} was stored by another version of emdp, with other nodes; "
+            "release it under another name."
+        )
+
+
+def _together(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Return what holds for several releases together."""
+    first, *others = guarantees
+    if any(type(own) is not type(first) for own in others):
+        raise UsageError(
+            "the statement reads measures of two kinds of guarantee, which do not add up; read them one by one."
+        )
+    level, delta = (
+        math.nextafter(math.fsum(own), math.inf) if any(own) else 0.0
+        for own in ([one.level for one in guarantees], [one.delta for one in guarantees])
+    )
+    return first.at_level(level, delta) if others else first
+
+
+def _not_there(sql: str, name: str) -> SqlError:
+    return SqlError(
+        f"no measure {name} was released of this table and period",
+        remedy=f"release it: SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS {name} FROM ..",
+        code="measure-unknown",
+        sql=sql,
+        start=0,
+        end=len(sql),
+    )
