@@ -109,17 +109,21 @@ def bulk_of(plan: MessagePlan, tables: Neighbours) -> Bulk | None:
 
 
 def _of_oracle(releaser: OracleRelease, bags: tuple[Bag, Bag], users: int) -> MixedMessages:
-    oracle = releaser.oracle
+    oracle, messages = releaser.oracle, releaser.messages
 
     def draw(table: int, count: int) -> npt.NDArray[Any]:
-        return oracle.encode(_many(bags[table], count))
+        sent = oracle.encode(_many(bags[table], count * messages))
+        return sent if messages == 1 else sent.reshape(count, messages)
 
+    seen = _symbols_of(oracle, _codes(bags))
     return MixedMessages(
         users,
         draw,
-        _symbols_of(oracle, _codes(bags)),
-        lambda sent: (oracle.decode(oracle.tally(sent)),),
-        epsilon0=oracle.epsilon,
+        seen if messages == 1 else lambda sent: seen(sent.ravel()).reshape(sent.shape),
+        lambda sent: (oracle.decode(oracle.tally(sent.ravel() if messages > 1 else sent)),),
+        messages,
+        releaser.epsilon0,
+        is_apart=messages > 1,
     )
 
 
@@ -170,7 +174,8 @@ def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: 
     def release(sent: npt.NDArray[Any]) -> UserMeanRelease:
         return UserMeanRelease(mechanism, scalar.estimate(scalar.total(sent), users), window)
 
-    return MixedMessages(users, draw, _as_they_are, release, way.signs or 1, epsilon0=way.epsilon)
+    signs = way.signs or 1
+    return MixedMessages(users, draw, _as_they_are, release, signs, way.epsilon, is_apart=signs > 1)
 
 
 def _of_facts(releaser: FactMessages, blocks: tuple[Any, Any], users: int) -> MixedMessages | None:
@@ -188,7 +193,8 @@ def _of_facts(releaser: FactMessages, blocks: tuple[Any, Any], users: int) -> Mi
 
     # In the local model one user's message is all that is seen of that user.
     mixed = users if isinstance(law, MixedBits) else 1
-    return MixedMessages(mixed, draw, _as_they_are, release if mixed == users else None, law.reports, law.epsilon)
+    made = release if mixed == users else None
+    return MixedMessages(mixed, draw, _as_they_are, made, law.reports, law.epsilon, is_apart=mixed == users)
 
 
 def _of_bits(
@@ -212,7 +218,7 @@ def _of_bits(
 
     per = tables.distance if bits.level == "alpha0" else 1.0
     epsilon0 = product_up(bits.unmixed * bits.bits_per_user, per) + bits.slack_epsilon
-    return MixedMessages(users, draw, _as_they_are, release, bits.bits_per_user, epsilon0)
+    return MixedMessages(users, draw, _as_they_are, release, bits.bits_per_user, epsilon0, is_apart=True)
 
 
 def _of_descent(releaser: LinearFitMessages, blocks: tuple[Any, Any], users: int) -> Bulk | None:
@@ -241,10 +247,18 @@ def _of_descent(releaser: LinearFitMessages, blocks: tuple[Any, Any], users: int
         away = directions_of(sent.ravel() >> 1, law.dimension) @ (vectors[1] - vectors[0])
         return np.asarray((away * (1 - 2 * (sent.ravel() & 1))).reshape(sent.shape))
 
-    # The messages of round one, by those who are in it.
-    mixed = 1 if setting.model == "local" else descent.users_a_round
-    symbols = sides if isinstance(law, VectorDirection) else _as_they_are
-    return MixedMessages(mixed, draw, symbols, epsilon0=law.epsilon)
+    def joining(releases: int) -> tuple[Integers, Integers]:
+        # as the descent itself draws who is in a round; the first user is the one who changes
+        groups = [np.asarray(descent._dealt()[0]) for _ in range(releases)]
+        return np.array([len(one) for one in groups]), np.array([int((one == 0).any()) for one in groups])
+
+    # The messages of round one, by those who are in it: of users who are drawn in secret, any.
+    is_drawn = descent.sampled is not None or descent.participation is not None
+    mixed = 1 if setting.model == "local" else users if is_drawn else descent.users_a_round
+    symbols, apart = (sides, law.reports) if isinstance(law, VectorDirection) else (_as_they_are, 1)
+    return MixedMessages(
+        mixed, draw, symbols, None, apart, law.epsilon, is_apart=apart > 1, joining=joining if is_drawn else None
+    )
 
 
 def _of_prefixes(releaser: PrefixRelease, blocks: tuple[Any, Any]) -> MixedMessages | None:

@@ -8,9 +8,14 @@ message with too little noise shows there, among however many it is mixed.
 Theorem (score). Let all users but one send a message of law ``a``, and that one a message of law ``a`` on the first
 table and ``b`` on the second. The likelihood ratio of the multiset of all ``n`` messages is then the mean of
 ``b(m)/a(m)`` over its messages ``m``. Proof: each of the ``n`` messages is equally likely that one's, and the others'
-factors cancel. Where each user sends several messages the same mean is the ratio to first order. ``a`` and ``b`` are
-learnt from draws of their own, so that the score is a function of the messages, and a bound on it a bound of the loss
-whatever the score is worth.
+factors cancel. Of several messages of every user, each mixed apart, it is the product of these means; where they are
+mixed together the mean over all is the ratio to first order. Of ``n`` users of whom ``K`` take part, in secret, all
+others count as 1: the ratio given ``K`` is ``(n - K + sum b(m)/a(m))/n``. ``a`` and ``b`` are learnt from draws of
+their own, so that the score is a function of the messages, and a bound on it a bound of the loss whatever the score is
+worth.
+
+Messages of one user that are mixed apart are looked at unmixed as many together as promise :data:`SEEN` at most: what
+more of them promise shows in events that are too rare for any number of draws.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +28,11 @@ import numpy.typing as npt
 
 from emdp.audit.tester import DIGITS, LEAST_TRIALS, Scores
 from emdp.mechanisms.oracles.bags import Bags
-from emdp.mechanisms.scalar.one_bit import OneBitScalar
+from emdp.mechanisms.scalar.one_bit import OneBitScalar, Signs
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanRelease
 from emdp.mechanisms.user_mean.local import BudgetSplit
+from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["LEARNT", "LearntRatio", "MixedMessages", "RangeMessages", "sent_apart"]
 
@@ -51,6 +57,9 @@ MOST_MESSAGES = 2 * 10**8
 
 AT_ONCE = 2**22
 """Messages that are in memory together."""
+
+SEEN = 4.0
+"""Epsilon up to which a user's own messages are looked at together: a bound of half of it needs some thousand draws."""
 
 SCORE, BOTH = "likelihood ratio of the messages", "likelihood ratio of both rounds' messages"
 
@@ -106,9 +115,14 @@ class MixedMessages:
     release : callable or None
         What is released of the messages of all users; None where that is not made from one round.
     width : int
-        Numbers that each user sends.
+        Messages that each user sends.
     epsilon0 : float or None
-        What one user's message promises about the two tables for whoever sees it alone; None where it is not known.
+        What one user's messages promise about the two tables for whoever sees them alone; None where it is not known.
+    is_apart : bool
+        Whether each of a user's messages is mixed by itself, all of them alike in what they promise.
+    joining : callable or None
+        From a number of releases to how many users take part in each, and whether the one who changes is among them;
+        None where all do.
     """
 
     users: int
@@ -117,10 +131,26 @@ class MixedMessages:
     release: Callable[[Messages], Any] | None = None
     width: int = 1
     epsilon0: float | None = None
+    is_apart: bool = False
+    joining: Callable[[int], tuple[Integers, Integers]] | None = None
 
     def alone(self) -> "MixedMessages | None":
-        """Return the message of the user who changes, unmixed; None where that is this, or nothing is known of it."""
-        return None if self.users == 1 or self.epsilon0 is None else replace(self, users=1, release=None)
+        """Return the messages of the user who changes, unmixed; None where that is this, or nothing is known of it."""
+        if self.users == 1 or self.epsilon0 is None:
+            return None
+        width, epsilon0, draw = self.width, self.epsilon0, self.draw
+        if self.is_apart and width > 1:
+            width = min(max(int(SEEN * width / epsilon0), 1), width)
+            epsilon0 = float_up(as_decimal(epsilon0) * width / self.width)
+        return replace(
+            self,
+            users=1,
+            draw=lambda table, count: draw(table, count)[:, :width] if width < self.width else draw(table, count),
+            release=None,
+            width=width,
+            epsilon0=epsilon0,
+            joining=None,
+        )
 
     @cached_property
     def ratio(self) -> LearntRatio:
@@ -130,13 +160,18 @@ class MixedMessages:
 
     def scores(self, trials: int) -> Scores:
         """Return the scores of releases, at most so many; the others' messages serve both tables."""
-        trials = _affordable(trials, self.users * self.width)
+        each = self.users * self.width
+        trials = _affordable(trials, each)
         own = [np.empty(trials), np.empty(trials)]
-        for start, count in _parts(trials, self.users * self.width):
-            others = self._sums(0, count, self.users - 1)
+        for start, count in _parts(trials, each):
+            number, is_in = (None, 1) if self.joining is None else self.joining(count)
+            others = self._others(count, None if number is None else number - is_in)
             for table in (0, 1):
-                own[table][start : start + count] = others + self._sums(table, count, 1)
-        return _rounded([np.log(one / self.users) for one in own], SCORE)
+                changed = self._ratios(table, count)
+                if number is not None:
+                    changed = np.where(np.asarray(is_in)[:, None] == 1, changed, 1.0)
+                own[table][start : start + count] = np.log((others + changed) / self.users).sum(axis=1)
+        return _rounded(own, SCORE)
 
     def releases(self, most: int) -> Iterator[Any]:
         """Yield what is released of draws on the first table."""
@@ -144,12 +179,20 @@ class MixedMessages:
             for _ in range(most):
                 yield self.release(self.draw(0, self.users))
 
-    def _sums(self, table: int, releases: int, each: int) -> Floats:
-        """Return for so many releases the sum, over so many users of each, of their messages' mean ratios."""
-        if each == 0:
-            return np.zeros(releases)
-        values = self.ratio.of(self.symbols(self.draw(table, releases * each)))
-        return np.asarray(values.reshape(releases * each, -1).mean(axis=1).reshape(releases, each).sum(axis=1))
+    def _ratios(self, table: int, count: int) -> Floats:
+        """Return the ratios of so many users' messages, a column each; their mean where they are mixed together."""
+        found = self.ratio.of(self.symbols(self.draw(table, count))).reshape(count, -1)
+        return found if self.is_apart else found.mean(axis=1, keepdims=True)
+
+    def _others(self, releases: int, asked: Integers | None) -> Floats:
+        """Return for each release the sums of all others' ratios, of whom so many are asked and the rest count as 1."""
+        others = self.users - 1
+        if others == 0:
+            return np.zeros((releases, 1))
+        found = self._ratios(0, releases * others).reshape(releases, others, -1)
+        if asked is not None:
+            found = np.where((np.arange(others) < asked[:, None])[:, :, None], found, 1.0)
+        return np.asarray(found.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +227,14 @@ class RangeMessages:
 
     def alone(self) -> "RangeMessages | None":
         """Return both messages of the user who changes, the second about what the first finds; None if these are it."""
-        return None if self.users == 1 else replace(self, users=1)
+        if self.users == 1:
+            return None
+        way, signs = self.way, self.way.signs or 1
+        if signs > 1:
+            # those that are looked at together
+            kept = min(max(int((SEEN - way.stage.epsilon) / way.second), 1), signs)
+            way = replace(way, scalar=Signs(kept))
+        return replace(self, users=1, way=way)
 
     def scores(self, trials: int) -> Scores:
         """Return the scores of releases, at most so many: the product of both rounds' ratios."""

@@ -60,8 +60,8 @@ TWO_ROUNDS = 300
 """Users for whom it pays to look for a range first, in the shuffle model."""
 
 STRINGS = ("aa", "ab", "ba", "bb")
-SEARCHED, FITTED = 1000, 1000
-"""Strings that made records hold; users of searches, which need so many, and of local fits."""
+SEARCHED, FITTED, JOINED = 1000, 1000, 40
+"""Strings that made records hold; users of searches, which need so many, of local fits, and of fits that users join."""
 
 SHORT = {"clip": 0.5, "radius": 0.01}
 """Clip and radius of a curator's fits: weights so near to 0 that records which turn a user's clipped gradient round in
@@ -165,6 +165,8 @@ def _histograms(table: Table) -> Iterator[Case]:
     yield Case("frequencies, local messages", own, frequencies(epsilon=1.0, model="local"))
     yield Case("frequencies, shuffled messages", own, shuffled)
     yield Case("frequencies, shuffled messages, few users", few, shuffled)
+    several = frequencies(epsilon=1.0, delta=DELTA, model="shuffle", method="hadamard", messages=4)
+    yield Case("frequencies, several shuffled messages", own, several)
     sampled = BoundedReduction(samples=16, r=0.5)
     yield Case("item-wise release, sampled", few, itemwise(Exponential, epsilon=1.0, delta=1e-3, sizes=sampled))
     single, single_few = (_made_table(space, users=count, records=1) for count in (users, FEW))
@@ -188,12 +190,15 @@ def _strings() -> Iterator[Case]:
 def _fits() -> Iterator[Case]:
     """Yield linear fits, on two made columns; a user's whole gradient turns round if its records do."""
     space = Product(Interval("x", -1, 1), Interval("y", -1, 1))
-    few, fitted = (_made_table(space, users=users) for users in (FEW, FITTED))
+    few, fitted, joined = (_made_table(space, users=users) for users in (FEW, FITTED, JOINED))
+    drawn = {"model": "shuffle", "delta": DELTA, "rounds": 1}
     for title, table, more in (
         ("linear fit, Laplace", few, {"rounds": 2, **SHORT}),
         ("linear fit, Gaussian", few, {"rounds": 6, "delta": DELTA, **SHORT}),
         ("linear fit, local", fitted, {"model": "local"}),
-        ("linear fit, shuffle", few, {"model": "shuffle", "delta": DELTA, "rounds": 1}),
+        ("linear fit, shuffle", few, drawn),
+        ("linear fit, shuffle, sampled", few, {"sampled": 2, **drawn}),
+        ("linear fit, shuffle, users who join", joined, {"participation": 0.5, **drawn}),
     ):
         options: dict[str, Any] = {"epsilon": 2.0, "clip": 1.0, **more}
         yield Case(title, table, linear_fit_query("x", "y", **options))

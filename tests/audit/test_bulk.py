@@ -22,6 +22,7 @@ from emdp.audit.tester import Finding, find_losses
 from emdp.estimators.frequency import histograms as user_histograms
 from emdp.expressions import category_is, col
 from emdp.mechanisms.descent import central as descent_central
+from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
 from emdp.mechanisms.oracles.bags import Bags
@@ -33,6 +34,7 @@ from emdp.mechanisms.strings import stable_histogram
 from emdp.mechanisms.user_mean.base import UserMeanSetting
 from emdp.mechanisms.user_mean.local import BudgetSplit
 from emdp.mechanisms.vector.bits import VectorBits
+from emdp.mechanisms.vector.direction import VectorDirection
 from emdp.mechanisms.vector.mixed_bits import MixedBits
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.privacy import BoundedReduction
@@ -90,11 +92,21 @@ ORACLE = _stronger(FrequencyOracle, "encode", lambda own: own.at(own.requested /
 SCALAR = _stronger(
     ScalarRandomizer, "encode", lambda own: type(own)(own.low, own.high, own.requested / WEAKER)
 )  # fmt: skip
+SIGNS = _stronger(
+    OneBitScalar, "_signs", lambda own: OneBitScalar(own.low, own.high, own.requested / WEAKER, own.messages)
+)
 ITEMS = _stronger(FiniteRandomizer, "draw", lambda own: own.at(own.requested / WEAKER))
 VECTOR = _stronger(
     VectorRandomizer,
     "encode",
     lambda own: type(own)(own.dimension, own.radius, own.requested / WEAKER, own.users, norm=own.norm),  # type: ignore[call-arg]
+)
+SIDES = _stronger(
+    VectorDirection,
+    "encode",
+    lambda own: VectorDirection(
+        own.dimension, own.radius, own.requested / WEAKER, own.users, norm=own.norm, reports=own.reports
+    ),
 )
 
 FACTS = [category_is("bar", column="kind"), category_is("inn", column="kind")]
@@ -121,12 +133,21 @@ class Case:
     records: int | None = None
 
 
+def _both(monkeypatch: pytest.MonkeyPatch) -> None:
+    ORACLE(monkeypatch)
+    SIGNS(monkeypatch)
+
+
 def _um(model: str, **more: float) -> Query:
     return user_mean(col("x"), epsilon=1.0, spread=1.0, between=1.0, records=50, model=model, **more)  # type: ignore[arg-type]
 
 
 def _mixed(**more: Any) -> Query:
     return mean(col("x"), delta=1e-6, model="shuffle", **more)
+
+
+def _fit(**more: Any) -> Query:
+    return linear_fit_query("x", "y", delta=1e-6, clip=1.0, rounds=1, model="shuffle", **more)
 
 
 SAMPLED = BoundedReduction(samples=4, r=1.0)
@@ -166,6 +187,7 @@ CASES = {
     "descent, shuffle": Case(
         PLANE, linear_fit_query("x", "y", epsilon=1.0, delta=1e-6, clip=1.0, rounds=1, model="shuffle"), 2, VECTOR
     ),
+    "descent, sampled": Case(PLANE, _fit(epsilon=1.0, sampled=2), 4, SIDES, 100_000),
     "descent, local": Case(PLANE, linear_fit_query("x", "y", epsilon=1.0, clip=1.0, model="local"), 1, VECTOR),
 }  # fmt: skip
 
@@ -207,6 +229,13 @@ def test_an_honest_release_stands_and_one_with_seven_tenths_of_its_noise_is_foun
 
 MANY = {
     "oracle": Case(PAIR, frequencies(epsilon=1.0, delta=1e-6, model="shuffle"), 1000, ORACLE),
+    "oracle, many messages": Case(
+        THREE,
+        frequencies(epsilon=1.0, delta=1e-6, model="shuffle", method="hadamard", messages=4), 1000, ORACLE,
+    ),
+    "range, one round": Case(LINE, _um("shuffle", delta=1e-6), 100, SIGNS),
+    "range, both rounds": Case(LINE, _um("shuffle", delta=1e-6), 300, _both),
+    "facts": Case(PAIR, shares(FACTS, epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 300, MIXED_BITS),
     "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 300, BITS),
     "items": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 1000, ITEMS, records=1),
     "strings": Case(
@@ -221,6 +250,8 @@ MANY = {
     "descent": Case(
         PLANE, linear_fit_query("x", "y", epsilon=1.0, delta=1e-6, clip=1.0, rounds=1, model="shuffle"), 100, VECTOR
     ),
+    "descent, sampled": Case(PLANE, _fit(epsilon=1.0, sampled=50), 100, SIDES),
+    "descent, joined": Case(PLANE, _fit(epsilon=1.0, participation=0.5), 100, SIDES),
 }  # fmt: skip
 """Of as many users, mixed, 0.7 times the noise could not be seen; of one user's own messages it is."""
 
@@ -297,6 +328,16 @@ def _two_rounds(users: int) -> RangeMessages:
     setting = UserMeanSetting(users, -50, 50, 2.0, model="local", spread=1.0, records=100, failure=0.1)
     way = BudgetSplit(setting=setting, first=1.0, second=1.0, scalar=OneBitScalar)
     return RangeMessages(way, way, users, (-50 << 30, 50 << 30), 30)
+
+
+def test_a_sample_that_everybody_knows_of_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of four users send: if always the first two, the one who changes is hidden by no chance of being out."""
+    case = CASES["descent, sampled"]
+    planned, tables = _planned(case)
+    _, claimed = _found(replace(case, trials=4000), planned, tables, 18)
+    monkeypatch.setattr(MessageDescent, "_dealt", lambda self: [np.arange(self.sampled)] * self.rounds)
+    wrong, _ = _found(replace(case, trials=40_000), planned, tables, 19)
+    assert wrong.epsilon > claimed, wrong
 
 
 @pytest.mark.slow
