@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import polars as pl
 import pytest
+from space_numbers import check_numbers
 
 import emdp
 from emdp.audit.neighbours import best_move, neighbours
@@ -20,7 +21,7 @@ from emdp.audit.suite import suite
 from emdp.base.errors import SqlError, UsageError
 from emdp.catalog.catalog import load_catalog
 from emdp.mechanisms.items.planar_charts import chart_of
-from emdp.spaces import Product, Space, from_json
+from emdp.spaces import Elsewhere, Product, Space, from_json
 from emdp.spaces.registry import KINDS
 from emdp.testing import seeded
 
@@ -80,6 +81,11 @@ def test_it_is_a_metric_and_its_formula_is_its_distance(toy: Space) -> None:
     bounds, values = toy.distance_bounds(point), toy.distance_values(items, point)
     assert bounds.low <= values.min() <= values.max() <= bounds.high
     assert (bounds.high, toy.diameter) == (pytest.approx(10.0), 8.0)
+
+
+def test_its_numbers_hold_of_its_metric(toy: Space) -> None:
+    for space in (toy, Product(toy, emdp.Cycle("h", 24)), Elsewhere(toy, 0.6, slots=3)):
+        check_numbers(space)
 
 
 def test_questions_in_python_and_sql_agree_and_weigh_what_numpy_says(toy: Space, tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ class Geo(BoxPart):
     def grid_lines(self, step: float) -> tuple[GridLine, ...]:
         """Return nodes whose cells are ``step`` high, and at most that wide (``emdp/estimators/frequency/grids.py``).
 
-        Latitudes are narrower by a little where a node would lie beyond a pole.
+        Cells are a little less high, and so less wide, where a node would lie beyond a pole.
         """
         if self.grid_refusal() is not None:
             return super().grid_lines(step)
@@ -282,7 +282,7 @@ class Geo(BoxPart):
         along = line_of(lats, pitch)
         if lats.low + (along.size - 1) * pitch > 90:
             along = GridLine(self.lat, lats.low, (lats.high - lats.low) / (along.size - 1), along.size)
-        return along, line_of(lons, pitch / math.cos(math.radians(_widest_latitude(along))))
+        return along, line_of(lons, along.step / math.cos(math.radians(_widest_latitude(along))))
 
     def cell_pitches(self, steps: tuple[float, ...]) -> tuple[float, ...]:
         """Return the pitch of latitudes twice: a cell is nowhere wider than it is high."""
