@@ -12,6 +12,7 @@ from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.price import refuse_removal
 from emdp.questions.resolution import Resolved
 from emdp.spaces import Space, count_items
+from emdp.spaces.combined.grid import can_be_cut
 
 __all__ = ["PLANNERS", "plan_query"]
 
@@ -177,8 +178,9 @@ def _itemwise(query: Any, facts: Facts) -> AnyPlan:
 
     if facts["space"].elsewhere is not None and count_items(facts["space"]) is None:
         raise UsageError(
-            "an item-wise release of places is not made for a table whose records may be elsewhere; read it with "
-            "space=emdp.Grid(...), or ask for frequencies or means."
+            "an item-wise release of places is not made for a table whose records may be elsewhere; "
+            f"{'read it with space=emdp.Grid(...), or ' if can_be_cut(facts['space']) else ''}ask for frequencies or "
+            "means."
         )
     return plan_itemwise(query, **facts)
 

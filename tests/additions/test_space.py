@@ -133,6 +133,27 @@ def test_what_it_does_not_offer_is_refused_by_name(toy: Space, tmp_path: Path) -
         emdp.Grid(toy, (2, 2))
 
 
+def test_remedies_name_no_grid_that_is_refused(toy: Space, tmp_path: Path) -> None:
+    mixed = Product(toy, emdp.Cycle("h", 24))
+    for number, (space, written, unlisted) in enumerate(
+        [
+            (toy, "write AVG of ramps", "list the values"),
+            (mixed, "write FREQUENCY(GRID(h, 1.0))", "give cells= a pitch or list the values"),
+        ]
+    ):
+        table = emdp.read(pl.DataFrame({**ROWS, "h": 3.0}), user="who", space=space, users=40, name="rides")
+        with emdp.Session(table, budget=emdp.EmdDP(10.0), ledger=tmp_path / f"{number}.ledger") as session:
+            with pytest.raises(SqlError) as caught:
+                session.sql(HEADER.format(1) + "FREQUENCY(*) FROM rides")
+            assert written in str(caught.value)
+            assert "Grid(" not in str(caught.value)
+            with pytest.raises(UsageError) as asked:
+                session.frequencies(alpha=1)
+            assert str(asked.value).endswith(f"no public list of items; {unlisted}.")
+            if space is mixed:
+                assert session.sql(HEADER.format(1) + "FREQUENCY(GRID(h, 1.0)) FROM rides").frame.height
+
+
 def test_d_em_is_the_transport_of_its_distance(toy: Space) -> None:
     one, other = {"x": [0.0, 4.0], "y": [0.0, 4.0]}, {"x": [0.0, 4.0], "y": [2.0, 1.0]}
     assert emdp.d_em(one, other, toy) == pytest.approx((2 + 3) / 2 / 8)

@@ -33,6 +33,7 @@ from emdp.questions.comparison import ComparedMethod
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.reading import Reading
 from emdp.spaces import Space, count_items
+from emdp.spaces.combined.grid import can_be_cut
 
 __all__ = ["plan_item_frequencies"]
 
@@ -182,10 +183,13 @@ def _choice(best: Candidate, compared: Sequence[ComparedMethod]) -> str:
 def _checked_items(space: Space) -> int:
     items = count_items(space)
     if items is None:
-        raise UsageError(
-            f"{space.noun} has no public list of items; give cells= a pitch, read the table with "
-            "space=emdp.Grid(...), or list the values."
-        )
+        remedies = ["list the values"]
+        if can_be_cut(space):
+            remedies.insert(0, "read the table with space=emdp.Grid(...)")
+        if any(part.labels is None and part.grid_refusal() is None for part in space.parts):
+            remedies.insert(0, "give cells= a pitch")
+        listed = ", ".join(remedies[:-1]) + (", or " if len(remedies) > 2 else " or " if remedies[1:] else "")
+        raise UsageError(f"{space.noun} has no public list of items; {listed}{remedies[-1]}.")
     if items < 2:
         raise UsageError("the space has one item, whose share is 1; ask for frequencies of at least two.")
     if items > LARGEST_DOMAIN:

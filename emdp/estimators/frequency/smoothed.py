@@ -60,13 +60,12 @@ from emdp.questions.shape import Shape
 from emdp.spaces import Space, count_items
 from emdp.spaces.base import Floats
 from emdp.spaces.combined.elsewhere import COLUMN
+from emdp.spaces.combined.grid import can_be_cut
 
 __all__ = ["FrequencyRows", "plan_frequencies"]
 
-JUMPS = (
-    "on a continuum the indicator of a cell has no Lipschitz constant; read the table with space=emdp.Grid(...) for "
-    "cells as they are"
-)
+WITH_GRID = "; read the table with space=emdp.Grid(...) for cells as they are"
+JUMPS = "on a continuum the indicator of a cell has no Lipschitz constant"
 
 Law = Literal["normal", "laplace"]
 
@@ -296,7 +295,7 @@ def _comparison(cells: Cells, space: Space, noise: GroupNoise, geometry: Geometr
             True,
             f"{noise.widest.name} noise on smoothed cells; smoothing moves d_em by at most {moved:.3g} besides",
         ),
-        ComparedMethod("cells", None, False, JUMPS),
+        ComparedMethod("cells", None, False, JUMPS + (WITH_GRID if can_be_cut(space) else "")),
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.weights import LARGEST_ITEMS, Floats, Integers
 from emdp.spaces import Clusters, Grid, Product, Space, count_items, finite_items
+from emdp.spaces.combined.grid import cut_axes
 from emdp.spaces.rounding import UNIT_ROUNDOFF
 
 __all__ = ["ItemDistances", "line_positions", "lowered_distances", "pair_orbits"]
@@ -60,8 +61,11 @@ class ItemDistances:
             raise UsageError(f"space must be a Space, not {type(self.space).__name__}; pass a finite space.")
         count = count_items(self.space)
         if count is None:
-            can_cut = self.space.kind in ("interval", "geo", "vector")
-            remedy = "cut it with emdp.Grid, or use PlanarLaplace" if can_cut else "use a space of listed values"
+            remedy = (
+                "cut it with emdp.Grid, or use PlanarLaplace"
+                if cut_axes(self.space)
+                else "use a space of listed values"
+            )
             raise UsageError(f"the {self.space.kind} space is not finite; {remedy}.")
         if not 2 <= count <= LARGEST_ITEMS:
             raise UsageError(

@@ -20,7 +20,7 @@ from emdp.spaces.ranges import Span
 from emdp.spaces.rounding import UNIT_ROUNDOFF, difference_up, norm_up
 from emdp.spaces.values import is_sequence, shown
 
-__all__ = ["MOST_CELLS", "Grid", "GridAxis", "cut_axes"]
+__all__ = ["MOST_CELLS", "Grid", "GridAxis", "can_be_cut", "cut_axes"]
 
 MOST_CELLS = 2**24
 """Most cells of a grid: their codes fit 32-bit integers with room, and one array of them 128 MB."""
@@ -342,6 +342,16 @@ def cut_axes(space: Space) -> int:
     (1, 0)
     """
     return len(space.spans) if isinstance(space, Interval | Geo | Vector) and space.is_box else 0
+
+
+def can_be_cut(space: Space) -> bool:
+    """Return whether a ``Grid`` over each part that lists no values makes the space finite.
+
+    >>> from emdp.spaces import Cycle, Product
+    >>> can_be_cut(Interval("x", 0, 1)), can_be_cut(Product(Interval("x", 0, 1), Cycle("hour", 24)))
+    (True, False)
+    """
+    return all(part.labels is not None or isinstance(part, Grid) or cut_axes(part) > 0 for part in space.parts)
 
 
 def _check_inner(inner: object) -> Interval | Geo | Vector:

@@ -15,6 +15,7 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import CellNoise
 from emdp.questions.select import FrequencyQuery, Grid, Order, People
 from emdp.spaces import count_items
+from emdp.spaces.combined.grid import can_be_cut
 from emdp.sql.clauses.distributions import Histogram
 from emdp.sql.context import Context, identifier
 from emdp.sql.text.families import MESSAGES, option_refusal
@@ -131,7 +132,8 @@ def _why_alone(
         return (
             "on a continuum the indicator of a cell has no Lipschitz constant, so cells of a pitch are smoothed, in "
             "the central model",
-            "leave the option out, or read the table with space=emdp.Grid(...) for cells as they are",
+            "leave the option out"
+            + (", or read the table with space=emdp.Grid(...) for cells as they are" if can_be_cut(space) else ""),
         )
     column = identifier(cells.column)
     if people is not None:
@@ -172,13 +174,14 @@ def _check_all_items(context: Context, node: exp.Expr, noise: CellNoise, people:
 
 def _continuum(context: Context, node: exp.Expr) -> SqlError:
     parts = [part for part in context.names.space.parts if count_items(part) is None]
-    forms = [f"FREQUENCY({grid_form(part)})" for part in parts if part.has_grid]
+    forms = [f"FREQUENCY({grid_form(part)})" for part in parts if part.grid_refusal() is None]
     finite = [f"FREQUENCY({identifier(p.columns[0])})" for p in context.names.space.parts if p.labels is not None]
-    written = " or ".join([*forms[:1], *finite[:1]])
+    written = [f"write {' or '.join([*forms[:1], *finite[:1]])}"] if forms or finite else []
+    cut = ["read the table with space=emdp.Grid(...)"] if can_be_cut(context.names.space) else []
     return context.refusal(
         node,
         f"FREQUENCY(*) counts all items of a finite space, and {', '.join(parts[0].columns)} is a continuum, where the "
         "indicator of a cell has no Lipschitz constant",
-        remedy=f"{f'write {written}, or ' if written else ''}read the table with space=emdp.Grid(...)",
+        remedy=", or ".join([*written, *cut]) or "write AVG of ramps of distances to points instead",
         code="frequency-continuum",
     )

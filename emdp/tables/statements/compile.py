@@ -7,6 +7,7 @@ value, computed by the numpy reference; a row that finds no label takes the neut
 table of its cells. Where the space has the point elsewhere, a test says which records have an item.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,9 @@ USER = "user_key"
 
 MOST_INLINE = 4
 """Columns of a part up to which facts about its invalid rows are written out in every one of them."""
+
+MOST_OPERATIONS = 20_000
+"""Most operations of one expression in a statement: twice the nodes that an expression may have."""
 
 DIALECT = "duckdb"
 """The engine that reads one column of a file alone."""
@@ -358,6 +362,7 @@ def _label_values(leaf: Expression, part: Space, items: Floats) -> Floats:
 
 def _formula(expression: Expression, known: Mapping[Expression, Sql]) -> Sql:
     done: dict[int, Sql] = {}
+    _check_length(expression)
     for node in walk(expression):
         operands = [done[id(operand)].copy() for operand in node.operands]
         if isinstance(node, Case):
@@ -367,3 +372,22 @@ def _formula(expression: Expression, known: Mapping[Expression, Sql]) -> Sql:
         else:
             done[id(node)] = node_formula(node, operands)
     return done[id(expression)]
+
+
+def _check_length(expression: Expression) -> None:
+    """Raise unless the statement stays short: a formula that writes an operand twice doubles it at every nesting."""
+    sizes: dict[int, int] = {}
+    for node in walk(expression):
+        places = [sql.column(str(place)) for place in range(len(node.operands))]
+        written: Counter[str] = Counter()
+        if isinstance(node, Case):
+            written.update(place.name for place in places)
+        elif places and not isinstance(node, Leaf):
+            written.update(found.name for found in node_formula(node, places).find_all(exp.Column))
+        own = (written[str(place)] * sizes[id(operand)] for place, operand in enumerate(node.operands))
+        sizes[id(node)] = 1 + sum(own)
+        if sizes[id(node)] > MOST_OPERATIONS:
+            raise UsageError(
+                f"the expression takes more than {MOST_OPERATIONS} operations of SQL, since it nests functions whose "
+                "formula repeats what they are of; nest them less deeply, or ask for parts of it apart."
+            )

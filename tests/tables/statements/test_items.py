@@ -36,6 +36,9 @@ from emdp.tables import (
     user_means,
 )
 from emdp.tables.engines.duckdb import items as item_reads
+from emdp.tables.statements import compile as compiling
+from emdp.tables.statements import formulas
+from emdp.tables.statements import fragments as sql
 
 BAD = [None, math.nan, math.inf, -math.inf, -1e300, 7.5]
 KINDS = ["bar", "it's", 'quote"', "café"]
@@ -507,6 +510,29 @@ def test_quantiles_of_distances_on_a_grid_are_computed() -> None:
     np.testing.assert_allclose(
         np.array(found.open(), dtype=float), user_statistic(aggregation, table.space, bags), rtol=0, atol=1e-12
     )
+
+
+def test_a_statement_that_doubles_with_every_nesting_is_refused_before_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def twice(node: Any, operands: Any) -> Any:
+        """A formula that writes its operand twice, as that of a function that no engine has may do."""
+        if isinstance(node, type(emdp.tanh(0))):
+            return sql.multiply(operands[0], operands[0].copy())
+        return formulas.node_formula(node, operands)
+
+    monkeypatch.setattr(compiling, "node_formula", twice)
+    frame = pl.DataFrame({"user": [1, 2], "x": [0.25, 0.5]})
+    table = read(frame, user="user", space=Interval("x", 0, 1), users=2)
+    expression = emdp.col("x")
+    for depth in range(1, 60):
+        expression = emdp.tanh(expression)
+        if depth == 3:
+            assert mean_of_user_means(table, [expression]).open() == pytest.approx([(0.25**8 + 0.5**8) / 2])
+    with emdp.Session(table, budget=emdp.EmdDP(9.0), ledger=tmp_path / "t.ledger") as session:
+        with pytest.raises(UsageError, match="more than 20000 operations of SQL, since it nests functions"):
+            session.mean(expression, alpha=1)
+        assert session.spent().alpha == 0
 
 
 def test_finite_items_and_engine_number_items_alike() -> None:
