@@ -19,6 +19,7 @@ from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.privacy import Event
 from emdp.privacy.calibration import LARGEST_ALPHA
 from emdp.privacy.rounding import quotient_up
+from emdp.questions.columns import PlannedColumn
 from emdp.questions.means import VectorNoise
 from emdp.questions.price import Price
 from emdp.questions.select import People
@@ -114,6 +115,22 @@ class GroupNoise:
     def widest(self) -> AdditiveMechanism:
         """The mechanism with the largest noise: the smallest group's."""
         return max(self.mechanisms, key=lambda mechanism: mechanism.scale)
+
+    def share_column(self, named: Any, expression: str, lipschitz: float, *, note: str = "") -> PlannedColumn:
+        """Return the preview of shares with this noise, under the name and spelling of a query."""
+        widest = self.widest
+        return PlannedColumn(
+            name=named.name,
+            expression=expression,
+            lipschitz=lipschitz,
+            low=0.0,
+            high=1.0,
+            noise_scale=widest.scale,
+            expected_error=widest.expected_absolute_error,
+            interval_95=widest.interval_half_width(0.95),
+            note=note,
+            written=named.written,
+        )
 
 
 def change_of(aggregation: Aggregation, space: Space, price: Price, *, is_cumulative: bool = False) -> Change:

@@ -21,6 +21,7 @@ __all__ = [
     "content_digest",
     "entry_of",
     "is_hash",
+    "link_of",
     "next_link",
 ]
 
@@ -134,6 +135,16 @@ def entry_of(link: Link) -> Entry:
     if not isinstance(payload, dict):
         raise LedgerError(f"ledger entry {link.sequence} holds no JSON object; {REMEDY}")
     return Entry(*link)
+
+
+def link_of(entry: Entry) -> Link:
+    """Return the link that an entry was made of.
+
+    >>> first = next_link(None, "2026-11-20T09:00:00.000000+00:00", "created", "", '{"test":false}')
+    >>> link_of(entry_of(first)) == first
+    True
+    """
+    return Link(entry.sequence, entry.time, entry.kind, entry.table, entry.text, entry.previous_hash, entry.hash)
 
 
 def content_digest(text: str) -> str:

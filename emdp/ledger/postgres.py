@@ -30,7 +30,7 @@ import psycopg
 
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.address import Address
-from emdp.ledger.chain import Link
+from emdp.ledger.chain import Link, entry_of
 from emdp.ledger.postgres_faults import ConnectionLostError, commit_error, ledger_error
 from emdp.ledger.postgres_schema import (
     APPEND,
@@ -184,7 +184,7 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
                 with self._connected() as connection:
                     self._begin(connection, write=True)
                     self._check_new(connection)
-                    if self._links[link.sequence - 1 : link.sequence] != [link]:
+                    if self._entries[link.sequence - 1 : link.sequence] != [entry_of(link)]:
                         return False
                     # Somebody else's entry of the same words at the same microsecond has the same hash.
                     return True if _value(connection, _STATUS, transaction) == "committed" else None

@@ -17,7 +17,17 @@ from emdp.base.charged import CHARGED
 from emdp.base.checks import check_choice, table_key
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.base import KINDS, Admit, Entry, Ledger
-from emdp.ledger.chain import REMEDY, Link, canonical_json, check_links, content_digest, entry_of, is_hash, next_link
+from emdp.ledger.chain import (
+    REMEDY,
+    Link,
+    canonical_json,
+    check_links,
+    content_digest,
+    entry_of,
+    is_hash,
+    link_of,
+    next_link,
+)
 
 __all__ = ["Snapshot", "StoredLedger", "first_link", "now"]
 
@@ -58,7 +68,6 @@ class StoredLedger(Ledger, Generic[Connection]):
         self._closed = False
         self._admitting = False
         self._refusal: BaseException | None = None
-        self._links: list[Link] = []
         self._entries: list[Entry] = []
         self._check_access()
         self.verify()
@@ -101,14 +110,14 @@ class StoredLedger(Ledger, Generic[Connection]):
                 table = _written(table, self._entries)
                 if admit is not None:
                     self._ask(admit, None if whole else table)
-                link = next_link(self._links[-1], now(), kind, table, text)
+                link = next_link(link_of(self._entries[-1]), now(), kind, table, text)
                 mark = self._write(connection, link, content)
                 failure = self._commit(connection)
             if failure is not None:
                 self._settle(link, mark, failure)
             entry = entry_of(link)
-            if self._links[-1].sequence < link.sequence:
-                self._keep([link], [entry])
+            if self._entries[-1].sequence < link.sequence:
+                self._entries.append(entry)
         return entry
 
     def entries(self, table: str | None = None, kind: str | None = None) -> tuple[Entry, ...]:
@@ -161,16 +170,15 @@ class StoredLedger(Ledger, Generic[Connection]):
         """
         with self._reading() as connection:
             self._check_store(connection)
-            known = self._links, self._entries
-            self._links, self._entries = [], []
+            known, self._entries = self._entries, []
             try:
                 self._check_new(connection)
-                if self._links[: len(known[0])] != known[0]:
+                if self._entries[: len(known)] != known:
                     raise self._exchanged()
             except BaseException:
-                self._links, self._entries = known
+                self._entries = known
                 raise
-            return tuple(self._links), self._check_texts(connection)
+            return tuple(map(link_of, self._entries)), self._check_texts(connection)
 
     def close(self) -> None:
         self._closed = True
@@ -238,10 +246,6 @@ class StoredLedger(Ledger, Generic[Connection]):
             self._check_new(connection)
             return tuple(self._entries)
 
-    def _keep(self, links: Sequence[Link], entries: Sequence[Entry]) -> None:
-        self._links.extend(links)
-        self._entries.extend(entries)
-
     @contextmanager
     def _alone(self) -> Iterator[None]:
         with _process_lock:
@@ -259,7 +263,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             yield connection
 
     def _check_new(self, connection: Connection) -> None:
-        last = self._links[-1] if self._links else None
+        last = link_of(self._entries[-1]) if self._entries else None
         records = iter(self._records(connection, last.sequence if last else 0))
         if last and next(records, None) != tuple(last):
             raise self._exchanged()
@@ -274,7 +278,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             raise LedgerError(
                 f"ledger {self._shown} does not end where its head record says: entries were removed; {REMEDY}"
             )
-        self._keep(links, entries)
+        self._entries.extend(entries)
 
     def _ask(self, admit: Admit, table: str | None) -> None:
         # What admit raises is its own, even if it looks like an error of the ledger's store.

@@ -33,7 +33,7 @@ class Reading(Planned):
 
 
 class Measuring(Asking):
-    """Stored measures; :class:`emdp.Session` is one of these.
+    """Stored measures of a session.
 
     A measure is bought once: its answer is kept in the ledger, and whoever asks the same question of the same data
     again, in SQL or in Python, is given it for nothing. Another name is another release.

@@ -12,7 +12,7 @@ from emdp.base.checks import check_count, check_finite
 from emdp.base.errors import UsageError
 from emdp.expressions import analyse, col
 from emdp.privacy import Guarantee
-from emdp.sessions.refinement import Refining
+from emdp.sessions.asking import Asking
 
 if TYPE_CHECKING:
     from emdp.questions.names import Names
@@ -134,8 +134,8 @@ class PersonalMeans:
         return 0.0 if value is None or not math.isfinite(value) else float(value)
 
 
-class Personal(Refining):
-    """Users' own means; :class:`emdp.Session` is one of these."""
+class Personal(Asking):
+    """Users' own means of a session."""
 
     def personal_means(
         self,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from emdp.base.errors import BudgetExceededError
 from emdp.privacy.guarantees.kinds import Neighbours
-from emdp.sessions.measuring import Measuring
+from emdp.sessions.asking import Asking
 
 # Loaded where a first look is taken: others need none of it.
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Profiling"]
 
 
-class Profiling(Measuring):
-    """First looks; :class:`emdp.Session` is one of these."""
+class Profiling(Asking):
+    """First looks of a session."""
 
     def profile(
         self,

@@ -3,13 +3,13 @@
 from emdp.answers import Answer
 from emdp.questions.price import Price
 from emdp.questions.resolution import Query
-from emdp.sessions.profiling import Profiling
+from emdp.sessions.asking import Asking
 
 __all__ = ["Refining"]
 
 
-class Refining(Profiling):
-    """Refined answers; :class:`emdp.Session` is one of these."""
+class Refining(Asking):
+    """Refined answers of a session."""
 
     def refine(
         self, answer: Answer | str | Query, *, alpha: float | None = None, epsilon: float | None = None

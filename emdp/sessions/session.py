@@ -17,13 +17,16 @@ from emdp.questions.measures import measure
 from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
+from emdp.sessions.measuring import Measuring
 from emdp.sessions.personal import Personal
+from emdp.sessions.profiling import Profiling
+from emdp.sessions.refinement import Refining
 from emdp.tables import read
 
 __all__ = ["Session", "read"]
 
 
-class Session(Personal):
+class Session(Personal, Refining, Profiling, Measuring):
     """Questions about one private table, paid from a budget that is kept in a ledger on disk.
 
     Parameters

@@ -66,7 +66,6 @@ class Part(Space):
         return self._inside(self._read(frame))
 
     def encode(self, frame: object) -> Floats:
-        """Return the encoded items of a frame, shape (rows, width), after the ``on_invalid`` rule."""
         items = self._read(frame)
         invalid: Mask = np.logical_not(self._inside(items))
         count = int(invalid.sum())

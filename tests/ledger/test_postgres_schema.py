@@ -9,7 +9,7 @@ import pytest
 
 from emdp.base.errors import LedgerError
 from emdp.ledger import address_of, open_ledger, postgres_schema, read_ledger
-from emdp.ledger.chain import Link, canonical_json, content_digest, next_link
+from emdp.ledger.chain import Link, canonical_json, content_digest, link_of, next_link
 from emdp.ledger.postgres import create_in
 from emdp.ledger.postgres_schema import APPEND, grants
 
@@ -35,7 +35,7 @@ def append(server, role, link, content=None):
 
 
 def follow(ledger, kind="charge", table="visits", payload="{}", time=TIME):
-    return next_link(ledger._links[-1], time, kind, table, payload)
+    return next_link(link_of(ledger._entries[-1]), time, kind, table, payload)
 
 
 def test_an_analyst_may_append_what_spends(server, ledger):
@@ -171,13 +171,13 @@ def test_an_auditor_reads_and_a_stranger_does_not(server, ledger):
 def broken_links(ledger):
     """Return links that do not follow, each but for one thing as it should be, and recomputed where a cheat would."""
     good = follow(ledger)
-    last = ledger._links[-1]
+    last = link_of(ledger._entries[-1])
     yield "hash", good._replace(hash="0" * 64)
     yield "payload", good._replace(payload='{"cost":0}')
     yield "table", good._replace(table="other")
     yield "gap", next_link(last._replace(sequence=last.sequence + 1), TIME, "charge", "visits", "{}")
     yield "again", last
-    yield "fork", next_link(ledger._links[-2], TIME, "charge", "visits", "{}")
+    yield "fork", next_link(link_of(ledger._entries[-2]), TIME, "charge", "visits", "{}")
     yield "other chain", next_link(last._replace(hash="0" * 64), TIME, "charge", "visits", "{}")
     yield "budget", follow(ledger, "budget")
     yield "created", follow(ledger, "created", "")

@@ -14,7 +14,7 @@ import emdp
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.ledger import open_ledger, read_ledger
 from emdp.ledger import sqlite as sqlite_module
-from emdp.ledger.chain import canonical_json, next_link
+from emdp.ledger.chain import canonical_json, link_of, next_link
 
 # Children load the ledger without the rest of emdp, which takes longer than what they do.
 ALONE = f"""
@@ -183,7 +183,7 @@ def test_last_entries_removed_with_the_head_are_an_older_copy(ledger, path):
 
 
 def test_a_kind_of_a_newer_version_is_refused(ledger, path):
-    last = next_link(ledger._links[-1], "2030", "grant", "visits", "{}")
+    last = next_link(link_of(ledger._entries[-1]), "2030", "grant", "visits", "{}")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", last)
         connection.execute("UPDATE head SET sequence = 2, hash = ?", (last.hash,))

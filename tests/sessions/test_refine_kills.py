@@ -3,15 +3,14 @@
 As in ``test_stream_kills.py``: a fork is killed (SIGKILL) at a line of code, and others ask again afterwards.
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from killed import run_script
 
-SCRIPT = '''
-import json, os, signal, sys
+SCRIPT = """
+import json, os, sys
+from killed import child, killed_at
 import emdp, emdp.sessions.refining, emdp.ledger.state, emdp.ledger.sqlite, emdp.noise.laplace_refining
 from emdp.privacy import EmdDP
 folder, places = sys.argv[1], json.loads(sys.argv[2])
@@ -34,59 +33,25 @@ def refine(path):
         except emdp.LedgerError as error:
             return ["lost", "cut off" in str(error)]
 
-def child(work):
-    """Run work in a fork; return what it said, or None where it was killed."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        os.write(writer, json.dumps(work()).encode())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        said = stream.read()
-    _, status = os.waitpid(pid, 0)
-    return json.loads(said) if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 else None
-
-def killed_at(path, place):
-    left = [place]
-    def trace(frame, event, argument):
-        if event == "line" and frame.f_code.co_filename.endswith(WATCHED):
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return trace if frame.f_code.co_filename.endswith(WATCHED) or event == "call" else None
-    def work():
-        sys.settrace(trace)
-        found = refine(path)
-        sys.settrace(None)
-        return [found, place - left[0]]
-    return child(work)
-
 whole = os.path.join(folder, "whole.ledger")
 child(lambda: ask(whole))
-lines = killed_at(whole, 10**9)[1]
+lines = killed_at(WATCHED, lambda: refine(whole), 10**9)[1]
 found = []
 for share in places:
     place = max(1, int(share * lines))
     path = os.path.join(folder, f"{share}.ledger")
     child(lambda: ask(path))
-    cut = killed_at(path, place)
+    cut = killed_at(WATCHED, lambda: refine(path), place)
     found.append([share, cut, child(lambda: refine(path)), child(lambda: refine(path))])
 print(json.dumps([found, lines]))
-'''
+"""
 
 
 def kills(folder: Path, shares: list[float]) -> tuple[int, int]:
     """Return how often the chain had ended, and how often the refined answer was shown."""
     from emdp.ledger import read_ledger
 
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder), json.dumps(shares)],
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    found, _ = json.loads(done.stdout.splitlines()[-1])
+    found, _ = run_script(SCRIPT, folder, shares)
     ended = after = 0
     for share, _, one, two in found:
         # Whatever was drawn is shown again, and never drawn anew.

@@ -5,15 +5,14 @@ the lines of the files that matter); a second child then asks again, and again. 
 checked here.
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from killed import run_script
 
-SCRIPT = '''
-import importlib, json, os, signal, sys
+SCRIPT = """
+import importlib, json, os, sys
+from killed import child, killed_at
 import emdp, emdp.sessions.streaming, emdp.ledger.state, emdp.ledger.sqlite
 from emdp.privacy import EmdDP
 folder, places = sys.argv[1], json.loads(sys.argv[2])
@@ -31,36 +30,6 @@ def ask(path, week):
         )
         return answer.frame["x"].to_list()
 
-def child(work):
-    """Run work in a fork; return what it said, or None where it was killed."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        said = json.dumps(work()).encode()
-        os.write(writer, said)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        said = stream.read()
-    _, status = os.waitpid(pid, 0)
-    return json.loads(said) if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 else None
-
-def killed_at(path, week, place):
-    left = [place]
-    def trace(frame, event, argument):
-        if event == "line" and frame.f_code.co_filename.endswith(WATCHED):
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return trace if frame.f_code.co_filename.endswith(WATCHED) or event == "call" else None
-    def work():
-        sys.settrace(trace)
-        found = ask(path, week)
-        sys.settrace(None)
-        return [found, place - left[0]]
-    return child(work)
-
 def loaded():
     ask(os.path.join(folder, "first.ledger"), 1)
     return sorted(name for name in sys.modules if name.partition(".")[0] in ("emdp", "duckdb", "polars", "sqlglot"))
@@ -72,30 +41,22 @@ found = []
 for place in places:
     path = os.path.join(folder, f"{place}.ledger")
     first = child(lambda: ask(path, 1))
-    cut = killed_at(path, 2, place)
+    cut = killed_at(WATCHED, lambda: ask(path, 2), place)
     after = child(lambda: ask(path, 2))
     again = child(lambda: ask(path, 2))
     found.append([place, first, cut, after, again])
 # How many lines there are in all: of a run that nothing kills, and of one that also opens the stream.
 path = os.path.join(folder, "whole.ledger")
 child(lambda: ask(path, 1))
-lines = max(killed_at(path, 2, 10**9)[1], killed_at(os.path.join(folder, "open.ledger"), 1, 10**9)[1])
+other = os.path.join(folder, "open.ledger")
+lines = max(killed_at(WATCHED, lambda: ask(where, week), 10**9)[1] for where, week in ((path, 2), (other, 1)))
 opening = []
 for place in places:
     path = os.path.join(folder, f"open{place}.ledger")
-    cut = killed_at(path, 1, place)
+    cut = killed_at(WATCHED, lambda: ask(path, 1), place)
     opening.append([place, cut, child(lambda: ask(path, 1)), child(lambda: ask(path, 1))])
 print(json.dumps([found, opening, lines]))
-'''
-
-
-def run(folder: Path, places: list[int]) -> list[object]:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder), json.dumps(places)],
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+"""
 
 
 def check(folder: Path, name: str, rows: int) -> None:
@@ -110,17 +71,17 @@ def check(folder: Path, name: str, rows: int) -> None:
 
 
 def kills(folder: Path, places: list[int]) -> int:
-    found, opening, lines = run(folder, places)
-    for place, first, _, after, again in found:  # type: ignore[attr-defined]
+    found, opening, lines = run_script(SCRIPT, folder, places)
+    for place, first, _, after, again in found:
         assert after == again, place
         assert after[:1] == first, place
         assert len(after) == 2
         check(folder, str(place), 2)
-    for place, _, after, again in opening:  # type: ignore[attr-defined]
+    for place, _, after, again in opening:
         assert after == again
         assert len(after) == 1
         check(folder, f"open{place}", 1)
-    return int(lines)  # type: ignore[call-overload, no-any-return]
+    return int(lines)
 
 
 @pytest.mark.slow

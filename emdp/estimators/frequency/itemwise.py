@@ -143,7 +143,6 @@ class SampledErrors(ErrorModel):
 
     @property
     def variances(self) -> Floats:
-        """Variance of each cell."""
         return np.asarray(self.inner.variances + self._of_shares(self.prior), dtype=np.float64)
 
     def group_variances(self, groups: Integers) -> Floats:

@@ -22,7 +22,6 @@ from emdp.expressions.cells.aggregation import Aggregation, LabelAxis
 from emdp.expressions.cells.bounds import aggregation_lipschitz
 from emdp.expressions.nodes.base import Constant
 from emdp.mechanisms.central.edges import EdgeMechanism
-from emdp.questions.columns import PlannedColumn
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.measures import Measure
 from emdp.spaces import Space
@@ -70,23 +69,13 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
         raise UsageError("a measure of one node tells nothing; pass a smaller pitch.")
     rows = MeasureRows(query.name, grid, mechanism, space)
     check_names(rows.columns)
-    column = PlannedColumn(
-        name=query.name,
-        expression=grid.cells.text,
-        lipschitz=aggregation_lipschitz(aggregation, (1.0,), space)[0],
-        low=0.0,
-        high=1.0,
-        noise_scale=mechanism.scale,
-        expected_error=mechanism.expected_absolute_error,
-        interval_95=mechanism.interval_half_width(0.95),
-        written=query.written,
-    )
+    constant = aggregation_lipschitz(aggregation, (1.0,), space)[0]
     return Plan(
         aggregation=aggregation,
         scales=(1.0,),
         mechanisms=noise.mechanisms,
         event=noise.event,
-        columns=(column,),
+        columns=(noise.share_column(query, grid.cells.text, constant),),
         choice=noise.choice,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
         notes=_notes(grid, mechanism, users * query.price.level),

@@ -123,7 +123,6 @@ class IndependentErrors(ErrorModel):
 
     @property
     def variances(self) -> Floats:
-        """Variance of each cell."""
         return np.full(self.size, self.variance)
 
     def group_variances(self, groups: Integers) -> Floats:
@@ -142,7 +141,6 @@ class IndependentErrors(ErrorModel):
         return self._excess_of(np.bincount(groups).astype(np.float64))
 
     def prefix_excess(self) -> Floats | float:
-        """Return the excess kurtosis of cumulative sums."""
         return self._excess_of(np.arange(1.0, self.size))
 
     def combine(self, normals: Floats) -> Floats:
@@ -294,7 +292,6 @@ class ResponseErrors(ErrorModel):
 
     @property
     def variances(self) -> Floats:
-        """Variance of each cell."""
         return self.group_variances(np.arange(self.size))
 
     def group_variances(self, groups: Integers) -> Floats:

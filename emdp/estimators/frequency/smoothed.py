@@ -52,7 +52,7 @@ from emdp.expressions.nodes.base import Constant
 from emdp.expressions.numbers.outward import add_up, div_up, sqrt_up
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
-from emdp.questions.columns import PlannedColumn, Released
+from emdp.questions.columns import Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.price import Price
 from emdp.questions.select import FrequencyQuery, Grid
@@ -194,31 +194,19 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     geometry = None if space.elsewhere is not None else _geometry(cells, space)
     rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry, has_absent)
     check_names(rows.columns)
-    widest = noise.widest
-    column = PlannedColumn(
-        name=query.name,
-        expression=cells.text,
-        lipschitz=change.lipschitz,
-        low=0.0,
-        high=1.0,
-        noise_scale=widest.scale,
-        expected_error=widest.expected_absolute_error,
-        interval_95=widest.interval_half_width(0.95),
-        note=f"errors in a group of {min(sizes)} users, the smallest" if len(set(sizes)) > 1 else "",
-        written=query.written,
-    )
+    note = f"errors in a group of {min(sizes)} users, the smallest" if len(set(sizes)) > 1 else ""
     return Plan(
         aggregation=aggregation,
         scales=(1.0,),
         mechanisms=noise.mechanisms,
         event=noise.event,
-        columns=(column,),
+        columns=(noise.share_column(query, cells.text, change.lipschitz, note=note),),
         choice=noise.choice,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
         has_absent=has_absent,
         notes=(
             *cells.notes,
-            SUMMED if isinstance(widest, EdgeMechanism) else RAW,
+            SUMMED if isinstance(noise.widest, EdgeMechanism) else RAW,
             *_absent_notes(space, has_absent),
             *((people.text,) if people is not None and people.text else ()),
         ),

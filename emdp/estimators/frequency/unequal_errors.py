@@ -43,7 +43,6 @@ class UnequalErrors(ErrorModel):
 
     @property
     def variances(self) -> Floats:
-        """Variance of each cell."""
         return self._variances
 
     def group_variances(self, groups: Integers) -> Floats:

@@ -140,7 +140,6 @@ class FactMessages(WrappedRelease):
 
     @property
     def slack_delta(self) -> float:
-        """0: nothing of delta covers rounding."""
         return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:

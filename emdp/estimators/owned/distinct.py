@@ -40,12 +40,10 @@ class DistinctPlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[DistinctCounts, ...]:
-        """Number of mechanisms: one."""
         return (self.counts,)
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         most = "as many as a private choice says" if self.counts.cap is None else f"at most {self.counts.cap}"
         return f"every value counts for one user, of one user {most}"
 

@@ -42,7 +42,6 @@ class KeysPlan(FramePlan):
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         return f"every user counts alike, with one weight in each of at most {self.keys.keys} groups a round"
 
     def drawn(self, frame: pl.DataFrame, records: Records, *, keep_exact: bool) -> tuple[Found, Found | None]:

@@ -53,12 +53,10 @@ class QuantilePlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[QuantileInterval | QuantileIntervals, ...]:
-        """Number of mechanisms: one."""
         return (self.interval,)
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         return f"every record counts, those of one user together as at most {self.aggregation.cap}"
 
     def drawn(

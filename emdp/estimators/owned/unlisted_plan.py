@@ -39,12 +39,10 @@ class UnlistedPlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[NumberedKeys, ...]:
-        """Number of mechanisms: one."""
         return (self.keys,)
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         cap, kept = self.aggregation.cap, self.aggregation.groups_cap
         together = "together" if self.aggregation.norm == 1 else "in the 2-norm of their numbers by group"
         records = "" if cap is None else f", records of one user {together} as at most {cap}"

@@ -203,7 +203,6 @@ class EdgeMechanism(AdditiveMechanism):
         return math.fsum(own * grid.edges_of(place) * lengths[place] for place, own in enumerate(means))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return sensitivity and noise as an answer's derivation shows them."""
         if self.is_exact:
             return super().facts(unit)
         listed = ", ".join(f"{units * self.grid:.6g}" for units in self.axis_units if units)

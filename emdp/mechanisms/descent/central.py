@@ -20,6 +20,7 @@ Users are in all rounds: a part of them in each would have to share the same noi
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,17 +38,49 @@ from emdp.noise.discrete_laplace import draw_discrete_laplace
 from emdp.privacy import Event, UserDP
 from emdp.privacy.rounding import float_at_least, root_up
 
-__all__ = ["CentralDescent"]
+__all__ = ["CentralDescent", "CuratedDescent"]
 
 
 @dataclass(frozen=True, eq=False)
-class CentralDescent(Descent):
-    """Noise on the mean gradient of all users; see :class:`Descent`.
+class CuratedDescent(Descent):
+    """Rounds, or one, that ask all users and add noise to their mean.
 
     Parameters
     ----------
     is_gaussian : bool
         Whether the noise is Gaussian, at the setting's delta, or Laplace.
+    """
+
+    is_gaussian: bool
+
+    @property
+    @abstractmethod
+    def law(self) -> AdditiveMechanism:
+        """The noise of all that is released."""
+
+    @property
+    def event(self) -> Event:
+        """The release of all rounds."""
+        return self.law.event(UserDP(0.0))
+
+    @property
+    def users_a_round(self) -> int:
+        return self.setting.users
+
+    @property
+    def slack_epsilon(self) -> float:
+        """Cost of the noise's grid, rounded up."""
+        return self.law.slack_epsilon
+
+    @property
+    def slack_delta(self) -> float:
+        """The part of delta that covers the grid."""
+        return self.law.slack_delta
+
+
+@dataclass(frozen=True, eq=False)
+class CentralDescent(CuratedDescent):
+    """Noise on the mean gradient of all users; see :class:`CuratedDescent`.
 
     Guarantee
     ---------
@@ -60,8 +93,6 @@ class CentralDescent(Descent):
     >>> descent.epsilon, round(descent.law.scale / (2 * 3.0 / 1000), 3)
     (1.0, 16.899)
     """
-
-    is_gaussian: bool
 
     @property
     def name(self) -> str:
@@ -86,33 +117,13 @@ class CentralDescent(Descent):
         return LaplaceMechanism(sensitivity=moved, alpha=own.epsilon, dimension=shape, magnitude=own.clip)
 
     @property
-    def event(self) -> Event:
-        """The release of all rounds."""
-        return self.law.event(UserDP(0.0))
-
-    @property
     def noise(self) -> float:
         """Root of the expected squared 2-norm of what noise adds to one round's gradient."""
         return self.law.standard_deviation * math.sqrt(self.setting.dimension)
 
     @property
-    def users_a_round(self) -> int:
-        """Number of users asked in a round: all."""
-        return self.setting.users
-
-    @property
     def strength(self) -> str:
         return f"{self.law.name} noise of scale {self.law.scale:.4g} on each entry, on a grid of {self.law.grid:.3g}"
-
-    @property
-    def slack_epsilon(self) -> float:
-        """Cost of the noise's grid, rounded up."""
-        return self.law.slack_epsilon
-
-    @property
-    def slack_delta(self) -> float:
-        """The part of delta that covers the grid."""
-        return self.law.slack_delta
 
     def _dealt(self) -> Sequence[None]:
         return (None,) * self.rounds

@@ -43,8 +43,8 @@ from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism, least_gaussian_delta
 from emdp.mechanisms.central.laplace import LaplaceMechanism
 from emdp.mechanisms.crowd import ColumnSums, Crowd
-from emdp.mechanisms.descent.rounds import Descent, DescentRelease, DescentSetting
-from emdp.privacy import Event, UserDP
+from emdp.mechanisms.descent.central import CuratedDescent
+from emdp.mechanisms.descent.rounds import DescentRelease, DescentSetting
 from emdp.privacy.rounding import float_up, root_up
 
 __all__ = ["UNCLIPPED", "MomentFit", "MomentRelease", "moment_candidates"]
@@ -109,13 +109,8 @@ class MomentRelease(DescentRelease):
 
 
 @dataclass(frozen=True, eq=False)
-class MomentFit(Descent):
-    """Least squares from noisy moments, one round; see :class:`Descent`.
-
-    Parameters
-    ----------
-    is_gaussian : bool
-        Whether the noise is Gaussian, at the setting's delta, or Laplace.
+class MomentFit(CuratedDescent):
+    """Least squares from noisy moments, one round; see :class:`CuratedDescent`.
 
     Raises
     ------
@@ -131,8 +126,6 @@ class MomentFit(Descent):
     >>> fit.epsilon, fit.law.dimension, round(fit.law.scale, 4)
     (1.0, 4, 0.0152)
     """
-
-    is_gaussian: bool
 
     def __post_init__(self) -> None:
         own = self.setting
@@ -172,33 +165,13 @@ class MomentFit(Descent):
         return LaplaceMechanism(sensitivity=moved, alpha=own.epsilon, dimension=self.size, magnitude=2.0)
 
     @property
-    def event(self) -> Event:
-        """The release."""
-        return self.law.event(UserDP(0.0))
-
-    @property
     def noise(self) -> float:
         """Standard deviation of the noise of one moment."""
         return self.law.standard_deviation
 
     @property
-    def users_a_round(self) -> int:
-        """Number of users asked: all."""
-        return self.setting.users
-
-    @property
     def strength(self) -> str:
         return f"{self.law.name} noise of scale {self.law.scale:.4g} on each of {self.size} moments"
-
-    @property
-    def slack_epsilon(self) -> float:
-        """Cost of the noise's grid, rounded up."""
-        return self.law.slack_epsilon
-
-    @property
-    def slack_delta(self) -> float:
-        """The part of delta that covers the grid."""
-        return self.law.slack_delta
 
     @property
     def typical_excess(self) -> float:

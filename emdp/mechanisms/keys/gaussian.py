@@ -97,7 +97,6 @@ class GaussianKeys(KeyThreshold):
 
     @property
     def new_key(self) -> float:
-        """``p``, rounded up."""
         return gaussian_new_key(self.scale, self.threshold)
 
     @property
@@ -107,7 +106,6 @@ class GaussianKeys(KeyThreshold):
 
     @property
     def standard_deviation(self) -> float:
-        """``sigma``."""
         return self.scale
 
     @property

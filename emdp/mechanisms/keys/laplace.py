@@ -83,7 +83,6 @@ class LaplaceKeys(_LaplaceScale):
 
     @property
     def new_key(self) -> float:
-        """``p``, rounded up."""
         return laplace_new_key(self.scale, self.threshold)
 
     @property
@@ -93,7 +92,6 @@ class LaplaceKeys(_LaplaceScale):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise."""
         return discrete_laplace_standard_deviation(self.scale)
 
     def _noise_event(self, kind: Guarantee) -> Event:
@@ -147,7 +145,6 @@ class TruncatedKeys(_LaplaceScale):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise."""
         return truncated_laplace_standard_deviation(self.scale, self.reach)
 
     def events(self, kind: Guarantee | None = None) -> tuple[Event, ...]:

@@ -186,12 +186,10 @@ class KeysThenNumbers(NumberedKeys):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return self.keys.theorem if self.noise is None else f"{self.keys.theorem}; then {self.noise.theorem}"
 
     @property
     def people(self) -> int:
-        """Number of people that a key needs to be released with probability 1/2."""
         return self.keys.people
 
     @property
@@ -226,7 +224,6 @@ class KeysThenNumbers(NumberedKeys):
         return self.keys.half_width(level)
 
     def release(self, counts: npt.ArrayLike, numbers: Numbers) -> FoundKeys:
-        """Return the keys that pass, with noisy numbers: this spends."""
         found = self.keys.release(counts)
         index = found.index.tolist()
         rows: Rows = () if self.noise is None else numbers(index)
@@ -277,7 +274,6 @@ class KeysWithNumbers(NumberedKeys):
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return (
             f"Gaussian noise on numbers of at most {self.keys} keys of a user and a threshold (user-level-sql.md 2.5)"
         )
@@ -300,7 +296,6 @@ class KeysWithNumbers(NumberedKeys):
 
     @property
     def people(self) -> int:
-        """Number of people that a key needs to be released with probability 1/2."""
         return self.threshold
 
     @property
@@ -315,7 +310,6 @@ class KeysWithNumbers(NumberedKeys):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise."""
         return self.noise.standard_deviation
 
     def _noise_facts(self, unit: str) -> tuple[tuple[str, str], ...]:
@@ -331,7 +325,6 @@ class KeysWithNumbers(NumberedKeys):
         return self.noise.interval_half_width(level)
 
     def release(self, counts: npt.ArrayLike, numbers: Numbers) -> FoundKeys:
-        """Return the keys that pass, with noisy numbers: this spends."""
         exact = check_integer_array("counts", counts, low=1, high=2**52).tolist()
         (noisy,) = _noisy(self.noise, [[Fraction(count) for count in exact]])
         index = [place for place, value in enumerate(noisy) if value >= self.threshold]

@@ -82,7 +82,6 @@ class ShuffledOneBit(LocalOneBit):
         return self.messages * len(self.coordinates)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the bits as an answer's derivation shows them."""
         scales = ", ".join(f"{own.half / own.strength:.6g}" for own in self.coordinates[:8])
         more = ", ..." if len(self.coordinates) > 8 else ""
         per = f" per {unit}" if self.level == "alpha0" else ""

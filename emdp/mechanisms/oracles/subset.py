@@ -75,7 +75,6 @@ class SubsetOracle(BitsOracle):
 
     @property
     def ratio(self) -> Fraction:
-        """The largest quotient of two items' probabilities of one set, exactly."""
         return ratio_of(self.numerator, self.size, self.items - self.size)
 
     @property

@@ -69,7 +69,6 @@ class SymbolOracle(FrequencyOracle):
 
     @property
     def ratio(self) -> Fraction:
-        """The largest quotient of two items' probabilities of one symbol, exactly."""
         return ratio_of(self.numerator, self.inside, self.outside)
 
     def tally(self, messages: npt.NDArray[Any]) -> Integers:

@@ -111,7 +111,6 @@ class UnaryEncoding(BitsOracle):
 
     @property
     def ratio(self) -> Fraction:
-        """The largest quotient of two items' probabilities of one message, exactly."""
         return ratio_of(self.one, 1, 1) * ratio_of(TOTAL - self.zero, 1, 1)
 
     @property

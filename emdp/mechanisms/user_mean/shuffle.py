@@ -102,7 +102,6 @@ class ShuffledUserMean(UserMeanMechanism):
 
     @property
     def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
         return f"{self.inner.theorem}; mixed: {self._worst.theorem}"
 
     @cached_property
@@ -155,7 +154,6 @@ class ShuffledUserMean(UserMeanMechanism):
 
     @property
     def is_apart(self) -> bool:
-        """Whether a user sends several messages, each mixed by itself."""
         return (self.inner.signs or 1) > 1 or isinstance(self.inner, BudgetSplit)
 
     @property

@@ -149,7 +149,6 @@ class CentralUserVector(UserVectorMechanism):
 
     @property
     def slack_delta(self) -> float:
-        """The part of delta that covers the grid."""
         return self.noise.slack_delta
 
     @property

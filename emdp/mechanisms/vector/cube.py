@@ -216,7 +216,6 @@ class CubeRandomizer(VectorRandomizer):
 
     @property
     def ratio(self) -> Fraction:
-        """The largest quotient of two vectors' probabilities of one message, exactly."""
         ratio = math.prod((plane.strength.ratio for plane in self.signs), start=Fraction(1))
         return ratio**self.blocks
 

@@ -107,7 +107,6 @@ class VectorDirection(VectorRandomizer):
 
     @property
     def ratio(self) -> Fraction:
-        """The largest quotient of two vectors' probabilities of one message, exactly."""
         return self.strength.ratio**self.reports
 
     @property

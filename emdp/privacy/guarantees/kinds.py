@@ -182,7 +182,6 @@ class EmdDP(Guarantee):
 
     @property
     def kind_name(self) -> str:
-        """The kind in words."""
         return f"{self.sizes} {self.model} EmdDP{' per period' if self.unit == 'period' else ''}"
 
     def at(self, d: float) -> tuple[float, float]:
@@ -304,7 +303,6 @@ class UserDP(Guarantee):
 
     @property
     def kind_name(self) -> str:
-        """The kind in words."""
         return f"{self.model} UserDP{' by removal' if self.neighbours == 'remove' else ''}"
 
     def __str__(self) -> str:

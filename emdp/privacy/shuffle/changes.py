@@ -23,14 +23,14 @@ to ``x1``.
 import math
 from dataclasses import dataclass
 
-from emdp.base.checks import check_count, check_range, check_unit_interval
+from emdp.base.checks import check_range
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.output_law import KnownRandomizer
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.privacy.shuffle.clones import clone_change
 from emdp.privacy.shuffle.closed_form import closed_form_change, closed_form_limit
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
-from emdp.privacy.shuffle.items import check_strength, shuffle_bounds
+from emdp.privacy.shuffle.items import check_setting, check_strength, shuffle_bounds
 
 __all__ = ["ChangeBound", "shuffle_change", "shuffle_change_bounds"]
 
@@ -130,17 +130,13 @@ def shuffle_change_bounds(
     whole release: closed form 0.6282
     composition 20.0
     """
-    count = check_count("moved", moved)
-    total = check_count("N", N, minimum=1)
-    if total < count:
-        raise UsageError(f"N must be at least moved = {count}, got {total}; pass the number of items of all users.")
+    setting = check_setting(moved, N, delta, w_min, randomizer, name="moved")
+    count, total, wanted = setting.m, setting.N, setting.delta
     sum_of = check_range("distance", distance, 0.0, float(count))
     if sum_of == 0:
         raise UsageError("distance must be above 0; nothing that does not move loses anything.")
-    wanted = check_unit_interval("delta", delta, zero=True)
     strength = check_strength(alpha0, randomizer)
     whole = shuffle_bounds(alpha0, count, total, wanted, w_min, randomizer=randomizer)
-    smallest = check_range("w_min", w_min, 0.0, 1.0) if randomizer is None else min(randomizer.w_min, 1.0)
     share = as_decimal(sum_of) / count
     found = [
         ChangeBound(
@@ -157,7 +153,7 @@ def shuffle_change_bounds(
     found.append(ChangeBound("composition", pure, 0.0, "", "every moved item by its own distance (EMD 3)"))
     if strength > 0:
         found += [
-            _clones(strength, sum_of, total, wanted, max(smallest, sum_of - (count - 1))),
+            _clones(strength, sum_of, total, wanted, max(setting.w_min, sum_of - (count - 1))),
             _closed(strength, count, sum_of, total, wanted),
         ]
     return tuple(sorted(found, key=lambda bound: math.inf if bound.epsilon is None else bound.epsilon))

@@ -38,6 +38,7 @@ __all__ = [
     "ShuffleMethod",
     "ShuffleSetting",
     "ShuffleStrength",
+    "check_setting",
     "check_strength",
     "shuffle_alpha",
     "shuffle_alpha0",
@@ -98,7 +99,7 @@ def shuffle_alpha(
     >>> shuffle_alpha(0.025, 1000, 10**8, 0.0)
     25.0
     """
-    setting = _check_setting(m, N, delta, w_min, randomizer)
+    setting = check_setting(m, N, delta, w_min, randomizer)
     strength = check_strength(alpha0, randomizer)
     bounds = _bounds(strength, setting, randomizer)
     return min(bound.alpha for bound in bounds if bound.alpha is not None)
@@ -140,7 +141,7 @@ def shuffle_alpha0(
     >>> shuffle_alpha0(25.0, 1000, 10**8, 0.0)
     0.025
     """
-    setting, wanted = _check_setting(m, N, delta, w_min, randomizer), _check_alpha(alpha)
+    setting, wanted = check_setting(m, N, delta, w_min, randomizer), _check_alpha(alpha)
     start = _best_alpha0(wanted, setting)
     if randomizer is None:
         return step_down(start, lambda strength: shuffle_alpha(strength, m, N, delta, w_min) <= wanted)
@@ -169,7 +170,7 @@ def shuffle_bounds(
     composition 10.0
     closed form alpha0 must be below 0.9477 here
     """
-    setting = _check_setting(m, N, delta, w_min, randomizer)
+    setting = check_setting(m, N, delta, w_min, randomizer)
     bounds = _bounds(check_strength(alpha0, randomizer), setting, randomizer)
     return tuple(sorted(bounds, key=lambda bound: math.inf if bound.alpha is None else bound.alpha))
 
@@ -194,7 +195,7 @@ def shuffle_alpha0_bounds(
     closed form 2.484
     composition 0.025
     """
-    setting, wanted = _check_setting(m, N, delta, w_min, randomizer), _check_alpha(alpha)
+    setting, wanted = check_setting(m, N, delta, w_min, randomizer), _check_alpha(alpha)
     found = [ShuffleStrength(method.name, *method.alpha0(wanted, setting), method.theorem) for method in METHODS]
     if randomizer is not None:
         start = max(strength.alpha0 for strength in found if strength.alpha0 is not None)
@@ -337,12 +338,13 @@ def _blanket_strength(
     return ShuffleStrength("blanket", found, reason, _BLANKET_THEOREM)
 
 
-def _check_setting(
-    m: object, N: object, delta: object, w_min: object, randomizer: KnownRandomizer | None
+def check_setting(
+    m: object, N: object, delta: object, w_min: object, randomizer: KnownRandomizer | None, *, name: str = "m"
 ) -> ShuffleSetting:
-    items, total = check_count("m", m), check_count("N", N)
+    """Return the public numbers of a release, or raise ``UsageError``; ``name`` is what the caller calls ``m``."""
+    items, total = check_count(name, m), check_count("N", N)
     if total < items:
-        raise UsageError(f"N must be at least m = {items}, got {total}; pass the number of items of all users.")
+        raise UsageError(f"N must be at least {name} = {items}, got {total}; pass the number of items of all users.")
     smallest = check_range("w_min", w_min, 0.0, 1.0)
     if randomizer is not None:
         if smallest > randomizer.w_min:

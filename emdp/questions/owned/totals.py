@@ -220,7 +220,6 @@ class OwnedTotals(Summed):
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
         return math.prod(len(key.values) for key in self.keys)
 
     def group_sizes(self, users: int) -> tuple[int, ...]:

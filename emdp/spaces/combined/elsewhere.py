@@ -228,7 +228,6 @@ class Elsewhere(Space):
         return self._with_point(left, right, self.inner.natural_distances, self.distance * self.diameter)
 
     def distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of distances in [0, 1]."""
         return self._with_point(left, right, self.inner.distances, self.distance)
 
     def items_at(self, units: Floats) -> Floats:

@@ -92,7 +92,6 @@ class Product(Space):
 
     @cached_property
     def exact_shares(self) -> tuple[Fraction, ...]:
-        """Weight of each part divided by the sum of weights."""
         weights = [Fraction(weight) for weight in self.weights]
         return tuple(weight / sum(weights) for weight in weights)
 
@@ -142,7 +141,6 @@ class Product(Space):
         return np.hstack([part.encode_point(own) for part, own in pairs])
 
     def decode(self, items: Floats) -> dict[str, list[Any]]:
-        """Return encoded items as natural values under the parts' column names."""
         named: dict[str, list[Any]] = {}
         for part, own in zip(self.members, self.split(items), strict=True):
             named |= part.decode(own)

@@ -67,7 +67,6 @@ class Categories(FinitePart):
 
     @property
     def neutral_code(self) -> int:
-        """Code of the neutral item."""
         return self.code_of(self.neutral)
 
     @property

@@ -86,7 +86,6 @@ class Clusters(FinitePart):
 
     @property
     def neutral_code(self) -> int:
-        """Code of the neutral item."""
         return self.code_of(self.neutral)
 
     @property

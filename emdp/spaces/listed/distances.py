@@ -102,7 +102,6 @@ class Distances(FinitePart):
 
     @property
     def neutral_code(self) -> int:
-        """Code of the neutral item."""
         return self.code_of(self.neutral)
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:

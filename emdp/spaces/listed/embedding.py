@@ -316,5 +316,4 @@ class Words(Embedding):
         return re.findall(self.pattern, text)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {**super().to_json(), "tokenizer": self.tokenizer}
