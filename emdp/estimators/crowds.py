@@ -68,7 +68,7 @@ class MeanValues:
     neutral: tuple[int, ...]
 
     def of_block(self, block: MeanBlock, asked: Integers | None) -> Integers:
-        """Return means; see :class:`UserValues`."""
+        """Return the means of a block's users; see :class:`UserValues`."""
         if tuple(block.exponents) != self.exponents:
             raise InternalError("the engine's means have another unit than was planned; please report it.")
         return block.means if asked is None else block.means[asked]

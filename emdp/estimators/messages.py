@@ -96,12 +96,12 @@ class MessageRelease:
 
     @property
     def is_exact(self) -> bool:
-        """False: some table changes the messages' law."""
+        """Whether no table changes what is released: False, since messages have another law for some."""
         return False
 
     @property
     def slack_delta(self) -> float:
-        """0: nothing of delta covers rounding."""
+        """The part of delta that covers rounding: 0."""
         return 0.0
 
 
@@ -198,7 +198,7 @@ class MessagePlan:
 
     @property
     def is_constant(self) -> bool:
-        """False: some table changes the messages' law."""
+        """Whether no table changes what is released: False, since messages have another law for some."""
         return False
 
     def group_sizes(self, users: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ ROOT_MEAN_SQUARE = "root mean square"
 
 @dataclass(frozen=True)
 class ComparedMethod:
-    """One method, as it was compared with the others.
+    """A method, as it was compared with the others.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ SHARES_MODELS: tuple[SharesModel, ...] = ("shuffle", "local")
 
 @dataclass(frozen=True)
 class Shares:
-    """For each of several conditions the share of users who have a record that it holds for.
+    """Question for the share of users who have a record that a condition holds for, of each of several.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Shares:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How the answer names each fact."""
+        """Names of the facts in the answer."""
         return self.names or ()
 
     @property

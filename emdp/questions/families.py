@@ -29,7 +29,7 @@ SEVERAL_ROWS = "gives several rows"
 
 @dataclass(frozen=True)
 class Family:
-    """One family of questions.
+    """A family of questions.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class KindRefusal:
 
 @dataclass(frozen=True)
 class ItemKind:
-    """One kind of aggregate.
+    """A kind of aggregate.
 
     Parameters
     ----------

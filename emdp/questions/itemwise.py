@@ -19,7 +19,7 @@ MODELS: tuple[Model, ...] = ("central", "shuffle", "local")
 
 @dataclass(frozen=True, eq=False)
 class Itemwise:
-    """Every record goes through a randomizer, and the multiset of outputs is released (EMD 3, PrivEMDItemWise).
+    """Question for the multiset of outputs of a randomizer that every record goes through (EMD 3, PrivEMDItemWise).
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Item:
-    """One aggregate of a select list.
+    """An aggregate of a select list.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class People:
 
 @dataclass(frozen=True)
 class Order:
-    """One key of ``ORDER BY``: a column of the answer."""
+    """A key of ``ORDER BY``: a column of the answer."""
 
     column: str
     is_descending: bool = False

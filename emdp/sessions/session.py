@@ -45,8 +45,7 @@ class Session(Personal, Refining, Profiling, Measuring):
     public : mapping of str to path or frame, optional
         Public tables by the name under which SQL may join them.
     period : str, optional
-        Name of the public part of the table that is asked about, such as a week; kept with every charge. The budget is
-        for all periods together.
+        Name of the public part that is asked about, such as a week, kept with charges; all have one budget together.
     refinable : bool
         Whether the noise of answers is kept for :meth:`refine`, in ``LEDGER.state``, as secret as the data.
 
@@ -55,8 +54,7 @@ class Session(Personal, Refining, Profiling, Measuring):
     UsageError
         If an argument is malformed.
     LedgerError
-        If the ledger is damaged, holds another budget or other rules for the table, or was made on the other side of
-        the test switch.
+        If the ledger is damaged, holds another budget or other rules, or is of the other side of the test switch.
 
     Guarantee
     ---------

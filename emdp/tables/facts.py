@@ -73,7 +73,7 @@ class TableFacts:
     linked: Mapping[str, "LinkedTable"] = field(default_factory=dict, kw_only=True, repr=False)
 
     def _repr_html_(self) -> str:
-        """What is public of the table; no record is looked at."""
+        """Public facts of the table as HTML; no record is looked at."""
         # Loaded where it is needed.
         from emdp.base.html import html_table
 

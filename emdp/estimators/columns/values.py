@@ -113,7 +113,7 @@ class Coordinate:
 
 
 class OutputColumn(Protocol):
-    """One column of an answer."""
+    """A column of an answer, made of released coordinates."""
 
     @property
     def name(self) -> str:

@@ -189,7 +189,7 @@ class LinearFitMessages(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """One row a coefficient, the intercept first.
+    """Rows of a linear model: one a coefficient, the intercept first.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ MOST_SET_WORK = 2**33
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One method on one space, priced.
+    """A priced method of frequencies on one space.
 
     Parameters
     ----------

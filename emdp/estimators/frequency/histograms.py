@@ -72,7 +72,7 @@ class HistogramRelease(WrappedRelease):
 
     @property
     def epsilon0(self) -> None:
-        """None: nobody sends a message."""
+        """Epsilon of one message: None, since nobody sends one."""
         return None
 
     @property
@@ -124,7 +124,7 @@ class HistogramRelease(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class OracleRelease(MessageRelease):
-    """One message of every user, and the shares that all messages together estimate.
+    """Release of shares by an oracle: one message of every user, and what all of them together estimate.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class OracleRelease(MessageRelease):
 
     @property
     def slack_epsilon(self) -> float:
-        """0: messages are drawn from integer probabilities."""
+        """Cost of rounding: 0, since messages are drawn from integer probabilities."""
         return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:

@@ -78,7 +78,7 @@ class MeasureCells:
 
     @property
     def expectation(self) -> str:
-        """The same in words."""
+        """Expected distances of the fit to the truth, in words."""
         towns, scattered = self.expected
         return (
             f"expected {towns:.2g}{self.unit} from the truth in earth-mover distance, of scattered places "

@@ -1,4 +1,4 @@
-"""What a released measure answers: rows of nodes, the fitted measure as a table, samples of it, means of functions."""
+"""Answers of a released measure: rows of nodes, the fitted measure as a table, samples, means of functions."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +34,7 @@ MOST_SAMPLED = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class MeasureRows:
-    """One row a node, with its released share and the ends of its interval.
+    """Rows of a measure: one a node, with its released share and the ends of its interval.
 
     Parameters
     ----------

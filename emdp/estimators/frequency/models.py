@@ -178,7 +178,7 @@ class DenseErrors(ErrorModel):
 
     @property
     def variances(self) -> Floats:
-        """The diagonal."""
+        """Variance of each cell: the diagonal."""
         return np.maximum(np.diag(self.covariance), 0.0)
 
     def group_variances(self, groups: Integers) -> Floats:

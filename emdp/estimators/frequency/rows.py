@@ -46,7 +46,7 @@ NEAR = "adjusted shares are a distribution near the estimates in the unit of d_e
 
 @dataclass(frozen=True, eq=False)
 class ShareRows:
-    """One row an item: what it is, its estimated share, the ends of its interval.
+    """Rows of frequencies: one an item, with its estimated share and the ends of its interval.
 
     Parameters
     ----------

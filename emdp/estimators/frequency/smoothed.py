@@ -75,7 +75,7 @@ SUMMED = "frequencies are unbiased and not adjusted: noise may take some below 0
 
 @dataclass(frozen=True, eq=False)
 class FrequencyRows:
-    """One row for each group of users and each cell, the cells running faster.
+    """Rows of smoothed frequencies: one for each group of users and each cell, the cells running faster.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class HistogramEncoder:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """None: a user's outputs all come out of one block, counted."""
+        """Columns to count by: none, since a user's outputs all come out of one block, counted."""
         return ()
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
@@ -149,7 +149,7 @@ class PointEncoder:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """None: every output counts."""
+        """Columns to count by: none, since every output counts."""
         return ()
 
     def encode(self, block: PointBlock) -> Iterator[pl.DataFrame]:

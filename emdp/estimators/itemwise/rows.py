@@ -85,7 +85,7 @@ def item_rows(
 
 @dataclass(frozen=True, eq=False)
 class CountRows:
-    """One row an output: what it is, how many there are and, where outputs are items, the estimated share.
+    """Rows of outputs: what each is, how many there are and, where outputs are items, the estimated share.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class FrameRows:
 
     @property
     def shape(self) -> Shape:
-        """Plain rows."""
+        """Shape of the answer: plain rows."""
         return Shape("rows")
 
     @property

@@ -135,7 +135,7 @@ class FactMessages(WrappedRelease):
 
     @property
     def slack_epsilon(self) -> float:
-        """0: nothing rests on floating point."""
+        """Cost of rounding: 0, since nothing rests on floating point."""
         return 0.0
 
     @property
@@ -192,7 +192,7 @@ def _add(sums: dict[int, Integers], frames: Iterator[pl.DataFrame]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class FactRows:
-    """One row a fact: its estimated share with an interval.
+    """Rows of facts: the estimated share of each, with an interval.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ ROUNDED_SPREAD = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class OneRow:
-    """One row without keys; subclasses give its intervals.
+    """An answer of one row without keys; subclasses give its intervals.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class OneRow:
 
 @dataclass(frozen=True)
 class MeansRow(OneRow):
-    """One row of released coordinates, each with an interval from the noise's law.
+    """An answer of one row: released coordinates, each with an interval from the noise's law.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ class LocalMeans(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class LocalRow(OneRow):
-    """One row of estimated means, each with an interval from the law of the messages.
+    """An answer of one row: estimated means, each with an interval from the law of the messages.
 
     Parameters
     ----------

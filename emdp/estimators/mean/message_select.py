@@ -41,7 +41,7 @@ ANSWERED = ("avg", "part", "share")
 
 @dataclass(frozen=True, eq=False)
 class MessageRow(OneRow):
-    """One row of items made of estimated means, each with an interval.
+    """An answer of one row: items made of estimated means, each with an interval.
 
     Parameters
     ----------

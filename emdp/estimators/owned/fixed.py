@@ -24,7 +24,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FixedRows:
-    """One row a group.
+    """Rows of groups that the statement lists: one a group.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class PeopleCount:
 
 @dataclass(frozen=True, eq=False)
 class FoundRows:
-    """One row a key that passed, in the order of the keys.
+    """Rows of keys that passed, in the order of the keys.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class FoundRows:
 
     @property
     def sortable(self) -> tuple[str, ...]:
-        """All columns of the frame."""
+        """Columns that ORDER BY may name: all of the frame."""
         return (*self.names, *(f"{column.name}{end}" for column in self.columns for end in ("_low", "_high")))
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:

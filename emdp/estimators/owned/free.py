@@ -25,7 +25,7 @@ ComputePublic = Callable[[str, Mapping[str, pl.DataFrame]], tuple[pl.DataFrame, 
 
 @dataclass(frozen=True)
 class FreeRelease:
-    """No release: what is shown is a function of public tables."""
+    """Stand-in for a release: what is shown is a function of public tables."""
 
     theorem: str = "a function of public tables alone has one law on all private tables: nothing is spent"
     reads: str = "public tables alone"

@@ -80,7 +80,7 @@ class JoinedRows:
 
     @property
     def sortable(self) -> tuple[str, ...]:
-        """All columns of the frame."""
+        """Columns that ORDER BY may name: all of the frame."""
         ends = (f"{name}{end}" for name in self.names if name not in self.keys for end in ("_low", "_high"))
         return (*self.names, *ends)
 
@@ -144,7 +144,7 @@ class JoinedPlan(RowsPlan):
 
     @property
     def choice(self) -> str:
-        """Why these mechanisms, and what each costs."""
+        """Reasons for the mechanisms, and what each costs."""
         return " ".join(f"[epsilon {member.guarantee.level:.4g}] {member.choice}" for member in self.members)
 
     @property

@@ -37,7 +37,7 @@ class KeysPlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[WeightedKeys, ...]:
-        """One."""
+        """Number of mechanisms: one."""
         return (self.keys,)
 
     @property

@@ -88,7 +88,7 @@ class StagedPlan(RowsPlan):
 
     @property
     def stages(self) -> tuple[PlannedStage, ...]:
-        """What is public of each stage that reads private rows."""
+        """Public facts of each stage that reads private rows."""
         found = []
         for step in self._private:
             guarantee = step.event.guarantee
@@ -100,18 +100,18 @@ class StagedPlan(RowsPlan):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """One, of all."""
+        """Mechanisms of the plan: one, made of those of all stages."""
         return (StagedMechanism(tuple(one for plan in self._typical for one in plan.mechanisms), self.event),)
 
     @property
     def choice(self) -> str:
-        """What each stage costs."""
+        """Cost of each stage, in a sentence."""
         parts = (f"{stage.label} (epsilon {stage.guarantee.level:.4g})" for stage in self.stages)
         return f"Stages, charged together before the first is computed: {', '.join(parts)}."
 
     @property
     def weighing(self) -> str:
-        """How much a user and a row count, in words."""
+        """Weight of a user and of a row, in a sentence."""
         return "; ".join(dict.fromkeys(plan.weighing for plan in self._typical))
 
     def check(self, records: Records) -> None:
@@ -163,7 +163,7 @@ class StagedMechanism(JoinedMechanism):
 
     @property
     def slack_epsilon(self) -> float:
-        """What is charged for rounding."""
+        """Epsilon that is charged for rounding."""
         return self.charge.slack_epsilon
 
 

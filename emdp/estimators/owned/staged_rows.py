@@ -64,7 +64,7 @@ class StagedRows:
 
     @property
     def shape(self) -> Shape:
-        """That of the last stage."""
+        """Shape of the answer: that of the last stage."""
         last = self.steps[-1].typical
         return Shape("rows") if last is None else last.finisher.shape
 

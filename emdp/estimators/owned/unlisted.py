@@ -46,7 +46,7 @@ ASSUMED_TIMES = 10
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """One way to draw: threshold and noise, what is drawn of the other items, and errors to compare by."""
+    """A way to draw: threshold and noise, what is drawn of the other items, and errors to compare by."""
 
     keys: NumberedKeys
     chosen: Chosen | None

@@ -67,7 +67,7 @@ _ROUNDED = Fraction(1, 10**9)
 
 @dataclass(frozen=True, eq=False)
 class QuantileRows:
-    """One row for each group of users and each level, the levels running faster.
+    """Rows of quantiles: one for each group of users and each level, the levels running faster.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What changed since the period before: exact where it is a number of the rows, else the difference of two figures.
+"""Changes since the period before: exact where they are numbers of the rows, else differences of two figures.
 
 A mean over users is linear in the rows of a stream, so that its change is a weighted sum of periods like any other,
 with the law of its noise. A quotient (a mean among some records, or where records may be elsewhere), a variance or a

@@ -37,7 +37,7 @@ class ShareEncoder:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The string."""
+        """Columns to count by: the string."""
         return (VALUE,)
 
     def encode(self, block: TextBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
@@ -66,7 +66,7 @@ class SlotEncoder:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The string."""
+        """Columns to count by: the string."""
         return (VALUE,)
 
     def encode(self, block: TextBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
@@ -120,7 +120,7 @@ class PrefixEncoder:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The place."""
+        """Columns to count by: the place."""
         return ("place",)
 
     def encode(self, block: TextBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:

@@ -57,7 +57,7 @@ class StringShares:
 
 @dataclass(frozen=True, eq=False)
 class FoundRows:
-    """One row a string that was found: the string, its frequency, the ends of its interval; most frequent first.
+    """Rows of strings that were found: the string, its frequency, the ends of its interval; most frequent first.
 
     All intervals hold together, since the strings are chosen by the estimates. With ``count`` there is a column
     ``<name>_is_certain``: but for the query's probability of failure the string is among the ``count`` most frequent

@@ -45,7 +45,7 @@ Released = tuple[tuple[str, ...], tuple[float, ...]]
 
 @dataclass(frozen=True, eq=False)
 class PrefixRelease(MessageRelease):
-    """One message of every user along prefixes.
+    """Release of strings by a search along prefixes: one message of every user.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class PrefixRelease(MessageRelease):
 
     @property
     def slack_epsilon(self) -> float:
-        """0: messages are drawn from integer probabilities."""
+        """Cost of rounding: 0, since messages are drawn from integer probabilities."""
         return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
@@ -154,12 +154,12 @@ class StringCounts(MessageRelease):
 
     @property
     def epsilon0(self) -> None:
-        """None: nobody sends a message."""
+        """Epsilon of one message: None, since nobody sends one."""
         return None
 
     @property
     def slack_epsilon(self) -> float:
-        """0: slots, noise and threshold are integers, drawn exactly."""
+        """Cost of rounding: 0, since slots, noise and threshold are integers, drawn exactly."""
         return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:

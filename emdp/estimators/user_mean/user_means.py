@@ -116,7 +116,7 @@ class UserMeanMessages(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class UserMeanRow(OneRow):
-    """One row of means, each with an interval.
+    """An answer of one row: means over users, each with an interval.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ def offender(expression: Expression, space: Space) -> Expression | None:
 
 @dataclass
 class _Sweep:
-    """One walk over an expression: each node's analysis, also with each 0/1 part held at each value."""
+    """A walk over an expression: each node's analysis, also with each 0/1 part held at each value."""
 
     root: Expression
     space: Space

@@ -100,7 +100,7 @@ def analyse_vector(expressions: Sequence[Expression], space: Space) -> VectorAna
 
 @dataclass(frozen=True)
 class _Entry:
-    """One entry as ``1[cells] factor``: ``cells`` are combinations of listed values of ``parts``."""
+    """An entry of a vector as ``1[cells] factor``: ``cells`` are combinations of listed values of ``parts``."""
 
     whole: Analysis
     parts: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""How much flow between neighbouring cells a change of one user's records needs: constants of noise on edges.
+"""Flow between neighbouring cells that a change of one user's records needs: constants of noise on edges.
 
 Where the weights of a record add up to 1 (hats, and lists that have every value) the difference of two records'
 weights is the divergence of a flow on the edges between neighbouring cells (:mod:`emdp.mechanisms.central.edges`). The

@@ -21,7 +21,7 @@ __all__ = ["clamp", "maximum", "minimum", "ramp"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Absolute(Expression):
-    """``|f|``. Proof: ``||f| - |f'|| <= |f - f'|``; dropping a sign is exact."""
+    """Absolute value ``|f|``. Proof: ``||f| - |f'|| <= |f - f'|``; dropping a sign is exact."""
 
     operand: Expression
 

@@ -80,7 +80,7 @@ class Smooth(Expression):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exp(Smooth):
-    """``e^f``: slope ``e^max f``."""
+    """Exponential ``e^f``: slope ``e^max f``."""
 
     def _image(self, low: float, high: float) -> tuple[float, float]:
         return max(0.0, call_down(math.exp, low)), call_up(math.exp, high)

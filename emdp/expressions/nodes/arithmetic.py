@@ -44,7 +44,7 @@ class Binary(Expression):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Add(Binary):
-    """``f + g``. Proof: ``|f + g - f' - g'| <= |f - f'| + |g - g'|``, so the constants add."""
+    """Sum ``f + g``. Proof: ``|f + g - f' - g'| <= |f - f'| + |g - g'|``, so the constants add."""
 
     def _rule(self, left: Analysis, right: Analysis) -> Analysis:
         return _sum(left, right)
@@ -55,7 +55,7 @@ class Add(Binary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subtract(Binary):
-    """``f - g``. Proof: as for ``f + g``, since ``-g`` has the constants of ``g``."""
+    """Difference ``f - g``. Proof: as for ``f + g``, since ``-g`` has the constants of ``g``."""
 
     def _rule(self, left: Analysis, right: Analysis) -> Analysis:
         return _sum(left, Analysis(right.parts, -right.high, -right.low, right.rounding))
@@ -66,7 +66,7 @@ class Subtract(Binary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Negate(Expression):
-    """``-f``. Proof: ``|-f + f'| = |f - f'|``; changing a sign is exact."""
+    """Negative ``-f``. Proof: ``|-f + f'| = |f - f'|``; changing a sign is exact."""
 
     operand: Expression
 
@@ -84,7 +84,7 @@ class Negate(Expression):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Multiply(Binary):
-    """``f g``. Proof: ``|f g - f' g'| <= |f| |g - g'| + |g'| |f - f'|``, so ``max|f| L_g + max|g| L_f``."""
+    """Product ``f g``. Proof: ``|f g - f' g'| <= |f| |g - g'| + |g'| |f - f'|``, so ``max|f| L_g + max|g| L_f``."""
 
     def _rule(self, left: Analysis, right: Analysis) -> Analysis:
         parts = add_parts(scale_parts(right.parts, left.magnitude), scale_parts(left.parts, right.magnitude))
@@ -105,7 +105,7 @@ class Multiply(Binary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Divide(Binary):
-    """``f / g`` where ``g`` stays away from 0.
+    """Quotient ``f / g`` where ``g`` stays away from 0.
 
     Proof: ``f/g - f'/g' = (f - f')/g + (f'/g') (g' - g)/g``, so ``(L_f + max|f/g| L_g) / min|g|``.
     """

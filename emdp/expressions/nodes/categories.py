@@ -50,7 +50,7 @@ class Labelled(Leaf):
     @property
     @abstractmethod
     def mentioned(self) -> tuple[Any, ...]:
-        """Every value that the node names."""
+        """Listed values that the node names."""
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class Labelled(Leaf):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CategoryIs(Labelled):
-    """1 where a finite part has one of the listed values, else 0.
+    """Indicator of listed values: 1 where a finite part has one of them, else 0.
 
     Proof: it changes by 1 only between a value inside the set and one outside, which are at least
     ``gap = min d`` apart, so ``1/gap``: 1 for a 0/1 distance.
@@ -120,7 +120,7 @@ class CategoryIs(Labelled):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Case(Labelled):
-    """One expression where a finite part has some listed values, another elsewhere: ``CASE`` over categories.
+    """``CASE`` over categories: one expression where a finite part has some listed values, another for the rest.
 
     Proof: while the part stays within one branch only that branch's expression changes; between branches
     ``k`` and ``l`` the value changes by at most the larger of ``high_k - low_l`` and ``high_l - low_k``,

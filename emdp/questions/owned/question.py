@@ -33,7 +33,7 @@ people who have a row; ``quantile`` of values; ``distinct`` how many different v
 
 @dataclass(frozen=True)
 class OwnedItem:
-    """One aggregate of a select list.
+    """An aggregate of a select list.
 
     Parameters
     ----------

@@ -299,7 +299,7 @@ class Marked(_OfRows):
 
     @property
     def found(self) -> Column:
-        """The column."""
+        """Column that says whether a row was found."""
         return Column(self.alias, "found", Kind.BOOLEAN)
 
 

@@ -70,7 +70,7 @@ class FreeSelect:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of a statement.
+    """A step of a statement.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ class Summed:
 
 @dataclass(frozen=True, eq=False)
 class OwnedTotals(Summed):
-    """Capped sums; the module says which.
+    """Question for capped sums; the module says which.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Opener(Protocol):
 
 @dataclass(frozen=True)
 class EngineKind:
-    """One engine of the table of engines.
+    """An entry of the table of engines.
 
     Parameters
     ----------

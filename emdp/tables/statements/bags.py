@@ -1,4 +1,4 @@
-"""One user's items, for a table's owner; and what a check of the declared rules asks of a record, too."""
+"""Items of one user, for a table's owner; and what a check of the declared rules asks of a record, too."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""Each expression node as SQL: the same operations in the same order as its numpy reference evaluation."""
+"""SQL of expression nodes: the same operations in the same order as its numpy reference evaluation."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -158,7 +158,7 @@ def unpacked(payload: bytes) -> pl.DataFrame:
 
 
 class Present(NamedTuple):
-    """Who is in a partition: the same wherever and however often it is made.
+    """Users of a partition: the same wherever and however often they are found.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Present(NamedTuple):
 
 @dataclass(frozen=True)
 class PassWork:
-    """One pass over the payloads of partitions, which stay where they are; a public value but for who is asked what.
+    """A pass over the payloads of partitions, which stay where they are; a public value but for who is asked what.
 
     Parameters
     ----------
