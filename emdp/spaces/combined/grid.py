@@ -216,7 +216,6 @@ class Grid(Part):
 
     @property
     def is_box(self) -> bool:
-        """True: ``inner`` is a box."""
         return True
 
     @property
