@@ -384,8 +384,9 @@ def _check_length(expression: Expression) -> None:
             written.update(place.name for place in places)
         elif places and not isinstance(node, Leaf):
             written.update(found.name for found in node_formula(node, places).find_all(exp.Column))
-        own = (written[str(place)] * sizes[id(operand)] for place, operand in enumerate(node.operands))
-        sizes[id(node)] = 1 + sum(own)
+        sizes[id(node)] = 1
+        for place, operand in enumerate(node.operands):
+            sizes[id(node)] += written[str(place)] * sizes[id(operand)]
         if sizes[id(node)] > MOST_OPERATIONS:
             raise UsageError(
                 f"the expression takes more than {MOST_OPERATIONS} operations of SQL, since it nests functions whose "
