@@ -3,10 +3,11 @@
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.expressions.cells.reference import Codes, label_cells
-from emdp.expressions.nodes.lookup import distance_blocks
+from emdp.expressions.nodes.label_distances import distance_blocks
 from emdp.expressions.numbers.outward import div_up
 from emdp.spaces.base import Floats, Space
 from emdp.spaces.listed.clusters import Clusters
@@ -59,7 +60,11 @@ def _splits_a_cluster(part: Clusters, cells: Codes) -> bool:
 
 def _least_distance(part: Space, cells: Codes) -> float:
     least = np.inf
-    for rows, distances in distance_blocks(part, len(cells)):
-        apart: Floats = distances[np.not_equal.outer(cells[rows], cells)]
+
+    def needed(rows: Codes, columns: Codes, floors: Floats) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.not_equal.outer(cells[rows], cells[columns]) & (floors < least))
+
+    for rows, columns, distances in distance_blocks(part, len(cells), needed):
+        apart: Floats = distances[np.not_equal.outer(cells[rows], cells[columns])]
         least = min(least, float(apart.min(initial=np.inf)))
     return least

@@ -1,31 +1,24 @@
 """A public number for every listed value of a finite part: the column of a joined public table."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from emdp.base.checks import check_finite
-from emdp.base.errors import InternalError, NotLipschitzError, UsageError
-from emdp.expressions.nodes.categories import EXACT_KINDS
+from emdp.base.errors import NotLipschitzError, UsageError
+from emdp.expressions.nodes.label_distances import Codes, distance_blocks
 from emdp.expressions.nodes.leaves import Leaf
 from emdp.expressions.nodes.parts import Located, check_columns, freeze_point, part_items, resolve_part
 from emdp.expressions.numbers.bounds import Analysis, Domain, constant_analysis, part_analysis
 from emdp.expressions.numbers.outward import TINY, div_up, mul_up
 from emdp.spaces.base import Floats, FunctionBounds, Space
 from emdp.spaces.listed.clusters import Clusters
-from emdp.spaces.listed.embedding import Embedding
-from emdp.spaces.rounding import UNIT_ROUNDOFF, difference_up, norm_error
+from emdp.spaces.rounding import UNIT_ROUNDOFF, difference_up
 
-__all__ = ["LARGEST_COMPARED", "LabelValue", "distance_blocks"]
-
-LARGEST_COMPARED = 20_000
-"""Most items of a part whose distances are compared pair by pair, some seconds of work there."""
-
-BLOCK = 512
-"""Rows of the matrix of pairs that are compared together."""
+__all__ = ["LabelValue"]
 
 RATIO_ROUNDING = 1 + 16 * UNIT_ROUNDOFF
 """Covers a subtraction, a product and a quotient in doubles."""
@@ -106,40 +99,6 @@ class LabelValue(Leaf):
         return _numbers_of(self, part)
 
 
-def distance_blocks(part: Space, items: int) -> Iterator[tuple[slice, Floats]]:
-    """Yield rows of the matrix of natural distances between all items of a finite part, rounded down, block by block.
-
-    Parameters
-    ----------
-    part : Space
-        A part with listed values.
-    items : int
-        Number of codes of its items, its neutral one included.
-
-    Raises
-    ------
-    UsageError
-        If there are more than ``LARGEST_COMPARED`` items.
-
-    >>> from emdp.spaces import Distances
-    >>> [(rows, block.tolist()) for rows, block in distance_blocks(Distances("stop", ["A", "B"], [[0, 3], [3, 0]]), 2)]
-    [(slice(0, 512, None), [[0.0, 3.0], [3.0, 0.0]])]
-    """
-    if items > LARGEST_COMPARED:
-        raise UsageError(
-            f"column {part.columns[0]!r} has {items} values, too many to compare all their distances (at most "
-            f"{LARGEST_COMPARED}); use a distance or a similarity."
-        )
-    codes = np.arange(items, dtype=np.float64)[:, None]
-    for start in range(0, items, BLOCK):
-        distances = part.natural_distances(codes[start : start + BLOCK], codes)
-        if isinstance(part, Embedding):
-            distances = distances * (1 - norm_error(part.dimension, 1.0)) - norm_error(part.dimension, 0.0)
-        elif part.kind not in EXACT_KINDS:
-            raise InternalError(f"nothing is known of the rounding of distances of {part.noun}; report it.")
-        yield slice(start, start + BLOCK), distances
-
-
 @lru_cache(maxsize=64)
 def _numbers_of(leaf: LabelValue, part: Space) -> Floats:
     labels = part.labels or ()
@@ -184,9 +143,14 @@ def _spread_within(part: Clusters, numbers: Floats) -> float:
 def _steepest(leaf: LabelValue, part: Space, numbers: Floats) -> float:
     """Return the largest difference over distance of two items, rounded up."""
     steepest = 0.0
+
+    def needed(rows: Codes, columns: Codes, floors: Floats) -> npt.NDArray[np.bool_]:
+        changes = np.abs(np.subtract.outer(numbers[rows], numbers[columns]))
+        return np.asarray((changes > 0) & ((floors <= 0) | (changes >= floors * steepest)))
+
     with np.errstate(over="ignore"):  # what is infinite is refused by the analysis
-        for rows, distances in distance_blocks(part, len(numbers)):
-            changes = np.abs(np.subtract.outer(numbers[rows], numbers))
+        for rows, columns, distances in distance_blocks(part, len(numbers), needed):
+            changes = np.abs(np.subtract.outer(numbers[rows], numbers[columns]))
             is_change = changes > 0
             if (distances[is_change] <= 0).any():
                 raise NotLipschitzError(
