@@ -67,7 +67,7 @@ LOWEST_FIT = 0.25
 """Part of the first strength below which the request is refused: rounding then decides the weights."""
 
 
-def integer_rows(ideal: Floats) -> Integers:
+def integer_rows(ideal: Floats, own: Integers | None = None) -> Integers:
     """Return integer weights near given probabilities: each at least 1, each row summing to exactly ``TOTAL``.
 
     The rule is deterministic and commutes with permutations of items and outputs that leave ``ideal`` as it is (and
@@ -79,6 +79,8 @@ def integer_rows(ideal: Floats) -> Integers:
     ideal : numpy.ndarray
         Shape (items, outputs), ``outputs >= items``: rows proportional to the wanted probabilities, finite and not
         negative. A row's largest entry takes the last few units, or ``ideal[x, x]`` where two are the largest.
+    own : numpy.ndarray of int64, optional
+        Each row's item, where only some items have a row; default ``0, 1, ...``.
 
     Returns
     -------
@@ -91,9 +93,10 @@ def integer_rows(ideal: Floats) -> Integers:
     """
     weights = np.empty(ideal.shape, dtype=np.int64)
     # Some rows at a time: all at once would go through memory a dozen times.
+    items = np.arange(len(ideal)) if own is None else own
     for start in range(0, len(ideal), BLOCK):
-        rows = np.arange(start, min(start + BLOCK, len(ideal)))
-        weights[rows] = _integer_block(ideal[rows], rows)
+        rows = slice(start, start + BLOCK)
+        weights[rows] = _integer_block(ideal[rows], items[rows])
     if not (weights > 0).all():
         raise RefusedError("an item's own output is too improbable for 62-bit weights; ask for a larger alpha0.")
     return weights

@@ -240,7 +240,8 @@ class Space(ABC):
 
     def distances(self, left: Floats, right: Floats) -> Floats:
         """Return the matrix of ``d_X`` in [0, 1] between encoded items."""
-        return np.minimum(self.natural_distances(left, right) / self.diameter, 1.0)
+        distances: Floats = self.natural_distances(left, right) / self.diameter
+        return np.minimum(distances, 1.0, out=distances)
 
     def pairwise(self, P: object, Q: object) -> Floats:
         """Return the matrix of ``d_X`` between the items of two frames.

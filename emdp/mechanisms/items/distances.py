@@ -10,11 +10,14 @@ permutation preserves them exactly. Lower distances stay safe.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.weights import LARGEST_ITEMS, Floats, Integers
@@ -24,11 +27,16 @@ from emdp.spaces.rounding import UNIT_ROUNDOFF
 
 __all__ = ["ItemDistances", "line_positions", "lowered_distances", "pair_orbits"]
 
+Scalar = TypeVar("Scalar", np.float64, np.int64)
+
 SYMMETRY_TOLERANCE = 1e-9
 """Largest difference of two distances that are taken for one; great-circle distances are within 2e-10."""
 
 GEO_SLACK = 2.0**-31
 """Bound on the error of ``d_X`` of great-circle distances: twice what ``Geo.natural_distances`` states."""
+
+BLOCK = 128
+"""Rows of a matrix of pairs that are worked on together."""
 
 LARGEST_GROUP = 400
 """Most isometries that are listed."""
@@ -88,9 +96,15 @@ class ItemDistances:
     @cached_property
     def matrix(self) -> Floats:
         """``d_X`` of all pairs, rounded down; symmetric, 0 on the diagonal, preserved by ``isometries``."""
-        matrix = self._lowered
-        for moved in self.isometries:
-            matrix = np.minimum(matrix, self._lowered[np.ix_(moved, moved)])
+        if len(self.isometries) == 1:
+            matrix = self._lowered.copy()
+        else:
+            own = self._lowered[self.representatives]
+            for moved in self.isometries[1:]:
+                for some in _blocks(len(own)):
+                    there = self._lowered[moved[self.representatives[some]]].take(moved, axis=1)
+                    np.minimum(own[some], there, out=own[some])
+            matrix = self.spread(own)
         matrix.flags.writeable = False
         return matrix
 
@@ -108,6 +122,24 @@ class ItemDistances:
         return np.asarray(np.min(self.isometries, axis=0), dtype=np.int64)
 
     @cached_property
+    def representatives(self) -> Integers:
+        """One item for each class of items that the isometries carry to each other: the first."""
+        return np.flatnonzero(self.images == np.arange(self.count))
+
+    def spread(self, own: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """Return the matrix of pairs whose rows are known of the representatives, and which isometries preserve."""
+        full = np.empty((self.count, self.count), dtype=own.dtype)
+        missing = np.ones(self.count, dtype=np.bool_)
+        for moved in self.isometries:
+            places, back = moved[self.representatives], np.argsort(moved)
+            lacking = np.flatnonzero(missing[places])
+            for some in _blocks(len(lacking)):
+                # What stands at (x, y) stands at (moved[x], moved[y]).
+                full[places[lacking[some]]] = own[lacking[some]].take(back, axis=1)
+            missing[places] = False
+        return full
+
+    @cached_property
     def triangle_slack(self) -> float:
         """Bound of ``|d(x, y) - d(x', y)| - d(x, x')`` over all items; infinite where none is stated.
 
@@ -118,7 +150,8 @@ class ItemDistances:
         if not isinstance(self.space, Grid):
             return np.inf
         error = _relative_error(self.space) + _absolute_error(self.space, self.items)
-        return 2 * (2 * error + float((self._lowered - self.matrix).max())) * (1 + 8 * UNIT_ROUNDOFF)
+        raised = max(float((self._lowered[rows] - self.matrix[rows]).max()) for rows in _blocks(self.count))
+        return 2 * (2 * error + raised) * (1 + 8 * UNIT_ROUNDOFF)
 
     @cached_property
     def pairs(self) -> Integers | None:
@@ -143,6 +176,8 @@ class ItemDistances:
         """First item that each item is linked to by distances 0: itself, if it has no twin."""
         from scipy.sparse.csgraph import connected_components
 
+        if np.count_nonzero(self.matrix) == self.count * (self.count - 1):
+            return np.arange(self.count)
         _, label = connected_components(self.matrix == 0, directed=False)
         _, first = np.unique(label, return_index=True)
         return np.asarray(first[label], dtype=np.int64)
@@ -160,12 +195,21 @@ class ItemDistances:
     def _lowered(self) -> Floats:
         computed = self.space.distances(self.items, self.items)
         lowered = lowered_distances(computed, self.space, self.items)
-        lowered = np.minimum(lowered, lowered.T)
+        for rows in _blocks(self.count):
+            for columns in _blocks(self.count):
+                if columns.start >= rows.start:
+                    least = np.minimum(lowered[rows, columns], lowered[columns, rows].T)
+                    lowered[rows, columns], lowered[columns, rows] = least, least.T
         np.fill_diagonal(lowered, 0.0)
         return lowered
 
     def _is_isometry(self, moved: Integers) -> bool:
-        return bool((np.abs(self._lowered[np.ix_(moved, moved)] - self._lowered) <= SYMMETRY_TOLERANCE).all())
+        for rows in _blocks(self.count):
+            gaps = self._lowered[moved[rows]].take(moved, axis=1)
+            gaps -= self._lowered[rows]
+            if not (np.abs(gaps, out=gaps) <= SYMMETRY_TOLERANCE).all():
+                return False
+        return True
 
 
 def lowered_distances(computed: Floats, space: Space, items: Floats) -> Floats:
@@ -184,7 +228,14 @@ def lowered_distances(computed: Floats, space: Space, items: Floats) -> Floats:
     >>> lowered_distances(np.array([1.0]), Categories("kind", ["bar", "cafe"]), np.array([[0.0]])).tolist()
     [1.0]
     """
-    return np.maximum(computed * (1 - _relative_error(space)) - _absolute_error(space, items), 0.0)
+    lowered = computed * (1 - _relative_error(space))
+    lowered -= _absolute_error(space, items)
+    return np.maximum(lowered, 0.0, out=lowered)
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    """Return slices of rows that together have a few megabytes: more would go through memory at every step."""
+    return (slice(start, start + BLOCK) for start in range(0, count, BLOCK))
 
 
 def line_positions(matrix: Floats) -> Floats | None:

@@ -81,8 +81,13 @@ class Exponential(FiniteRandomizer):
         return tuned_strength(self.items.matrix, self.requested, self.items.images)
 
     def _weights_at(self, strength: float) -> Integers:
+        own = self.items.representatives
+        ideal = self.items.matrix[own]
+        ideal *= -strength
+        weights = self.items.spread(integer_rows(np.exp(ideal, out=ideal), own))
         # Twins take the row of the first of them, to the last unit.
-        return integer_rows(np.exp(-strength * self.items.matrix))[self.items.twins]
+        twins = self.items.twins
+        return weights if (twins == np.arange(len(twins))).all() else weights[twins]
 
     def _reached_by(self, weights: Integers) -> float:
         if self.items.count > MOST_COMPARED:

@@ -13,7 +13,8 @@ import emdp
 import emdp.expressions as ex
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.expressions import analyse, evaluate, final_lipschitz
-from emdp.expressions.nodes.lookup import LARGEST_COMPARED, LabelValue
+from emdp.expressions.nodes.label_distances import LARGEST_COMPARED
+from emdp.expressions.nodes.lookup import LabelValue
 from emdp.spaces import Categories, Clusters, Distances, Embedding, Interval, Product, Space
 
 LABELS = ("a", "b", "c", "d")

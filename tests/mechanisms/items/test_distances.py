@@ -131,3 +131,15 @@ def test_twins_share_a_number() -> None:
     assert items.w_min == pytest.approx(1.0)
     with pytest.raises(UsageError, match="distance 0"):
         items.check_distinct("KRR")
+
+
+@pytest.mark.parametrize("space", [cube(3, 3), cube(2, 5), cube(12, 12), Grid(Interval("x", 0, 1), 6)])
+def test_rows_of_representatives_are_those_of_all(space: Grid) -> None:
+    items = ItemDistances(space)
+    least = items._lowered
+    for moved in items.isometries:
+        least = np.minimum(least, items._lowered[np.ix_(moved, moved)])
+    np.testing.assert_array_equal(items.matrix, least)
+    codes = np.arange(items.count**2).reshape(items.count, items.count)
+    images = np.min([codes[np.ix_(moved, moved)] for moved in items.isometries], axis=0)
+    np.testing.assert_array_equal(items.spread(images[items.representatives]), images)

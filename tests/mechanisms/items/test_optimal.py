@@ -14,7 +14,7 @@ from emdp.mechanisms.items.distances import ItemDistances
 from emdp.mechanisms.items.exponential import Exponential
 from emdp.mechanisms.items.geometric import Geometric
 from emdp.mechanisms.items.optimal import Optimal
-from emdp.mechanisms.items.optimal_program import sparse_pairs, stretch_of
+from emdp.mechanisms.items.optimal_program import optimal_law, output_net, sparse_pairs, stretch_of
 from emdp.mechanisms.weights import actual_alpha0
 from emdp.spaces import Categories, Clusters, Embedding, Geo, Grid, Interval, Product, Vector
 
@@ -34,8 +34,8 @@ def expected_distance(randomizer: Exponential | Geometric | Optimal) -> float:
     return float((randomizer.matrix * randomizer.items.matrix).sum(axis=1).mean())
 
 
-def dense_optimum(matrix: Floats, prior: Floats, alpha0: float) -> float:
-    """The program with every variable and every constraint."""
+def dense_optimum(matrix: Floats, prior: Floats, alpha0: float, costs: Floats | None = None) -> float:
+    """The program with every variable and every constraint; ``costs`` in the place of distances in what is least."""
     count = len(matrix)
     x, other, y = np.indices((count,) * 3).reshape(3, -1)
     x, other, y = np.stack([x, other, y])[:, x != other]
@@ -45,7 +45,7 @@ def dense_optimum(matrix: Floats, prior: Floats, alpha0: float) -> float:
         (np.exp(alpha0 * matrix[x, other]), (rows, other * count + y)), shape=(len(x), count**2)
     )
     found = scipy.optimize.linprog(
-        (prior[:, None] * matrix).ravel(),
+        (prior[:, None] * (matrix if costs is None else costs)).ravel(),
         A_ub=ones - factors,
         b_ub=np.zeros(len(x)),
         A_eq=scipy.sparse.kron(scipy.sparse.eye(count), np.ones(count)),
@@ -140,8 +140,9 @@ class TestOptimal:
     def test_spanner_costs_little(self) -> None:
         matrix = ItemDistances(square(9)).matrix
         for symmetries, longest in ((10**6, 1 + 1e-8), (4, 1.1), (1, 1.5)):
-            pairs, stretch = sparse_pairs(matrix, symmetries, 40_000)
+            pairs, stretch, outputs = sparse_pairs(matrix, symmetries, 40_000)
             assert 1.0 <= stretch <= longest
+            assert 2 * len(pairs) * outputs <= 40_000 * symmetries
             assert stretch == stretch_of(pairs, matrix)
         assert len(sparse_pairs(matrix, 1, 40_000)[0]) < len(sparse_pairs(matrix, 10**6, 40_000)[0]) / 4
 
@@ -184,6 +185,29 @@ class TestOptimal:
     def test_inverse_fails_closed_where_outputs_are_unused(self) -> None:
         with pytest.raises(RefusedError, match="stably"):
             _ = Optimal(square(5), 1.0).right_inverse
+
+    def test_fewer_outputs_are_the_program_without_the_others(self) -> None:
+        """The program on a net of outputs has the value of the dense program whose other outputs cost too much."""
+        space = square(4)
+        items = ItemDistances(space)
+        prior = np.full(16, 1 / 16)
+        pairs, _, most = sparse_pairs(items.matrix, 8, 160)
+        net = output_net(items.matrix, items.isometries, most)
+        assert 1 <= len(net) <= most < 16
+        assert all(set(moved[net]) == set(net) for moved in items.isometries)
+        law, stretch = optimal_law(items.matrix, prior, 3.0, items.isometries, most_constraints=160, seconds=60.0)
+        assert np.flatnonzero(law.any(axis=0)).tolist() == net.tolist()
+        found = (prior @ (law * items.matrix)).sum()
+        costs = np.where(np.isin(np.arange(16), net), items.matrix, items.matrix + 100.0)
+        at_stretch, at_request = (dense_optimum(items.matrix, prior, a, costs) for a in (3.0 / stretch, 3.0))
+        assert at_request - 1e-9 <= found <= at_stretch + 1e-9
+        assert len(pairs) >= 15
+
+    def test_four_hundred_cells_take_seconds(self) -> None:
+        randomizer = Optimal(square(20), 4.0)
+        assert 3.99 <= randomizer.alpha0 <= 4.0
+        assert randomizer.expected_distance < 0.2375
+        assert randomizer.stretch < 1.05
 
     def test_hundred_and_forty_four_cells(self) -> None:
         randomizer = Optimal(square(12), 4.0)
