@@ -59,7 +59,7 @@ class Optimal(FiniteRandomizer):
     most_constraints : int
         Constraints that the program may have before pairs of items are left out for a ``stretch`` above 1, and then
         outputs for a net of them: more are nearer to the optimum and slower. On a 20 x 20 grid at ``alpha0 = 4`` the
-        default has 52 outputs and gives 0.2372 in two seconds of processor (``Exponential``: 0.3227).
+        default has 52 outputs and gives 0.2393 in two seconds of processor (``Exponential``: 0.3227).
     seconds : float
         Time limit of the solver, which may overrun it a little.
 
