@@ -1,7 +1,7 @@
 """Answer of a session: noisy rows with their promise."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from emdp.answers.description import DEFAULT_LEVEL, Description
 from emdp.answers.measured import Measured
+from emdp.answers.tiered import Tiered
 from emdp.base.checks import check_choice, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.base.text import Text
@@ -19,7 +20,7 @@ from emdp.questions.shape import Shape
 if TYPE_CHECKING:
     from emdp.pictures import Picture
 
-__all__ = ["Answer", "Receipt", "plot", "tier_of"]
+__all__ = ["Answer", "Receipt", "plot"]
 
 INTERVAL_ENDS = ("_low", "_high")
 """Endings of the names of the columns that hold an interval's ends."""
@@ -38,7 +39,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, repr=False)
-class Answer(Measured, Description):
+class Answer(Tiered, Measured, Description):
     """A released answer; it cannot be built without the ledger entry that paid for it.
 
     Attributes
@@ -152,32 +153,6 @@ class Answer(Measured, Description):
         """Remarks that follow from the released numbers, such as why there are fewer rows than were asked for."""
         remarks = getattr(self._rows, "remarks", None)
         return () if remarks is None else tuple(remarks(self.released))
-
-    def tier(self, number: int) -> "Answer":
-        """Return the answer for the readers of one tier, of a release that was asked with :func:`emdp.tiers`.
-
-        Parameters
-        ----------
-        number : int
-            From 1, the strongest reader's, to the number of levels.
-
-        Returns
-        -------
-        Answer
-            With the guarantee, the noise and the intervals of that tier. Give no reader the whole answer, which holds
-            all of them.
-
-        Raises
-        ------
-        UsageError
-            If there is no such tier.
-
-        Guarantee
-        ---------
-        Readers of several tiers together have the guarantee of the strongest (:mod:`emdp.mechanisms.central.tiers`).
-        """
-        found: Answer = tier_of(self, number)
-        return found
 
     def interval(self, level: float = DEFAULT_LEVEL, *, coverage: str = "each", of: str = "truth") -> pl.DataFrame:
         """Return intervals that contain the exact values with probability ``level``, from the noise's exact law.
@@ -342,16 +317,6 @@ class Answer(Measured, Description):
             picture = ""
         remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
         return f"{head}{picture}{frame_html(self.frame)}{remarks}<p>{escape(str(self.guarantee))}</p>"
-
-
-def tier_of(answer: Any, number: int) -> Any:
-    """Return one tier of an answer, or of a stored one."""
-    if not answer.weaker:
-        raise UsageError("the answer has no tiers; ask with alpha=emdp.tiers([8, 1]), or take it as it is.")
-    last = len(answer.weaker) + 1
-    if type(number) is not int or not 1 <= number <= last:
-        raise UsageError(f"number must be a tier from 1 to {last}, got {number!r}; 1 is the strongest reader's.")
-    return replace(answer, weaker=()) if number == 1 else answer.weaker[number - 2]
 
 
 def plot(frame: pl.DataFrame, columns: Sequence[PlannedColumn], shape: Shape, *, kind: str) -> "Picture":

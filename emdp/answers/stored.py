@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from emdp.answers.answer import Answer, Receipt, plot, tier_of
+from emdp.answers.answer import Answer, Receipt, plot
+from emdp.answers.tiered import tier_of
 from emdp.base.errors import InternalError, StoredTextError
 from emdp.base.text import Text
 from emdp.privacy import Guarantee

@@ -7,6 +7,7 @@ import numpy as np
 
 from emdp.audit.bulk import bulk_of, read_blocks
 from emdp.audit.changes import Change, Floats, message_change, noise_change, total_of
+from emdp.audit.keyed import keyed_scores
 from emdp.audit.mixed import MixedMessages, RangeMessages
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds
@@ -26,6 +27,8 @@ from emdp.audit.releases import (
 from emdp.audit.tester import LEAST_TRIALS, Scores
 from emdp.base.errors import UsageError
 from emdp.estimators import AnyPlan, MeasuredPlan, MessagePlan, OwnedPlan, Plan
+from emdp.estimators.frequency.tiers import HistogramTiers
+from emdp.estimators.local_tiers import KeyedPlan
 from emdp.estimators.strings.search import StringCounts
 from emdp.estimators.tiers import TieredPlan
 from emdp.questions.reading import TextColumn
@@ -162,6 +165,8 @@ class AuditedMessages:
 
     def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
         del place
+        if (keyed := keyed_scores(self.plan, tables, draws.trials)) is not None:
+            return keyed
         bulk = bulk_of(self.plan, tables)
         if bulk is not None:
             is_whole = isinstance(bulk, DescentRounds)
@@ -185,6 +190,8 @@ AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {
     # What is drawn of the data is the answer of the strongest tier; the others are made of that.
     TieredPlan: AuditedNoise,
     MessagePlan: AuditedMessages,
+    KeyedPlan: AuditedMessages,
+    HistogramTiers: AuditedMessages,
 }
 """Audited form of each kind of plan."""
 

@@ -16,6 +16,7 @@ from emdp.questions import frequencies, heavy_hitters, itemwise, mean, quantiles
 from emdp.questions.itemwise import Model
 from emdp.questions.linear_fit import linear_fit_query
 from emdp.questions.resolution import Query
+from emdp.questions.tiers import tiers
 from emdp.randomizers import (
     GKRR,
     KRR,
@@ -123,6 +124,7 @@ def _means(table: Table) -> Iterator[Case]:
         vector_mean(several, alpha=ALPHA, delta=DELTA, noise="gaussian", model="local"),
     )
     yield Case("mean, local user level", table, mean(first, epsilon=1.0, model="local"))
+    yield Case("mean, local, with keys", table, mean(first, epsilon=tiers([2.0, 0.5]), model="local"))
     few = _fewer(table, FEW)
     mixed: dict[str, Any] = {"delta": DELTA, "model": "shuffle"}
     yield Case("mean, one mixed bit", few, mean(first, alpha=ALPHA, messages=1, **mixed))
@@ -163,6 +165,7 @@ def _histograms(table: Table) -> Iterator[Case]:
     shuffled = frequencies(epsilon=1.0, delta=DELTA, model="shuffle")
     yield Case("frequencies, noise, user level", own, frequencies(epsilon=1.0))
     yield Case("frequencies, local messages", own, frequencies(epsilon=1.0, model="local"))
+    yield Case("frequencies, with keys", own, frequencies(epsilon=tiers([2.0, 0.5]), method="krr", model="local"))
     yield Case("frequencies, shuffled messages", own, shuffled)
     yield Case("frequencies, shuffled messages, few users", few, shuffled)
     several = frequencies(epsilon=1.0, delta=DELTA, model="shuffle", method="hadamard", messages=4)

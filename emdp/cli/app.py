@@ -23,6 +23,7 @@ COMMANDS = MappingProxyType(
         "distance": "distance.run",
         "calibrate": "calibrate.run",
         "consequences": "consequences.run",
+        "decode": "decode.run",
         "experiment": "experiment.run",
         "audit": "audit.run",
         "generate": "generate.app",

@@ -147,7 +147,7 @@ def _mixed(messages: Messages) -> "list[tuple[str, FrequencyOracle, str]]":
 
     found = []
     for name, method in METHODS.items():
-        if method.oracle is not None:
+        if method.oracle is not None and method.is_weighed:
             try:
                 one = mix(
                     method.oracle(), messages.items or 2, messages.users, messages.level, messages.delta,
@@ -164,7 +164,7 @@ def _oracles(items: int, users: int, epsilon0: float) -> "list[tuple[str, Freque
 
     found = []
     for name, method in METHODS.items():
-        if method.oracle is not None:
+        if method.oracle is not None and method.is_weighed:
             try:
                 found.append((name, method.oracle()(items, users, epsilon0)))
             except EmdpError:

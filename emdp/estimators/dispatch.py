@@ -65,8 +65,8 @@ def plan_query(
     0.05
     """
     family = family_of(query)
-    if query.price.weaker:
-        return _tiers(query, space=space, users=users, records=records)
+    if query.price.weaker and getattr(query, "model", "central") != "local":
+        return _tiers(query, space, users=users, records=records)
     if space.elsewhere is not None and family.elsewhere:
         raise UsageError(family.elsewhere)
     if space.slots is not None and family.slots:
@@ -81,12 +81,12 @@ def plan_query(
     return PLANNERS[family.name](query, facts)
 
 
-def _tiers(query: Any, **facts: Any) -> AnyPlan:
+def _tiers(query: Any, space: Space, **facts: Any) -> AnyPlan:
     """Plan one release for several readers."""
     # Loaded where it is needed.
     from emdp.estimators.tiers import plan_tiers
 
-    return plan_tiers(query, lambda own: plan_query(own, **facts))
+    return plan_tiers(query, lambda own: plan_query(own, space=space, **facts), space)
 
 
 def _check_removal(family: Family, users: int | None, records: int | None) -> None:
@@ -136,6 +136,8 @@ def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:
             f"a mean of messages in the {query.model} model is not made for a table whose records may be elsewhere; "
             "ask for the central model."
         )
+    if query.price.weaker:
+        return _keyed(query, facts)
     if query.model == "local":
         from emdp.estimators.mean.local import plan_local_means
 
@@ -162,9 +164,18 @@ def _measures(query: Any, facts: Facts) -> AnyPlan:
 
 
 def _items(query: Any, facts: Facts) -> AnyPlan:
+    if query.price.weaker:
+        return _keyed(query, facts)
     from emdp.estimators.frequency.items import plan_item_frequencies
 
     return plan_item_frequencies(query, **facts)
+
+
+def _keyed(query: Any, facts: Facts) -> AnyPlan:
+    """Plan one message a user for several readers."""
+    from emdp.estimators.local_tiers import plan_local_tiers
+
+    return plan_local_tiers(query, space=facts["space"], users=facts["users"])
 
 
 def _quantiles(query: Any, facts: Facts) -> AnyPlan:

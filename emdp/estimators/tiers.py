@@ -5,18 +5,24 @@ answer alone (:meth:`TieredPlan.lowered`), so that they cost nothing, whoever ha
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emdp.base.errors import UsageError
+from emdp.estimators.contract import AnyPlan
 from emdp.estimators.plan import Plan
 from emdp.estimators.renoised import renoised
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.central.tiers import TieredNoise
 from emdp.questions.columns import Released
+from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.means import Mean, VectorMean, VectorNoise
 from emdp.questions.price import Price
+from emdp.spaces import Space
+
+if TYPE_CHECKING:
+    from emdp.estimators.frequency.tiers import HistogramTiers
 
 __all__ = ["TieredPlan", "plan_tiers"]
 
@@ -50,7 +56,7 @@ class TieredPlan(Plan):
         return tuple(tuple(self.restored(tiers[place]) for tiers in by_group) for place in range(len(self.weaker)))
 
 
-def plan_tiers(query: Any, plan: Callable[[Any], Any]) -> TieredPlan:
+def plan_tiers(query: Any, plan: Callable[[Any], Any], space: Space) -> "TieredPlan | HistogramTiers":
     """Return the plan of a question whose price has tiers.
 
     Parameters
@@ -59,6 +65,8 @@ def plan_tiers(query: Any, plan: Callable[[Any], Any]) -> TieredPlan:
         Its ``price`` has ``weaker`` levels.
     plan : callable
         Plans the question at one level.
+    space : Space
+        The table's item space.
 
     Raises
     ------
@@ -66,6 +74,10 @@ def plan_tiers(query: Any, plan: Callable[[Any], Any]) -> TieredPlan:
         If the question has no tiers, or its noise has none.
     """
     price = query.price
+    if isinstance(query, ItemFrequencies):
+        if query.listed is None:
+            return _of_items(query, plan, space)
+        query = query.listed
     query = _with_levels(query, price, 0)
     first = plan(query)
     if type(first) is not Plan or first.is_cumulative:
@@ -85,6 +97,31 @@ def plan_tiers(query: Any, plan: Callable[[Any], Any]) -> TieredPlan:
     inherited = {item.name: getattr(first, item.name) for item in fields(Plan)}
     inherited["notes"] = (*first.notes, *_notes(first, weaker, levels, price, best))
     return TieredPlan(**inherited, weaker=weaker, noises=noises)
+
+
+def _of_items(query: ItemFrequencies, plan: Callable[[Any], Any], space: Space) -> "HistogramTiers":
+    """Return the plan of frequencies of all items of a finite space."""
+    # Loaded where it is needed.
+    from emdp.estimators.frequency.tiers import plan_histogram_tiers
+
+    if query.method not in ("auto", "histogram") or query.sizes is not None or query.model != "central":
+        raise UsageError(
+            "tiers of frequencies of all items are by method='histogram' in the central model, or by messages in the "
+            "local one, without sizes=; pass one of these."
+        )
+    price, single = query.price, _with_levels(query, query.price, 0)
+    first, best = plan(replace(single, method="histogram")), plan(single)
+    made = plan_histogram_tiers(query, first, space=space)
+    views = tuple(
+        replace(own, notes=(*own.notes, _coalition(number, price))) for number, own in enumerate(made.weaker, 2)
+    )
+    notes = (*first.notes, *_notes(first, made.weaker, (price.level, *price.weaker), price, first))
+    if best.columns[0].expected_error < first.columns[0].expected_error:
+        notes += (
+            f"without tiers method='itemwise' has an expected error of {best.columns[0].expected_error:.3g} in place "
+            f"of {first.columns[0].expected_error:.3g}",
+        )
+    return replace(made, weaker=views, notes=notes)
 
 
 def _with_levels(query: Any, price: Price, place: int) -> Any:
@@ -152,7 +189,7 @@ def _coalition(number: int, price: Price) -> str:
 
 
 def _notes(
-    first: Plan, weaker: tuple[Plan, ...], levels: tuple[float, ...], price: Price, best: Plan
+    first: AnyPlan, weaker: Sequence[AnyPlan], levels: tuple[float, ...], price: Price, best: AnyPlan
 ) -> tuple[str, ...]:
     errors = [plan.columns[0].expected_error for plan in (first, *weaker)]
     shown = "; ".join(
@@ -167,9 +204,9 @@ def _notes(
     )
 
 
-def _without_tiers(first: Plan, best: Plan) -> str:
+def _without_tiers(first: AnyPlan, best: AnyPlan) -> str:
     """Say what the best noise for one reader would be, where it is noise that has no tiers."""
-    if best.is_constant or type(best.mechanisms[0]) is type(first.mechanisms[0]):
+    if not isinstance(best, Plan) or best.is_constant or type(best.mechanisms[0]) is type(first.mechanisms[0]):
         return ""
     return (
         f", with {best.mechanisms[0].name} noise, which has no tiers: an expected error of "

@@ -61,19 +61,31 @@ class Batch:
         return draw_permutation(len(self))
 
     def encode(self, rewards: npt.ArrayLike) -> Integers:
-        """Return the messages for rewards, on the users' side: clipped to [-1, 1], and 0 where there is no number.
+        """Return the messages for rewards, on the users' side.
 
         Parameters
         ----------
         rewards : array-like of float, shape (slots,)
-            Of the slots, in their order, or of some of them; every user tells one message, once.
+            Of the slots, in their order, or of some of them, each from -1 to 1; every user tells one message, once. A
+            curator who encodes the rewards of others clips them first: that somebody's was refused would tell of it.
 
         Returns
         -------
         numpy.ndarray of int64
             ``+1`` or ``-1``; in the central model rewards in units of ``2^-20``, which only the curator may see.
+
+        Raises
+        ------
+        UsageError
+            If a reward is none.
         """
-        return self.rewards.encode(rewards)
+        given = np.asarray(rewards, dtype=np.float64)
+        if given.ndim != 1 or not bool((np.abs(given) <= 1.0).all()):
+            raise UsageError(
+                "rewards must be a list of numbers from -1 to 1; divide them by the largest that there can be, or clip "
+                "them (numpy.clip), with 0 for one that is missing."
+            )
+        return self.rewards.encode(given)
 
 
 class LinearBandit:

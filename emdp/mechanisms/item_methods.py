@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "ItemMethod", "Method", "item_methods", "oracle_at"]
 
 ItemMethod = Literal[
-    "auto", "histogram", "itemwise", "hadamard", "krr", "rappor", "unary", "subset", "projective", "response"
+    "auto",
+    "histogram",
+    "itemwise",
+    "hadamard",
+    "krr",
+    "rappor",
+    "unary",
+    "subset",
+    "projective",
+    "response",
+    "recoverable",
 ]
 """Names of methods that an analyst may choose: ``"auto"`` is the best for space, price and model."""
 
@@ -32,10 +42,13 @@ class Method:
     slowness : float
         Its place by the time that it takes, about: of methods with nearly the least error that with the least is taken.
         A method whose time nobody has measured is taken for the slowest.
+    is_weighed : bool
+        Whether the automatic choice weighs it; else it is taken where it is named.
     """
 
     oracle: "Callable[[], type[FrequencyOracle]] | None" = None
     slowness: float = math.inf
+    is_weighed: bool = True
 
 
 def oracle_at(module: str, name: str) -> "Callable[[], type[FrequencyOracle]]":
@@ -62,6 +75,7 @@ METHODS: dict[str, Method] = {
     "subset": Method(oracle_at("subset", "SubsetOracle"), 7),
     "projective": Method(oracle_at("projective", "ProjectiveOracle"), 6),
     "response": Method(oracle_at("hadamard_response", "HadamardResponseOracle"), 5),
+    "recoverable": Method(oracle_at("recoverable", "RecoverableOracle"), 9, is_weighed=False),
 }
 """Noise on the averaged histogram; item-wise release; oracles of users. By name."""
 

@@ -234,7 +234,7 @@ def quantiles(
 
 
 def _check_common(query: Frequencies | Quantiles) -> None:
-    check_price(query.price, has_tiers=isinstance(query, Frequencies) and query.model == "central")
+    check_price(query.price, has_tiers=isinstance(query, Frequencies) and query.model != "shuffle")
     check_choice("noise", query.noise, CELL_NOISE if isinstance(query, Frequencies) else VECTOR_NOISE)
     object.__setattr__(query, "by", check_by(query.by))
     object.__setattr__(query, "where", check_where(query.where))

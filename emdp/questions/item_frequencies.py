@@ -77,7 +77,7 @@ class ItemFrequencies:
         check_choice("method", self.method, item_methods())
         check_choice("model", self.model, MODELS)
         check_choice("adjust", self.adjust, ADJUSTMENTS)
-        check_price(self.price)
+        check_price(self.price, has_tiers=self.model != "shuffle")
         check_messages(self.messages, is_shuffled=self.model == "shuffle")
         if self.messages != "auto":
             # Loaded where it is needed: a mean has no messages.

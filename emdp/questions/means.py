@@ -94,7 +94,7 @@ class Mean:
         object.__setattr__(self, "expression", lift(self.expression))
         object.__setattr__(self, "by", check_by(self.by))
         object.__setattr__(self, "where", check_where(self.where))
-        check_price(self.price, is_removable=True, has_tiers=self.model == "central")
+        check_price(self.price, is_removable=True, has_tiers=self.model != "shuffle")
         check_share(self)
         _check_model(self)
         if self.name is not None:
@@ -142,7 +142,7 @@ class VectorMean:
         object.__setattr__(self, "expressions", tuple(map(lift, self.expressions)))
         if not self.expressions:
             raise UsageError("expressions is empty; pass at least one expression.")
-        check_price(self.price, is_removable=True, has_tiers=self.model == "central")
+        check_price(self.price, is_removable=True, has_tiers=self.model != "shuffle")
         check_share(self)
         _check_model(self)
         check_choice("noise", self.noise, VECTOR_NOISE)

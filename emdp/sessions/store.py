@@ -14,7 +14,7 @@ from typing import Any
 from emdp.answers import Answer, Receipt
 from emdp.answers.stored import StoredAnswer
 from emdp.base.charged import CHARGED
-from emdp.base.errors import LedgerError, LedgerResourceError
+from emdp.base.errors import LedgerError, LedgerResourceError, UsageError
 from emdp.budgets.accounts import Limit, Tags
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
@@ -159,6 +159,11 @@ class Store:
     def release(self, planned: Sequence[Planned]) -> list[tuple[Answer, Kept]]:
         """Release statements as one batch, whatever is stored; return each answer, and the same as it is kept."""
         planned = [self._session.replanned(one) for one in planned]
+        if any(getattr(one.plan, "has_keys", False) for one in planned):
+            raise UsageError(
+                "tiers of messages have keys, which no stored answer and no page holds; ask in Python, write them by "
+                "answer.write_messages, or leave model out."
+            )
         if not self._resumes:
             self._session.check_affordable(planned)
         with self._session.releasing(planned) as release:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from emdp.mechanisms.descent.central import CentralDescent
 from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.descent.moments import MomentFit
 from emdp.mechanisms.descent.rounds import DescentSetting
+from emdp.mechanisms.items.moves import GivenMoves, move_weights
 from emdp.mechanisms.keys.gaussian import GaussianKeys
 from emdp.mechanisms.keys.laplace import LaplaceKeys, TruncatedKeys
 from emdp.mechanisms.keys.numbers import KeysThenNumbers, KeysWithNumbers
@@ -39,6 +41,7 @@ from emdp.mechanisms.keys.weighted import WeightedKeys
 from emdp.mechanisms.local.noise import LocalNoise
 from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
 from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
+from emdp.mechanisms.local.tiered_bits import TieredBits
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle
@@ -46,7 +49,9 @@ from emdp.mechanisms.oracles.krr import KRROracle
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.oracles.projective import ProjectiveOracle
 from emdp.mechanisms.oracles.rappor import RapporOracle
+from emdp.mechanisms.oracles.recoverable import RecoverableOracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
+from emdp.mechanisms.oracles.tiered import TieredOracle
 from emdp.mechanisms.oracles.unary import UnaryOracle
 from emdp.mechanisms.records.counts import DistinctCounts
 from emdp.mechanisms.records.distinct import count_distinct
@@ -94,6 +99,12 @@ from emdp.spaces import Categories, Clusters, Cycle, Distances, Embedding, Inter
 Call = Callable[[], Any]
 
 LABELS = Categories("item", ["a", "b", "c"])
+
+
+def _bit(rate: float, high: float = 1.0) -> LocalOneBit:
+    return LocalOneBit((OneBitCoordinate(0.0, high, rate),), 10)
+
+
 TWINS = Embedding("word", {"word": ["a", "b", "c"], "x": [0.0, 0.0, 1.0]}, neutral="a")
 """Two of three items at distance 0 of each other."""
 
@@ -279,6 +290,13 @@ ROWS: list[tuple[str, str, Call]] = [
     ("items/tiered", "levels fall", lambda: TieredResponse(2, (1.0, 1.0))),
     ("items/tiered", "there are items", lambda: TieredResponse(1, (1.0,))),
     ("items/tiered", "a tier has its keys", lambda: TieredResponse(2, (2.0, 1.0)).decode(np.array([0]), None, 1)),
+    ("items/moves", "parts fall", lambda: move_weights(2, [Fraction(1, 2), Fraction(1, 2)])),
+    ("items/moves", "weights are probabilities", lambda: GivenMoves(2, (2**62,))),
+    ("items/moves", "symbols are those of the alphabet", lambda: GivenMoves(2, (2**60,)).encode(np.array([2]))),
+    ("local/tiered_bits", "levels fall", lambda: TieredBits((_bit(1.0), _bit(2.0)))),
+    ("local/tiered_bits", "all tiers are of one mean", lambda: TieredBits((_bit(2.0, 3.0), _bit(1.0)))),
+    ("oracles/tiered", "levels fall", lambda: TieredOracle("krr", 3, 10, (1.0, 1.0))),
+    ("oracles/tiered", "the oracle has tiers", lambda: TieredOracle("rappor", 3, 10, (2.0, 1.0))),  # type: ignore[arg-type]
     ("items/recoverable", "items are distinct", lambda: Recoverable(TWINS, 1.0)),
     ("items/recoverable", "the space is finite", lambda: Recoverable(Interval("x", 0, 1), 1.0)),
     ("items/recoverable", "items are the space's", lambda: Recoverable(LABELS, 1.0).encode(np.array([3]))),
@@ -303,6 +321,8 @@ ROWS: list[tuple[str, str, Call]] = [
     ("items/finite", "a histogram of outputs", lambda: KRR(LABELS, 1.0).estimate(np.zeros(3))),
     *oracle("oracles/hadamard_bit", OneBitHadamardOracle),
     *oracle("oracles/hadamard_response", HadamardResponseOracle),
+    *oracle("oracles/recoverable", RecoverableOracle),
+    ("oracles/recoverable", "a difference set has that many places", lambda: RecoverableOracle(4096, 10, 1.0)),
     *oracle("oracles/krr", KRROracle),
     *oracle("oracles/projective", ProjectiveOracle),
     *oracle("oracles/rappor", RapporOracle),

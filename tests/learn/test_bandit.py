@@ -1,6 +1,7 @@
 """Linear bandits: the best action is kept, regret falls with epsilon, one charge a batch, and misuse is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,3 +131,13 @@ def test_noise_is_drawn_once_for_a_batch_and_on_its_side_of_the_switch(
 
 def stopped(*given: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("rewards", [[2.0], [-1.0001], [np.nan], [np.inf], [[0.5]], 0.5])
+@pytest.mark.parametrize("model", ["central", "local"])
+def test_rewards_out_of_their_range_are_refused(model: Any, rewards: Any) -> None:
+    with seeded(1):
+        batch = LinearBandit([[1.0, 0.0], [0.0, 1.0]], 10_000, 1.0, model).ask()
+        with pytest.raises(UsageError, match="from -1 to 1"):
+            batch.encode(rewards)
+        assert len(batch.encode([-1.0, 1.0])) == 2

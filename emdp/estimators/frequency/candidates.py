@@ -37,7 +37,7 @@ from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.spaces import Space, neutral_code
 from emdp.spaces.base import Floats
 
-__all__ = ["Candidate", "candidates"]
+__all__ = ["Candidate", "candidates", "histogram_of"]
 
 MOST_SET_WORK = 2**33
 """Most of ``users (items + 16 size)`` for subset selection, as :class:`SubsetOracle` has it for one draw."""
@@ -102,7 +102,7 @@ def candidates(
         builders["histogram"] = lambda: (_listed if query.listed else _histogram)(query, space, users, items)
     else:
         for method, known in METHODS.items():
-            if known.oracle is not None:
+            if known.oracle is not None and (known.is_weighed or query.method == method):
                 builders[method] = partial(_oracle, query, space, users, items, known.oracle(), method)
     if query.messages in ("auto", 1):
         builders["itemwise"] = lambda: _itemwise(query, space, users, records)
@@ -121,7 +121,7 @@ def candidates(
 
 
 def _histogram(query: ItemFrequencies, space: Space, users: int, items: int) -> Candidate:
-    level, spread, kind = _central_price(query, space)
+    level, spread, _ = _central_price(query, space)
     shared = {
         "alpha": level,
         "dimension": items,
@@ -137,10 +137,15 @@ def _histogram(query: ItemFrequencies, space: Space, users: int, items: int) -> 
             GaussianMechanism(sensitivity=quotient_up(root, users), delta=query.price.delta, **shared)  # type: ignore[arg-type]
         )
     best = min(found, key=lambda mechanism: mechanism.standard_deviation)
-    model = _noise_model(best, items)
-    accounted = f"{best.name} noise on the averaged histogram"
-    release = HistogramRelease(best, neutral_code(space), share_bits(users))
-    return Candidate("histogram", _at_distance(best.event(kind), query), model, lambda _: model, accounted, release)
+    return histogram_of(query, space, HistogramRelease(best, neutral_code(space), share_bits(users)))
+
+
+def histogram_of(query: ItemFrequencies, space: Space, release: HistogramRelease) -> Candidate:
+    """Return the averaged histogram with given noise, priced as that noise is."""
+    noise = release.mechanism
+    model, kind = _noise_model(noise, noise.dimension), _central_price(query, space)[2]
+    accounted = f"{noise.name} noise on the averaged histogram"
+    return Candidate("histogram", _at_distance(noise.event(kind), query), model, lambda _: model, accounted, release)
 
 
 def _central_price(query: ItemFrequencies, space: Space) -> tuple[float, float, Guarantee]:

@@ -35,7 +35,7 @@ from emdp.questions.reading import Reading
 from emdp.spaces import Space, count_items
 from emdp.spaces.combined.grid import can_be_cut
 
-__all__ = ["plan_item_frequencies"]
+__all__ = ["checked_items", "in_order", "plan_item_frequencies", "plan_of"]
 
 TIED = 1.01
 """Largest ratio of planned errors, after projection, at which two methods count as equal."""
@@ -77,7 +77,7 @@ def plan_item_frequencies(
     >>> plan.comparison[0].is_chosen, plan.comparison[-1].text.partition(":")[0]
     (True, 'itemwise, left out')
     """
-    items = _checked_items(space)
+    items = checked_items(space)
     check_columns(space, query.name, query.adjust)
     check_adjustable(space, query.adjust)
     if query.sizes is not None:
@@ -89,10 +89,10 @@ def plan_item_frequencies(
     errors = {one.method: _expected(one, geometry) for one in found}
     best = _best(found, errors, geometry)
     compared = _compared(found, errors, best, refused)
-    plan = best.plan or _plan_of(best, query, space, items)
+    plan = best.plan or plan_of(best, query, space)
     # The histogram of listed values has put its rows in order itself.
     is_ordered = query.listed is not None and best.method == "histogram"
-    finisher = plan.finisher if is_ordered else _in_order(plan.finisher, query, space)
+    finisher = plan.finisher if is_ordered else in_order(plan.finisher, query, space)
     columns = tuple(replace(column, written=query.written) for column in plan.columns)
     return replace(plan, comparison=compared, choice=_choice(best, compared), finisher=finisher, columns=columns)
 
@@ -110,11 +110,13 @@ def _best(found: Sequence[Candidate], errors: Mapping[str, float], geometry: Geo
     )
 
 
-def _plan_of(best: Candidate, query: ItemFrequencies, space: Space, items: int) -> MessagePlan:
+def plan_of(best: Candidate, query: ItemFrequencies, space: Space) -> MessagePlan:
+    """Return the plan of a method that draws, its rows in their natural order and without the comparison."""
     if best.releaser is None:
         raise InternalError("a method was chosen that draws nothing; please report it.")
     rows = ShareRows(space, query.name, best.releaser.intervals, query.adjust, best.releaser.radius)
     deviation = math.sqrt(float(best.model.variances.max()))
+    items = best.model.size
     middle = np.full(items, 1.0 / items)
     low, high = best.releaser.intervals(middle, 0.95, False)
     column = PlannedColumn(
@@ -141,7 +143,8 @@ def _plan_of(best: Candidate, query: ItemFrequencies, space: Space, items: int) 
     )
 
 
-def _in_order(finisher: Finisher, query: ItemFrequencies, space: Space) -> Finisher:
+def in_order(finisher: Finisher, query: ItemFrequencies, space: Space) -> Finisher:
+    """Return a maker of rows that puts them in the order that was asked for."""
     columns = [*space.columns, *(query.name + end for end in ENDS)]
     return ordered(finisher, query.order, limit=query.limit, offset=query.offset, columns=columns)
 
@@ -180,7 +183,8 @@ def _choice(best: Candidate, compared: Sequence[ComparedMethod]) -> str:
     )
 
 
-def _checked_items(space: Space) -> int:
+def checked_items(space: Space) -> int:
+    """Return the number of items of a finite space; an error where there are too few or too many, or no list."""
     items = count_items(space)
     if items is None:
         remedies = ["list the values"]

@@ -186,6 +186,11 @@ class Recoverable(FiniteRandomizer):
             raise UsageError("keys do not belong to these messages, which would be of no item; pass those of encode.")
         return np.asarray(found, dtype=np.int64)
 
+    def explain(self) -> str:
+        """Return the randomizer in one line, with the bits of a key beside the least there can be."""
+        least = least_key_bits(self.items.count, min(self.alpha0 * self.w_min, 50.0))
+        return f"{super().explain()}, a key of {self.key_bits:.4g} bits, where none has less than {least:.4g}"
+
     def outputs_frame(self) -> dict[str, list[Any]]:
         """Return the outputs' numbers."""
         return {"output": list(range(self.places * self.blocks))}

@@ -25,6 +25,7 @@ from emdp.mechanisms.oracles.krr import KRROracle
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.oracles.projective import ProjectiveOracle
 from emdp.mechanisms.oracles.rappor import RapporOracle
+from emdp.mechanisms.oracles.recoverable import RecoverableOracle
 from emdp.mechanisms.oracles.subset import SubsetOracle
 from emdp.mechanisms.oracles.symbol import SymbolOracle
 from emdp.mechanisms.oracles.unary import UnaryEncoding, UnaryOracle
@@ -33,7 +34,13 @@ from emdp.mechanisms.weights import TOTAL
 from emdp.privacy.rounding import as_decimal
 from emdp.testing import seeded
 
-SYMBOLS: list[type[SymbolOracle]] = [OneBitHadamardOracle, HadamardResponseOracle, KRROracle, ProjectiveOracle]
+SYMBOLS: list[type[SymbolOracle]] = [
+    OneBitHadamardOracle,
+    HadamardResponseOracle,
+    KRROracle,
+    ProjectiveOracle,
+    RecoverableOracle,
+]
 ENCODINGS: list[type[UnaryEncoding]] = [RapporOracle, UnaryOracle]
 ORACLES: list[type[FrequencyOracle]] = [*SYMBOLS, *ENCODINGS, SubsetOracle]
 SETTINGS = [(2, 0.3), (5, 0.5), (5, 3.0)]

@@ -66,6 +66,8 @@ CASES = [
     ("projective", 3, 4),
     ("projective", 6, 3),
     ("response", 3, 3),
+    ("recoverable", 3, 3),
+    ("recoverable", 5, 2),
     ("response", 5, 2),
 ]
 
@@ -103,7 +105,7 @@ def test_the_masses_are_those_of_the_sets() -> None:
             bits = np.array(list(itertools.product((0, 1), repeat=items)))
             least = np.where(bits > 0, q, 1 - q).prod(axis=1)
             least /= 1 - q + q * float(law.ratio)
-        elif method in ("hadamard", "response"):
+        elif method in ("hadamard", "response", "recoverable"):
             # a symbol that is in every set: the smaller blanket is taken
             least = np.full(matrix.shape[1], matrix.min())
         omega = least / least.sum()

@@ -1,0 +1,325 @@
+"""Releases of one message a user with a key for each stronger reader: what is drawn, kept and estimated.
+
+Messages are kept, not only added up, since their keys belong to them one by one. They are put in a secret random order
+first: users without records send theirs last, so that the order would tell who has none.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from emdp.base.errors import InternalError
+from emdp.estimators.crowds import OTHER_USERS, neutral_units
+from emdp.estimators.messages import MessageRelease
+from emdp.mechanisms.local.tiered_bits import TieredBits
+from emdp.mechanisms.oracles.bags import Bags, entry_shares
+from emdp.mechanisms.oracles.tiered import TieredOracle
+from emdp.noise import rng
+from emdp.noise.choices import draw_permutation
+from emdp.questions.columns import Released
+from emdp.questions.keyed import KeyedMessages
+
+__all__ = ["KeyedEncoder", "KeyedMeans", "KeyedRelease", "KeyedShares"]
+
+Integers = npt.NDArray[np.int64]
+Drawn = tuple[Integers, Integers, tuple[Integers, ...]]
+"""Places, messages, and the keys of all tiers but the last, of some users."""
+
+MESSAGE, EXACT = 0, 1
+"""Kinds of rows of a :class:`KeyedEncoder`: one message; a part of the exact statistic, under the test switch."""
+
+NAME_BYTES = 16
+"""Length of a release's random name."""
+
+
+class KeyedRelease(MessageRelease):
+    """Common part of such releases.
+
+    Attributes
+    ----------
+    facts_of_release : mapping
+        What is public, ready for JSON: enough to estimate from messages.
+    mechanism : TieredBits or TieredOracle
+        The randomizer, with the ``moves`` of its symbols.
+    """
+
+    facts_of_release: Mapping[str, Any]
+    mechanism: Any
+
+    @property
+    @abstractmethod
+    def theorem(self) -> str:
+        """The source of the guarantee, in one line."""
+
+    @property
+    @abstractmethod
+    def slack_epsilon(self) -> float:
+        """Additive epsilon of the strongest readers."""
+
+    @abstractmethod
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return the randomizer as an answer's derivation shows it."""
+
+    @property
+    @abstractmethod
+    def tiers(self) -> int:
+        """Number of tiers."""
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """Number of symbols."""
+
+    @property
+    @abstractmethod
+    def exact_size(self) -> int:
+        """Number of sums that the exact statistic is made of."""
+
+    @abstractmethod
+    def drawn(self, block: Any) -> Drawn:
+        """Draw the messages of a block's users: this spends."""
+
+    @abstractmethod
+    def drawn_absent(self, count: int) -> Drawn:
+        """Draw the messages of so many users without records: this spends."""
+
+    @abstractmethod
+    def exact_parts(self, block: Any) -> tuple[Integers, npt.NDArray[np.float64]]:
+        """Return places and numbers of which the exact statistic is the sum over users."""
+
+    @abstractmethod
+    def exact(self, sums: npt.NDArray[np.float64], absent: int, users: int) -> Any:
+        """Return the exact statistic from those sums by place."""
+
+    @abstractmethod
+    def estimate(self, places: Integers, symbols: Integers, tier: int) -> Any:
+        """Return what a tier's readers estimate, as the finisher of its rows takes it."""
+
+    @property
+    def epsilon0(self) -> None:
+        """None: nothing is mixed."""
+        return None
+
+    def encoder(self, *, keep_exact: bool) -> "KeyedEncoder":
+        """Return what draws the messages of a block's users."""
+        return KeyedEncoder(self, keep_exact)
+
+    def release(self, read: Iterator[Any], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Draw the messages of all users: this spends."""
+        frames = chain.from_iterable(map(self.encoder(keep_exact=keep_exact).encode, read))
+        return self.merge(frames, users=users, keep_exact=keep_exact)
+
+    def merge(self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
+        """Return what ``release`` does, from the outputs of all blocks in any order: this spends.
+
+        Users without records send their message here.
+        """
+        parts: list[Drawn] = []
+        present, sums = 0, np.zeros(self.exact_size)
+        for frame in frames:
+            if keep_exact:
+                rows = frame.filter(pl.col("what") == EXACT)
+                np.add.at(sums, rows.get_column("place").to_numpy(), rows.get_column("exact").to_numpy())
+            own = frame.filter(pl.col("what") == MESSAGE)
+            keys = tuple(own.get_column(f"key {tier}").to_numpy() for tier in range(1, self.tiers))
+            parts.append((own.get_column("place").to_numpy(), own.get_column("sent").to_numpy(), keys))
+            present += len(own)
+        if present > users:
+            raise InternalError(OTHER_USERS)
+        parts.append(self.drawn_absent(users - present))
+        order = draw_permutation(users)
+        places, sent, *keys_in_order = (
+            np.concatenate(list(columns))[order] for columns in zip(*((a, b, *own) for a, b, own in parts), strict=True)
+        )
+        messages = KeyedMessages(
+            rng.random_bytes(NAME_BYTES).hex(), self.facts_of_release, places, sent, tuple(keys_in_order), self.symbols
+        )
+        exact = self.exact(sums, users - present, users) if keep_exact else None
+        return (self.estimate(places, messages.decoded(1), 1), messages), exact
+
+    def lowered(self, released: Any, tier: int) -> tuple[Any]:
+        """Return what a weaker tier's readers estimate from their messages."""
+        messages: KeyedMessages = released[1]
+        return (self.estimate(messages.places, messages.decoded(tier), tier),)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedMeans(KeyedRelease):
+    """One bit a user about the own mean.
+
+    Parameters
+    ----------
+    mechanism : TieredBits
+        The randomizer.
+    neutral : float
+        The mean of a user without records.
+    exponent : int
+        Fixed-point exponent of means.
+    facts_of_release : mapping
+        See :class:`KeyedRelease`.
+    """
+
+    mechanism: TieredBits
+    neutral: float
+    exponent: int
+    facts_of_release: Mapping[str, Any]
+
+    @property
+    def theorem(self) -> str:
+        return self.mechanism.theorem
+
+    @property
+    def slack_epsilon(self) -> float:
+        return self.mechanism.slack_epsilon
+
+    @property
+    def tiers(self) -> int:
+        return len(self.mechanism.tiers)
+
+    @property
+    def symbols(self) -> int:
+        return 2
+
+    @property
+    def exact_size(self) -> int:
+        return 1
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return the facts of the bits."""
+        return self.mechanism.facts(unit)
+
+    def drawn(self, block: Any) -> Drawn:
+        if tuple(block.exponents) != (self.exponent,):
+            raise InternalError("the engine's means have another unit than was planned; please report it.")
+        return self._sent(block.means[:, 0])
+
+    def drawn_absent(self, count: int) -> Drawn:
+        (units,) = neutral_units((self.neutral,), (self.exponent,))
+        return self._sent(np.full(count, units, dtype=np.int64))
+
+    def exact_parts(self, block: Any) -> tuple[Integers, npt.NDArray[np.float64]]:
+        return np.zeros(1, dtype=np.int64), np.array([float(np.ldexp(block.means[:, 0], -self.exponent).sum())])
+
+    def exact(self, sums: npt.NDArray[np.float64], absent: int, users: int) -> Any:
+        return ((Fraction(float(sums[0]) + absent * self.neutral) / users,),)
+
+    def estimate(self, places: Integers, symbols: Integers, tier: int) -> tuple[Fraction, ...]:
+        del places
+        return self.mechanism.estimate(symbols, tier)
+
+    def _sent(self, means: Integers) -> Drawn:
+        return np.zeros(len(means), dtype=np.int64), *self.mechanism.encode(means, self.exponent)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedShares(KeyedRelease):
+    """One message a user about the item of one record.
+
+    Parameters
+    ----------
+    mechanism : TieredOracle
+        The randomizer.
+    neutral : int
+        Code of the item of a user without records.
+    facts_of_release : mapping
+        See :class:`KeyedRelease`.
+    """
+
+    mechanism: TieredOracle
+    neutral: int
+    facts_of_release: Mapping[str, Any]
+
+    @property
+    def theorem(self) -> str:
+        return self.mechanism.theorem
+
+    @property
+    def slack_epsilon(self) -> float:
+        """0: messages are drawn from integer probabilities."""
+        return 0.0
+
+    @property
+    def tiers(self) -> int:
+        return len(self.mechanism.tiers)
+
+    @property
+    def symbols(self) -> int:
+        return self.mechanism.moves.items
+
+    @property
+    def exact_size(self) -> int:
+        return self.mechanism.items
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return the oracles of the tiers as an answer's derivation shows them."""
+        del unit
+        return tuple((f"tier {tier}", own.explain()) for tier, own in enumerate(self.mechanism.tiers, 1))
+
+    def drawn(self, block: Any) -> Drawn:
+        return self.mechanism.encode(Bags(block.offsets, block.codes, block.counts).draw_items())
+
+    def drawn_absent(self, count: int) -> Drawn:
+        return self.mechanism.encode(np.full(count, self.neutral, dtype=np.int64))
+
+    def exact_parts(self, block: Any) -> tuple[Integers, npt.NDArray[np.float64]]:
+        return block.codes, entry_shares(block.counts, block.offsets)
+
+    def exact(self, sums: npt.NDArray[np.float64], absent: int, users: int) -> Any:
+        sums[self.neutral] += absent
+        return (sums / users,)
+
+    def estimate(self, places: Integers, symbols: Integers, tier: int) -> Any:
+        return self.mechanism.estimate(places, symbols, tier)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedEncoder:
+    """Draws the message of every user of a block, and its keys.
+
+    Parameters
+    ----------
+    releaser : KeyedRelease
+        What the messages are of.
+    keep_exact : bool
+        Whether rows of the exact statistic stand beside them, for the test switch.
+    """
+
+    releaser: KeyedRelease
+    keep_exact: bool = False
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """Kind of the row, place, message, keys, and a number of the exact statistic."""
+        keys = [f"key {tier}" for tier in range(1, self.releaser.tiers)]
+        return dict.fromkeys(("what", "place", "sent", *keys), pl.Int64()) | {"exact": pl.Float64()}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """None: every row counts."""
+        return ()
+
+    def encode(self, block: Any) -> Iterator[pl.DataFrame]:
+        """Draw the messages of a block's users."""
+        yield self._frame(MESSAGE, *self.releaser.drawn(block))
+        if self.keep_exact:
+            places, numbers = self.releaser.exact_parts(block)
+            nothing = np.zeros(len(places), dtype=np.int64)
+            yield self._frame(EXACT, places, nothing, (nothing,) * (self.releaser.tiers - 1), numbers)
+
+    def _frame(
+        self,
+        what: int,
+        places: Integers,
+        sent: Integers,
+        keys: tuple[Integers, ...],
+        exact: npt.NDArray[np.float64] | None = None,
+    ) -> pl.DataFrame:
+        columns = [np.full(len(sent), what), places, sent, *keys, np.zeros(len(sent)) if exact is None else exact]
+        return pl.DataFrame(dict(zip(self.schema, columns, strict=True)), schema=dict(self.schema))

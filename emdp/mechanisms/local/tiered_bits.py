@@ -1,0 +1,131 @@
+"""One bit a user about the own mean, for several readers: a sign for everybody, and a key for each stronger reader.
+
+Theorem (tiers-and-recoverability.md 1 and 2). Let ``q`` be the user's mean, less the middle of its range, ``|q| <= B``.
+The user draws a bit that is 1 with probability ``1/2 + q/(2B)`` and sends it by the moves of
+:mod:`emdp.mechanisms.items.moves` with ``k = 2``, whose parts are ``t_1 > ... > t_d``. The readers of tier ``j``, with
+those of weaker tiers, have what one bit of :mod:`emdp.mechanisms.local.one_bit` with ``t_j`` tells, and so its
+guarantee: ``(alpha_j, 0)`` unbounded local d_EM-DP, or ``epsilon_j`` at user level. Readers of several tiers have that
+of the strongest.
+
+Proof. A bit that is sent as it is with ``t_j + (1 - t_j)/2``, and else turned, is 1 with probability ``1/2 + t_j
+q/(2B)``. What weaker readers have is a random function of it. ∎
+
+``t_j`` that is drawn is at most the one of its level (:func:`emdp.mechanisms.items.moves.move_weights`), and within
+``2^-60`` of it, so that estimates and intervals are those of one bit a user at that level. The first bit's probability
+is within ``2^-48`` of the formula, as there; moves make that error smaller, so the slack of a level covers it.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.base.errors import UsageError
+from emdp.mechanisms.items.moves import GivenMoves, move_weights
+from emdp.mechanisms.local.one_bit import LocalOneBit
+from emdp.mechanisms.weights import Integers
+from emdp.noise.choices import draw_bernoulli
+
+__all__ = ["TieredBits"]
+
+_BITS = 62
+
+
+@dataclass(frozen=True, eq=False)
+class TieredBits:
+    """Bits of all users about one mean, and what each tier's readers make of them.
+
+    Parameters
+    ----------
+    tiers : tuple of LocalOneBit
+        One bit a user at each level, the strongest reader's first: of one coordinate, with the same range and users.
+
+    Raises
+    ------
+    UsageError
+        If they are of unlike means, or their levels do not fall.
+    RefusedError
+        If two levels are too near.
+
+    >>> from emdp.mechanisms.local.one_bit import OneBitCoordinate
+    >>> bits = TieredBits(tuple(LocalOneBit((OneBitCoordinate(0.0, 1.0, rate),), 4) for rate in (8.0, 1.0)))
+    >>> messages, keys = bits.encode(np.array([0, 256, 512, 1024]), 10)
+    >>> messages.shape, len(keys), bits.tier(keys and 1).users
+    ((4,), 1, 4)
+    """
+
+    theorem: ClassVar[str] = (
+        "one bit a user and a key for each stronger reader, who cost together what the strongest does "
+        "(tiers-and-recoverability.md 1; EMD 4)"
+    )
+
+    tiers: tuple[LocalOneBit, ...]
+
+    def __post_init__(self) -> None:
+        shapes = {
+            (own.users, own.is_dealt, own.messages, *((one.low, one.high, one.error) for one in own.coordinates))
+            for own in self.tiers
+        }
+        if len(shapes) != 1 or len(self.tiers[0].coordinates) != 1 or self.tiers[0].messages != 1:
+            raise UsageError("tiers must be one bit a user about one mean, at several levels; pass such.")
+        if any(not weaker < stronger for stronger, weaker in pairwise(self._strengths)):
+            raise UsageError("tiers must be of falling strength; put the strongest reader's first.")
+        # Refused here if two levels are too near.
+        len(self.moves.weights)
+
+    @cached_property
+    def moves(self) -> GivenMoves:
+        """The moves of the bits."""
+        return GivenMoves(2, move_weights(2, [Fraction(own) for own in self._strengths]))
+
+    @property
+    def is_exact(self) -> bool:
+        """False: the answer is made of random bits."""
+        return False
+
+    @property
+    def slack_epsilon(self) -> float:
+        """Additive epsilon of the strongest readers, rounded up."""
+        return self.tiers[0].slack_epsilon
+
+    @property
+    def slack_delta(self) -> float:
+        """0: nothing is charged to delta."""
+        return 0.0
+
+    @property
+    def _strengths(self) -> tuple[float, ...]:
+        return tuple(own.coordinates[0].strength for own in self.tiers)
+
+    def tier(self, number: int) -> LocalOneBit:
+        """Return the law of what a tier's readers have, which is that of one bit a user."""
+        return self.tiers[number - 1]
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return the bits as an answer's derivation shows them."""
+        flips = ", ".join(f"{float((1 - self.moves.kept(tier)) / 2):.6g}" for tier in range(1, len(self.tiers) + 1))
+        return (*self.tiers[0].facts(unit), ("tiers", f"a bit is turned with probability {flips} for tier 1 and on"))
+
+    def encode(self, means: npt.NDArray[Any], exponent: int) -> tuple[Integers, tuple[Integers, ...]]:
+        """Return one message of each user, for everybody, and the keys of all tiers but the last: this spends.
+
+        Parameters
+        ----------
+        means : numpy.ndarray of int64
+            Shape (users,): each user's mean times ``2**exponent``.
+        exponent : int
+            As of the plan.
+        """
+        own = self.tiers[0].coordinates[0]
+        values = np.ldexp(np.asarray(means, dtype=np.int64).astype(np.float64), -exponent) - own.centre
+        chance = 0.5 + 0.5 * np.clip(values / own.half, -1.0, 1.0)
+        bits = draw_bernoulli(np.rint(np.ldexp(chance, _BITS)).astype(np.int64), _BITS)
+        return self.moves.encode(bits.astype(np.int64))
+
+    def estimate(self, bits: npt.NDArray[Any], tier: int) -> tuple[Fraction, ...]:
+        """Return the unbiased estimate of the mean from the bits that a tier's readers have."""
+        return self.tier(tier).decode([int(np.asarray(bits).sum())], [len(bits)])
