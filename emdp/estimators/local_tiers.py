@@ -91,7 +91,8 @@ def plan_local_tiers(query: Any, *, space: Space, users: int) -> KeyedPlan:
     All of it the first level's; of tier ``j`` and weaker ones together that of level ``j``.
 
     >>> from emdp.expressions import col
-    >>> from emdp.questions import mean, tiers
+    >>> from emdp.questions import mean
+    >>> from emdp.questions.tiers import tiers
     >>> from emdp.spaces import Interval
     >>> query = mean(col("x"), epsilon=tiers([2, 1]), model="local")
     >>> plan = plan_local_tiers(query, space=Interval("x", 0, 1), users=100)
