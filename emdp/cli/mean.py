@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.base.checks import check_unit_interval
-from emdp.base.errors import UsageError
+from emdp.base.errors import DataRuleError, UsageError
 from emdp.cli.options import (
     AsGivenOption,
     BoxOption,
@@ -111,7 +111,10 @@ def run(
     if preview:
         _preview(declared, promise, place, query)
         return
-    _answer(declared, promise, place, query)
+    try:
+        _answer(declared, promise, place, query)
+    except DataRuleError as error:
+        raise error if catalog is not None else _ruled(error, place) from None
 
 
 def _preview(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger: str, query: "Mean") -> None:
@@ -135,6 +138,14 @@ def _answer(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger:
         value, low, high = answer.frame.row(0)
         print(f"{value:.6g}  (95 % interval {low:.6g} to {high:.6g})")
         print(f"{query.expression}: spent {answer.spent}; remaining {session.remaining()}", file=sys.stderr)
+
+
+def _ruled(error: DataRuleError, ledger: str) -> DataRuleError:
+    """Return a broken rule with a remedy of this command: the ledger holds the table to the rule that was declared."""
+    if 'on_invalid="error"' not in error.problem:
+        return error
+    remedy = f"clean the rows, or pass --on-invalid clamp or neutral and a --ledger other than {ledger!r}, which holds"
+    return DataRuleError(f"{error.problem}; {remedy} the table to this rule.", breaches=error.breaches)
 
 
 def _expression(

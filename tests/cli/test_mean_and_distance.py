@@ -212,3 +212,14 @@ def test_what_is_refused_makes_no_ledger(
     with pytest.raises(SystemExit):
         main([*words[:-1], "40.7484,-73.9857", "--on-invalid", "elsewhere"])
     assert "--on-invalid elsewhere needs elsewhere = 1 beside the space" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rule", ["clamp", "neutral"])
+def test_what_broken_records_are_told_to_be_can_be_pasted(capsys: pytest.CaptureFixture[str], rule: str) -> None:
+    command = [*MEAN, "--ledger", "city.ledger"]
+    command[command.index("--on-invalid") + 1] = "error"
+    status, _, err = run(capsys, command)
+    assert status == 4
+    assert "--on-invalid clamp or neutral and a --ledger other than 'city.ledger'" in err
+    command[command.index("error")] = rule
+    assert run(capsys, [*command[:-1], "other.ledger"])[0] == 0

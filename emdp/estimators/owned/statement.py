@@ -80,8 +80,8 @@ def _plain(
     if query.measures_cap and not (is_listed and is_simple):
         raise UsageError(
             "max_records_per_user must be a number where groups have no public list, and beside quantiles, different "
-            "values and people under FILTER, for an automatic or measured cap is of the records in listed groups; add "
-            "max_records_per_user = 50, or list the groups."
+            "values and people under FILTER, for an automatic or measured cap is of the records in listed groups; "
+            "write max_records_per_user = 50 in OPTIONS."
         )
     if not is_listed and not is_simple:
         raise UsageError(

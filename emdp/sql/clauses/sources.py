@@ -90,6 +90,16 @@ def _unknown_table(context: Context, node: exp.Expr, tables: Mapping[str, Derive
             remedy=f"write FROM {identifier(names.table)} JOIN {identifier(node.name)} USING (..)",
             code="public-table",
         )
+    if one_by_name(node.name, names.linked):
+        own = identifier(names.table)
+        only = "this aggregate" if context.is_user_level else "EMD_PRIVACY"
+        other = "COUNT, SUM or AVG" if context.is_user_level else "WITH USER_PRIVACY OPTIONS (epsilon = 1.0)"
+        return context.refusal(
+            node,
+            f"{node.name} is linked to {names.table}, and {only} is of {names.table} alone",
+            remedy=f"write {other}, or FROM {own}",
+            code="linked-table",
+        )
     known = [names.table, *tables, *names.public]
     alike = near(node.name, known)
     return context.refusal(

@@ -15,8 +15,9 @@ from emdp.rows.types import Kind
 from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
 from emdp.sql.context import Context, identifier, unwrapped
 from emdp.sql.owned.conditions import CONDITIONS, counted_if
+from emdp.sql.owned.needed import and_options
 from emdp.sql.owned.ranges import ranges_in
-from emdp.sql.owned.remedies import remedy_of
+from emdp.sql.owned.remedies import as_number, remedy_of
 from emdp.sql.owned.scopes import Scope
 from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
 from emdp.sql.text.statement import Option
@@ -136,9 +137,7 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggre
     if name == "COUNT":
         return OwnedAggregate("count", value, 0.0, 1.0, name)
     if not value.kind.is_number:
-        raise context.refusal(
-            arguments[0], f"{name} is of numbers", remedy="cast it to DOUBLE, or write COUNT", code="no-number"
-        )
+        raise _no_number(context, scope, arguments[0], value, name)
     return OwnedAggregate(KINDS[name], value, *_range(context, scope, arguments[0], value), name)
 
 
@@ -182,9 +181,7 @@ def _quantile(context: Context, scope: Scope, node: exp.Anonymous, condition: No
             )
     value = scope.reader.read(arguments[0])
     if not value.kind.is_number:
-        raise context.refusal(
-            arguments[0], f"{name} is of numbers", remedy="cast it to DOUBLE, or write COUNT", code="no-number"
-        )
+        raise _no_number(context, scope, arguments[0], value, name)
     low, high = _range(context, scope, arguments[0], value)
     if condition is not None:
         value = case([(condition, value)])
@@ -199,7 +196,7 @@ def _range(context: Context, scope: Scope, written: exp.Expr, value: Node) -> tu
         raise context.refusal(
             written,
             f"the range of `{text}` is not known, and noise is for the largest value that one record may have",
-            remedy=f"write CLAMP({text}, 0, 100) with the range that you mean",
+            remedy=and_options(context, scope, f"write CLAMP({text}, 0, 100) with the range that you mean"),
             code="range",
         )
     low, high = found
@@ -207,6 +204,11 @@ def _range(context: Context, scope: Scope, written: exp.Expr, value: Node) -> tu
         return low, high
     # A constant: any range that holds it does.
     return min(low, 0.0), max(high, 0.0) or 1.0
+
+
+def _no_number(context: Context, scope: Scope, written: exp.Expr, value: Node, name: str) -> SqlError:
+    remedy = and_options(context, scope, f"write {as_number(context, scope, context.text(written), value)}")
+    return context.refusal(written, f"{name} is of numbers", remedy=remedy, code="no-number")
 
 
 def declared_ranges(context: Context, scope: Scope, value: Node) -> dict[Column, tuple[float, float]]:

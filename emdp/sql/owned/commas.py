@@ -6,18 +6,22 @@ one user (:func:`emdp.sql.owned.scopes.equates_users`); then the public ones, th
 is there. Equalities become conditions of the joins, and WHERE is applied after all of them as it stands.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
 from emdp.questions.owned.relations import Joined, Relation
 from emdp.rows.building import call
-from emdp.rows.nodes import Call, Node, columns
+from emdp.rows.nodes import Call, Column, Node, columns
 from emdp.sql.context import identifier, unwrapped
+from emdp.sql.owned.remedies import by_one_user
 from emdp.sql.owned.scopes import Scope, conjuncts, equates_users
 
 __all__ = ["has_commas", "joined_in_order"]
+
+Table: TypeAlias = tuple[str, Mapping[str, Column]]
 
 
 def has_commas(select: exp.Select) -> bool:
@@ -67,7 +71,7 @@ def joined_in_order(scopes: Sequence[Scope], select: exp.Select) -> Scope:
             raise context.refusal(
                 select.args["from_"].this,
                 f"this joins records of {table} with those of other tables, so that a row may belong to two users",
-                remedy="add a condition on the user, or on a link and its key, to WHERE",
+                remedy=by_one_user(Scope(context, relation, _tables(tables, names), {}), other, "WHERE"),
                 code="two-users",
             )
         relation = Joined(relation, other.relation, condition)
@@ -124,6 +128,10 @@ def _between(equal: Sequence[Node], names: set[str], others: set[str]) -> list[N
         if tables <= names | others and tables & others and tables & names:
             found.append(node)
     return found
+
+
+def _tables(tables: Sequence[Table], names: set[str]) -> tuple[Table, ...]:
+    return tuple(own for own in tables if any(column.table in names for column in own[1].values()))
 
 
 def _preference(relation: Relation, names: set[str], scope: Scope, equal: Sequence[Node]) -> int:

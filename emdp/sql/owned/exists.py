@@ -9,11 +9,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from emdp.base.errors import SqlError, UsageError
-from emdp.questions.owned.relations import Filtered, Joined, Marked, Relation
+from emdp.questions.owned.relations import Filtered, Joined, Marked
 from emdp.rows.building import call
 from emdp.rows.nodes import Literal, Node
 from emdp.rows.types import Kind
 from emdp.sql.context import identifier
+from emdp.sql.owned.remedies import by_one_user
 from emdp.sql.owned.scopes import Reads, Scope, Tables, equates_users, stand_in
 
 __all__ = ["rows_where", "with_values"]
@@ -58,14 +59,14 @@ def _mark(reads: Reads, scope: Scope, node: exp.Exists | exp.In, tables: Tables)
             remedy=f"write FROM {identifier(context.names.table)} first, and compare its records",
             code="public-exists",
         )
-    other, where, equality = _compared(reads, scope, node, tables)
+    inner, where, equality = _compared(reads, scope, node, tables)
+    other = inner.relation
     every = equality if where is None else where if equality is None else call("and", where, equality)
     if other.is_owned and not equates_users(every, scope.relation, other):
-        user = identifier(context.names.user)
         raise context.refusal(
             node,
             "this sub-query looks at the records of all users, of whom each one could change every row",
-            remedy=f"add a condition such as b.{user} = a.{user} to it, with a name for each of the two tables",
+            remedy=by_one_user(scope, inner, "WHERE"),
             code="subquery-not-by-user",
         )
 
@@ -88,7 +89,7 @@ def _mark(reads: Reads, scope: Scope, node: exp.Exists | exp.In, tables: Tables)
 
 def _compared(
     reads: Reads, scope: Scope, node: exp.Exists | exp.In, tables: Tables
-) -> tuple[Relation, Node | None, Node | None]:
+) -> tuple[Scope, Node | None, Node | None]:
     """Return the other relation, the condition of its WHERE, and what IN compares."""
     query = node.this if isinstance(node, exp.Exists) else node.args["query"].this
     element = node.this if isinstance(node, exp.In) else None
@@ -104,10 +105,10 @@ def _compared(
             inner, tree = _marked(reads, inner, where.this, known)
             condition = replace(inner, outer=scope).reader.condition(tree)
         if element is None:
-            return inner.relation, condition, None
+            return inner, condition, None
         entry = _single(reads, node, query)
         value = replace(inner, outer=scope).reader.read(entry.this if isinstance(entry, exp.Alias) else entry)
-        return inner.relation, condition, _equal(reads, scope, element, value)
+        return inner, condition, _equal(reads, scope, element, value)
     return _listed(reads, scope, node, reads.subquery(query, "found", tables))
 
 
@@ -123,13 +124,13 @@ def _answer(reads: Reads, query: exp.Expr, tables: Tables) -> Scope | None:
 
 def _listed(
     reads: Reads, scope: Scope, node: exp.Exists | exp.In, inner: Scope
-) -> tuple[Relation, Node | None, Node | None]:
+) -> tuple[Scope, Node | None, Node | None]:
     if isinstance(node, exp.Exists):
-        return inner.relation, None, None
+        return inner, None, None
     (columns,) = (held for _, held in inner.tables)
     if len(columns) != 1:
         raise _not_one(reads, node)
-    return inner.relation, None, _equal(reads, scope, node.this, next(iter(columns.values())))
+    return inner, None, _equal(reads, scope, node.this, next(iter(columns.values())))
 
 
 def with_values(reads: Reads, scope: Scope, root: exp.Expr, tables: Tables) -> Scope:

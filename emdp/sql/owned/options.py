@@ -8,6 +8,7 @@ from emdp.base.errors import SqlError
 from emdp.questions.owned.question import OwnedItem
 from emdp.questions.owned.totals import Key
 from emdp.sql.context import Context
+from emdp.sql.owned.needed import missing_options, needs_lists
 from emdp.sql.owned.outputs import Asked
 from emdp.sql.owned.scopes import Scope
 from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, GROUP_CAP, MEASURE_CAP, RHO
@@ -60,7 +61,7 @@ def is_measured(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> b
     return not scope.relation.is_per_user and (needs_one or _measures(context))
 
 
-def check_cap(context: Context, asked: Sequence[Asked]) -> None:
+def check_cap(context: Context, scope: Scope, asked: Sequence[Asked]) -> None:
     """Refuse sums over records that nothing bounds, and a cap that bounds nothing."""
     capped = [own for own in asked if own.aggregate.kind not in UNCAPPED]
     options = context.statement.options
@@ -70,11 +71,13 @@ def check_cap(context: Context, asked: Sequence[Asked]) -> None:
         return
     if capped and not totals and CAP not in options:
         # Of means alone it must be said, since other means without a cap weigh every user equally.
+        missing = missing_options(context, scope)
+        is_auto = missing[-1:] == [f"{CAP} = {AUTOMATIC}"]
         raise context.refusal(
             capped[0].body,
             f"{capped[0].aggregate.function} of records chosen so weighs a user by how many records they have, and "
             "nothing bounds that",
-            remedy="add max_records_per_user = auto to OPTIONS, or the number that fits, such as 50",
+            remedy=f"add {', '.join(missing)} to OPTIONS{', or the number that fits, such as 50' if is_auto else ''}",
             code="cap-missing",
         )
     is_measured = bool(capped) and (options[CAP].value == AUTOMATIC if CAP in options else True)
@@ -135,12 +138,12 @@ def check_listed(context: Context, asked: Sequence[Asked], keys: tuple[Key, ...]
             )
 
 
-def check_unlisted(context: Context, text: str, written: exp.Expr, *, is_user: bool) -> None:
+def check_unlisted(context: Context, scope: Scope, written: exp.Expr, *, is_user: bool) -> None:
     """Refuse a key without a public list where the options do not allow for thresholds; ``is_user``: the users."""
-    options = context.statement.options
-    missing = [] if context.price.delta > 0 else ["delta = 1e-9"]
-    missing += [] if "max_groups_per_user" in options else ["max_groups_per_user = 5"]
-    if missing and is_user:
+    options, text = context.statement.options, context.text(written)
+    if context.price.delta > 0 and "max_groups_per_user" in options:
+        return
+    if is_user:
         raise context.refusal(
             written,
             "a group of one user would show what that user has",
@@ -148,15 +151,16 @@ def check_unlisted(context: Context, text: str, written: exp.Expr, *, is_user: b
             f"FROM {context.names.table} GROUP BY {text}) q",
             code="group-user",
         )
-    if missing:
-        raise context.refusal(
-            written,
-            f"which values `{text}` has is known from the records alone, so that either a public list says it, or only "
-            "groups of many users are shown",
-            remedy=f"add {' and '.join(missing)} to OPTIONS for groups of many users; or add WHERE {text} IN (..) with "
-            "the values, a range of days or whole numbers, or join a public table that lists them",
-            code="unlisted-groups",
-        )
+    listed = f"add WHERE {text} IN (..) with the values, a range of days or whole numbers, or join a public table that "
+    listed += "lists them"
+    missing = f"add {', '.join(missing_options(context, scope))} to OPTIONS"
+    raise context.refusal(
+        written,
+        f"which values `{text}` has is known from the records alone, so that either a public list says it, or only "
+        "groups of many users are shown",
+        remedy=listed if needs_lists(context, scope) else f"{missing} for groups of many users; or {listed}",
+        code="unlisted-groups",
+    )
 
 
 def _measures(context: Context) -> bool:

@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
-from emdp.questions.owned.relations import names_user
+from emdp.questions.owned.parts import relations
+from emdp.questions.owned.relations import Private, Relation, names_user
 from emdp.rows.nodes import Node
 from emdp.rows.ranges import range_of
 from emdp.rows.types import Kind
 from emdp.sql.context import Context, identifier
 from emdp.sql.owned.ranges import ranges_in
-from emdp.sql.owned.scopes import Scope
+from emdp.sql.owned.scopes import Scope, owners
 
-__all__ = ["per_user", "raw_rows", "remedy_of"]
+__all__ = ["as_number", "by_one_user", "owner_name", "per_user", "raw_rows", "remedy_of"]
 
 EXTREMES: Mapping[str, str] = {"MIN": "0.05", "MAX": "0.95"}
 LISTS = ("MODE", "STRING_AGG", "GROUP_CONCAT", "LISTAGG", "LIST", "ARRAY_AGG", "HISTOGRAM", "APPROX_TOP_K", "FIRST",
@@ -47,14 +48,18 @@ def remedy_of(context: Context, scope: Scope, node: exp.Anonymous) -> str:
         )
         return f"{plain}write SELECT {text}, COUNT(*) AS n .. GROUP BY {text} ORDER BY n DESC LIMIT 1"
     if name in EXTREMES:
-        return f"write QUANTILE({_number(context, scope, text, value)}, {EXTREMES[name]})"
+        return f"write QUANTILE({as_number(context, scope, text, value)}, {EXTREMES[name]})"
     if name in QUANTILES and len(node.expressions) == 2:
-        return f"write QUANTILE({_number(context, scope, text, value)}, {context.text(node.expressions[1])})"
+        return f"write QUANTILE({as_number(context, scope, text, value)}, {context.text(node.expressions[1])})"
     return ""
 
 
-def _number(context: Context, scope: Scope, text: str, value: Node) -> str:
-    """Return a value as a number with a range."""
+def as_number(context: Context, scope: Scope, text: str, value: Node) -> str:
+    """Return a value as a number with a range, as SQL of its text."""
+    if value.kind is Kind.TEXT:
+        return f"CLAMP(TRY_CAST({text} AS DOUBLE), 0, 100)"
+    if value.kind is Kind.BOOLEAN:
+        return f"CASE WHEN {text} THEN 1 ELSE 0 END"
     if value.kind is Kind.DATE:
         return f"CLAMP({text} - DATE '1970-01-01', 0, 40000)"
     if value.kind is Kind.TIMESTAMP:
@@ -87,3 +92,45 @@ def raw_rows(context: Context, scope: Scope, written: list[exp.Expr]) -> str:
         return "write COUNT(*) for them"
     listed = ", ".join(kept)
     return f"write SELECT {listed}, COUNT(*) .. GROUP BY {listed}"
+
+
+def owner_name(context: Context, relation: Relation) -> str:
+    """Return a column that says whose rows of a relation are: the user's, or a link where the table has none."""
+    own = next((one for one in relations(relation) if isinstance(one, Private)), None)
+    keys = [] if own is None else [own.user, *(column for column, _ in own.keys)]
+    return identifier(next(filter(None, keys), context.names.user))
+
+
+def by_one_user(scope: Scope, other: Scope, clause: str) -> str:
+    """Return the condition by which rows of two tables meet by their user, or the table to join between them.
+
+    ``clause`` is where it is to stand: ON; or WHERE, of tables that are listed or of a sub-query.
+    """
+    between, conditions = _meeting(scope, other)
+    if not conditions:
+        return f"add a condition on the user to {clause}"
+    if not between:
+        return f"add {conditions[0]} to {clause}"
+    if clause == "ON":
+        return f"write JOIN {between} ON {conditions[0]} before it, and add {conditions[1]} to ON"
+    return f"add {between} to FROM, and {' AND '.join(conditions)} to {clause}"
+
+
+def _meeting(scope: Scope, other: Scope) -> tuple[str, list[str]]:
+    left, right = owners(scope), owners(other)
+    for key, written in left.items():
+        if key in right and right[key] != written:
+            return "", [f"{written} = {right[key]}"]
+        if key in right:
+            # One table twice, whose names are to come.
+            name = written.partition(".")[2]
+            return "", [f"a.{name} = b.{name}, with a name for each of the two tables,"]
+    taken = {alias.lower() for own in (scope, other) for alias, _ in own.tables}
+    for table, described in scope.context.names.private.items():
+        own = [(column, key) for column, key in described.keys.items() if key in left]
+        further = [(column, key) for column, key in described.keys.items() if key in right]
+        if own and further and table.lower() not in taken:
+            name, (one, one_key), (two, two_key) = identifier(table), own[0], further[0]
+            first = f"{left[one_key]} = {name}.{identifier(one)}"
+            return name, [first, f"{name}.{identifier(two)} = {right[two_key]}"]
+    return "", []

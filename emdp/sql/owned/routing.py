@@ -1,5 +1,7 @@
 """Which statements under USER_PRIVACY are asked of rows with owners, and which refusal is shown."""
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from emdp.base.errors import EmdpError, SqlError
@@ -8,8 +10,8 @@ from emdp.sql.context import one_by_name
 from emdp.sql.owned.aggregates import OF_RECORDS, is_elsewhere
 from emdp.sql.owned.staged import OwnedQuestion
 from emdp.sql.owned.translate import translate_owned
-from emdp.sql.text.families import FAMILIES, NEIGHBOURS
-from emdp.sql.text.statement import Statement
+from emdp.sql.text.families import CAP, FAMILIES, NEIGHBOURS
+from emdp.sql.text.statement import Option, Statement
 
 __all__ = ["rows_instead"]
 
@@ -21,7 +23,7 @@ OF_DISTANCES = frozenset(
         "constant-needed", "count-distinct", "count-expression", "count-filtered", "equal-values",
         "date-function", "expression", "extract", "extract-component", "filter", "group-component", "group-expression",
         "group-nothing", "group-text", "groups", "implicit-cast", "interval", "is-truth", "join-condition", "join-key",
-        "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
+        "linked-table", "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
         "no-finite-constant", "null-condition", "order-column", "self-join", "text-as-number", "text-without-list",
         "text-function", "time-zone", "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
         "values",
@@ -40,6 +42,10 @@ LACKING = (
 )
 """Refusals for what statements over rows with owners lack: the first refusal says more, unless it is one of
 :data:`OF_DISTANCES`, whose reason would be false here."""
+
+
+WITH_CAP = ("range", "no-number", "unlisted-groups", "double-key")
+"""Refusals of quantiles of records that say what to write beside a cap."""
 
 
 def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> OwnedQuestion | None:
@@ -66,7 +72,11 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
     if not is_counted and not _is_of_distances(refused):
         # Without a public number of users the first refusal names what must be declared.
         return None
-    if any(name in FAMILIES for name in statement.options) or _is_elsewhere(statement, names):
+    if any(name in FAMILIES for name in statement.options):
+        return None
+    if _is_elsewhere(statement, names):
+        if isinstance(refused, SqlError) and _is_of_distances(refused):
+            _of_records(statement, names, refused)
         return None
     try:
         return translate_owned(statement, names)
@@ -87,6 +97,30 @@ def _is_elsewhere(statement: Statement, names: Names) -> bool:
         # Quantiles of its rows, not of users.
         functions -= set(OF_RECORDS)
     return any(is_elsewhere(statement.options, name) for name in functions)
+
+
+def _of_records(statement: Statement, names: Names, refused: SqlError) -> None:
+    """Refuse a quantile over users of what the space has not by what a quantile of records needs, if it is one then.
+
+    Raises
+    ------
+    SqlError
+        If the statement is accepted with a cap, or with what its refusal says besides.
+    """
+    if CAP in statement.options:
+        return
+    start, end = statement.header
+    capped = {**statement.options, CAP: Option(CAP, 50, start, end)}
+    remedy = f"add {CAP} = 50 to OPTIONS for the quantile of all records"
+    try:
+        translate_owned(replace(statement, options=capped), names)
+    except SqlError as error:
+        if error.code not in WITH_CAP:
+            return
+        start, end, remedy = error.start, error.end, f"{error.remedy}, and {remedy}"
+    else:
+        start, end = refused.start, refused.end
+    raise SqlError(refused.problem, remedy=remedy, code=refused.code, sql=refused.sql, start=start, end=end) from None
 
 
 def _is_of_distances(refused: EmdpError) -> bool:

@@ -11,7 +11,7 @@ from emdp.rows.nodes import Call, Column, Node
 from emdp.sql.context import Context, identifier, listed, near, one_by_name
 from emdp.sql.owned.scalars import Reader
 
-__all__ = ["Reads", "Scope", "Tables", "conjuncts", "equates_users", "stand_in"]
+__all__ = ["Reads", "Scope", "Tables", "conjuncts", "equates_users", "owners", "stand_in"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +183,17 @@ def conjuncts(node: Node | None) -> tuple[Node, ...]:
     if isinstance(node, Call) and node.function == "and":
         return tuple(own for argument in node.arguments for own in conjuncts(argument))
     return () if node is None else (node,)
+
+
+def owners(scope: Scope) -> dict[tuple[str, str], str]:
+    """Return columns of a scope that say whose a row is, as they are written: by what they are keys of."""
+    found: dict[tuple[str, str], str] = {}
+    for alias, held in scope.tables:
+        for name, column in held.items():
+            key = owner_key(scope.relation, column, is_compared=True)
+            if key is not None:
+                found.setdefault(key, f"{identifier(alias)}.{identifier(name)}")
+    return found
 
 
 def equates_users(condition: Node | None, left: Relation, right: Relation) -> bool:

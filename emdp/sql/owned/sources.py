@@ -15,6 +15,7 @@ from emdp.sql.context import Context, identifier, listed, near, one_by_name
 from emdp.sql.owned.around import Around
 from emdp.sql.owned.commas import has_commas, joined_in_order
 from emdp.sql.owned.exists import rows_where
+from emdp.sql.owned.remedies import by_one_user
 from emdp.sql.owned.scopes import Scope, Tables, conjuncts, equates_users
 from emdp.sql.owned.stages import Stages
 from emdp.sql.owned.subqueries import read_subquery
@@ -177,7 +178,7 @@ class Sources:
             condition = test if condition is None else call("and", condition, test)
             shared[key.name.lower()] = left
         relation = _as_users(context, scope.relation, other.relation, condition)
-        refusal = _ownership(context, relation, other.relation, condition, join)
+        refusal = _ownership(replace(scope, relation=relation), other, condition, join)
         if refusal is not None:
             raise refusal
         is_left = str(join.side).upper() == "LEFT"
@@ -230,10 +231,9 @@ def _as_users(context: Context, left: Relation, right: Relation, condition: Node
     return left
 
 
-def _ownership(
-    context: Context, left: Relation, right: Relation, condition: Node | None, join: exp.Join
-) -> SqlError | None:
+def _ownership(scope: Scope, other: Scope, condition: Node | None, join: exp.Join) -> SqlError | None:
     """Return the refusal of a join that gives rows two owners, or none, if it does."""
+    context, left, right = scope.context, scope.relation, other.relation
     table, user = identifier(context.names.table), identifier(context.names.user)
     if left.is_owned and right.is_owned:
         if equates_users(condition, left, right):
@@ -241,7 +241,7 @@ def _ownership(
         return context.refusal(
             join.this,
             "this joins records of the private table with one another, so that a row may belong to two users",
-            remedy=f"join a public table, or add a.{user} = b.{user} to ON",
+            remedy=f"join a public table, or {by_one_user(scope, other, 'ON')}",
             code="two-users",
         )
     if not left.is_owned and right.is_owned:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from emdp.base.errors import SqlError, UsageError
+from emdp.base.errors import UsageError
 from emdp.questions.owned.relations import Derived, Filtered, Grouped, United, Windowed, owner_key
 from emdp.questions.owned.summaries import Summary, Window
 from emdp.rows.building import as_kind, common_kind
@@ -13,6 +13,7 @@ from emdp.rows.nodes import Column, Node, columns, replaced
 from emdp.rows.types import Kind
 from emdp.sql.clauses.ordering import entry_of
 from emdp.sql.context import Context, identifier, one_by_name, unwrapped
+from emdp.sql.owned.remedies import owner_name
 from emdp.sql.owned.scopes import Reads, Scope, Tables, stand_in
 from emdp.sql.owned.summaries import is_summary, read_summary, read_window
 
@@ -197,11 +198,10 @@ def _grouped(reads: Reads, scope: Scope, query: exp.Select, alias: str) -> Scope
     written = () if group is None else group.expressions
     nodes = [group_key(scope, own, query.expressions) for own in written]
     if scope.relation.is_owned and all(owner_key(scope.relation, node) is None for node in nodes):
-        user = identifier(context.names.user)
         raise context.refusal(
             group or query.expressions[0],
             "a sub-query that sums up records of several users is an answer of its own",
-            remedy=f"add {user} to its GROUP BY, or ask for it in a statement of its own",
+            remedy=f"add {owner_name(context, scope.relation)} to its GROUP BY, or ask for it in another statement",
             code="subquery-mixes-users",
         )
     if not nodes:
@@ -254,7 +254,12 @@ def _distinct(reads: Reads, scope: Scope, query: exp.Expr, alias: str) -> Scope:
     """Return the distinct rows of a sub-query that has the user's column."""
     ((_, held),) = scope.tables
     if scope.relation.is_owned and all(owner_key(scope.relation, column) is None for column in held.values()):
-        raise _mixing(reads.context, query, "DISTINCT without the user's column makes one row of records of many users")
+        raise reads.context.refusal(
+            query,
+            "DISTINCT without the user's column makes one row of records of many users",
+            remedy=f"add {owner_name(reads.context, scope.relation)} to its columns",
+            code="subquery-mixes-users",
+        )
     made = Grouped(scope.relation, reads.name(alias), tuple(held.items()))
     return _scope(reads.context, made, alias, held)
 
@@ -297,12 +302,3 @@ def _side(reads: Reads, query: exp.Expr, alias: str, tables: Tables) -> Scope:
     while isinstance(query, exp.Subquery | exp.Paren):
         query = query.this
     return replace(read_subquery(reads, query, alias, tables))
-
-
-def _mixing(context: Context, node: exp.Expr, problem: str) -> SqlError:
-    return context.refusal(
-        node,
-        problem,
-        remedy=f"add {identifier(context.names.user)} to its columns",
-        code="subquery-mixes-users",
-    )

@@ -12,9 +12,10 @@ from emdp.rows.building import as_kind, case
 from emdp.rows.nodes import Literal, Node
 from emdp.rows.ranges import bounds_of
 from emdp.rows.types import Kind
-from emdp.sql.context import identifier, listed, unwrapped
+from emdp.sql.context import listed, unwrapped
 from emdp.sql.owned.conditions import CONDITIONS, counted_if
 from emdp.sql.owned.ranges import ranges_in
+from emdp.sql.owned.remedies import owner_name
 from emdp.sql.owned.scopes import Scope
 
 __all__ = ["is_summary", "read_summary", "read_window"]
@@ -141,7 +142,7 @@ def read_window(scope: Scope, node: exp.Window) -> Window:
     SqlError
         If its rows are of several users, or it is none of the language.
     """
-    context, user = scope.context, identifier(scope.context.names.user)
+    context = scope.context
     extra = [part for part, value in node.args.items() if part not in PLAIN_WINDOW and value not in (None, [])]
     if extra or str(node.args.get("over") or "OVER") != "OVER":
         raise context.refusal(
@@ -152,7 +153,7 @@ def read_window(scope: Scope, node: exp.Window) -> Window:
         raise context.refusal(
             node,
             "this window looks at rows of several users, so that one user's records change the rows of others",
-            remedy=f"add {user} to PARTITION BY",
+            remedy=f"add {owner_name(context, scope.relation)} to PARTITION BY",
             code="window",
         )
     written = node.args.get("order")

@@ -20,6 +20,7 @@ from emdp.sql.owned.aggregates import OwnedAggregate, is_aggregate, read_aggrega
 from emdp.sql.owned.around import Around
 from emdp.sql.owned.keys import listed_values
 from emdp.sql.owned.levels import with_levels
+from emdp.sql.owned.needed import and_options
 from emdp.sql.owned.options import (
     check_cap,
     check_distinct_cap,
@@ -167,7 +168,7 @@ def _question(
     if is_stage or stages.made:
         context = of_stage(context, outputs.asked, keys)
     if not scope.relation.is_per_user:
-        check_cap(context, outputs.asked)
+        check_cap(context, scope, outputs.asked)
     check_distinct_cap(context, outputs.asked)
     check_listed(context, outputs.asked, keys)
     items = tuple(_item(context, own) for own in outputs.asked)
@@ -260,7 +261,7 @@ def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, 
         raise context.refusal(
             written,
             f"`{text}` is a DOUBLE, whose equal values are a matter of rounding",
-            remedy=f"write CAST(FLOOR({text}) AS BIGINT)",
+            remedy=and_options(context, scope, f"write {_whole(context, written)}"),
             code="double-key",
         )
     source = stages.source_of(node, scope.relation)
@@ -275,11 +276,18 @@ def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, 
             code="group-user",
         )
     if values is None:
-        check_unlisted(context, text, written, is_user=names_user(scope.relation, node))
+        check_unlisted(context, scope, written, is_user=names_user(scope.relation, node))
         return Key(name, node, (), is_listed=False)
     if not values:
         raise context.refusal(written, f"no value of `{text}` is left", remedy="widen the condition", code="no-groups")
     return Key(name, node, values)
+
+
+def _whole(context: Context, written: exp.Expr) -> str:
+    """Return a DOUBLE as a whole number, of its text."""
+    text, own = context.text(written), unwrapped(written)
+    is_whole = isinstance(own, exp.Anonymous) and own.name.upper() in ("FLOOR", "CEIL", "ROUND", "TRUNC")
+    return f"CAST({text} AS BIGINT)" if is_whole and len(own.expressions) == 1 else f"CAST(FLOOR({text}) AS BIGINT)"
 
 
 def _selected(context: Context, outputs: Outputs, entries: Sequence[_Entry]) -> Iterator[str]:

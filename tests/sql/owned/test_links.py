@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -406,3 +407,54 @@ def test_random_statements_are_answered_as_they_say_or_refused(names: Names) -> 
 @pytest.mark.slow
 def test_many_random_statements_are_answered_as_they_say_or_refused(names: Names) -> None:
     assert check_random(names, range(1000, 1400)) > 80
+
+
+APART = [
+    ("FROM lines JOIN orders ON part = id", "add (.*) to ON"),
+    ("FROM lines JOIN visits ON of = who", "write (JOIN .*) before it, and add (.*) to ON"),
+    ("FROM orders JOIN people ON id = u", "add (.*) to ON"),
+    ("FROM orders LEFT JOIN visits ON id = day", "add (.*) to ON"),
+    ("FROM lines a JOIN people ON part = u", "write (JOIN .*) before it, and add (.*) to ON"),
+    ("FROM lines, orders", "add (.*) to WHERE"),
+    ("FROM lines, visits", "add (.*) to FROM, and (.*) to WHERE"),
+    ("FROM lines a, lines b WHERE a.part = b.part", "add (.*) to WHERE"),
+    ("FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE price > 1)", "add (.*) to WHERE"),
+    ("FROM visits WHERE EXISTS (SELECT 1 FROM lines WHERE price > 1)", "add (.*) to FROM, and (.*) to WHERE"),
+    ("FROM (SELECT DISTINCT part FROM lines) q", "add (.*) to its columns"),
+    ("FROM (SELECT ROW_NUMBER() OVER (ORDER BY price) AS r FROM lines) q", "add (.*) to PARTITION BY"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), APART)
+def test_a_remedy_of_linked_tables_names_columns_that_are_there(session: emdp.Session, text: str, said: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        session.preview(f"{HEADER} COUNT(*) {text}")
+    found = re.search(said, refused.value.remedy)
+    assert found is not None, refused.value.remedy
+    if "JOIN" in said:
+        again = text.replace(" JOIN", f" {found[1]} JOIN", 1) + f" AND {found[2]}"
+    elif "columns" in said:
+        again = text.replace("part FROM", f"part, {found[1]} FROM")
+    elif "PARTITION" in said:
+        again = text.replace("(ORDER", f"(PARTITION BY {found[1]} ORDER")
+    elif "FROM" in said and "EXISTS" in text:
+        again = text.replace("FROM lines", f"FROM lines, {found[1]}").replace("price > 1", f"price > 1 AND {found[2]}")
+    elif "FROM" in said:
+        again = f"{text}, {found[1]} WHERE {found[2]}"
+    elif "EXISTS" in text:
+        again = text.replace("price > 1", f"price > 1 AND {found[1]}")
+    else:
+        again = text + (" AND " if " ON " in text or "WHERE" in text else " WHERE ") + found[1]
+    session.preview(f"{HEADER} COUNT(*) {again}")
+
+
+def test_a_linked_table_under_emd_privacy_says_which_question_it_has(session: emdp.Session) -> None:
+    with pytest.raises(SqlError, match="lines is linked to people") as refused:
+        session.preview("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) AVG(price) FROM lines")
+    header = re.search(r"write (.*), or FROM people", refused.value.remedy)
+    assert header is not None
+    session.preview(f"SELECT {header[1][:-1]}, max_records_per_user = 9) AVG(price) FROM lines")
+    with pytest.raises(SqlError, match="lines is linked to people") as refused:
+        session.preview("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) QUANTILE(price, 0.5) FROM lines")
+    assert "add max_records_per_user = 50 to OPTIONS" in refused.value.remedy
+    session.preview(f"{HEADER} QUANTILE(price, 0.5) FROM lines")

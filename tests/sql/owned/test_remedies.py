@@ -77,3 +77,57 @@ def test_what_a_refusal_says_can_be_pasted(session: emdp.Session, text: str, cod
         again = re.sub(r"^.*? FROM t", f"{pasted} FROM t", text) if pasted[-6:] != "stars)" else text
         again = text.replace("stars", pasted) if code == "range" else again
     assert asked(session, again) is None, again
+
+
+BARE = [
+    "AVG(stars) FROM t", "VARIANCE(stars) FROM t", "AVG(stars - 3) FROM t", "AVG(stars) FILTER (WHERE x > 1) FROM t",
+    "SUM(stars * x) FROM t", "AVG(CASE WHEN x > 1 THEN stars END) FROM t WHERE x > 0", "AVG(day) FROM t",
+    "AVG(at) FROM t", "SUM(title) FROM t", "AVG(x > 1) FROM t", "AVG(x) FROM t WHERE stars > 1",
+    "AVG(stars), VARIANCE(stars + 1) FROM t", "AVG(a) FROM (SELECT stars AS a FROM t) q",
+    "AVG(m) FROM (SELECT u, SUM(stars) AS m FROM t GROUP BY u) q",
+    "QUANTILE(stars, 0.5) FROM t", "MEDIAN(stars) FROM t WHERE x > 1", "MEDIAN(CLAMP(stars, 0, 5)) FROM t",
+    "QUANTILE(day, 0.9) FROM t", "title, QUANTILE(x, 0.5) FROM t GROUP BY title",
+    "stars, MEDIAN(stars) FROM t GROUP BY stars",
+    "title, COUNT(*) FROM t GROUP BY title", "title, AVG(x) FROM t GROUP BY title", "title FROM t GROUP BY title",
+    "stars, SUM(stars) FROM t GROUP BY stars", "title, COUNT(DISTINCT u) FROM t GROUP BY title",
+    "title, COUNT(DISTINCT u), COUNT(*) FROM t GROUP BY 1", "title, COUNT(DISTINCT day) FROM t GROUP BY title",
+    "FLOOR(x / 2) AS b, COUNT(*) FROM t GROUP BY b", "x AS b, AVG(stars) FROM t GROUP BY 1",
+    "DATE_TRUNC('month', at) AS m, COUNT(*) FROM t GROUP BY 1", "day, title, AVG(stars) FROM t GROUP BY day, title",
+]  # fmt: skip
+MORE = {"AVG(stars), VARIANCE": 1, "x AS b": 1, "stars, MEDIAN": 1}
+"""Statements with a second part that lacks something of its own, which the next refusal is about."""
+
+
+def pasted(text: str, refused: SqlError) -> str:
+    """Return a statement with what a refusal says to write, at the place that it underlines, and to add."""
+    remedy = refused.remedy
+    written = re.search(r"write ((?:CLAMP|CAST|CASE)\b.*?)(?: with the range|,? and add|;|$)", remedy)
+    if written:
+        text = f"{text[: refused.start]}{written[1]}{text[refused.end :]}"
+    listed = None if written or " to OPTIONS for groups" in remedy else re.search(r"WHERE (\w+) IN \(\.\.\)", remedy)
+    if listed:
+        values = "1, 2" if listed[1] == "stars" else "'a', 'b'"
+        text = text.replace(" GROUP BY", f" WHERE {listed[1]} IN ({values}) GROUP BY", 1)
+    options = re.search(r"add (max_[^W]*?|delta = [^W]*?) to OPTIONS", remedy)
+    if options:
+        text = text.replace("OPTIONS (", f"OPTIONS ({options[1]}, ", 1)
+    assert written or listed or options, remedy
+    return text
+
+
+@pytest.mark.parametrize("text", BARE)
+def test_one_remedy_says_all_that_a_statement_lacks(session: emdp.Session, text: str) -> None:
+    statement = f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) {text}"
+    more = next((own for start, own in MORE.items() if text.startswith(start)), 0)
+    for _ in range(1 + more):
+        with pytest.raises(SqlError) as refused:
+            session.preview(statement)
+        statement = pasted(statement, refused.value)
+    session.preview(statement)
+
+
+def test_a_cap_that_must_be_a_number_is_written_in_place_of_auto(session: emdp.Session) -> None:
+    text = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0, delta = 1e-9, {}) title, COUNT(*) FROM t GROUP BY title"
+    with pytest.raises(SqlError, match="write max_records_per_user = 50 in OPTIONS"):
+        session.preview(text.format("max_groups_per_user = 2, max_records_per_user = auto"))
+    session.preview(text.format("max_groups_per_user = 2, max_records_per_user = 50"))

@@ -267,8 +267,8 @@ REFUSED = [
     ("COUNT(*) FROM (SELECT SUM(x) OVER (PARTITION BY u ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS r "
      "FROM t) q", "window-frame", "ROWS"),
     ("SUM(x) OVER (PARTITION BY u) FROM t WHERE rating > 1", "window", "GROUP BY"),
-    ("COUNT(*) FROM t WHERE x IN (SELECT x FROM t b)", "subquery-not-by-user", "b.u = a.u"),
-    ("COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE b.x > t.x)", "subquery-not-by-user", "b.u = a.u"),
+    ("COUNT(*) FROM t WHERE x IN (SELECT x FROM t b)", "subquery-not-by-user", "t.u = b.u"),
+    ("COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE b.x > t.x)", "subquery-not-by-user", "t.u = b.u"),
     ("COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE b.u = t.u OR b.x > t.x)", "subquery-not-by-user", "b.u"),
     ("COUNT(*) FROM t a JOIN t b ON a.x = b.x", "two-users", "a.u = b.u"),
     ("COUNT(*) FROM (SELECT u, FIRST(x) AS f FROM t GROUP BY u) q", "subquery-aggregate", "MIN"),
