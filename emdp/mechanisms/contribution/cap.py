@@ -9,8 +9,11 @@ epsilon lets anybody see. So the tail is *extrapolated* from the octaves that ar
    worth less than the noise that they would cost, and may be noise. More than that are neither, and where all users are
    in one octave the next sure bin is noise itself.
 2. From the last three sure bins the logarithm of the counts goes on with its slope and its curvature, never convex,
-bent by
-   at most 0.5, falling by at least 0.7 an octave, and not above ``q``, which an unseen bin hardly exceeds.
+   bent by at most 0.5, falling by at least 0.7 an octave, and not above ``q``, which an unseen bin hardly exceeds.
+   Nor is a bin above what it shows: its own noisy count and some scales of noise, two for the cap, where too many and
+   too few are alike, and three for ``cut``, which an interval rests on (noise hides more in one bin of 40). Where the
+   first bin after the sure ones shows a steeper fall than they do, a tail that ends there, the fall goes on as steeply:
+   1,000 users of 1 to 30 records have a cap of about 70 by this rule, and 256 without it.
 3. Inside an octave the counts follow the slope of their logarithm in four quarters.
 4. ``T`` is on quarters of octaves, at most 8 times the upper end of the last sure bin, and makes the expected error
    least: ``hypot(cut, sqrt(2) kappa T)`` for one number, ``cut + cells kappa T`` for several.
@@ -21,7 +24,7 @@ and an interval that uses it (``value + z + 2 cut``) must say so.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from emdp.base.checks import check_count, check_positive
@@ -37,6 +40,10 @@ _BEYOND = 6
 _LEAST_FALL = 0.7
 _LARGEST_CURVE = 0.5
 # Of the logarithm of counts, an octave: a steeper bend of three noisy bins is mostly noise.
+
+_SPARE = 2.0
+_SPARE_CUT = 3.0
+# Scales of noise that an unseen bin may hide, for the cap and for what it cuts off.
 
 _STEEPEST = 4.0
 # What the fall of a single sure bin grows by, an octave.
@@ -91,7 +98,8 @@ def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1)
     """
     check_positive("kappa", kappa)
     count = check_count("cells", cells)
-    quarters, last, seen = _tail(noisy, check_positive("scale", scale))
+    quarters, last, seen = _tail(noisy, check_positive("scale", scale), _SPARE)
+    held, _, _ = _tail(noisy, scale, _SPARE_CUT)
     found = []
     for step in range(_QUARTERS * (last + 3) + 1):
         cap = Fraction(math.ceil(16.0 * 2.0 ** (step / _QUARTERS)), 16)
@@ -99,7 +107,8 @@ def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1)
         noise = kappa * float(cap)
         error = math.hypot(cut, math.sqrt(2.0) * noise) if count == 1 else cut + count * noise
         found.append(Cap(cap, cut, error, seen))
-    return min(found, key=lambda one: one.expected_error)
+    least = min(found, key=lambda one: one.expected_error)
+    return replace(least, cut=_cut(held, float(least.cap)))
 
 
 def cut_at(noisy: Sequence[int], scale: float, cap: float) -> float:
@@ -109,10 +118,10 @@ def cut_at(noisy: Sequence[int], scale: float, cap: float) -> float:
     >>> round(cut_at(users, 10.0, 100.0) / 1e7, 2)
     0.42
     """
-    return _cut(_tail(noisy, check_positive("scale", scale))[0], check_positive("cap", cap))
+    return _cut(_tail(noisy, check_positive("scale", scale), _SPARE_CUT)[0], check_positive("cap", cap))
 
 
-def _tail(noisy: Sequence[int], scale: float) -> tuple[list[tuple[float, float]], int, int]:
+def _tail(noisy: Sequence[int], scale: float, spare: float) -> tuple[list[tuple[float, float]], int, int]:
     """Return totals and users of all quarters, the last sure bin, and how many are sure."""
     if len(noisy) != OCTAVES:
         raise UsageError(f"noisy must hold {OCTAVES} counts, got {len(noisy)}; pass what the histogram released.")
@@ -125,9 +134,13 @@ def _tail(noisy: Sequence[int], scale: float) -> tuple[list[tuple[float, float]]
     counts = [max(float(count), 0.0) for count in noisy[: last + 1]]
     slope, curve = _shape([place for place in sure if place > last - 6][-3:], noisy)
     value = math.log(max(counts[last], 1.0))
-    for _ in range(_BEYOND):
+    for place in range(last + 1, last + 1 + _BEYOND):
         slope = min(slope + curve, -_LEAST_FALL)
-        value = min(value + slope, math.log(level))
+        shown = max(noisy[place], 0) + spare * scale if place < OCTAVES else level
+        most = math.log(min(level, shown))
+        if place == last + 1:
+            slope = min(slope, most - value)
+        value = min(value + slope, most)
         counts.append(math.exp(value))
     return _spread(counts), last, len(sure)
 

@@ -10,11 +10,11 @@ from emdp.questions.owned.relations import Private, Relation, names_user
 from emdp.rows.nodes import Node
 from emdp.rows.ranges import range_of
 from emdp.rows.types import Kind
-from emdp.sql.context import Context, identifier
+from emdp.sql.context import Context, identifier, unwrapped
 from emdp.sql.owned.ranges import ranges_in
 from emdp.sql.owned.scopes import Scope, owners
 
-__all__ = ["as_number", "by_one_user", "owner_name", "per_user", "raw_rows", "remedy_of"]
+__all__ = ["as_number", "as_whole", "by_one_user", "owner_name", "per_user", "raw_rows", "remedy_of"]
 
 EXTREMES: Mapping[str, str] = {"MIN": "0.05", "MAX": "0.95"}
 LISTS = ("MODE", "STRING_AGG", "GROUP_CONCAT", "LISTAGG", "LIST", "ARRAY_AGG", "HISTOGRAM", "APPROX_TOP_K", "FIRST",
@@ -66,6 +66,13 @@ def as_number(context: Context, scope: Scope, text: str, value: Node) -> str:
         return f"CLAMP(EPOCH({text}), 0, 4000000000)"
     known = range_of(value, ranges_in(value, scope.relation, context.names))
     return text if known is not None and known[1] - known[0] <= 2.0**53 else f"CLAMP({text}, 0, 100)"
+
+
+def as_whole(context: Context, written: exp.Expr) -> str:
+    """Return a DOUBLE as a whole number, of its text."""
+    text, own = context.text(written), unwrapped(written)
+    isas_whole = isinstance(own, exp.Anonymous) and own.name.upper() in ("FLOOR", "CEIL", "ROUND", "TRUNC")
+    return f"CAST({text} AS BIGINT)" if isas_whole and len(own.expressions) == 1 else f"CAST(FLOOR({text}) AS BIGINT)"
 
 
 def per_user(context: Context) -> str:

@@ -32,7 +32,7 @@ from emdp.sql.owned.options import (
     whole_option,
 )
 from emdp.sql.owned.outputs import Asked, Outputs, aggregate_in
-from emdp.sql.owned.remedies import per_user, raw_rows
+from emdp.sql.owned.remedies import as_whole, per_user, raw_rows
 from emdp.sql.owned.scopes import Tables
 from emdp.sql.owned.sources import Scope, Sources
 from emdp.sql.owned.staged import OwnedQuestion, of_stage, staged, with_inner_values
@@ -261,7 +261,7 @@ def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, 
         raise context.refusal(
             written,
             f"`{text}` is a DOUBLE, whose equal values are a matter of rounding",
-            remedy=and_options(context, scope, f"write {_whole(context, written)}"),
+            remedy=and_options(context, scope, f"write {as_whole(context, written)}"),
             code="double-key",
         )
     source = stages.source_of(node, scope.relation)
@@ -281,13 +281,6 @@ def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, 
     if not values:
         raise context.refusal(written, f"no value of `{text}` is left", remedy="widen the condition", code="no-groups")
     return Key(name, node, values)
-
-
-def _whole(context: Context, written: exp.Expr) -> str:
-    """Return a DOUBLE as a whole number, of its text."""
-    text, own = context.text(written), unwrapped(written)
-    is_whole = isinstance(own, exp.Anonymous) and own.name.upper() in ("FLOOR", "CEIL", "ROUND", "TRUNC")
-    return f"CAST({text} AS BIGINT)" if is_whole and len(own.expressions) == 1 else f"CAST(FLOOR({text}) AS BIGINT)"
 
 
 def _selected(context: Context, outputs: Outputs, entries: Sequence[_Entry]) -> Iterator[str]:

@@ -112,6 +112,23 @@ def test_known_cuts() -> None:
     assert found.seen == 12
 
 
+@pytest.mark.parametrize("neighbours", ["remove", "replace"])
+def test_a_tail_that_ends_has_no_cap_far_above_it(neighbours: Neighbours) -> None:
+    # Users have 1 to 30 records, as many of each number: 32 is enough, and bins above 32 show that nobody has more.
+    counts = np.bincount([octave_of(1 + user % 30) for user in range(3000)], minlength=OCTAVES).tolist()
+    histogram = OctaveHistogram(0.1, neighbours)
+    with seeded(4):
+        found = [choose_cap(histogram.release(counts), histogram.scale, 1 / 0.9) for _ in range(200)]
+    assert sorted(float(one.cap) for one in found)[190] <= 91
+    # What it says to be left out, three scales of noise above, is little of 46,500.
+    assert all(one.cut < 0.05 * 46_500 for one in found)
+    # A tail that is there is not cut: an unseen bin of 60 users shows about as many.
+    tail = [*counts[:5], 2000, 700, 180, 60, *[0] * 12]
+    with seeded(5):
+        caps = [float(choose_cap(histogram.release(tail), histogram.scale, 1 / 0.9).cap) for _ in range(100)]
+    assert sorted(caps)[10] >= 128
+
+
 def test_several_cells_take_a_lower_cap() -> None:
     one, many = (choose_cap(CHECKINS, 10.0, 1.1, cells).cap for cells in (1, 1000))
     assert many < one / 2
