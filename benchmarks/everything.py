@@ -51,6 +51,7 @@ QUICK: dict[str, list[str]] = {
     "mixed_frequencies.py": ["--rounds", "1"],
     "learn.py": ["--runs", "1"],
     "shuffle.py": [],
+    "shuffle_planning.py": [],
     "shuffle_users.py": [],
     "blanket.py": [],
 }

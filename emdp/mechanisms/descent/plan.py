@@ -24,7 +24,8 @@ from emdp.mechanisms.user_vector.setting import frames_of
 from emdp.mechanisms.vector.best import best_vector
 from emdp.mechanisms.vector.direction import VectorDirection
 from emdp.privacy.rounding import as_decimal
-from emdp.privacy.shuffle.users import ShuffleRound, likely_epsilon0, shuffle_epsilon0
+from emdp.privacy.shuffle.renyi_rounds import ShuffleRound, likely_epsilon0
+from emdp.privacy.shuffle.users import shuffle_epsilon0
 
 __all__ = ["best_descent", "descent_candidates"]
 

@@ -43,7 +43,8 @@ from emdp.mechanisms.user_mean.base import (
 from emdp.mechanisms.user_mean.choice import preference
 from emdp.mechanisms.user_mean.local import BudgetSplit, LocalUserMean, OneRound, ScalarMaker, TwoRounds, UserSplit
 from emdp.privacy.rounding import as_decimal
-from emdp.privacy.shuffle.users import ShuffleRound, UserShuffleBound, likely_epsilon0, shuffle_epsilon0, shuffle_total
+from emdp.privacy.shuffle.renyi_rounds import ShuffleRound, likely_epsilon0
+from emdp.privacy.shuffle.users import UserShuffleBound, shuffle_epsilon0, shuffle_total
 
 __all__ = ["ShuffledUserMean", "shuffle_candidates"]
 

@@ -27,6 +27,7 @@ window counts as infinite (Chernoff's bound); what wraps around from below is ad
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -56,10 +57,14 @@ _REACH = 14.0
 """Half-width of the window in standard deviations of the total, beside epsilon."""
 _ALLOWANCE = 4e-16
 """Rounding of a transform's point, per factor, of masses that add up to 1: ten times what was seen (tests)."""
+_STEPS = ((0.4, 2.0), (0.7, 1.4), (0.9, 1.0), (1.0, 0.8), (2.7, 0.7))
+"""The next step over the last one, by the part of delta that one had: nearly all are then wide, and pass."""
 _TILTS = (0.0, 0.4, 0.7, 0.85, 1.0, 1.2, 1.7)
 """Tilts that are tried, in units of a normal law's: any is safe."""
 _TRIED = np.geomspace(0.02, 2.0, 9)
 """Epsilons at which a search looks first: the worst distance has one of about 0.1."""
+_CLOSER = 33
+"""At how many epsilons it looks before it goes through all distances."""
 _TOLERANCE = 4e-3
 _LARGEST_TILT = math.log1p(2 * LARGEST_ODDS)
 
@@ -129,21 +134,27 @@ def signs_hold(alpha: float, n: int, delta: float, kinds: Sequence[SignKind]) ->
     level, chance = check_positive("alpha", alpha), check_unit_interval("delta", delta)
     if chance < SMALLEST_DELTA or not all(map(_is_within, kinds)):
         return False
+    kinds = _merged(kinds)
     laws, counts = [_law(n, kind.strength) for kind in kinds], [kind.count for kind in kinds]
     last = min(1.0, max(2 / kind.slope for kind in kinds) * (1 + 1e-15))
 
-    def passes(low: float, high: float) -> bool:
-        return _delta(level * low, laws, [kind.width(high) for kind in kinds], counts) <= chance
+    def spent(low: float, high: float) -> float:
+        """Return the divergence on an interval, over delta."""
+        value = _delta(level * low, laws, [kind.width(high) for kind in kinds], counts)
+        # whatever the division rounds
+        return min(value / chance, 1.0) if value <= chance else max(value / chance, math.nextafter(1.0, 2.0))
 
     # until so far the total variation is at most delta: that of all signs together is at most the sum
     reached = min(2 * chance / math.fsum(kind.count * kind.strength * kind.slope for kind in kinds) * (1 - 1e-9), last)
     step = 1.0
     while reached < last:
-        while not passes(reached, min(reached * (1 + step), last)):
-            step /= 2
-            if step < LEAST_STEP:
-                return False
-        reached, step = min(reached * (1 + step), last), min(2 * step, 4.0)
+        end = min(reached * (1 + step), last)
+        used = spent(reached, end)
+        if used <= 1:
+            reached = end
+        elif step <= LEAST_STEP:
+            return False
+        step = min(max(step * next((factor for most, factor in _STEPS if used <= most), 0.5), LEAST_STEP), 4.0)
     return True
 
 
@@ -184,26 +195,34 @@ def signs_alpha0(alpha: float, n: int, delta: float, slopes: tuple[float, ...], 
         return pure
 
     def kinds(alpha0: float) -> list[SignKind]:
-        return [SignKind(sign_strength(alpha0, slope), slope, messages) for slope in slopes]
+        return _merged([SignKind(sign_strength(alpha0, slope), slope, messages) for slope in slopes])
 
-    def is_near(alpha0: float) -> bool:
+    def is_near(alpha0: float, tried: Floats = _TRIED) -> bool:
         own = kinds(alpha0)
         if not all(map(_is_within, own)):
             return False
-        laws, counts = [_law(n, kind.strength) for kind in own], [messages] * len(own)
-        distances = sorted({min(epsilon / alpha, 1.0) for epsilon in _TRIED.tolist()}, reverse=True)
+        laws, counts = [_law(n, kind.strength) for kind in own], [kind.count for kind in own]
+        distances = sorted({min(epsilon / alpha, 1.0) for epsilon in tried.tolist()}, reverse=True)
         return all(
             _delta(alpha * d, laws, [kind.width(d * (1 + LEAST_STEP)) for kind in own], counts) <= delta
             for d in distances
         )
 
-    good = pure
+    good, closer = pure, np.geomspace(_TRIED[0], max(_TRIED[-1], alpha), _CLOSER)
     while bad > good * (1 + _TOLERANCE):
         middle = math.sqrt(good * bad)
         good, bad = (middle, bad) if is_near(middle) else (good, middle)
-    while good > pure and not signs_hold(alpha, n, delta, kinds(good)):
+    while good > pure and not (is_near(good, closer) and signs_hold(alpha, n, delta, kinds(good))):
         good *= 0.98
     return max(good, pure)
+
+
+def _merged(kinds: Sequence[SignKind]) -> list[SignKind]:
+    """Return the same signs, those that are alike as one kind."""
+    counts = Counter[tuple[float, float]]()
+    for kind in kinds:
+        counts[kind.strength, kind.slope] += kind.count
+    return [SignKind(strength, slope, count) for (strength, slope), count in counts.items()]
 
 
 def _is_within(kind: SignKind) -> bool:

@@ -119,7 +119,7 @@ def _invert(masses: Floats, infinite: float, step: float, delta: float) -> float
     losses, above = step * np.arange(1, _HALF + 1), masses[_HALF + 1 :]
 
     def is_good(epsilon: float) -> bool:
-        return infinite - float(np.minimum(np.expm1(epsilon - losses), 0.0) @ above) <= delta
+        return infinite - float(np.expm1(np.minimum(epsilon - losses, 0.0)) @ above) <= delta
 
     low, high = 0.0, float(losses[-1])
     if not is_good(high):

@@ -42,7 +42,6 @@ from fractions import Fraction
 from emdp.base.checks import check_finite, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.sets import SetLaw
-from emdp.privacy.calibration import LARGEST_ALPHA, gaussian_mu
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 from emdp.privacy.shuffle.clones import clone_alpha0, gaussian_guess
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
@@ -55,8 +54,10 @@ from emdp.privacy.shuffle.renyi_rounds import (
     binary_round_epsilon,
     clone_round_epsilon,
     closed_form_epsilon,
+    likely_epsilon0,
     place_sign_round_epsilon,
     pure_strength,
+    quick_epsilon,
     set_round_epsilon,
 )
 
@@ -64,7 +65,6 @@ __all__ = [
     "ShuffleRound",
     "UserShuffleBound",
     "UserShuffleMethod",
-    "likely_epsilon0",
     "shuffle_epsilon",
     "shuffle_epsilon0",
     "shuffle_total",
@@ -74,6 +74,8 @@ _STRIDE = 8
 """Every so many orders are tried first, then all around the best."""
 _TOLERANCE = 2e-4
 """Relative width at which the search for ``epsilon0`` ends."""
+_LONG = 1000
+"""Users from which a search tries one method alone, which is the best of so many."""
 _SECANT_STEPS, _SEARCH_STEPS, _JOINED_STEP = 10, 40, 4e-3
 """Steps of the secant, and of all: bisection where epsilon hardly depends on ``epsilon0``; and the first relative step
 down from what as many sampled users may send, where their number is random."""
@@ -353,7 +355,7 @@ def _search(epsilon: float, delta: float, part: ShuffleRound, pure: float) -> fl
     last, slope = (0.0, 0.0), 1.5
     for step in range(_SEARCH_STEPS):
         point = point if good < point < bad and step < _SECANT_STEPS else math.sqrt(good * bad)
-        found = shuffle_total((replace(part, epsilon0=point),), delta).epsilon
+        found = _found(replace(part, epsilon0=point), delta)
         value = math.log(found / epsilon) if found > 0 else -math.inf
         # compared as decimals, as the guarantee is
         if as_decimal(found) <= as_decimal(epsilon):
@@ -375,26 +377,14 @@ def _near(epsilon: float, delta: float, part: ShuffleRound) -> float:
     fixed = replace(part, participation=None, sampled=expected)
     point, step = _search(epsilon, delta, fixed, pure_strength(epsilon, fixed)), _JOINED_STEP
     while point > SMALLEST_EPSILON0:
-        found = shuffle_total((replace(part, epsilon0=point),), delta).epsilon
+        found = _found(replace(part, epsilon0=point), delta)
         if as_decimal(found) <= as_decimal(epsilon):
             return point
         point, step = point * (1 - step), 2 * step if step < 0.5 else step
     return 0.0
 
 
-def likely_epsilon0(epsilon: float, delta: float, part: ShuffleRound, share: float = 1.0) -> float:
-    """Return ``epsilon0`` at which the rounds' Gaussian limit has this epsilon, or a share of ``mu^2``: no bound.
-
-    >>> part, exact = ShuffleRound(1.0, 10**4, "place-sign", rounds=32), 2.43
-    >>> abs(likely_epsilon0(1.0, 1e-6, part) / exact - 1) < 0.01
-    True
-    """
-    sent = part.sampled or part.n * (part.participation or 1.0)
-    wanted = gaussian_mu(min(epsilon, LARGEST_ALPHA), delta) * part.n * math.sqrt(share / (sent * part.rounds))
-    low, high = 1e-9, LARGEST_ALPHA0
-    for _ in range(30):
-        middle = math.sqrt(low * high)
-        clone = math.exp(-middle) if part.kind == "any" else 2 / (math.exp(middle) + 1)
-        is_low = 2 * math.tanh(middle / 2) / math.sqrt(clone) < wanted
-        low, high = (middle, high) if is_low else (low, middle)
-    return low
+def _found(part: ShuffleRound, delta: float) -> float:
+    """Return the epsilon of a strength that is tried; of many users, whose sums are long, by one method."""
+    quick = quick_epsilon(part, delta) if part.n >= _LONG else math.inf
+    return quick if quick < math.inf else shuffle_total((part,), delta).epsilon

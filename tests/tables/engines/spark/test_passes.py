@@ -67,6 +67,8 @@ def travelled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 SPREAD: dict[str, Any] = {"spread": 0.1, "between": 0.1}
 VECTOR: dict[str, Any] = {"spread": (0.1, 0.2), "between": 0.1}
+MIXED: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-6, "rounds": 2, "model": "shuffle"}
+LINEAR: dict[str, Any] = {"delta": 1e-6, "model": "shuffle"}
 PREFIXES: dict[str, Any] = {"threshold": 0.45, "epsilon": 14.0, "alphabet": "abcdefghx", "length": 6}
 
 ASKED: dict[str, Any] = {
@@ -82,6 +84,14 @@ ASKED: dict[str, Any] = {
     "strings, local": lambda s: s.heavy_hitters("t", model="local", **PREFIXES),
     "a fit, central": lambda s: emdp.learn.fit_linear(s, "x", "y", epsilon=8.0, rounds=3).answer,
     "a fit, local": lambda s: emdp.learn.fit_linear(s, "x", "y", epsilon=8.0, rounds=2, model="local").answer,
+    "a fit, sampled": lambda s: emdp.learn.fit_linear(s, "x", "y", sampled=2000, **MIXED).answer,
+    "a fit, joined": lambda s: emdp.learn.fit_linear(s, "x", "y", participation=0.3, **MIXED).answer,
+    "a mean of several bits": lambda s: s.mean(emdp.col("x"), epsilon=4.0, messages=4, **LINEAR),
+    "a vector of several bits": lambda s: s.vector_mean(
+        [emdp.col("x"), emdp.col("y")], epsilon=4.0, messages=4, **LINEAR
+    ),
+    "a vector, shuffled": lambda s: s.user_mean(["x", "y"], epsilon=4.0, **LINEAR),
+    "facts, mixed": lambda s: s.shares([emdp.ramp(emdp.col("x"), 3, 1)], epsilon=4.0, **LINEAR),
 }
 
 
@@ -95,7 +105,18 @@ SOME = (
 )
 """Of each kind of pass one, for every run of the tests."""
 
-OTHERS = tuple(name for name in ASKED if name not in SOME)
+SHUFFLED = (
+    "a mean, shuffled",
+    "a fit, sampled",
+    "a fit, joined",
+    "a mean of several bits",
+    "a vector of several bits",
+    "a vector, shuffled",
+    "facts, mixed",
+)
+"""Ways of the shuffle model, each by messages that are drawn where the records are."""
+
+OTHERS = tuple(name for name in ASKED if name not in SOME + SHUFFLED)
 
 
 def opened(source: Any, ledger: Path, users: int = USERS) -> emdp.Session:
@@ -112,7 +133,9 @@ def rows(spark: Any) -> Iterator[tuple[pl.DataFrame, Any]]:
     kept.unpersist()
 
 
-@pytest.mark.parametrize("names", [SOME, pytest.param(OTHERS, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "names", [SOME, pytest.param(SHUFFLED, marks=pytest.mark.slow), pytest.param(OTHERS, marks=pytest.mark.full)]
+)
 def test_exact_answers_are_those_of_duckdb(
     spark: Any, rows: Any, tmp_path: Path, travelled: list[int], names: tuple[str, ...]
 ) -> None:
