@@ -16,8 +16,9 @@ from emdp.budgets.declarations import Declaration, Held, check_apart, check_held
 from emdp.budgets.parts import begun_part, check_parts
 from emdp.budgets.promises import batch_of, check_budgets, declared_in
 from emdp.budgets.reservations import held_from
-from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, field_of
+from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, field_of, payer_of
 from emdp.ledger import Entry, Ledger
+from emdp.ledger.entries import after, of_kinds
 from emdp.privacy import Account, Budget, Event, Guarantee
 from emdp.privacy.account.restating import in_one_kind
 from emdp.privacy.guarantees.conversions import paying
@@ -146,18 +147,15 @@ class Accounts:
             return account_of(budget, charges_of(entries), self.period)
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
-        account = account.replay(
-            event_of(entry)
-            for entry in entries
-            if entry.sequence > last and entry.kind == "charge" and self._payer_of(entry) == kind
-        )
+        charges = after(of_kinds(entries, "charge"), last)
+        account = account.replay(event_of(entry) for entry in charges if self._payer_of(entry) == kind)
         if entries:
             self._known[kind] = (max(last, entries[-1].sequence), account)
         return account
 
     def _payer_of(self, entry: Entry) -> str:
         """Return the kind of the budget that a charge names; one that is none of the table's must not go uncounted."""
-        named = field_of(entry, "budget")
+        named = payer_of(entry)
         if named not in [budget.guarantee.kind_name for budget in self.budgets]:
             raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
         return str(named)

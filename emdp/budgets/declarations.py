@@ -45,6 +45,7 @@ from typing import Any
 from emdp.base.checks import table_key
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
+from emdp.ledger.entries import of_kinds
 
 __all__ = [
     "BY_PERIOD",
@@ -143,8 +144,8 @@ class Held:
         """Read entries of one table, in order."""
         rules: dict[str, Any] = {}
         lists: dict[str, str] = {}
-        for entry in entries:
-            known = entry.payload if entry.kind in {"budget", "redeclare", "validated"} else {}
+        for entry in of_kinds(entries, "budget", "redeclare", "validated"):
+            known = entry.payload
             if entry.kind == "budget":
                 # One that an earlier version writes beside this one says nothing of users and records.
                 rules.update({name: known[name] for name in COMPARED if name in known})
@@ -158,7 +159,7 @@ class Held:
                 # It pins what nothing was said of before, and changes nothing: whoever may charge can write it.
                 _pin(rules, lists, known)
         old = {name: value for name, value in _of_old(entries).items() if name not in rules}
-        return cls(rules, old, lists, any(entry.kind == "budget" for entry in entries))
+        return cls(rules, old, lists, bool(of_kinds(entries, "budget")))
 
     def differing(self, wanted: Declaration) -> list[str]:
         """Return the names of what a declaration has otherwise."""
@@ -215,8 +216,8 @@ def begun(entries: Sequence[Entry], wanted: Declaration, version: str, marks: Se
         Of the data's files; those that stand there are not written again.
     """
     own = {"data_version": version, "users": wanted.users, "records": wanted.records, "period": wanted.period}
-    anew = _last_change(entries)
-    before = [entry.payload for entry in entries if entry.sequence > anew and _is_begin(entry)]
+    anew = _last_change(of_kinds(entries, "redeclare"))
+    before = [entry.payload for entry in of_kinds(entries, "validated") if entry.sequence > anew and _is_begin(entry)]
     known = {mark for payload in before for mark in payload["marks"]}
     new = [mark for mark in marks if mark not in known]
     if not new and any({name: payload.get(name) for name in own} == own for payload in before):
@@ -393,7 +394,7 @@ def _of_old(entries: Sequence[Entry]) -> dict[str, Any]:
     """Return the users and records that an earlier version validated, where it was always the same ones."""
     found = [
         {name: entry.payload[name] for name in ("users", "records")}
-        for entry in entries
-        if entry.kind == "validated" and {"users", "records"} <= set(entry.payload)
+        for entry in of_kinds(entries, "validated")
+        if {"users", "records"} <= set(entry.payload)
     ]
     return found[0] if found and all(one == found[0] for one in found) else {}

@@ -7,6 +7,7 @@ from typing import Any
 from emdp.base.checks import check_unit_interval
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger import Entry
+from emdp.ledger.entries import of_kinds
 from emdp.privacy import Budget, EmdDP, Event, Guarantee, converts_to
 from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
 from emdp.privacy.rounding import as_decimal, float_up
@@ -53,8 +54,8 @@ def _check_units(listed: Sequence[Guarantee]) -> None:
 
 def declared_in(entries: Sequence[Entry]) -> Mapping[str, Any] | None:
     """Return what the budget's newest entry holds; None where no budget was declared yet."""
-    declared = [entry.payload for entry in entries if entry.kind == "budget"]
-    return declared[-1] if declared else None
+    declared = of_kinds(entries, "budget")
+    return declared[-1].payload if declared else None
 
 
 def check_budgets(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> None:

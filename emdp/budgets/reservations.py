@@ -39,6 +39,7 @@ from itertools import zip_longest
 from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.spending import COPY, accounts_of, budgets_of, cost_of, event_of, field_of
 from emdp.ledger import Entry, Ledger
+from emdp.ledger.entries import after, of_kinds
 from emdp.privacy import Budget, Guarantee, GuaranteeEvent, guarantee_from_json
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
@@ -233,7 +234,10 @@ def _left(entries: Sequence[Entry], budget: Budget) -> dict[str, tuple[Fraction,
     """Return level and delta that are outstanding, by name, as exact numbers."""
     kind = budget.guarantee.kind_name
     left: dict[str, tuple[Fraction, Fraction]] = {}
-    for entry in entries:
+    reserves = of_kinds(entries, "reserve")
+    if not reserves:
+        return left
+    for entry in after(of_kinds(entries, "reserve", "charge"), reserves[0].sequence - 1):
         if entry.kind == "reserve" and field_of(entry, "budget") == kind:
             name = str(field_of(entry, "name"))
             stated = _stated(entry, budget)

@@ -5,14 +5,16 @@ reservations. Everywhere ``entries`` are those of one table, in order.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
+from emdp.ledger.entries import of_kinds
 from emdp.privacy import Account, Budget, EmdDP, Event, conversion_factor, converts_to, event_from_json
 from emdp.privacy.account.restating import restated
 from emdp.privacy.guarantees.kinds import is_per_period
@@ -33,7 +35,10 @@ __all__ = [
     "counts_in",
     "event_of",
     "field_of",
+    "payer_of",
 ]
+
+_sorted = json.JSONEncoder(sort_keys=True).encode
 
 COPY = "compare with a copy whose head hash was kept elsewhere."
 """Last words of the message about an entry that says too little, or too much."""
@@ -63,12 +68,27 @@ class Charge:
     @property
     def period(self) -> str | None:
         """The period that it was for; None for a table without periods, and in ledgers of earlier versions."""
-        return _text_or_none(self.entry, "period")
+        return self._told[0]
 
     @property
     def report(self) -> str | None:
         """The report that asked; None for a single query, and in ledgers of earlier versions."""
-        return _text_or_none(self.entry, "report")
+        return self._told[1]
+
+    @property
+    def query(self) -> str:
+        """What was asked, as it was written."""
+        told = self._told[2]
+        return str(field_of(self.entry, "query")) if told is None else told
+
+    @cached_property
+    def _told(self) -> tuple[str | None, str | None, str | None]:
+        # Read together: the entry's text is read anew for each field that it is asked for.
+        payload = self.entry.payload
+        period, report, query = (
+            value if isinstance(value := payload.get(name), str) else None for name in ("period", "report", "query")
+        )
+        return period, report, query
 
 
 @dataclass(frozen=True)
@@ -119,10 +139,8 @@ def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
     budgets = budgets_of(entries)
     names = {budget.guarantee.kind_name: budget for budget in budgets}
     charges = []
-    for entry in entries:
-        if entry.kind != "charge":
-            continue
-        named = field_of(entry, "budget")
+    for entry in of_kinds(entries, "charge"):
+        named = payer_of(entry)
         if isinstance(named, str) and named in names:
             budget = names[named]
         elif type(named) is int and 0 <= named < len(budgets):
@@ -227,9 +245,7 @@ def by_query(charges: Iterable[Charge]) -> tuple[Spending, ...]:
     >>> by_query([])
     ()
     """
-    return _grouped(
-        (charge, (charge.period, charge.report, str(field_of(charge.entry, "query")))) for charge in charges
-    )
+    return _grouped((charge, (charge.period, charge.report, charge.query)) for charge in charges)
 
 
 def by_period(charges: Iterable[Charge]) -> tuple[Spending, ...]:
@@ -267,8 +283,10 @@ def burn_down(charges: Sequence[Charge], budget: Budget) -> tuple[tuple[str, flo
     steps = []
     for place, charge in enumerate(charges):
         if charge.budget == budget:
-            until = charges[: place + 1]
-            account = account_of(budget, until, charge.period) if per_period else account.replay([charge.event])
+            if per_period:
+                account = account_of(budget, charges[: place + 1], charge.period)
+            else:
+                account = account.replay([charge.event])
             label = charge.period or charge.entry.time[:10]
             steps.append((label, float_down(promised - as_decimal(account.spent.level))))
     return tuple(steps)
@@ -284,7 +302,21 @@ def field_of(entry: Entry, name: str) -> Any:
 
 def event_of(entry: Entry) -> Event:
     """Return the event of a charge, or raise ``LedgerError`` if it lacks one, and as :func:`event_from_json` does."""
-    return _event(json.dumps(field_of(entry, "event"), sort_keys=True))
+    described = _charged(entry.text)[1]
+    return _event(described if described is not None else _sorted(field_of(entry, "event")))
+
+
+def payer_of(entry: Entry) -> Any:
+    """Return the kind of the budget that a charge names, or raise ``LedgerError`` if it names none."""
+    named = _charged(entry.text)[0]
+    return named if isinstance(named, str) else field_of(entry, "budget")
+
+
+@lru_cache(maxsize=1024)
+def _charged(text: str) -> tuple[Any, str | None]:
+    """Return what the text of a charge names as its budget, and its event as text; None where it has none."""
+    payload = json.loads(text)
+    return payload.get("budget"), _sorted(payload["event"]) if "event" in payload else None
 
 
 @lru_cache(maxsize=1024)
@@ -299,13 +331,11 @@ def _grouped(keyed: Iterable[tuple[Charge, tuple[str | None, str | None, str]]])
         groups.setdefault((*key, charge.budget.guarantee.kind_name), []).append(charge)
     sums = []
     for (period, report, query, kind), own in groups.items():
-        costs = [cost_of(charge.event, charge.budget) for charge in own]
-        level, delta = (float_up(sum(numbers, Fraction(0))) for numbers in zip(*costs, strict=True))
+        events = {id(charge.event): charge.event for charge in own}
+        times = Counter(id(charge.event) for charge in own)
+        costs = [(times[key], *cost_of(event, own[0].budget)) for key, event in events.items()]
+        level = float_up(sum((count * cost for count, cost, _ in costs), Fraction(0)))
+        delta = float_up(sum((count * cost for count, _, cost in costs), Fraction(0)))
         name = own[0].budget.guarantee.level_name
         sums.append(Spending(kind, period, report, query, len(own), name, level, delta))
     return tuple(sorted(sums, key=lambda spending: spending.period or ""))
-
-
-def _text_or_none(entry: Entry, name: str) -> str | None:
-    found = entry.payload.get(name)
-    return found if isinstance(found, str) else None

@@ -7,6 +7,7 @@ hashes intact.
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from emdp.base.errors import LedgerError, UsageError
@@ -30,6 +31,8 @@ FIRST_PREVIOUS_HASH = "0" * 64
 
 REMEDY = "put back the last good copy, and compare its head hash with one kept elsewhere."
 """Last words of the message about a damaged ledger."""
+
+_quoted = json.JSONEncoder().encode
 
 _DOMAIN = "emdp ledger 1"
 """Leads what is hashed, so that no other use of SHA-256 can give the hash of an entry."""
@@ -129,10 +132,10 @@ def entry_of(link: Link) -> Entry:
     {'test': False}
     """
     try:
-        payload = json.loads(link.payload)
+        is_object = _is_object(link.payload)
     except (ValueError, RecursionError) as error:
         raise LedgerError(f"ledger entry {link.sequence} holds no JSON; {REMEDY}") from error
-    if not isinstance(payload, dict):
+    if not is_object:
         raise LedgerError(f"ledger entry {link.sequence} holds no JSON object; {REMEDY}")
     return Entry(*link)
 
@@ -165,6 +168,11 @@ def is_hash(text: str) -> bool:
     return len(text) == 64 and set(text) <= set("0123456789abcdef")
 
 
+@lru_cache(maxsize=1024)
+def _is_object(payload: str) -> bool:
+    return isinstance(json.loads(payload), dict)
+
+
 def _check_keys(value: object) -> None:
     # json.dumps turns other keys into text without a word, so that two keys could become one.
     if isinstance(value, dict):
@@ -178,6 +186,7 @@ def _check_keys(value: object) -> None:
 
 
 def _hash(sequence: int, time: str, kind: str, table: str, payload: str, previous: str) -> str:
-    # An array of JSON values, the payload as one string: no two contents share a text.
-    text = json.dumps([_DOMAIN, sequence, time, kind, table, payload, previous], separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    # An array of JSON values, the payload as one string: no two contents share a text. Of texts and a whole number it
+    # is written here as json.dumps writes it, which makes an encoder for each link of a long chain.
+    texts = [_quoted(_DOMAIN), str(sequence), *map(_quoted, (time, kind, table, payload, previous))]
+    return hashlib.sha256(f"[{','.join(texts)}]".encode("ascii")).hexdigest()

@@ -137,7 +137,7 @@ class SqliteLedger(StoredLedger[sqlite3.Connection]):
         # charges for nothing, which is the safe side. No answer is given in any of these cases.
         problem = f"ledger {self._path} could not finish writing entry {link.sequence} (disk full or failing)"
         try:
-            written = entry_of(link) in self._current()
+            written = entry_of(link) in self.entries()
         except LedgerError:
             problem = f"{problem} and cannot be read again; count it as charged, and verify the ledger."
             raise LedgerResourceError(problem) from failure

@@ -28,6 +28,7 @@ from emdp.ledger.chain import (
     link_of,
     next_link,
 )
+from emdp.ledger.entries import EntryIndex
 
 __all__ = ["Snapshot", "StoredLedger", "first_link", "now"]
 
@@ -69,6 +70,7 @@ class StoredLedger(Ledger, Generic[Connection]):
         self._admitting = False
         self._refusal: BaseException | None = None
         self._entries: list[Entry] = []
+        self._index = EntryIndex()
         self._check_access()
         self.verify()
         first = self._entries[0]
@@ -107,7 +109,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             with self._connected() as connection:
                 self._begin(connection, write=True)
                 self._check_new(connection)
-                table = _written(table, self._entries)
+                table = _written(table, self._index.tables)
                 if admit is not None:
                     self._ask(admit, None if whole else table)
                 link = next_link(link_of(self._entries[-1]), now(), kind, table, text)
@@ -117,16 +119,15 @@ class StoredLedger(Ledger, Generic[Connection]):
                 self._settle(link, mark, failure)
             entry = entry_of(link)
             if self._entries[-1].sequence < link.sequence:
-                self._entries.append(entry)
+                self._keep([entry])
         return entry
 
     def entries(self, table: str | None = None, kind: str | None = None) -> tuple[Entry, ...]:
         if kind is not None:
             check_choice("kind", kind, KINDS)
-        entries = self._current()
-        if table is not None:
-            table = _written(table, entries)
-        return tuple(own for own in entries if table in {None, own.table} and kind in {None, own.kind})
+        self._current()
+        entries = self._index.of(None if table is None else _written(table, self._index.tables))
+        return entries if kind is None else tuple(entries.of(kind))
 
     def content(self, digest: str) -> str | None:
         with self._reading() as connection:
@@ -146,7 +147,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         return gone
 
     def head(self) -> tuple[int, str]:
-        last = self._current()[-1]
+        self._current()
+        last = self._entries[-1]
         return last.sequence, last.hash
 
     def verify(self, head: str | None = None) -> tuple[int, str]:
@@ -170,13 +172,14 @@ class StoredLedger(Ledger, Generic[Connection]):
         """
         with self._reading() as connection:
             self._check_store(connection)
-            known, self._entries = self._entries, []
+            known, index = self._entries, self._index
+            self._entries, self._index = [], EntryIndex()
             try:
                 self._check_new(connection)
                 if self._entries[: len(known)] != known:
                     raise self._exchanged()
             except BaseException:
-                self._entries = known
+                self._entries, self._index = known, index
                 raise
             return tuple(map(link_of, self._entries)), self._check_texts(connection)
 
@@ -241,10 +244,14 @@ class StoredLedger(Ledger, Generic[Connection]):
         if self._closed:
             raise UsageError(f"ledger {self._shown} is closed; open it again.")
 
-    def _current(self) -> tuple[Entry, ...]:
+    def _current(self) -> None:
+        """Read what is new."""
         with self._reading() as connection:
             self._check_new(connection)
-            return tuple(self._entries)
+
+    def _keep(self, entries: Sequence[Entry]) -> None:
+        self._entries.extend(entries)
+        self._index.add(entries)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -278,13 +285,13 @@ class StoredLedger(Ledger, Generic[Connection]):
             raise LedgerError(
                 f"ledger {self._shown} does not end where its head record says: entries were removed; {REMEDY}"
             )
-        self._entries.extend(entries)
+        self._keep(entries)
 
     def _ask(self, admit: Admit, table: str | None) -> None:
         # What admit raises is its own, even if it looks like an error of the ledger's store.
         self._admitting = True
         try:
-            admit(tuple(own for own in self._entries if table in {None, own.table}))
+            admit(self._index.of(table))
         except BaseException as error:
             self._refusal = error
             raise
@@ -334,9 +341,8 @@ def first_link(*, test: bool) -> Link:
     return next_link(None, now(), "created", "", payload)
 
 
-def _written(table: str, entries: Sequence[Entry]) -> str:
+def _written(table: str, names: set[str]) -> str:
     """Return a table's name as the ledger has it: to the letter, or as the one that SQL takes for the same."""
-    names = {own.table for own in entries}
     if table in names:
         return table
     same = sorted(name for name in names if name and table_key(name) == table_key(table))

@@ -123,3 +123,13 @@ def test_each_entry_has_its_own_payload():
 def test_is_hash():
     assert is_hash("0123456789abcdef" * 4)
     assert not any(map(is_hash, ["", "g" * 64, "A" * 64, "0" * 65, "０" * 64]))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(), st.text(), st.text(), st.integers(1, 2**62))
+def test_what_is_hashed_is_one_json_array(time, table, payload, sequence):
+    last = Link(sequence, time, "charge", table, payload, "0" * 64, "f" * 64)
+    link = next_link(last, time, "charge", table, payload)
+    content = ["emdp ledger 1", sequence + 1, time, "charge", table, payload, "f" * 64]
+    text = json.dumps(content, separators=(",", ":"))
+    assert link.hash == hashlib.sha256(text.encode()).hexdigest()

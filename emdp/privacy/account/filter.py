@@ -59,8 +59,9 @@ Honkela 2022; Smith and Thakurta 2022. Numbers compare exactly, as decimals (:mo
 its binary value.
 """
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
@@ -130,7 +131,35 @@ class Account:
         return cls(budget).replay(charges)
 
     def replay(self, charges: Iterable[Event]) -> "Account":
-        """Return the account after further charges that a ledger holds; raises as :meth:`from_charges`."""
+        """Return the account after further charges that a ledger holds; raises as :meth:`from_charges`.
+
+        Charges that all fit, each into the part that it would be paid from first, are added up by kind: costs are not
+        negative, so if their sums fit, all that came before did, and each was paid from there. Else one by one.
+        """
+        events = list(charges)
+        return self._at_once(events) or self._one_by_one(events)
+
+    def _at_once(self, events: "list[Event]") -> "Account | None":
+        """Return the account after charges if their sums fit; None if that must be looked at one by one."""
+        times = Counter(map(id, events))
+        plain, reserve = _Price(), _Price()
+        for event in {id(event): event for event in events}.values():
+            try:
+                special, ordinary = self._prices(event)
+            except (BudgetExceededError, UsageError):
+                return None
+            if special is None:
+                plain = plain.plus(ordinary, times[id(event)])
+            elif special.square > 0:
+                reserve = reserve.plus(special, times[id(event)])
+            else:
+                return None
+        if not self._covers(plain) or (reserve.square and not self._covers(reserve)):
+            return None
+        account = self._after(plain)._after(reserve)
+        return replace(account, count=self.count + len(events))
+
+    def _one_by_one(self, charges: "list[Event]") -> "Account":
         account = self
         # Most charges of a long ledger are the same few, over and over: each is priced once.
         prices: dict[Event, tuple[_Price | None, _Price]] = {}
@@ -305,3 +334,7 @@ class _Price:
     square: Fraction = Fraction(0)
     reserve_delta: Fraction = Fraction(0)
     reserve_slack: Fraction = Fraction(0)
+
+    def plus(self, other: "_Price", times: int) -> "_Price":
+        """Return the cost of this and of another so many times."""
+        return _Price(*(getattr(self, own.name) + times * getattr(other, own.name) for own in fields(_Price)))

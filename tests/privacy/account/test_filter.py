@@ -378,3 +378,32 @@ def test_what_is_no_event_is_not_charged() -> None:
     for ask in asked:
         with pytest.raises(UsageError, match="events must hold events, not int"):
             ask(5)
+
+
+REPLAYED: tuple[Event, ...] = (
+    other(0.1),
+    other(0.0, 1e-9),
+    laplace(0.05),
+    gaussian(0.2, 1e-8),
+    gaussian(0.5, 1e-7, 1e-12, 1e-13),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.sampled_from(REPLAYED), max_size=40), st.sampled_from([0.0, 0.3, 0.9]), st.integers(0, 5))
+def test_charges_that_are_read_back_add_up_as_they_were_charged(events: list[Event], share: float, before: int) -> None:
+    """All at once or one by one: the same totals, and the same refusal, where a reserve overflows too."""
+    start = Account(Budget(EmdDP(2.0, 1e-6), gaussian_share=share))
+    for event in REPLAYED[:before]:
+        start = start.charge(event)
+    single: Account | None = start
+    for event in events:
+        try:
+            single = None if single is None else single.charge(event)
+        except BudgetExceededError:
+            single = None
+    if single is None:
+        with pytest.raises(LedgerError, match="is not covered by"):
+            start.replay(events)
+    else:
+        assert start.replay(events) == single
