@@ -278,18 +278,16 @@ def burn_down(charges: Sequence[Charge], budget: Budget) -> tuple[tuple[str, flo
     ()
     """
     promised = as_decimal(budget.guarantee.level)
-    account = Account(budget)
-    per_period = is_per_period(budget.guarantee)
-    steps = []
-    for place, charge in enumerate(charges):
-        if charge.budget == budget:
-            if per_period:
-                account = account_of(budget, charges[: place + 1], charge.period)
-            else:
-                account = account.replay([charge.event])
-            label = charge.period or charge.entry.time[:10]
-            steps.append((label, float_down(promised - as_decimal(account.spent.level))))
-    return tuple(steps)
+    paid = [charge for charge in charges if charge.budget == budget]
+    if is_per_period(budget.guarantee):
+        places = range(1, len(paid) + 1)
+        accounts = (account_of(budget, paid[:place], paid[place - 1].period) for place in places)
+    else:
+        accounts = (account for account in Account(budget).steps(charge.event for charge in paid))
+    return tuple(
+        (charge.period or charge.entry.time[:10], float_down(promised - as_decimal(account.spent.level)))
+        for charge, account in zip(paid, accounts, strict=True)
+    )
 
 
 def field_of(entry: Entry, name: str) -> Any:

@@ -60,7 +60,7 @@ its binary value.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 
@@ -137,7 +137,7 @@ class Account:
         negative, so if their sums fit, all that came before did, and each was paid from there. Else one by one.
         """
         events = list(charges)
-        return self._at_once(events) or self._one_by_one(events)
+        return self._at_once(events) or [self, *self.steps(events)][-1]
 
     def _at_once(self, events: "list[Event]") -> "Account | None":
         """Return the account after charges if their sums fit; None if that must be looked at one by one."""
@@ -159,7 +159,8 @@ class Account:
         account = self._after(plain)._after(reserve)
         return replace(account, count=self.count + len(events))
 
-    def _one_by_one(self, charges: "list[Event]") -> "Account":
+    def steps(self, charges: "Iterable[Event]") -> "Iterator[Account]":
+        """Return the account after each of further charges that a ledger holds; raises as :meth:`from_charges`."""
         account = self
         # Most charges of a long ledger are the same few, over and over: each is priced once.
         prices: dict[Event, tuple[_Price | None, _Price]] = {}
@@ -174,7 +175,7 @@ class Account:
                     f"charge {account.count + 1} of the ledger is not covered by {self.budget.guarantee}; "
                     "restore the ledger from a copy that verifies."
                 ) from error
-        return account
+            yield account
 
     def charge(self, event: Event) -> "Account":
         """Return the account after one more release.
