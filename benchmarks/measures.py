@@ -2,6 +2,7 @@
 
     python benchmarks/measures.py [--data gowalla.parquet foursquare.parquet]   # the tables of docs/measures.md
     python benchmarks/measures.py --questions [--data ...]                      # questions that nobody listed
+    python benchmarks/measures.py --user-level [--data ...]                     # at user level, by both noises
     python benchmarks/measures.py --priors                                      # the factors of the preview
 
 Without `--data` (columns `user_id`, `lat`, `lon`) the tables are two that it generates: two towns and a river in a box
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--factors", type=float, nargs="*", default=(0.25, 1.0, 4.0))
     parser.add_argument("--questions", action="store_true")
+    parser.add_argument("--user-level", action="store_true")
     parser.add_argument("--priors", action="store_true")
     wanted = parser.parse_args()
     if wanted.priors:
@@ -54,7 +56,12 @@ def main() -> None:
         for path in wanted.data or made(Path(folder)):
             given = Given(path, Path(folder))
             print(f"\n{given.name}: {given.users} users, alpha {given.alpha:.4g}, {given.loss:.0f} a km", flush=True)
-            print_questions(given) if wanted.questions else print_distances(given, wanted.factors, wanted.rounds)
+            if wanted.user_level:
+                print_user_level(given, wanted.rounds)
+            elif wanted.questions:
+                print_questions(given)
+            else:
+                print_distances(given, wanted.factors, wanted.rounds)
 
 
 def made(folder: Path) -> Iterator[Path]:
@@ -98,7 +105,8 @@ class Given:
         self.alpha = emdp.protect(CHANGE, space=space)
         self.loss = self.alpha * self.users / space.diameter
         table = emdp.read(str(path), user="user_id", space=space, users=self.users)
-        self.session = emdp.Session(table, budget=emdp.EmdDP(alpha=1e9), ledger=folder / f"{self.name}.ledger")
+        budget = [emdp.EmdDP(alpha=1e9), emdp.UserDP(1e9, 0.5)]
+        self.session = emdp.Session(table, budget=budget, ledger=folder / f"{self.name}.ledger")
         self.items = rows.with_columns(pl.col("lat").clip(BOX[0], BOX[2]), pl.col("lon").clip(BOX[1], BOX[3]))
         weighed = self.items.with_columns((1.0 / pl.len().over("user_id") / self.users).alias("weight"))
         self.weights = weighed.get_column("weight").to_numpy()
@@ -133,7 +141,7 @@ def print_distances(given: Given, factors: tuple[float, ...], rounds: int) -> No
             key=lambda found: found[0],
         )
         times: list[float] = []
-        near = repeated(lambda alpha=alpha, times=times: measure(given, alpha, times), rounds)  # type: ignore[misc]
+        near = repeated(lambda alpha=alpha, times=times: measure(given, {"alpha": alpha}, times), rounds)  # type: ignore[misc]
         told = given.session.preview(emdp.measure(alpha=alpha)).comparison
         expected = told["expected_error"][0] * given.space.diameter
         shown = " | ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in (flat, oracle, near))
@@ -142,15 +150,37 @@ def print_distances(given: Given, factors: tuple[float, ...], rounds: int) -> No
         )
 
 
+def print_user_level(given: Given, rounds: int) -> None:
+    """Print distances at user level: a histogram at its best pitch in hindsight, and measures by both noises."""
+    print("| epsilon | cells, best pitch, near in d_em | measure, noise on nodes | ratio | edges, delta 1e-8 | ratio |")
+    print("|---|---|---|---|---|---|")
+    for epsilon in (0.5, 1.0, 2.0):
+        flat = min(
+            (
+                repeated(lambda e=epsilon, h=pitch: cells(given, h, e, near=True, price="epsilon"), rounds)
+                for pitch in (2.0, *PITCHES[3:], 8.0)
+            ),  # type: ignore[misc]
+            key=lambda found: found[0],
+        )
+        shown = [f"{flat[0]:.3f} ± {flat[1]:.3f}"]
+        for price in ({"delta": 0.0}, {"delta": 1e-8, "noise": "edges"}):
+            asked = {"epsilon": epsilon, **price}
+            near = repeated(lambda asked=asked: measure(given, asked, []), rounds)  # type: ignore[misc]
+            told = given.session.preview(emdp.measure(**asked)).comparison.filter(pl.col("is_chosen"))
+            expected = told["expected_error"][0] * given.space.diameter
+            shown += [f"{near[0]:.3f} ± {near[1]:.3f}", f"{expected / near[0]:.2f}"]
+        print(f"| {epsilon:g} | " + " | ".join(shown) + " |", flush=True)
+
+
 def repeated(run: Callable[[], float], rounds: int) -> tuple[float, float]:
     """Return the mean of some runs, and its standard error."""
     found = [run() for _ in range(rounds)]
     return float(np.mean(found)), float(np.std(found, ddof=1) / math.sqrt(rounds)) if rounds > 1 else math.nan
 
 
-def cells(given: Given, pitch: float, alpha: float, *, near: bool) -> float:
+def cells(given: Given, pitch: float, level: float, *, near: bool, price: str = "alpha") -> float:
     """Return the distance of a histogram with noise on every cell, made a distribution: near in d_em, or the 2-norm."""
-    frame = given.session.frequencies(pitch, alpha=alpha, noise="laplace").frame
+    frame = given.session.frequencies(pitch, noise="laplace", **{price: level}).frame
     values = frame.get_column("frequency").to_numpy()
     shape = tuple(frame.get_column(name).n_unique() for name in ("lat", "lon"))
     spread = (values + (1.0 - values.sum()) / values.size).reshape(shape)
@@ -158,9 +188,10 @@ def cells(given: Given, pitch: float, alpha: float, *, near: bool) -> float:
     return given.distance(kilometres(frame), weights)
 
 
-def measure(given: Given, alpha: float, times: list[float]) -> float:
+def measure(given: Given, price: dict[str, object], times: list[float]) -> float:
     """Return the distance of a fitted measure, and keep the seconds of the fit."""
-    answer = given.session.measure(alpha=alpha)
+    # another name is another release
+    answer = given.session.measure(name=f"m{given.session.history().height}", **price)
     start = time.perf_counter()
     table = answer.table()
     times.append(time.perf_counter() - start)

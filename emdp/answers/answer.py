@@ -285,7 +285,7 @@ class Answer(Tiered, Measured, Description):
         UsageError
             If the kind does not fit the answer, or no row has a value.
         """
-        return plot(self.frame, self.columns, self.shape, kind=kind)
+        return plot(self._drawn(self.frame), self.columns, self.shape, kind=kind)
 
     def explain(self) -> Text:
         """Return the whole derivation as text, a line a fact, with the ledger entry that paid."""

@@ -22,6 +22,11 @@ class Measured:
         """Released shares of a measure's nodes, in their order; none of another answer."""
         return tuple(map(float, self.released[0])) if hasattr(self._rows, "fitted") else ()
 
+    def _drawn(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return what a picture shows: of a measure the fit at the released nodes, where these are of one part."""
+        found: pl.DataFrame = self._rows.drawn(self.released) if self.measured else frame
+        return found
+
     def table(self) -> pl.DataFrame:
         """Return a measure's fitted table, at no cost: one row a place, with its ``weight``; weights add up to 1.
 

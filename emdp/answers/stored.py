@@ -3,7 +3,7 @@
 import base64
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,8 @@ class StoredAnswer:
         manifests, in copies of the ledger), and must not be able to find the stronger answers by trying.
     measured : tuple of float
         Of a measure the released shares of all nodes in their order, whatever rows the frame has.
+    redrawn : callable, optional
+        Returns the rows that a picture shows, where these are other ones; not stored.
     """
 
     query: str
@@ -84,6 +86,7 @@ class StoredAnswer:
     weaker: tuple["StoredAnswer", ...] = ()
     salt: str = ""
     measured: tuple[float, ...] = ()
+    redrawn: Callable[[], pl.DataFrame] | None = None
 
     @classmethod
     def of(
@@ -129,13 +132,18 @@ class StoredAnswer:
         own = self.caveats[0 if self.is_private else 1 : -1]
         return own[: len(own) - len(self.notes)]
 
+    @property
+    def drawn(self) -> pl.DataFrame:
+        """The rows that a picture shows: of a measure the fit at the released nodes."""
+        return self.frame if self.redrawn is None else self.redrawn()
+
     def explain(self) -> Text:
         """Return the whole derivation as text."""
         return Text(self.explanation)
 
     def plot(self, kind: str = "auto") -> "Picture":
         """Return a picture of it; see :meth:`Answer.plot`."""
-        return plot(self.frame, self.columns, self.shape, kind=kind)
+        return plot(self.drawn, self.columns, self.shape, kind=kind)
 
     def to_text(self) -> str:
         """Return it as JSON text; the frame as an Arrow stream in base 64, so that every type and bit stays."""

@@ -16,6 +16,7 @@ from emdp.estimators.fit.linear_fit import LinearFitMessages
 from emdp.expressions import evaluate
 from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import AdditiveMechanism
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.spaces import Space
 from emdp.spaces.items import item_codes
@@ -30,7 +31,10 @@ AT_ONCE = 2**24
 
 def noise_change(plan: Plan, space: Space, users: int) -> Change:
     """Return the function that says how much an aggregation changes between items of one of ``users`` users."""
-    return lambda items: _norms(_contributions(plan, space, items, users), plan.mechanisms[0].norm)
+    mechanism = plan.mechanisms[0]
+    if isinstance(mechanism, EdgeMechanism):
+        return lambda items: _flows(mechanism, _contributions(plan, space, items, users))
+    return lambda items: _norms(_contributions(plan, space, items, users), mechanism.norm)
 
 
 def message_change(plan: MessagePlan, space: Space) -> Change:
@@ -93,6 +97,29 @@ def _contributions(plan: Plan, space: Space, items: Floats, users: int) -> Float
     scale = plan.mechanisms[0].scale or 1.0
     weight = 1.0 / min(aggregation.group_sizes(users)) if aggregation.cap is None else float(aggregation.cap)
     return np.asarray(scaled * (weight / scale), dtype=np.float64)
+
+
+def _flows(mechanism: EdgeMechanism, given: Floats) -> Floats:
+    """Return the least flow between all pairs of items' weights, in units of the noise, shape (n, n).
+
+    Along a path it is how far the weights' centre moves, which a potential that rises along the axis shows to be the
+    least; round an axis the shorter way, of a listed axis the change of its weights.
+    """
+    axes, found = mechanism.axes, np.zeros((len(given), len(given)))
+    inner = given[:, : mechanism.edge_grid.inner].reshape(len(given), *(axis.size for axis in axes))
+    for place, axis in enumerate(axes):
+        line = inner.sum(axis=tuple(other + 1 for other in range(len(axes)) if other != place))
+        share = axis.sensitivity / mechanism.sensitivity
+        if axis.size == 1:
+            continue
+        if axis.form == "listed":
+            found += _norms(line, 1) / share
+            continue
+        # weights are in units of the noise: their sum is the same for all items
+        moved = np.abs(np.subtract.outer(*[line @ np.arange(axis.size)] * 2))
+        whole = float(line.sum(axis=1).max()) * axis.size
+        found += (moved if axis.form == "path" else np.minimum(moved, whole - moved)) / share
+    return found if not mechanism.away else np.maximum(found, _norms(given, 1))
 
 
 def _first_gradients(releaser: LinearFitMessages, items: Floats) -> Floats:

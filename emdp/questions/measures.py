@@ -1,15 +1,18 @@
 """Frozen queries for private measures: where everybody's records are, released once for questions of later."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from emdp.base.checks import check_positive
+from emdp.base.checks import check_choice, check_positive
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.price import Price, check_price, refuse_removal
 
 if TYPE_CHECKING:
     from emdp.questions.select import Order
+
+MeasureNoise = Literal["auto", "laplace", "edges"]
+NOISES: tuple[MeasureNoise, ...] = ("auto", "laplace", "edges")
 
 __all__ = ["Measure", "measure", "measure_statement"]
 
@@ -21,7 +24,7 @@ class Measure:
     Parameters
     ----------
     price : Price
-        Under ``alpha``; it is spent once, whatever is asked of the answer afterwards.
+        Under ``alpha``, without a delta, or at user level; spent once, whatever is asked of the answer afterwards.
     pitch : float, optional
         How far nodes are apart, in the natural unit of the first continuous part (km of a ``Geo``); other continuous
         parts have nodes as far apart in the unit of ``d_X``. By default the rule of
@@ -30,6 +33,9 @@ class Measure:
         How far the places of the fitted measure are apart, at most, in that unit; by default a quarter of the pitch.
     name : str
         Column of the shares.
+    noise : {"auto", "laplace", "edges"}
+        At user level whether it is on every node, or on the edges between neighbours (Gaussian, with a delta); by
+        default what is expected to be nearer. Under ``alpha`` it is on edges.
     order, limit, offset, statement, written
         As in :class:`emdp.questions.user_mean.UserMean`.
 
@@ -43,6 +49,7 @@ class Measure:
     pitch: float | None = None
     resolution: float | None = None
     name: str = "share"
+    noise: MeasureNoise = "auto"
     order: "tuple[Order, ...]" = ()
     limit: int | None = None
     offset: int = 0
@@ -55,6 +62,11 @@ class Measure:
             given = getattr(self, argument)
             if given is not None:
                 object.__setattr__(self, argument, check_positive(argument, given))
+        check_choice("noise", self.noise, NOISES)
+        if self.noise == "laplace" and not self.price.is_user_level:
+            raise UsageError("noise='laplace' is for measures at user level; leave noise out.")
+        if self.noise == "edges" and self.price.is_user_level and not self.price.delta > 0:
+            raise UsageError("noise='edges' is Gaussian at user level, and needs a delta; pass one such as 1e-8.")
         if not isinstance(self.name, str) or not self.name:
             raise UsageError("name must be a non-empty text; pass the answer's column.")
 
@@ -74,25 +86,23 @@ def measure(
     resolution: float | None = None,
     name: str = "share",
     epsilon: float | None = None,
+    delta: float = 0.0,
+    noise: MeasureNoise = "auto",
     neighbours: Neighbours = "replace",
 ) -> Measure:
     """Return a :class:`Measure` query; see there for what is not below.
 
     Parameters
     ----------
-    epsilon : float, optional
-        Refused: at user level the noise that hides all of a user's records is another one.
+    epsilon, delta : float, optional
+        Price at user level, in place of ``alpha``: for any change of one user's records. The noise is mostly on every
+        node then; with a delta Gaussian noise on edges is compared with it.
 
     >>> measure(alpha=20.0, pitch=1.5).text
     'measure(pitch=1.5)'
     """
     refuse_removal(neighbours, "a measure")
-    if epsilon is not None:
-        raise UsageError(
-            "epsilon does not fit measure, whose noise is made for small moves; pass alpha, or ask for "
-            "session.frequencies(pitch, epsilon=)."
-        )
-    return Measure(Price.asked(alpha=alpha), pitch, resolution, name)
+    return Measure(Price.asked(alpha=alpha, epsilon=epsilon, delta=delta), pitch, resolution, name, noise)
 
 
 def measure_statement(query: Measure, table: str) -> str:
@@ -103,4 +113,8 @@ def measure_statement(query: Measure, table: str) -> str:
     """
     pitch = "*" if query.pitch is None else f"PITCH({query.pitch!r})"
     name, source = ('"' + text.replace('"', '""') + '"' for text in (query.name, table))
-    return f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = {query.price.level!r}) MEASURE({pitch}) AS {name} FROM {source}"
+    price = query.price
+    kind = "USER" if price.is_user_level else "EMD"
+    options = f"{price.kind} = {price.level!r}" + (f", delta = {price.delta!r}" if price.delta else "")
+    options += "" if query.noise == "auto" else f", noise = '{query.noise}'"
+    return f"SELECT WITH {kind}_PRIVACY OPTIONS ({options}) MEASURE({pitch}) AS {name} FROM {source}"

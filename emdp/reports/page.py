@@ -47,6 +47,11 @@ CAPTIONS: Mapping[str, str] = {
 }
 """Text below a picture of each kind."""
 
+FITTED = (
+    ": the fitted measure at the released nodes; the intervals, and what is within its noise, are of the released ones"
+)
+"""What is said of a measure's picture besides."""
+
 
 @dataclass(frozen=True)
 class _Figure:
@@ -247,7 +252,7 @@ def _figures(outcome: EntryOutcome, name: str) -> tuple[_Figure, ...]:
         # A line from one name to the next would mean nothing.
         is_named = any(answer.frame.schema[key] == pl.String for key in answer.shape.keys)
         kind = "bar" if kind == "line" and is_named else kind
-        picture = draw(answer.frame, answer.columns, answer.shape, kind=kind)
+        picture = draw(answer.drawn, answer.columns, answer.shape, kind=kind)
     except EmdpError as error:
         return (_Figure("", f"There is no picture: {error}"),)
     if picture is None:
@@ -256,6 +261,7 @@ def _figures(outcome: EntryOutcome, name: str) -> tuple[_Figure, ...]:
     names = [column.name for column in answer.columns]
     more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
     caption = CAPTIONS[chosen].format(names=", ".join(names[:FEW_NAMES]) + more)
+    caption += "" if answer.redrawn is None else FITTED
     return (_figure(picture, caption, name), *lines)
 
 

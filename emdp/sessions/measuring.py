@@ -41,9 +41,9 @@ class Measuring(Asking):
 
     def _planned(self, request: "str | Query") -> tuple[Planned, ...]:
         if isinstance(request, Measure):
+            (own,) = super()._planned(request)
             # The statement is what is stored; how fine the fit is costs nothing, and is no part of it.
             (plain,) = super()._planned(measure_statement(request, self._table.name))
-            (own,) = super()._planned(request)
             return (replace(plain, plan=own.plan),)
         if isinstance(request, str) and "measure" in request.lower():
             from emdp.sql.measured import reads_measures

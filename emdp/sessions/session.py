@@ -13,7 +13,7 @@ from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
 from emdp.questions.means import CellNoise, MeanModel, Messages, VectorNoise, mean, vector_mean
-from emdp.questions.measures import measure
+from emdp.questions.measures import MeasureNoise, measure
 from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
@@ -39,9 +39,8 @@ class Session(Personal, Refining, Profiling, Measuring):
     ledger : path
         The ledger's file on a local disk, made if absent; or a PostgreSQL address, for a team.
     gaussian_share : float
-        Share of an ``EmdDP`` budget set aside, once and for all, for Gaussian noise, whose ``mu^2`` add up there
-        (:mod:`emdp.privacy.account.filter` says why a split must be fixed beforehand). 0: Gaussian releases are charged
-        by their ``(alpha, delta)`` like all others.
+        Share of an ``EmdDP`` budget set aside for good for Gaussian noise, whose ``mu^2`` add up there
+        (:mod:`emdp.privacy.account.filter`); at 0 Gaussian releases are charged by ``(alpha, delta)`` like all others.
     public : mapping of str to path or frame, optional
         Public tables by the name under which SQL may join them.
     period : str, optional
@@ -243,15 +242,16 @@ class Session(Personal, Refining, Profiling, Measuring):
         resolution: float | None = None,
         name: str = "share",
         epsilon: float | None = None,
+        delta: float = 0.0,
+        noise: MeasureNoise = "auto",
         neighbours: Neighbours = "replace",
     ) -> Answer:
-        """Release a private measure (:class:`emdp.Measure`): one row a node; ``answer.table()``, ``sample``, ``mean``.
+        """Release a private measure (:func:`emdp.measure`): one row a node; ``answer.table()``, ``sample``, ``mean``.
 
-        ``(alpha, 0)`` unbounded central d_EM-DP (:mod:`emdp.mechanisms.central.edges`); errors as of :meth:`mean`.
+        ``(alpha, 0)`` d_EM-DP, or user-level (:mod:`emdp.estimators.frequency.measures`); errors as of :meth:`mean`.
         """
-        return self.answer(measure(
-            alpha=alpha, pitch=pitch, resolution=resolution, name=name, epsilon=epsilon, neighbours=neighbours
-        ))  # fmt: skip
+        price: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "delta": delta, "neighbours": neighbours}
+        return self.answer(measure(pitch=pitch, resolution=resolution, name=name, noise=noise, **price))
 
     def quantiles(
         self,

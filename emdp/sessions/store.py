@@ -9,6 +9,7 @@ import hashlib
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from emdp.answers import Answer, Receipt
@@ -86,7 +87,8 @@ class Store:
         LedgerError
             If the ledger is damaged.
         """
-        return self._found(self.question(planned, self._session.table.data_version()))
+        kept = self._found(self.question(planned, self._session.table.data_version()))
+        return None if kept is None else _drawable(kept, planned)
 
     def ask(self, planned: Sequence[Planned], *, fresh: bool = False) -> tuple[Kept, ...]:
         """Answer statements: those with a stored answer for nothing, the others as one batch, stored before it returns.
@@ -181,7 +183,10 @@ class Store:
                 if entry is not None
             ]
             release.check_unchanged()
-            kept = [self._kept(answer, entry, question, release.version) for answer, entry, question in made]
+            kept = [
+                _drawable(self._kept(answer, entry, question, release.version), one)
+                for one, (answer, entry, question) in zip(planned, made, strict=True)
+            ]
         CHARGED.store()
         return [(answer, own) for (answer, _, _), own in zip(made, kept, strict=True)]
 
@@ -221,6 +226,15 @@ class Store:
         except LedgerError as error:
             raise _not_kept(error, charge.sequence) from error
         return Kept(replace(stored, time=entry.time), charge, entry, is_reused=False)
+
+
+def _drawable(kept: Kept, planned: Planned) -> Kept:
+    """Return a stored measure with what a picture of it shows, which its plan makes where it is drawn."""
+    stored, plan = kept.answer, planned.plan
+    rows: Any = getattr(plan.finisher, "finisher", plan.finisher)
+    if not stored.measured or not hasattr(rows, "drawn") or len(stored.measured) != plan.mechanisms[0].dimension:  # type: ignore[attr-defined]  # of additive noise
+        return kept
+    return replace(kept, answer=replace(stored, redrawn=partial(rows.drawn, (stored.measured,))))
 
 
 class _KeptAlreadyError(LedgerError):

@@ -17,7 +17,7 @@ from emdp.audit.run import _asked, _setting
 from emdp.base.errors import UsageError
 from emdp.expressions import col
 from emdp.mechanisms import LaplaceMechanism
-from emdp.mechanisms.central import gaussian, k_norm, laplace
+from emdp.mechanisms.central import edge_laws, gaussian, k_norm, laplace
 from emdp.questions import frequencies, mean, user_mean, vector_mean
 from emdp.spaces import Categories, Interval, Product
 from emdp.tables import Table
@@ -76,6 +76,23 @@ def test_the_true_mechanism_stands_and_seven_tenths_of_its_noise_is_caught(
     assert broken.broken, broken.frame
     assert not broken.is_sound
     assert broken.verdict.startswith("a promise was broken")
+
+
+def test_noise_on_edges_of_a_plane_is_seen_by_its_likelihood_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a square a cut has two edges, so that noise on them hides least: its exact law is the sharpest test."""
+    square = emdp.Vector(["x", "y"], box=[(0, 1), (0, 1)])
+    rows = pl.DataFrame({"user": [1], "x": [0.5], "y": [0.5]})
+    asked = emdp.read(rows, user="user", space=square, users=40, name="square")
+    query = emdp.frequencies(1.0, alpha=3.0, noise="edges")
+    true = audited(asked, query, distances=[1.0], trials=200_000)
+    assert true.is_sound
+    (row,) = true.rows
+    assert row.test.endswith("likelihood ratio")
+    assert row.audited_epsilon > 0.6 * row.claimed_epsilon
+    drawn = edge_laws.laplace_integers
+    monkeypatch.setattr(edge_laws, "laplace_integers", lambda units, size: drawn(0.7 * units, size))
+    broken = audited(asked, query, distances=[1.0], trials=200_000)
+    assert broken.broken, broken.frame
 
 
 def test_a_sensitivity_per_record_is_caught(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from emdp.reports import run as run_module
 from emdp.reports.checking import check_definition, check_report
 from emdp.reports.definition import load_report
 from emdp.reports.lock import run_lock
+from emdp.reports.page import page
 from emdp.reports.run import forget_old, period_spending, run_report
 from emdp.sessions.releasing import Releasing
 from emdp.sessions.store import Store
@@ -342,3 +343,32 @@ def test_a_report_by_removal_on_a_table_without_users(folder: Path, run: Any) ->
     )
     with pytest.raises(ReportError, match="neighbours of the budget belong to an epsilon"):
         run()
+
+
+def test_a_report_draws_the_fit_of_a_measure(folder: Path) -> None:
+    rows = {"user": [n % 60 for n in range(600)], "lat": [n % 10 / 10 for n in range(600)], "lon": [0.5] * 600}
+    pl.DataFrame(rows).write_parquet(folder / "one.parquet")
+    (folder / "emdp.toml").write_text(
+        CATALOG.replace("users = 4", "users = 60").replace(
+            'space = { kind = "interval", col = "x", low = 0, high = 10 }',
+            'space = { kind = "geo", lat = "lat", lon = "lon", box = [0, 0, 1, 1], unit = "km" }',
+        )
+    )
+    definition = DEFINITION.partition("[[entry]]")[0].replace("6.0", "20.0")
+    (folder / "visits.toml").write_text(
+        definition + '[[entry]]\ntitle = "Map"\nquery = "SELECT WITH EMD_PRIVACY MEASURE(*) AS nyc FROM visits"\n'
+    )
+    found = run_report(*checked(folder))
+    (outcome,) = found.outcomes
+    answer = outcome.answer
+    assert answer.measured
+    assert answer.frame["nyc"].to_list() == list(answer.measured)
+    shares = answer.drawn["nyc"]
+    assert shares.min() >= 0
+    assert shares.sum() == pytest.approx(1.0)
+    assert answer.drawn["nyc_low"].equals(answer.frame["nyc_low"])
+    shown = page(found, [["map.csv"]])
+    assert "Map of nyc: the fitted measure at the released nodes" in shown
+    again = run_report(*checked(folder))
+    assert again.outcomes[0].is_reused
+    assert again.outcomes[0].answer.drawn.equals(answer.drawn)

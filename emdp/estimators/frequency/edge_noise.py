@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from emdp.base.errors import UsageError
+from emdp.estimators.frequency.resistance import user_flow
 from emdp.estimators.plan import parallel_event
 from emdp.estimators.user_groups import GroupNoise
 from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis
 from emdp.expressions.cells.errors import aggregation_sum_error
 from emdp.expressions.cells.flow_bounds import STAR, flow_lipschitz, is_partition
-from emdp.expressions.numbers.outward import div_up, sqrt_up
+from emdp.expressions.numbers.outward import div_up
 from emdp.mechanisms.central.edge_grid import EdgeAxis, Form
 from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
@@ -27,7 +28,7 @@ from emdp.privacy.rounding import quotient_up
 from emdp.questions.price import Price
 from emdp.spaces import Space
 
-__all__ = ["EdgeNoise", "edge_noise", "least_noise"]
+__all__ = ["EdgeNoise", "axis_form", "edge_noise", "least_noise"]
 
 AS_NEAR = 1.0 + 1e-9
 """Errors within this factor are as near as one another."""
@@ -124,8 +125,8 @@ def least_noise(edges: EdgeNoise, cells: GroupNoise) -> GroupNoise:
 def _constants(aggregation: Aggregation, space: Space, price: Price, norm: int) -> tuple[float, ...] | None:
     if not price.is_user_level:
         return flow_lipschitz(aggregation, space, norm)
-    reach = math.fsum(EdgeAxis(axis.size, 1.0, _form(axis)).reach for axis in aggregation.axes)
-    own = reach if norm == 1 else sqrt_up(reach)
+    axes = [EdgeAxis(axis.size, 1.0, axis_form(axis)) for axis in aggregation.axes]
+    own = math.fsum(axis.reach for axis in axes) if norm == 1 else user_flow(axes)
     return tuple(own if axis.size > 1 else 0.0 for axis in aggregation.axes)
 
 
@@ -138,7 +139,7 @@ def _mechanism(
     price: Price,
 ) -> EdgeMechanism:
     axes = [
-        EdgeAxis(axis.size, quotient_up(constant, users), _form(axis))
+        EdgeAxis(axis.size, quotient_up(constant, users), axis_form(axis))
         for axis, constant in zip(aggregation.axes, constants, strict=True)
     ]
     shared: dict[str, Any] = {"delta": price.delta} if law is EdgeGaussianMechanism else {}
@@ -147,7 +148,7 @@ def _mechanism(
     return law.on(axes, away=away, alpha=price.level, statistic_error=error, **shared)
 
 
-def _form(axis: Axis) -> Form:
+def axis_form(axis: Axis) -> Form:
     if isinstance(axis, HatAxis):
         return "round" if axis.is_periodic else "path"
     return "listed" if axis.size >= STAR else "round" if axis.size == STAR - 1 else "path"

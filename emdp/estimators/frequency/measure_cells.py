@@ -9,7 +9,7 @@ sizes and scattered places, by ``benchmarks/measures.py --priors``.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,42 @@ PITCH_FACTOR = 1.7
 
 EXPECTED = {1: (0.6, 0.65), 2: (0.52, 0.9), 3: (0.8, 1.15)}
 """By number of continuous axes: distance to the truth over ``(V/e)^(1/(j+1))``, at towns and at scattered places."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Pitch and expected distance of one kind of noise, by number of continuous axes: powers of ``V`` over a loss.
+
+    Parameters
+    ----------
+    powers, pitches : mapping of int to float
+        Of ``V`` over the loss; of the pitch over that.
+    expected : mapping of int to (float, float)
+        Of the distance to the truth over that, at towns and at scattered places.
+    """
+
+    powers: Mapping[int, float]
+    pitches: Mapping[int, float]
+    expected: Mapping[int, tuple[float, float]]
+
+    def power(self, axes: int) -> float:
+        """Return the power for any number of axes."""
+        return self.powers.get(axes, self.powers[max(self.powers)] * max(self.powers) / axes)
+
+
+BY_MOVES = Rule({1: 1 / 2, 2: 1 / 3, 3: 1 / 4, 4: 1 / 5}, dict.fromkeys((1, 2, 3), PITCH_FACTOR), EXPECTED)
+"""Noise on edges under alpha; the loss is ``alpha n``."""
+
+BY_CELLS = Rule(
+    {1: 2 / 3, 2: 1 / 2, 3: 1 / 3}, {1: 0.8, 2: 3.0, 3: 2.0}, {1: (0.8, 0.95), 2: (1.05, 1.4), 3: (1.0, 1.45)}
+)
+"""Independent Laplace noise on every node at user level; the loss is ``epsilon n``. With one axis the errors of sums
+add up along it: ``k`` nodes have ``sqrt(k)/(epsilon n)``."""
+
+BY_USER_EDGES = Rule(
+    {1: 2 / 3, 2: 1 / 2, 3: 1 / 3}, {1: 0.3, 2: 1.0, 3: 0.75}, {1: (0.6, 0.6), 2: (0.75, 0.95), 3: (0.85, 1.05)}
+)
+"""Gaussian noise on edges at user level; the loss is ``n`` over the noise's scale at sensitivity 1."""
 
 FINER = 4
 """Places of the fine grid a pitch, by default and where there is room."""
@@ -59,7 +95,9 @@ class MeasureCells:
     scale : float
         That unit in the unit of ``d_X``.
     typical : float
-        ``(V/e)^(1/(j+1))``, in the unit of ``d_X``.
+        The rule's power of ``V`` over the loss, in the unit of ``d_X``.
+    rule : Rule
+        What the pitch and the expected distance are by.
     """
 
     cells: Cells
@@ -69,11 +107,13 @@ class MeasureCells:
     unit: str
     scale: float
     typical: float
+    rule: Rule = BY_MOVES
 
     @property
     def expected(self) -> tuple[float, float]:
         """Distance to the truth that is expected at towns and at scattered places, in the natural unit."""
-        towns, scattered = EXPECTED[min(sum(span is not None for span in self.spans), max(EXPECTED))]
+        known = self.rule.expected
+        towns, scattered = known[min(sum(span is not None for span in self.spans), max(known))]
         return towns * self.typical / self.scale, scattered * self.typical / self.scale
 
     @property
@@ -118,7 +158,12 @@ class MeasureCells:
 
 
 def measure_cells(
-    space: Space, loss: float, *, pitch: float | None = None, resolution: float | None = None
+    space: Space,
+    loss: float,
+    *,
+    pitch: float | None = None,
+    resolution: float | None = None,
+    rule: Rule = BY_MOVES,
 ) -> MeasureCells:
     """Return the nodes and places of a measure on a space.
 
@@ -127,9 +172,11 @@ def measure_cells(
     space : Space
         Parts with grids, and parts of listed values.
     loss : float
-        ``e``: alpha times the public number of users.
+        ``e``: alpha times the public number of users; see the rules for others.
     pitch, resolution : float, optional
         As in :class:`emdp.questions.measures.Measure`.
+    rule : Rule
+        By the kind of noise.
 
     Raises
     ------
@@ -147,9 +194,10 @@ def measure_cells(
     scales = [float(share) / part.diameter for share, part in zip(space.exact_shares, space.parts, strict=True)]
     lengths, values = _lengths(space, scales)
     count = len(lengths)
-    typical = (math.prod(lengths) * values / loss) ** (1.0 / (count + 1))
+    typical = (math.prod(lengths) * values / loss) ** rule.power(count)
     widest = space.parts[first].domain_diameter
-    wanted = PITCH_FACTOR * typical / scales[first] if pitch is None else pitch
+    factor = rule.pitches[min(count, max(rule.pitches))]
+    wanted = factor * typical / scales[first] if pitch is None else pitch
     if pitch is not None and pitch > widest:
         raise UsageError(f"pitch must be at most {widest:.6g}, the largest distance in the space, got {pitch:.6g}.")
     own = min(wanted, widest)
@@ -164,15 +212,10 @@ def measure_cells(
     is_map = len(space.parts) == 1 and space.parts[0].is_map
     cells = Cells(axes, columns, text, is_map=is_map)
     unit = space.parts[first].unit
-    return MeasureCells(cells, spans, counts, own, "" if unit is None else f" {unit}", scales[first], typical)
+    return MeasureCells(cells, spans, counts, own, "" if unit is None else f" {unit}", scales[first], typical, rule)
 
 
 def _check(space: Space) -> None:
-    if space.elsewhere is not None:
-        raise UsageError(
-            "a measure is not made for a table whose records may be elsewhere; read it with elsewhere='neutral', or "
-            "ask for frequencies of cells."
-        )
     for part in space.parts:
         refusal = part.grid_refusal() if part.labels is None else None
         if refusal is not None:

@@ -9,15 +9,18 @@ import polars as pl
 
 from emdp.base.checks import check_count
 from emdp.base.errors import UsageError
+from emdp.estimators.frequency.edge_noise import axis_form
 from emdp.estimators.frequency.measure_cells import MeasureCells
 from emdp.expressions.analysis.checker import analyse, largest_quotient
 from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.nodes.base import Expression, lift
+from emdp.mechanisms import AdditiveMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.questions.columns import Released
 from emdp.questions.shape import Shape
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
+from emdp.spaces.combined.elsewhere import COLUMN
 from emdp.transport.fit import FitAxis, coarse_weights, fit_measure
 from emdp.transport.hilbert import hilbert_order
 
@@ -42,21 +45,27 @@ class MeasureRows:
         Column of the shares.
     grid : MeasureCells
         Nodes and places.
-    mechanism : EdgeMechanism
-        The noise.
+    mechanism : AdditiveMechanism
+        The noise: on edges, or independent Laplace on every node.
     space : Space
         The item space.
     """
 
     name: str
     grid: MeasureCells
-    mechanism: EdgeMechanism
+    mechanism: AdditiveMechanism
     space: Space
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The answer's columns."""
-        return (*self.grid.cells.columns, self.name, f"{self.name}_low", f"{self.name}_high")
+        away = (COLUMN,) if self.has_away else ()
+        return (*self.grid.cells.columns, *away, self.name, f"{self.name}_low", f"{self.name}_high")
+
+    @property
+    def has_away(self) -> bool:
+        """Whether a last node is the point elsewhere, with no place; a column ``elsewhere`` says so."""
+        return self.space.elsewhere is not None
 
     @property
     def shape(self) -> Shape:
@@ -69,7 +78,12 @@ class MeasureRows:
         """Return the nodes with their released shares; see :class:`Finisher`."""
         values, widths = _values(released), np.array(self.mechanism.half_widths(level, together=together))
         ends = [pl.Series(f"{self.name}_low", values - widths), pl.Series(f"{self.name}_high", values + widths)]
-        return self.grid.cells.frame().with_columns(pl.Series(self.name, values), *ends)
+        return self._nodes().with_columns(pl.Series(self.name, values), *ends)
+
+    def drawn(self, released: Released) -> pl.DataFrame:
+        """Return the nodes as they are drawn: fitted shares of one part, with the released shares' intervals."""
+        frame = self.frame(released, 0.95)
+        return frame if len(self.space.parts) > 1 else frame.with_columns(self.density(released).get_column(self.name))
 
     def exact(self, statistics: Released) -> pl.DataFrame:
         """Return the nodes with their exact shares.
@@ -81,26 +95,35 @@ class MeasureRows:
         """
         if not statistics:
             raise UsageError("exact values are not stored with a measure; release it under another name.")
-        return self.grid.cells.frame().with_columns(pl.Series(self.name, _values(statistics)))
+        return self._nodes().with_columns(pl.Series(self.name, _values(statistics)))
 
     def fitted(self, released: Released) -> Floats:
-        """Return the measure on the fine grid, computed once a release."""
+        """Return the measure on the fine grid, computed once a release; what it lacks of mass 1 is elsewhere."""
         if self._kept.get("released") != released:
-            self._kept["released"], self._kept["fit"] = released, fit_measure(_values(released), self._axes)
+            self._kept["released"], self._kept["fit"] = released, self._fit(_values(released))
         found: Floats = self._kept["fit"]
         return found
+
+    def _fit(self, values: Floats) -> Floats:
+        nodes, away = values[: self.grid.cells.size], values[self.grid.cells.size :]
+        if isinstance(self.mechanism, EdgeMechanism):
+            return fit_measure(nodes, self._axes, away=self._away)
+        return fit_measure(nodes, self._axes, variance=1.0, away_value=float(away[0]) if len(away) else None)
 
     def table(self, released: Released) -> pl.DataFrame:
         """Return the fitted measure: one row a place that has any of it, with its ``weight``; weights add up to 1."""
         weights = self.fitted(released).ravel()
         kept = np.flatnonzero(weights > LEAST_WEIGHT)
-        shares = weights[kept] / weights[kept].sum()
-        return self._at(kept).with_columns(pl.Series(WEIGHT, shares))
+        away = self._share_away(weights)
+        shares = weights[kept] * ((1.0 - away) / weights[kept].sum())
+        found = self._with_away(self._at(kept), int(away > LEAST_WEIGHT))
+        return found.with_columns(pl.Series(WEIGHT, np.append(shares, [away] * (found.height - len(kept)))))
 
     def density(self, released: Released) -> pl.DataFrame:
         """Return the fitted measure's shares at the released nodes: what is drawn."""
-        values = coarse_weights(self.fitted(released), self._axes)
-        return self.grid.cells.frame().with_columns(pl.Series(self.name, values))
+        fit = self.fitted(released)
+        values = np.append(coarse_weights(fit, self._axes), [self._share_away(fit)] * self.has_away)
+        return self._nodes().with_columns(pl.Series(self.name, values))
 
     def sample(self, released: Released, count: int) -> pl.DataFrame:
         """Return so many records, at equal steps of mass along a curve through all places."""
@@ -109,14 +132,20 @@ class MeasureRows:
             raise UsageError(f"n must be at most {MOST_SAMPLED}, got {count}; weigh the rows of table() instead.")
         weights = self.fitted(released).ravel()
         order = hilbert_order(self.grid.counts)
-        sums = np.cumsum(weights[order])
-        steps = (np.arange(count) + 0.5) / count * sums[-1]
-        return self._at(order[np.minimum(np.searchsorted(sums, steps), len(order) - 1)])
+        sums, away = np.cumsum(weights[order]), self._share_away(weights)
+        steps = (np.arange(count) + 0.5) / count
+        steps = steps[steps < 1.0 - away] * (sums[-1] / (1.0 - away)) if away < 1.0 else steps[:0]
+        found = self._at(order[np.minimum(np.searchsorted(sums, steps), len(order) - 1)])
+        return self._with_away(found, count - len(steps))
 
-    def mean(self, released: Released, function: Any, *, level: float, raw: bool) -> dict[str, float]:
+    def mean(self, released: Released, function: Any, *, level: float, raw: bool) -> dict[str, float | None]:
         """Return the mean of a function over the measure; see :meth:`emdp.answers.Answer.measured`."""
         expression = lift(function)
         analysis = analyse(expression, self.space)
+        if raw and not isinstance(self.mechanism, EdgeMechanism):
+            raise UsageError("raw has intervals under noise on edges alone; leave it out, or ask session.mean.")
+        if raw and self.has_away:
+            raise UsageError("raw has no interval where records may be elsewhere; leave it out, or ask session.mean.")
         if raw:
             return self._raw_mean(released, expression, level)
         weights = self.fitted(released).ravel()
@@ -124,10 +153,13 @@ class MeasureRows:
         values = evaluate(expression, self.space, self.space.encode(self._at(kept)))
         constant = largest_quotient(analysis.parts, self.space)
         towns, scattered = (own * self.grid.scale for own in self.grid.expected)
-        mean = float(weights[kept] @ values) / float(weights[kept].sum())
+        mean = float(weights[kept] @ values) / float(weights[kept].sum()) if len(kept) else None
+        if self.has_away:
+            # a quotient by the share that is somewhere: no constant times a distance bounds its error
+            return {"mean": mean, "towns": None, "scattered": None}
         return {"mean": mean, "towns": constant * towns, "scattered": constant * scattered}
 
-    def _raw_mean(self, released: Released, expression: Expression, level: float) -> dict[str, float]:
+    def _raw_mean(self, released: Released, expression: Expression, level: float) -> dict[str, float | None]:
         frame = self.grid.cells.frame()
         for column in self.grid.cells.columns:
             span = self.space.parts[0].span_of(column) if len(self.space.parts) == 1 else None
@@ -136,8 +168,36 @@ class MeasureRows:
                 # the last node may lie beyond the range, where the function is not known
                 frame = frame.with_columns(pl.col(column).clip(span.low, span.high))
         values = evaluate(expression, self.space, self.space.encode(frame))
-        found, width = float(_values(released) @ values), self.mechanism.linear_half_width(values, level)
+        mechanism: Any = self.mechanism
+        found, width = float(_values(released) @ values), mechanism.linear_half_width(values, level)
         return {"mean": found, "low": found - width, "high": found + width}
+
+    def _nodes(self) -> pl.DataFrame:
+        return self._with_away(self.grid.cells.frame(), 1)
+
+    def _with_away(self, frame: pl.DataFrame, count: int) -> pl.DataFrame:
+        """Return items with so many that are elsewhere behind them, where there is such a point."""
+        if not self.has_away:
+            return frame
+        gone = pl.DataFrame({COLUMN: [True] * count}, schema={COLUMN: pl.Boolean})
+        return pl.concat([frame.with_columns(pl.lit(False).alias(COLUMN)), gone], how="diagonal")
+
+    def _share_away(self, fit: Floats) -> float:
+        return min(max(1.0 - float(fit.sum()), 0.0), 1.0) if self.has_away else 0.0
+
+    @property
+    def _away(self) -> float:
+        """Variance of the noise on an edge to the point elsewhere."""
+        return self._variances[-1] if self.has_away else 0.0
+
+    @property
+    def _variances(self) -> list[float]:
+        """Variance of the noise on an edge of each axis, and on one to the point elsewhere."""
+        mechanism = self.mechanism
+        if not isinstance(mechanism, EdgeMechanism):
+            return [1.0] * len(self.grid.cells.axes)
+        factor = 1.0 if mechanism.norm == 2 else 2.0
+        return [factor * (unit * mechanism.grid) ** 2 for unit in mechanism.axis_units]
 
     def _at(self, places: Any) -> pl.DataFrame:
         """Return the items at some places of the fine grid."""
@@ -151,11 +211,11 @@ class MeasureRows:
 
     @cached_property
     def _axes(self) -> list[FitAxis]:
-        forms = [axis.form for axis in self.mechanism.axes]
-        units = [unit * self.mechanism.grid for unit in self.mechanism.axis_units]
         return [
-            FitAxis(weights, form, 2.0 * unit**2)
-            for weights, form, unit in zip(self.grid.weights(), forms, units, strict=True)
+            FitAxis(weights, axis_form(axis), variance)
+            for weights, axis, variance in zip(
+                self.grid.weights(), self.grid.cells.axes, self._variances, strict=not self.has_away
+            )
         ]
 
     @cached_property

@@ -1,29 +1,37 @@
 """A private measure: noise on the edges between nodes of the whole space, and a measure fitted to what was released.
 
 What is released are the weights of all nodes, by :mod:`emdp.mechanisms.central.edges`, one event of ``(alpha, 0)``
-d_EM-DP. All else is computed from them and from public numbers, and costs nothing: the fitted measure, tables sampled
-from it, means of functions, maps. The fit is best where the noise has the covariance that it is made for
+d_EM-DP. At user level a user's weights move by 2 in the 1-norm, whatever the records, and noise on every node is mostly
+better; with a delta Gaussian noise on edges (:mod:`emdp.estimators.frequency.resistance`) is compared with it by what
+is expected of both. All else is computed from them and from public numbers, and costs nothing: the fitted measure,
+tables sampled from it, means of functions, maps. The fit is best where the noise has the covariance that it is made for
 (:mod:`emdp.transport.fit`); no bound of its distance to the truth is proved, and what is expected is measured at two
 public priors (:mod:`emdp.estimators.frequency.measure_cells`).
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.frequency.edge_noise import edge_noise
-from emdp.estimators.frequency.measure_cells import MeasureCells, measure_cells
+from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
+from emdp.estimators.frequency.smoothed import with_absent
 from emdp.estimators.plan import Plan
-from emdp.estimators.user_groups import check_names
+from emdp.estimators.user_groups import GroupNoise, change_of, check_names, noise_of_groups
 from emdp.expressions.cells.aggregation import Aggregation, LabelAxis
-from emdp.expressions.cells.bounds import aggregation_lipschitz
 from emdp.expressions.nodes.base import Constant
+from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
+from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
+from emdp.privacy.calibration import LARGEST_ALPHA
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.measures import Measure
+from emdp.questions.price import Price
 from emdp.spaces import Space
 
 __all__ = ["plan_measure"]
@@ -47,11 +55,12 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     Raises
     ------
     UsageError
-        If the price is none of ``alpha``, or a part of the space has no nodes.
+        If the price has a delta under ``alpha``, or a part of the space has no nodes.
 
     Guarantee
     ---------
-    ``(alpha, 0)`` unbounded central d_EM-DP: :mod:`emdp.mechanisms.central.edges`.
+    ``(alpha, 0)`` unbounded central d_EM-DP: :mod:`emdp.mechanisms.central.edges`; or central user-level: the
+    Laplace mechanism, or Gaussian noise on edges.
 
     >>> from emdp.questions.measures import measure
     >>> from emdp.spaces import Interval
@@ -59,17 +68,18 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     >>> plan.guarantee.alpha, plan.mechanisms[0].dimension
     (2.0, 10)
     """
-    if query.price.is_user_level or query.price.delta > 0:
-        raise UsageError("a measure is priced in alpha, with delta 0; pass alpha, or ask for frequencies.")
-    grid = measure_cells(space, query.price.level * users, pitch=query.pitch, resolution=query.resolution)
-    aggregation = Aggregation((Constant(1.0),), grid.cells.axes)
-    noise = edge_noise(aggregation, space, (users,), query.price).required()
+    ways = _ways(query, space, users)
+    wanted = [way for way in ways if query.noise == "auto" or _where(way[1]) == query.noise]
+    if not wanted:
+        raise UsageError(f"noise={query.noise!r} has no bound here; leave noise out.")
+    grid, noise = min(wanted, key=lambda way: math.fsum(way[0].expected))
     mechanism = noise.widest
-    if not isinstance(mechanism, EdgeMechanism):
+    if grid.cells.size < 2:
         raise UsageError("a measure of one node tells nothing; pass a smaller pitch.")
+    aggregation = _aggregation(grid)
     rows = MeasureRows(query.name, grid, mechanism, space)
     check_names(rows.columns)
-    constant = aggregation_lipschitz(aggregation, (1.0,), space)[0]
+    constant = change_of(aggregation, space, query.price).lipschitz
     return Plan(
         aggregation=aggregation,
         scales=(1.0,),
@@ -78,29 +88,74 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
         columns=(noise.share_column(query, grid.cells.text, constant),),
         choice=noise.choice,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        notes=_notes(grid, mechanism, users * query.price.level),
-        comparison=_comparison(grid),
+        notes=(*_notes(grid, mechanism, users, query.price), *_absent_notes(space)),
+        has_absent=space.elsewhere is not None,
+        comparison=_comparison(ways, grid),
     )
 
 
-def _notes(grid: MeasureCells, mechanism: EdgeMechanism, loss: float) -> tuple[str, ...]:
-    unit = grid.unit
-    direct = math.sqrt(2.0) / (grid.pitch * grid.scale * loss)
+def _ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureCells, GroupNoise]]:
+    """Return the nodes and the noise of every way to release the measure."""
+    price = query.price
+    asked: dict[str, Any] = {"pitch": query.pitch, "resolution": query.resolution}
+    if not price.is_user_level:
+        if price.delta > 0:
+            raise UsageError("a measure under alpha has Laplace noise, which spends no delta; leave delta out.")
+        grid = measure_cells(space, price.level * users, **asked)
+        return [(grid, edge_noise(_aggregation(grid), space, (users,), price).required())]
+    found = []
+    grid = measure_cells(space, price.level * users, rule=BY_CELLS, **asked)
+    change = change_of(_aggregation(grid), space, price)
+    if space.elsewhere is not None:
+        change = with_absent(change, grid.cells, space, price)
+    found.append((grid, noise_of_groups(change, (users,), price, "laplace")))
+    if price.delta > 0 and space.elsewhere is None and price.level <= LARGEST_ALPHA:
+        scale = GaussianMechanism(sensitivity=1.0, alpha=price.level, delta=price.delta).scale
+        grid = measure_cells(space, users / scale, rule=BY_USER_EDGES, **asked)
+        noise = edge_noise(_aggregation(grid), space, (users,), price).required()
+        if isinstance(noise.widest, EdgeGaussianMechanism):
+            found.append((grid, noise))
+    return found
+
+
+def _where(noise: GroupNoise) -> str:
+    return "edges" if isinstance(noise.widest, EdgeMechanism) else "laplace"
+
+
+def _aggregation(grid: MeasureCells) -> Aggregation:
+    return Aggregation((Constant(1.0),), grid.cells.axes)
+
+
+def _notes(grid: MeasureCells, mechanism: AdditiveMechanism, users: int, price: Price) -> tuple[str, ...]:
+    unit, loss = grid.unit, users * price.level
+    is_edges = isinstance(mechanism, EdgeMechanism)
+    direct = math.sqrt(2.0) / (loss if price.is_user_level else grid.pitch * grid.scale * loss)
     block = _block_deviation(grid, mechanism)
+    alone = "" if price.is_user_level else " with edges a pitch wide"
     return (
         f"the fitted measure is {grid.expectation}; the mean of a function that changes by at most L a unit "
         "is off by at most L times that",
         f"pitch {grid.pitch:.3g}{unit}, {grid.cells.size} nodes, fitted on {grid.places} places; smoothing moves the "
         "released nodes by at most half a pitch along each axis",
-        f"a region of {BLOCK} nodes along each axis has noise of {block:.2g} here, and {direct:.2g} asked alone with "
-        f"edges a pitch wide: from {max(1, math.ceil(block / direct))} such questions on a measure is nearer; one "
+        f"a region of {BLOCK} nodes along each axis has noise of {block:.2g} here, and {direct:.2g} asked alone"
+        f"{alone}: from {max(1, math.ceil(block / direct))} such questions on a measure is nearer; one "
         "known question: ask it",
-        "shares of nodes are unbiased for the smoothed distribution, have exact intervals and add up to 1; the fit "
+        f"shares of nodes are unbiased for the smoothed distribution{',' if is_edges else ' and'} have exact intervals"
+        f"{' and add up to 1' if is_edges else ', and add up to 1 within their noise'}; the fit "
         "has no intervals, and a bright place of it is no finding",
     )
 
 
-def _block_deviation(grid: MeasureCells, mechanism: EdgeMechanism) -> float:
+def _absent_notes(space: Space) -> tuple[str, ...]:
+    if space.elsewhere is None:
+        return ()
+    return (
+        "the row with elsewhere = true is the share of everybody's records that have no place; means are of those that "
+        "have one",
+    )
+
+
+def _block_deviation(grid: MeasureCells, mechanism: AdditiveMechanism) -> float:
     """Return the standard deviation of the noise in a block of nodes, of all listed values."""
     inside = np.ones(())
     for axis in grid.cells.axes:
@@ -109,13 +164,17 @@ def _block_deviation(grid: MeasureCells, mechanism: EdgeMechanism) -> float:
             start = max((axis.size - BLOCK) // 2, 0)
             line = ((np.arange(axis.size) >= start) & (np.arange(axis.size) < start + BLOCK)).astype(np.float64)
         inside = np.multiply.outer(inside, line)
-    return mechanism.linear_deviation(inside.ravel())
+    if not isinstance(mechanism, EdgeMechanism):
+        return mechanism.standard_deviation * math.sqrt(float(inside.sum()))
+    return mechanism.linear_deviation(np.append(inside.ravel(), [0.0] * (mechanism.dimension - inside.size)))
 
 
-def _comparison(grid: MeasureCells) -> tuple[ComparedMethod, ...]:
-    towns, scattered = (own * grid.scale for own in grid.expected)
-    return (
-        ComparedMethod(
-            "measure", towns, True, f"noise on edges and a fit; expected at towns, at scattered places {scattered:.3g}"
-        ),
-    )
+def _comparison(ways: Sequence[tuple[MeasureCells, GroupNoise]], chosen: MeasureCells) -> tuple[ComparedMethod, ...]:
+    found = []
+    for grid, noise in sorted(ways, key=lambda way: math.fsum(way[0].expected)):
+        towns, scattered = (own * grid.scale for own in grid.expected)
+        name = "measure" if len(ways) == 1 else noise.widest.name
+        where = "edges" if _where(noise) == "edges" else "every node"
+        remark = f"noise on {where} and a fit; expected at towns, at scattered places {scattered:.3g}"
+        found.append(ComparedMethod(name, towns, grid is chosen, remark))
+    return tuple(found)

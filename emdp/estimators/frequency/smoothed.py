@@ -62,7 +62,7 @@ from emdp.spaces.base import Floats
 from emdp.spaces.combined.elsewhere import COLUMN
 from emdp.spaces.combined.grid import can_be_cut
 
-__all__ = ["FrequencyRows", "plan_frequencies"]
+__all__ = ["FrequencyRows", "plan_frequencies", "with_absent"]
 
 WITH_GRID = "; read the table with space=emdp.Grid(...) for cells as they are"
 JUMPS = "on a continuum the indicator of a cell has no Lipschitz constant"
@@ -189,7 +189,7 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
     change = change_of(aggregation, space, query.price)
     has_absent = space.elsewhere is not None and is_partition(aggregation, space)
     if has_absent:
-        change = _with_absent(change, cells, space, query.price)
+        change = with_absent(change, cells, space, query.price)
     noise = _noise(query, aggregation, space, sizes, change)
     geometry = None if space.elsewhere is not None else _geometry(cells, space)
     rows = FrequencyRows(query.name, cells, GroupKeys.of(people), noise.mechanisms, geometry, has_absent)
@@ -226,7 +226,7 @@ def _noise(
     return least_noise(edge_noise(aggregation, space, sizes, query.price), cells)
 
 
-def _with_absent(change: Change, cells: Cells, space: Space, price: Price) -> Change:
+def with_absent(change: Change, cells: Cells, space: Space, price: Price) -> Change:
     """Return the change with the share that is elsewhere as one more coordinate; see the module's text."""
     rho = space.elsewhere or 1.0
     leaving = (2.0, sqrt_up(2.0)) if price.is_user_level else (div_up(2.0, rho), div_up(sqrt_up(2.0), rho))

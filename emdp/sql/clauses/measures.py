@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from emdp.questions.measures import Measure
+from emdp.questions.measures import Measure, MeasureNoise
 from emdp.questions.select import Order
 from emdp.sql.clauses.aggregates import Aggregate
 from emdp.sql.clauses.conditions import Chosen
@@ -41,22 +41,16 @@ def measure_query(
     Raises
     ------
     SqlError
-        If the guarantee is a user-level one, or an argument, option or clause does not fit.
+        If an argument, option or clause does not fit.
     """
     context, node = scalars.context, aggregate.node
     _check_whole(context, node, *chosen)
-    if context.is_user_level:
-        raise context.refusal(
-            node,
-            "MEASURE has noise that is made for small moves, and under USER_PRIVACY all of a user's records may change",
-            remedy="ask for the FREQUENCY of cells, or write WITH EMD_PRIVACY OPTIONS (alpha = 1.0)",
-            code="measure-user-level",
-        )
     _check_options(context)
     return Measure(
         context.price,
         pitch=_pitch(scalars, node),
         name=name,
+        noise=_noise(context) or "auto",
         order=order,
         limit=limits[0],
         offset=limits[1],
@@ -96,9 +90,21 @@ def _pitch(scalars: Scalars, node: exp.Anonymous) -> float | None:
 
 def _check_options(context: Context) -> None:
     statement, options = context.statement, context.statement.options
-    if context.price.delta > 0:
+    if context.price.delta > 0 and not context.is_user_level:
         problem = "MEASURE has Laplace noise, which spends no delta"
         raise option_refusal(statement, options["delta"], problem, "leave delta out", "measure-option")
-    if context.cell_noise not in ("auto", "edges"):
-        problem = "MEASURE has its noise on the edges between neighbouring nodes"
+    if _noise(context) is None:
+        problem = (
+            "MEASURE has noise on edges, which under USER_PRIVACY needs a delta, or there Laplace noise on every node"
+        )
         raise option_refusal(statement, options["noise"], problem, "leave noise out", "measure-option")
+
+
+def _noise(context: Context) -> MeasureNoise | None:
+    """Return where the noise is asked to be; None where it cannot be there."""
+    asked = context.cell_noise
+    if asked == "edges" and (not context.is_user_level or context.price.delta > 0):
+        return "edges"
+    if asked == "laplace" and context.is_user_level:
+        return "laplace"
+    return "auto" if asked == "auto" else None

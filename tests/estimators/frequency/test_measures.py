@@ -12,7 +12,9 @@ import emdp
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.measure_cells import measure_cells
 from emdp.estimators.frequency.measures import plan_measure
-from emdp.mechanisms.central.edge_laws import EdgeLaplaceMechanism
+from emdp.estimators.frequency.resistance import user_flow
+from emdp.mechanisms import LaplaceMechanism
+from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.spaces import Categories, Cycle, Geo, Product, Space, Vector
 from emdp.spaces.combined.elsewhere import Elsewhere
 
@@ -81,20 +83,69 @@ def test_what_has_no_measure() -> None:
         with pytest.raises((UsageError, emdp.NotLipschitzError), match=match):
             plan_measure(query, space=space, users=100)
     for call, match in (
-        (lambda: emdp.measure(epsilon=1.0), "epsilon"),
+        (lambda: emdp.measure(epsilon=1.0, alpha=1.0), "exactly one"),
         (emdp.measure, "exactly one"),
         (lambda: emdp.measure(alpha=1.0, pitch=0.0), "pitch"),
         (lambda: emdp.measure(alpha=1.0, resolution=-1.0), "resolution"),
         (lambda: emdp.measure(alpha=1.0, name=""), "name"),
+        (lambda: emdp.measure(alpha=1.0, noise="laplace"), "noise"),
+        (lambda: emdp.measure(epsilon=1.0, noise="edges"), "delta"),
         (lambda: emdp.measure(alpha=1.0, neighbours="remove"), "neighbours"),
     ):
         with pytest.raises(UsageError, match=match):
             call()
 
 
-def test_no_measure_of_who_is_elsewhere() -> None:
-    with pytest.raises(UsageError, match="elsewhere"):
-        plan_measure(emdp.measure(alpha=1.0), space=Elsewhere(PLANE, 1.0), users=100)
+@pytest.mark.parametrize("gone", [0.0, 0.3, 1.0])
+def test_who_is_elsewhere_is_at_one_more_place(tmp_path: Path, gone: float) -> None:
+    rows = records(400, 10)
+    kept = round(400 * (1 - gone))
+    # users without records are elsewhere
+    table = emdp.read(rows.filter(pl.col("user") < kept), user="user", space=PLANE, users=list(range(400)), elsewhere=1)
+    with emdp.testing.seeded(5), emdp.Session(table, budget=emdp.EmdDP(1e6), ledger=tmp_path / "e.ledger") as session:
+        answer = session.measure(alpha=100.0, pitch=1.5)
+        assert answer.frame["share"].sum() == pytest.approx(1.0, abs=1e-9)
+        assert answer.frame["elsewhere"].to_list() == [False] * (answer.frame.height - 1) + [True]
+        found = answer.table()
+        assert found["weight"].sum() == pytest.approx(1.0)
+        assert found.filter(pl.col("elsewhere"))["weight"].sum() == pytest.approx(gone, abs=0.02)
+        assert answer.density()["share"][-1] == pytest.approx(gone, abs=0.02)
+        sample = answer.sample(1000)
+        assert sample.height == 1000
+        assert sample["elsewhere"].mean() == pytest.approx(gone, abs=0.02)
+        assert sample["x"].null_count() == sample["elsewhere"].sum()
+        by_sql = session.sql("SELECT SUM(weight) AS w FROM MEASURE(share) WHERE elsewhere").frame["w"][0]
+        assert (by_sql or 0.0) == pytest.approx(gone, abs=0.02)
+        with pytest.raises(UsageError, match="raw"):
+            answer.mean(emdp.col("x"), raw=True)
+        if gone < 1:
+            exact = rows.filter(pl.col("user") < kept)["x"].mean()
+            assert answer.mean(emdp.col("x")).row(0) == (pytest.approx(exact, abs=0.1), None, None)
+        assert answer.plot().svg
+
+
+def test_the_fit_has_the_covariance_with_the_point_elsewhere() -> None:
+    plan = plan_measure(emdp.measure(alpha=5.0, pitch=5.0), space=Elsewhere(PLANE, 0.8), users=100)
+    mechanism, rows = plan.mechanisms[0], plan.finisher
+    rows = getattr(rows, "finisher", rows)
+    assert isinstance(mechanism, EdgeLaplaceMechanism)
+    with emdp.testing.seeded(3):
+        drawn = np.asarray(mechanism.draw_many(20_000), dtype=np.float64).reshape(20_000, -1) * float(
+            mechanism.answer_step
+        )
+    laplacian = np.diag([1.0, 2.0, 1.0]) - np.eye(3, k=1) - np.eye(3, k=-1)
+    sizes = [axis.size for axis in mechanism.axes]
+    assert sizes == [3, 3]
+    units = [2 * (unit * mechanism.grid) ** 2 for unit in mechanism.axis_units]
+    exact = units[0] * np.kron(laplacian, np.eye(3)) + units[1] * np.kron(np.eye(3), laplacian)
+    exact += rows._away * np.eye(9)
+    assert rows._away == units[2]
+    found = np.cov(drawn[:, :-1].T)
+    assert np.abs(found - exact).max() < 0.06 * exact.max()
+    # 0.7 and 1.3 times the noise on the edges to the point are seen
+    for factor in (0.7, 1.3):
+        wrong = exact + (factor**2 - 1) * rows._away * np.eye(9)
+        assert abs(np.trace(found - wrong)) > 3 * abs(np.trace(found - exact))
 
 
 def test_one_event_and_what_a_preview_says(tmp_path: Path) -> None:
@@ -179,3 +230,50 @@ def test_a_measure_comes_as_near_as_it_says_and_nearer_than_cells(tmp_path: Path
     cells = flat["frequency"].to_numpy().clip(0)
     assert 0.5 < expected / near < 1.6
     assert near < 0.7 * distance(flat.select("x", "y").to_numpy(), cells)
+
+
+def test_at_user_level_one_way_is_chosen_by_what_is_expected(tmp_path: Path) -> None:
+    pure = plan_measure(emdp.measure(epsilon=1.0), space=PLANE, users=500)
+    assert pure.guarantee == emdp.UserDP(1.0)
+    # all of a user's weights may move: 2 in the 1-norm
+    assert isinstance(pure.mechanisms[0], LaplaceMechanism)
+    assert pure.mechanisms[0].scale == pytest.approx(2 / 500, rel=1e-6)
+    mixed = plan_measure(emdp.measure(epsilon=1.0, delta=1e-6), space=PLANE, users=500)
+    assert [one.method for one in mixed.comparison] == ["Laplace", "edge Gaussian"]
+    assert [one.is_chosen for one in mixed.comparison] == [True, False]
+    by_two = plan_measure(emdp.measure(epsilon=12.0, delta=0.2, noise="edges"), space=PLANE, users=500)
+    assert isinstance(by_two.mechanisms[0], EdgeGaussianMechanism)
+    assert by_two.guarantee == emdp.UserDP(12.0, 0.2)
+    axes = by_two.mechanisms[0].axes
+    assert axes[0].sensitivity == axes[1].sensitivity == pytest.approx(user_flow(axes) / 500, rel=1e-9)
+    with emdp.testing.seeded(7):
+        table = emdp.read(records(500, 20), user="user", space=PLANE, users=500, name="t")
+        budget = emdp.UserDP(100.0, 0.9)
+        with emdp.Session(table, budget=budget, ledger=tmp_path / "u.ledger") as session:
+            for delta, noise in ((0.0, "auto"), (0.2, "edges"), (0.2, "laplace")):
+                asked = {"epsilon": 12.0, "delta": delta, "noise": noise, "name": noise}
+                answer, again = session.measure(**asked), session.measure(**asked)
+                assert isinstance(answer.noise, EdgeGaussianMechanism) == (noise == "edges")
+                assert again.measured == answer.measured
+                assert answer.table()["weight"].sum() == pytest.approx(1.0)
+                truth = records(500, 20)["x"].mean()
+                assert answer.mean(emdp.col("x"))["mean"][0] == pytest.approx(truth, abs=0.2)
+            with pytest.raises(UsageError, match="raw"):
+                session.measure(epsilon=12.0, name="auto").mean(emdp.col("x"), raw=True)
+            told = session.sql("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) MEASURE(*) AS here FROM t")
+            assert told.spent == emdp.UserDP(1.0)
+            assert session.sql("SELECT SUM(weight) AS w FROM MEASURE(here)").guarantee == emdp.UserDP(1.0)
+
+
+def test_who_is_elsewhere_at_user_level(tmp_path: Path) -> None:
+    table = emdp.read(
+        records(400, 10).filter(pl.col("user") < 300), user="user", space=PLANE, users=list(range(400)), elsewhere=1
+    )
+    with (
+        emdp.testing.seeded(5),
+        emdp.Session(table, budget=emdp.UserDP(100.0), ledger=tmp_path / "e.ledger") as session,
+    ):
+        answer = session.measure(epsilon=5.0, delta=0.0)
+        assert answer.noise.dimension == answer.frame.height
+        assert answer.density()["share"][-1] == pytest.approx(0.25, abs=0.03)
+        assert answer.table().filter(pl.col("elsewhere"))["weight"].sum() == pytest.approx(0.25, abs=0.03)
