@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -67,14 +67,12 @@ class _Asked:
     choices: int | None
     epsilon0: float | None
     rounds: int
+    drawn: tuple[int | None, float | None]
 
     def messages(self, level: float = 0.0, *, is_alpha: bool = False) -> Messages:
         """Return the messages of which one is a user's, or ``rounds``."""
-        if self.users is None or self.users < 2:
-            raise UsageError("--users is missing; it says how many messages are mixed, so pass 2 or more.")
-        if self.delta == 0:
-            raise UsageError("--delta is missing; mixing hides nothing without one, so pass one such as 1e-9.")
-        return Messages(self.users, self.delta, level, "alpha" if is_alpha else "epsilon", self.choices, self.rounds)
+        unit: Literal["alpha", "epsilon"] = "alpha" if is_alpha else "epsilon"
+        return mixing.messages_of(self.users, self.delta, level, unit, self.choices, self.rounds, *self.drawn)
 
     def items(self, m: int) -> Items | None:
         """Return the items of an item-wise release with ``m`` records of a user; None if the users are not known."""
@@ -146,6 +144,12 @@ def run(
         float | None, typer.Option(help="Strength of a user's message: ask for epsilon once all are mixed.")
     ] = None,
     messages: Annotated[int, typer.Option(help="Messages of a user, each mixed by itself.")] = 1,
+    sampled: Annotated[
+        int | None, typer.Option(help="With --users: how many of them send each message, drawn anew and in secret.")
+    ] = None,
+    participation: Annotated[
+        float | None, typer.Option(help="With --users: with what probability a user sends each message, in secret.")
+    ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw the curve behind the last table.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
@@ -161,12 +165,14 @@ def run(
       emdp calibrate --alpha0 2 --delta 1e-12 --records 1000 --users 100000
       emdp calibrate --epsilon 1 --r 0.05 --delta 1e-9 --users 100000
       emdp calibrate --epsilon 1 --delta 1e-9 --users 100000 --items 1000
+      emdp calibrate --epsilon 1 --delta 1e-9 --users 100000 --messages 100 --sampled 5000
 
     The first line: moving one day of a month by 5 km, or everything by 150 m, within a city of 68 km, shall tell at
     most epsilon = 0.2. The second adds how good a mean distance gets, and how many users an error of 0.1 km needs.
     The third and fourth go from alpha to the strength alpha0 of a randomizer on every record, and back. The fifth is
     for users with unequal numbers of records, which are sampled first. The sixth is for one message of each user: how
-    strong it may be once somebody mixes them, and what a curator, mixed messages and unmixed ones are worth.
+    strong it may be once somebody mixes them, and what a curator, mixed messages and unmixed ones are worth. The last
+    is for rounds of users who are drawn anew for each, in secret (--participation: who join by themselves).
     """
     known, space, declared = _from_catalog(catalog, table, period, diameter)
     goals = {alpha0, epsilon, epsilon0}
@@ -189,6 +195,7 @@ def run(
         choices=None if items is None else check_count("--items", items, minimum=2),
         epsilon0=None if epsilon0 is None else check_positive("--epsilon0", epsilon0),
         rounds=check_count("--messages", messages),
+        drawn=(sampled, participation),
     )
     _check_plot(plot, catalog)
     found = _found(asked)
@@ -273,6 +280,8 @@ def _check_goal(asked: _Asked) -> None:
         _check_part(change, asked.space)
     if asked.samples is not None and asked.r is None:
         raise UsageError("--samples belongs to --epsilon and --r; pass these too, or leave it out.")
+    if asked.drawn != (None, None) and asked.epsilon0 is None and (asked.epsilon is None or asked.r is not None):
+        raise UsageError("--sampled and --participation belong to --epsilon or --epsilon0; pass one of these too.")
     if asked.error is not None and asked.lipschitz is None and asked.space is None:
         raise UsageError("--lipschitz is missing; an error needs to know what is averaged, or pass --diameter or -C.")
 
@@ -287,7 +296,7 @@ def _found(asked: _Asked) -> _Found:
     if asked.epsilon0 is not None:
         return _Found(None, (mixing.messages_section(asked.epsilon0, asked.messages()),), None)
     if asked.epsilon is not None:
-        return _Found(None, _mixed(asked.messages(asked.epsilon)), None)
+        return _Found(None, mixing.sections_of(asked.messages(asked.epsilon)), None)
     sections: list[Section] = []
     level = asked.alpha
     items = None if asked.records is None else _needed_items(asked)
@@ -304,16 +313,12 @@ def _found(asked: _Asked) -> _Found:
     if items is not None:
         sections.append(calibration.strength_section(level, items))
     if asked.choices is not None:
-        sections += _mixed(asked.messages(level, is_alpha=True))
+        sections += mixing.sections_of(asked.messages(level, is_alpha=True))
     if not sections:
         raise UsageError(
             "--alpha alone says no more; add --lipschitz and --users or --error, or --records, --users and --delta."
         )
     return _Found(level, tuple(sections), items)
-
-
-def _mixed(messages: Messages) -> tuple[Section, ...]:
-    return mixing.strengths_section(messages), mixing.models_section(messages)
 
 
 def _reduced(asked: _Asked, epsilon: float, r: float) -> _Found:

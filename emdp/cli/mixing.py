@@ -2,15 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from emdp.base.errors import EmdpError
+from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.errors import EmdpError, UsageError
 from emdp.cli.calibration import Row, Section
 
 if TYPE_CHECKING:
     from emdp.mechanisms.oracles.oracle import FrequencyOracle
 
-__all__ = ["Messages", "messages_section", "models_section", "strengths_section"]
+__all__ = ["Messages", "messages_of", "messages_section", "models_section", "sections_of", "strengths_section"]
 
 RANDOMIZERS = {"any": "any", "place-sign": "a place and a sign", "binary": "two outputs"}
 """Randomizers that the accountant of rounds knows, in words."""
@@ -34,6 +35,10 @@ class Messages:
         Public number of items of which shares are asked.
     rounds : int
         Messages of a user, each mixed with those of the others by itself.
+    sampled : int or None
+        How many of the users send each of them, drawn anew and in secret.
+    participation : float or None
+        With what probability a user sends each, in secret.
     """
 
     users: int
@@ -42,10 +47,69 @@ class Messages:
     unit: Literal["epsilon", "alpha"] = "epsilon"
     items: int | None = None
     rounds: int = 1
+    sampled: int | None = None
+    participation: float | None = None
 
     def __str__(self) -> str:
         several = "" if self.rounds == 1 else f", {self.rounds} messages each"
+        rounds = "one round" if self.rounds == 1 else f"{self.rounds} rounds"
+        if self.sampled is not None:
+            several = f", {rounds} of {self.sampled} drawn in secret"
+        if self.participation is not None:
+            several = f", {rounds} that each joins with probability {self.participation:.6g}, in secret"
         return f"{self.users} users mixed{several}, delta = {self.delta:.6g}"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is one message of everybody, for which every oracle has a law of its own."""
+        return self.rounds == 1 and not self.drawn
+
+    @property
+    def drawn(self) -> "dict[str, Any]":
+        """The accountant's words for users who are drawn; empty where all send."""
+        told = {"sampled": self.sampled, "participation": self.participation}
+        return {name: value for name, value in told.items() if value is not None}
+
+    def variance(self, epsilon0: float) -> float:
+        """Return the variance of the share of a yes by randomized response, at a share of one half.
+
+        Of all ``n`` users a message has ``1/(4 sinh^2)``. The mean over ``k`` drawn ones adds that of drawing them
+        without replacement; of users who join with probability ``q`` the sum over ``q n`` has ``(coth^2/q - 1)/(4 n)``.
+        """
+        n, noise = self.users, 0.25 / math.sinh(epsilon0 / 2) ** 2
+        if self.participation is not None:
+            return ((noise + 0.25) / self.participation - 0.25) / (n * self.rounds)
+        sent = self.sampled or n
+        return (noise / sent + 0.25 * (n - sent) / (sent * (n - 1))) / self.rounds
+
+
+def messages_of(
+    users: int | None,
+    delta: float,
+    level: float,
+    unit: Literal["epsilon", "alpha"],
+    items: int | None,
+    rounds: int,
+    sampled: int | None,
+    participation: float | None,
+) -> Messages:
+    """Return messages as options say, checked."""
+    if users is None or users < 2:
+        raise UsageError("--users is missing; it says how many messages are mixed, so pass 2 or more.")
+    if delta == 0:
+        raise UsageError("--delta is missing; mixing hides nothing without one, so pass one such as 1e-9.")
+    if sampled is not None and participation is not None:
+        raise UsageError("--sampled and --participation are two ways to draw users; pass one of them.")
+    if sampled is not None and check_count("--sampled", sampled, minimum=2) > users:
+        raise UsageError(f"--sampled must be at most the {users} users, got {sampled}; pass fewer.")
+    if participation is not None:
+        check_unit_interval("--participation", participation, one=True)
+    return Messages(users, delta, level, unit, items, rounds, sampled, participation)
+
+
+def sections_of(messages: Messages) -> tuple[Section, ...]:
+    """Return how strong messages may be, and how good each model's answer is."""
+    return strengths_section(messages), models_section(messages)
 
 
 def strengths_section(messages: Messages) -> Section:
@@ -55,13 +119,15 @@ def strengths_section(messages: Messages) -> Section:
         from emdp.privacy.shuffle.users import shuffle_epsilon0
 
         for kind, words in RANDOMIZERS.items():
-            found = shuffle_epsilon0(messages.level, messages.users, messages.delta, messages.rounds, randomizer=kind)
+            found = shuffle_epsilon0(
+                messages.level, messages.users, messages.delta, messages.rounds, randomizer=kind, **messages.drawn
+            )
             rows.append(_row(words, found, None, "by whoever sends it" if kind == "any" else "its own pair"))
-    if messages.items is not None and messages.rounds == 1:
+    if messages.items is not None and messages.is_whole:
         for name, oracle, theorem in _mixed(messages):
             rows.append(_row(name, oracle.epsilon, math.sqrt(oracle.variance()), theorem))
     title = f"{messages.unit} = {messages.level:.6g} allows messages of this epsilon0, {messages}"
-    if messages.items is not None and messages.rounds == 1:
+    if messages.items is not None and messages.is_whole:
         title += f"; deviation of a rare item's share among {messages.items}"
     return Section("messages", title, tuple(rows))
 
@@ -72,9 +138,11 @@ def messages_section(epsilon0: float, messages: Messages) -> Section:
 
     rows: list[Row] = []
     for kind, words in RANDOMIZERS.items():
-        bound = shuffle_epsilon(epsilon0, messages.users, messages.delta, messages.rounds, randomizer=kind)
+        bound = shuffle_epsilon(
+            epsilon0, messages.users, messages.delta, messages.rounds, randomizer=kind, **messages.drawn
+        )
         rows.append({"message": words, "epsilon": bound.epsilon, "why": bound.theorem.partition(" (")[0]})
-    if messages.items is not None and messages.rounds == 1:
+    if messages.items is not None and messages.is_whole:
         for name, oracle in _oracles(messages.items, messages.users, epsilon0):
             law = oracle.sets
             if law is not None:
@@ -89,7 +157,7 @@ def models_section(messages: Messages) -> Section:
     rows: list[Row] = []
     if messages.unit == "epsilon":
         rows += [{"asked": "a yes or no", **row} for row in _yes_or_no(messages)]
-    if messages.items is not None:
+    if messages.items is not None and not messages.drawn:
         asked = f"a share among {messages.items}"
         rows += [{"asked": asked, **row} for row in _shares(messages, messages.items)]
     title = f"standard deviation of a share at {messages.unit} = {messages.level:.6g}, {messages}"
@@ -108,12 +176,14 @@ def _yes_or_no(messages: Messages) -> list[Row]:
     from emdp.privacy.shuffle.users import shuffle_epsilon0
 
     users, level = messages.users, messages.level
-    mixed = shuffle_epsilon0(level, users, messages.delta, messages.rounds, randomizer="binary")
-    local = level / messages.rounds
+    mixed = shuffle_epsilon0(level, users, messages.delta, messages.rounds, randomizer="binary", **messages.drawn)
+    several = "" if messages.rounds == 1 else f", {messages.rounds} times"
+    # who is trusted by nobody does best with one message
+    alone = Messages(users, messages.delta, level).variance(level)
     return [
         _model("central", *_noise(messages, 1.0, 1.0)),
-        _model("shuffle", "randomized response", mixed, 0.5 / math.sinh(mixed / 2) / math.sqrt(users)),
-        _model("local", "randomized response", local, 0.5 / math.sinh(local / 2) / math.sqrt(users)),
+        _model("shuffle", f"randomized response{several}", mixed, math.sqrt(messages.variance(mixed))),
+        _model("local", "randomized response", level, math.sqrt(alone)),
     ]
 
 

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -182,6 +183,16 @@ def test_messages_of_every_kind_both_ways_and_the_three_models(capsys: pytest.Ca
     assert [row["model"] for row in metric["models"]] == ["central", "shuffle", "local"]
     several = found(capsys, "--epsilon", "0.5", *mixed, "--messages", "4")
     assert several["messages"][1]["epsilon0"] == shuffle_epsilon0(0.5, 10**4, 1e-6, 4, randomizer="place-sign")
+    drawn = {"--sampled": {"sampled": 1000}, "--participation": {"participation": 0.1}}
+    for option, given in drawn.items():
+        asked = [option, str(*given.values()), *mixed, "--messages", "3"]
+        rows = {row["message"]: row for row in found(capsys, "--epsilon", "0.5", *asked)["messages"]}
+        strength = shuffle_epsilon0(0.5, 10**4, 1e-6, 3, randomizer="place-sign", **given)  # type: ignore[arg-type]
+        assert rows["a place and a sign"]["epsilon0"] == strength
+        back = {
+            row["message"]: row["epsilon"] for row in found(capsys, "--epsilon0", str(strength), *asked)["messages"]
+        }
+        assert 0.49 < back["a place and a sign"] <= 0.5
     status, out, _ = run(capsys, "--epsilon", "0.5", *mixed)
     assert status == 0
     assert "epsilon = 0.5 allows messages of this epsilon0, 10000 users mixed, delta = 1e-06" in out
@@ -192,6 +203,22 @@ def test_messages_of_every_kind_both_ways_and_the_three_models(capsys: pytest.Ca
     [
         ([], "there is nothing to calibrate; give --change"),
         (["--alpha", "3"], "--alpha alone says no more"),
+        (
+            ["--alpha", "3", "--lipschitz", "1", "--users", "30", "--sampled", "4"],
+            "--sampled and --participation belong",
+        ),
+        (
+            ["--epsilon", "3", "--users", "9", "--delta", "1e-6", "--sampled", "10"],
+            "--sampled must be at most the 9 users",
+        ),
+        (
+            ["--epsilon", "3", "--users", "9", "--delta", "1e-6", "--participation", "0"],
+            "--participation must be in (0, 1]",
+        ),
+        (
+            ["--epsilon", "3", "--users", "9", "--delta", "1e-6", "--sampled", "5", "--participation", "0.5"],
+            "pass one of them",
+        ),
         (["--alpha", "3", "--alpha0", "1"], "--alpha and --alpha0 both lead to an alpha"),
         (["--alpha", "-1", "--lipschitz", "1", "--users", "3"], "--alpha must be above 0"),
         (["--alpha", "nan", "--lipschitz", "1", "--users", "3"], "--alpha must be finite"),
@@ -264,3 +291,25 @@ def test_help_begins_with_what_can_be_asked(capsys: pytest.CaptureFixture[str]) 
         "  emdp calibrate --epsilon 1 --r 0.05 --delta 1e-9 --users 100000\n",
     ):
         assert line in out
+
+
+def test_the_deviation_of_users_who_are_drawn_is_that_of_what_they_send() -> None:
+    """Exactly by enumeration: five users, three with a yes; randomized response, by a sample and by joining."""
+    from itertools import combinations, product
+
+    from emdp.cli.mixing import Messages
+
+    epsilon0, bits = 1.3, np.array([1, 1, 1, 0, 0, 0])
+    contrast, users = 1 / math.tanh(epsilon0 / 2), len(bits)
+    means, noises = 0.5 + (bits - 0.5), np.full(users, (contrast**2 - 1) / 4)
+    picks = [list(own) for own in combinations(range(users), 2)]
+    found = [means[own].mean() for own in picks]
+    exact = np.var(found) + np.mean([noises[own].sum() / 4 for own in picks])
+    assert Messages(users, 1e-6, sampled=2).variance(epsilon0) == pytest.approx(exact)
+    total, share = 0.0, 0.3
+    for joins in product((0, 1), repeat=users):
+        weight = math.prod(share if one else 1 - share for one in joins)
+        told = 0.5 + (np.array(joins) * (means - 0.5)).sum() / (share * users)
+        total += weight * ((told - bits.mean()) ** 2 + (np.array(joins) * noises).sum() / (share * users) ** 2)
+    assert Messages(users, 1e-6, participation=share).variance(epsilon0) == pytest.approx(total)
+    assert Messages(users, 1e-6, rounds=4).variance(epsilon0) == pytest.approx(noises[0] / users / 4)
