@@ -188,8 +188,8 @@ def test_a_near_neighbour_moves_statistics_of_spark_no_farther_in_1000_cases(spa
 
 
 def test_a_sensitivity_three_tenths_too_small_is_found_out() -> None:
-    pairs = [pair for seed in range(50) if (pair := pair_of(np.random.default_rng(seed))) is not None]
+    pairs = [pair for seed in range(25) if (pair := pair_of(np.random.default_rng(seed))) is not None]
     found = [(pair, pair.changes(on_duckdb)) for pair in pairs]
-    assert len(pairs) >= 40
+    assert len(pairs) >= 20
     assert all(pair.holds(changes) for pair, changes in found)
-    assert sum(not pair.holds(changes, factor=Fraction(7, 10)) for pair, changes in found) >= 8
+    assert sum(not pair.holds(changes, factor=Fraction(7, 10)) for pair, changes in found) >= 4

@@ -177,6 +177,7 @@ def worst_of_two_rounds(epsilon: float) -> tuple[float, float]:
     return truth, divergence(np.outer(unlike, unlike), np.outer(alike, alike), epsilon)
 
 
+@pytest.mark.slow
 def test_a_product_of_one_order_is_no_bound_of_sampled_rounds() -> None:
     # shuffle-known-randomizers.md 2 has .10697 for questions that are fixed beforehand, .07187 for one order
     truth, printed = worst_of_two_rounds(0.7)
