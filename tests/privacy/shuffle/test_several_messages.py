@@ -46,6 +46,19 @@ def test_planes_of_a_number_cost_and_err_as_the_table_says(
     assert max(scales) == pytest.approx(min(scales), rel=3e-3)
 
 
+@pytest.mark.parametrize(("epsilon", "error"), [(1.0, 2.657e-5), pytest.param(4.0, 5.726e-6, marks=pytest.mark.slow)])
+def test_six_planes_err_as_the_table_says(epsilon: float, error: float) -> None:
+    def strengths(scale: float) -> tuple[float, ...]:
+        return tuple(2 * math.asinh(math.sqrt(USERS * scale * gain) / 2) for gain in plane_gains(6))
+
+    low, high = 1e-3, 1.0
+    for _ in range(14):
+        scale = math.sqrt(low * high)
+        rounds = [ShuffleRound(own, USERS, "place-sign") for own in strengths(scale)]
+        low, high = (scale, high) if shuffle_total(rounds, DELTA).epsilon <= epsilon else (low, scale)
+    assert plane_error(strengths(low)) == pytest.approx(error, rel=5e-3)
+
+
 def test_signs_drawn_alike_err_less_than_planes_once_there_are_many() -> None:
     """What means are sent by: no digits, and their limit is a curator's Gaussian noise, 1.392e-5 at epsilon 1."""
     errors = {}
