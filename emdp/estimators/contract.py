@@ -47,7 +47,7 @@ class Records(Protocol):
         """Return an aggregation, one statistic for each group of users."""
 
     def explain_cost(self, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work of an aggregation."""
+        """Return public facts about the work of an aggregation."""
 
     def check_owned(self, wanted: OwnedFrame) -> None:
         """Run the statement of a table of rows with owners on no rows."""
@@ -59,10 +59,10 @@ class Records(Protocol):
         """Run the statement of a reading on no rows."""
 
     def read_items(self, reading: Reading, encoder: BlockEncoder | None) -> Hidden[Any] | HiddenBlocks[Any]:
-        """Return what a reading asks for, encoded block by block where there is an encoder."""
+        """Return the items that a reading asks for, encoded block by block where there is an encoder."""
 
     def explain_reading(self, reading: Reading) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work of a reading."""
+        """Return public facts about the work of a reading."""
 
 
 class AnyPlan(Protocol):
@@ -126,10 +126,10 @@ class AnyPlan(Protocol):
         """Check, before the charge, that the engine computes what the plan needs."""
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the engine's work: names and texts, for people to read."""
+        """Return public facts about the engine's work: names and texts, for people to read."""
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Exact, ...]:
-        """Return what is computed of the records, exact and hidden; after the charge.
+        """Return the numbers computed of the records, exact and hidden; after the charge.
 
         Parameters
         ----------

@@ -210,11 +210,11 @@ class MessagePlan:
         records.check_items(self.reading)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the reading's work."""
+        """Return public facts about the reading's work."""
         return records.explain_reading(self.reading)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Hidden[Any] | HiddenBlocks[Any]]:
-        """Return what the releaser makes messages of; where it has an encoder, messages of blocks as they are read."""
+        """Return the data that messages are made of; where it has an encoder, messages of blocks."""
         encoder, _ = release_steps(self.releaser, keep_exact=keep_exact)
         return (records.read_items(self.reading, encoder),)
 

@@ -97,7 +97,7 @@ class Plan:
             records.check_aggregation(self.aggregation)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the aggregation's work."""
+        """Return public facts about the aggregation's work."""
         return () if self.is_constant else records.explain_cost(self.aggregation)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:

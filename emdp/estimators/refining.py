@@ -56,7 +56,7 @@ def drawn_again(plan: Plan, now: float, level: float, noise: Sequence[int]) -> l
 
 
 def slack_at(plan: Plan, level: float) -> float:
-    """Return what rounding costs at a level."""
+    """Return the cost of rounding at a level."""
     return max(_at(own, level).slack_epsilon for own in plan.mechanisms)
 
 

@@ -67,7 +67,7 @@ class Assumed:
 
     @classmethod
     def of(cls, query: Select | QuantileQuery, space: Space) -> "Assumed":
-        """Return what a statement states, or what is assumed for it."""
+        """Return the numbers that a statement states, or what is assumed for it."""
         groups = query.groups if isinstance(query, Select) else ()
         stated = query.expected_share
         # A cap counts records, whatever the slots.

@@ -196,7 +196,7 @@ class EncodedReleaser(Protocol):
     """A releaser that encodes block by block, and then merges."""
 
     def encoder(self, *, keep_exact: bool) -> BlockEncoder | None:
-        """Return what encodes blocks; None where what is read comes in none.
+        """Return the encoder of blocks; None where what is read comes in none.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class EncodedReleaser(Protocol):
         """
 
     def merge(self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool) -> tuple[Any, Any]:
-        """Return what is released, from the outputs of all blocks in any order; as ``release`` does."""
+        """Return the release, from the outputs of all blocks in any order; as ``release`` does."""
 
 
 class UserEncoder(Protocol):
@@ -238,7 +238,7 @@ class SettlingEncoder(UserEncoder, Protocol):
     """
 
     def settle(self, sums: pl.DataFrame) -> pl.DataFrame:
-        """Return what is released of sums over all users, of some of the keys: this spends.
+        """Return the release of sums over all users, of some of the keys: this spends.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ def mean_of_user_means(table: TableFacts, expressions: Sequence[Expression]) -> 
 
 
 def aggregate(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
-    """Return what an aggregation asks for; see :meth:`emdp.tables.engines.base.Engine.aggregate`."""
+    """Return the statistics that an aggregation asks for; see :meth:`emdp.tables.engines.base.Engine.aggregate`."""
     return engine_of(table.source).aggregate(table, aggregation)
 
 

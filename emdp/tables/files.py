@@ -109,7 +109,7 @@ def check_no_log(paths: list[str]) -> None:
 
 
 def log_refusal(place: str, kind: str) -> UsageError:
-    """Return what is said of a table with a log of its own."""
+    """Return the words said of a table with a log of its own."""
     return UsageError(
         f"source is of the {kind} table {place!r}, whose log says which rows were deleted, and the files alone do not; "
         "write a snapshot of it to Parquet files elsewhere, or pass it as a frame of a library that reads the log "

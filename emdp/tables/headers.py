@@ -52,7 +52,7 @@ def value_among(names: Iterable[str]) -> tuple[int, str] | None:
 
 
 def suspicion(names: Iterable[str]) -> str | None:
-    """Return what to tell the owner of columns of which one is called like a value; None where none is.
+    """Return the words to tell the owner of columns of which one is called like a value; None where none is.
 
     >>> suspicion(["user_id", "40.71"])
     "column 2 is called like a number; if a first record became the columns' names, name the columns anew"

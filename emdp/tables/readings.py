@@ -13,7 +13,7 @@ __all__ = ["check_items", "explain_reading", "read_items"]
 def read_items(
     table: TableFacts, reading: Reading, encoder: BlockEncoder | None = None
 ) -> Hidden[Any] | HiddenBlocks[Any]:
-    """Return what a reading asks for; see :meth:`emdp.tables.engines.base.Engine.read_items`."""
+    """Return the items that a reading asks for; see :meth:`emdp.tables.engines.base.Engine.read_items`."""
     return engine_of(table.source).read_items(table, reading, encoder)
 
 
@@ -23,5 +23,5 @@ def check_items(table: TableFacts, reading: Reading) -> None:
 
 
 def explain_reading(table: TableFacts, reading: Reading) -> tuple[tuple[str, str], ...]:
-    """Return what is public about the work of a reading, for people to read; of DuckDB nothing."""
+    """Return public facts about the work of a reading, for people to read; of DuckDB nothing."""
     return engine_of(table.source).explain_reading(table, reading)

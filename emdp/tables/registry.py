@@ -20,7 +20,7 @@ ENGINES: Mapping[str, EngineKind] = {
 
 
 def named_opener(engine: str) -> Opener | None:
-    """Return what opens the tables of an engine by that name; None where there is none.
+    """Return the opener of the tables of an engine by that name; None where there is none.
 
     >>> named_opener("city.duckdb") is None
     True
@@ -30,7 +30,7 @@ def named_opener(engine: str) -> Opener | None:
 
 
 def named_table(text: str) -> tuple[Opener, str] | None:
-    """Return what opens the table that a text such as ``"spark::visits"`` names, and the table; None for other texts.
+    """Return the opener of the table that a text such as ``"spark::visits"`` names, and the table; None for others.
 
     ``"./spark::visits"`` is of a file.
 
@@ -43,7 +43,7 @@ def named_table(text: str) -> tuple[Opener, str] | None:
 
 
 def frame_opener(source: object) -> Opener | None:
-    """Return what opens a frame of an engine; None of anything else.
+    """Return the opener of a frame of an engine; None of anything else.
 
     >>> frame_opener({"x": [1]}) is None
     True

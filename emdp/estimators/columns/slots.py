@@ -35,7 +35,7 @@ MEANS = (
 
 
 def slot_notes(slots: int, *, has_totals: bool, has_means: bool) -> list[str]:
-    """Return what an answer of a table with slots says of users above them.
+    """Return the notes that an answer of a table with slots has on users above them.
 
     >>> [note[:16] for note in slot_notes(20, has_totals=True, has_means=True)]
     ['counts and sums ', 'means are over t']

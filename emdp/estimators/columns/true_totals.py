@@ -48,7 +48,7 @@ SOMEWHERE = {
 
 
 def among_somewhere(text: str) -> str:
-    """Return what is said of the records of a plan, for a table whose space sends some of them elsewhere.
+    """Return the words said of the records of a plan, for a table whose space sends some of them elsewhere.
 
     >>> among_somewhere("every record counts, those of one user together as at most 5")
     'every record that is somewhere counts, those of one user together as at most 5'

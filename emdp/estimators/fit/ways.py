@@ -38,7 +38,7 @@ def fit_candidates(query: LinearFit, setting: DescentSetting) -> tuple[tuple[Des
 
 
 def doubts(best: Descent) -> tuple[str, ...]:
-    """Return what is to be feared of a coefficient's sign, by the loss that is expected for evenly spread features."""
+    """Return the doubts about a coefficient's sign, by the loss that is expected for evenly spread features."""
     own = best.setting
     if own.dimension == 1:
         return ()

@@ -89,7 +89,7 @@ class HistogramRelease(WrappedRelease):
         return noise_radius(self.mechanism, level, norm, geometry)
 
     def encoder(self, *, keep_exact: bool) -> AverageEncoder:
-        """Return what adds up the shares of a block's users."""
+        """Return the encoder that adds up the shares of a block's users."""
         del keep_exact
         return AverageEncoder(self.mechanism.dimension, self.bits)
 
@@ -103,7 +103,7 @@ class HistogramRelease(WrappedRelease):
     def merge(
         self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
     ) -> tuple[tuple[Floats], Released | None]:
-        """Return what ``release`` does, from the sums of all blocks in any order: this spends."""
+        """Return the release, made from the sums of all blocks in any order: this spends."""
         bits, items = self.bits, self.mechanism.dimension
         sums, present = np.zeros(items, dtype=np.int64), 0
         for frame in frames:
@@ -178,7 +178,7 @@ class OracleRelease(MessageRelease):
         return message_radius(oracle_errors(self.oracle), level, norm)
 
     def encoder(self, *, keep_exact: bool) -> OracleEncoder:
-        """Return what draws the messages of a block's users."""
+        """Return the encoder that draws the messages of a block's users."""
         return OracleEncoder(self.oracle, keep_exact, self.messages)
 
     def release(
@@ -191,7 +191,7 @@ class OracleRelease(MessageRelease):
     def merge(
         self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
     ) -> tuple[tuple[Floats], Released | None]:
-        """Return what ``release`` does, from the outputs of all blocks in any order: this spends.
+        """Return the release, made from the outputs of all blocks in any order: this spends.
 
         Messages of users whose records were chosen, and none drawn, are drawn here, and those of users without records.
         """

@@ -187,7 +187,7 @@ def message_radius(errors: MessageErrors, level: float, norm: Norm) -> float:
 
 
 def oracle_errors(oracle: FrequencyOracle) -> MessageErrors:
-    """Return what is public about the estimates of an oracle: a message supports items, each counts ``1/(p - q)``.
+    """Return public facts about the estimates of an oracle: a message supports items, each counts ``1/(p - q)``.
 
     Two messages of k-RR differ in two items, sets of ``s`` items in ``2 s``, Hadamard responses in a block of ``b - 1``
     by the width of one entry or in two blocks by half of it, any others in all items.

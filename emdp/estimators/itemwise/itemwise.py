@@ -155,7 +155,7 @@ def _check_calibrated(query: Itemwise, space: Space) -> None:
 
 
 def _declared(query: Itemwise, space: Space, size: int, pooled: int) -> Strength:
-    """Return what holds for users of one declared size."""
+    """Return the plan's facts for users of one declared size."""
     if isinstance(query.randomizer, Randomizer):
         randomizer = _checked(query.randomizer, space)
         bounds = _bounds(randomizer, size, pooled, query.price.delta)
@@ -172,7 +172,7 @@ def _declared(query: Itemwise, space: Space, size: int, pooled: int) -> Strength
 
 
 def _reduced(query: Itemwise, space: Space, size: int, pooled: int, r: float) -> Strength:
-    """Return what holds for users of any sizes, whose records are sampled."""
+    """Return the plan's facts for users of any sizes, whose records are sampled."""
     if isinstance(query.randomizer, Randomizer):
         randomizer = _checked(query.randomizer, space)
         found = [_split_at(query, randomizer, size, pooled, r, share) for share in SPLITS]

@@ -80,7 +80,7 @@ class ItemwiseRelease(MessageRelease):
         )
 
     def encoder(self, *, keep_exact: bool) -> Encoder | None:
-        """Return what draws of every block; None where the records of each item are counted, whoever's they are."""
+        """Return the encoder of every block; None where the records of each item are counted, whoever's they are."""
         if not isinstance(self.randomizer, FiniteRandomizer):
             if not isinstance(self.randomizer, PlanarLaplace):
                 raise InternalError(f"{type(self.randomizer).__name__} draws no points; please report it.")
@@ -110,7 +110,7 @@ class ItemwiseRelease(MessageRelease):
         return self._pooled(read, shares)
 
     def merge(self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
-        """Return what ``release`` does, from what the encoder made of all blocks, in any order.
+        """Return the release, made from what the encoder made of all blocks, in any order.
 
         Users without records are drawn for here, with the neutral item.
         """

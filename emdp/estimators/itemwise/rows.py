@@ -52,7 +52,7 @@ UNSTABLE = "the outputs do not determine the items' shares stably, so there are 
 def item_rows(
     randomizer: Randomizer, name: str, *, total: int, is_sampled: bool, is_local: bool
 ) -> "CountRows | FrameRows":
-    """Return what makes rows of a release.
+    """Return the maker of rows of a release.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class CountRows:
         return items.with_columns(pl.Series(self.name, [float(share) for share in statistics[0]]))
 
     def largest_error(self, level: float) -> float:
-        """Return what no estimate is farther from its share than, with that probability; from public numbers alone."""
+        """Return the error that no estimate exceeds, with that probability; from public numbers alone."""
         return float(self._half_widths((1.0 - level) / len(self.outputs)).max())
 
     @cached_property

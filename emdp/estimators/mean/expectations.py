@@ -56,7 +56,7 @@ class Outlook:
     def column(
         self, need: Needed, column: OutputColumn, *, text: str, lipschitz: float, part: float, sizes: Sequence[int]
     ) -> PlannedColumn:
-        """Return what is public about the column of one item.
+        """Return public facts about the column of one item.
 
         Parameters
         ----------

@@ -153,7 +153,7 @@ class FactMessages(WrappedRelease):
         return ("messages", sent), ("unmixed", f"{seen}, for whoever sees a user's messages before they are mixed")
 
     def encoder(self, *, keep_exact: bool) -> FactEncoder:
-        """Return what draws the messages of a block's users."""
+        """Return the encoder that draws the messages of a block's users."""
         return FactEncoder(self.law, self.exponents, keep_exact)
 
     def release(
@@ -166,7 +166,7 @@ class FactMessages(WrappedRelease):
     def merge(
         self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
     ) -> tuple[tuple[tuple[float, ...], ...], Released | None]:
-        """Return what ``release`` does, from the sums of all blocks in any order: this spends.
+        """Return the release, made from the sums of all blocks in any order: this spends.
 
         Users without records, who have no fact, send their messages here.
         """

@@ -187,7 +187,7 @@ class LinearNeeds:
 
 
 def linear_needs(query: LinearQuery, space: Space, users: int) -> LinearNeeds:
-    """Return what a linear query needs when it is averaged over some users; 1 for a user's own message.
+    """Return the facts that a linear query needs when it is averaged over some users; 1 for a user's own message.
 
     Raises
     ------

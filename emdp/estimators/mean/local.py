@@ -69,7 +69,7 @@ class LocalMeans(WrappedRelease):
         return math.sqrt(self.mechanism.variance)
 
     def encoder(self, *, keep_exact: bool) -> MeanEncoder | None:
-        """Return what draws the messages of a block's users; None where coordinates are dealt out among all users."""
+        """Return the encoder of a block's messages; None where coordinates are dealt out among all users."""
         if isinstance(self.mechanism, LocalOneBit) and self.mechanism.is_dealt:
             return None
         return MeanEncoder(self.mechanism, self.exponents, keep_exact)
@@ -86,7 +86,7 @@ class LocalMeans(WrappedRelease):
     def merge(
         self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
     ) -> tuple[tuple[tuple[Fraction, ...], ...], Released | None]:
-        """Return what ``release`` does, from the sums of all blocks in any order: this spends.
+        """Return the release, made from the sums of all blocks in any order: this spends.
 
         Users without records send their message here.
         """

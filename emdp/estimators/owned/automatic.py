@@ -112,7 +112,7 @@ class MeasuredPlan(RowsPlan):
         self.typical.check(records)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work of the sums."""
+        """Return public facts about the work of the sums."""
         return self.typical.work(records)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:

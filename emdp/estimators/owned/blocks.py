@@ -82,7 +82,7 @@ class Drawing:
     scales: tuple[float, ...]
 
     def column(self, part: int) -> tuple[Fraction, ...]:
-        """Return what one row of the table adds to what is drawn, if all of it is in one part."""
+        """Return the change that one row of the table adds to what is drawn, if all of it is in one part."""
         return tuple(row[part] * Fraction(scale) for row, scale in zip(self.rows, self.scales, strict=True))
 
     def scaled(self, factor: float) -> "Drawing":
@@ -148,7 +148,7 @@ class Block:
         return (root + rounded) * (1 if norm == 1 else root + rounded)
 
     def _columns(self, drawing: Drawing) -> list[tuple[Fraction, ...]]:
-        """Return what one row of the table may add to what is drawn."""
+        """Return the change that one row of the table may add to what is drawn."""
         if not self.members:
             return [drawing.column(part) for part in range(self.parts)]
         first, own = 0, []

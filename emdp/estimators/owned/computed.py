@@ -99,7 +99,7 @@ class ComputedRows:
     def planned(
         self, items: Sequence[PlannedColumn], typical: Sequence[PlannedColumn] = ()
     ) -> tuple[PlannedColumn, ...]:
-        """Return what is public of the columns that have intervals; ``typical`` has ranges of an assumed cap."""
+        """Return public facts about the columns that have intervals; ``typical`` has ranges of an assumed cap."""
         known = {item.name: item for item in items}
         middles = {item.name: 0.5 * item.low + 0.5 * item.high for item in typical or items}
         found = []
@@ -256,7 +256,7 @@ def computed_notes(query: OwnedSelect) -> tuple[str, ...]:
 
 
 def _users(own: Computed) -> PlannedColumn:
-    """Return what is public of the number of all users: all of it."""
+    """Return public facts about the number of all users: all of it."""
     low, high = _range_of(own.node, {})
     note = "the public number of users: exact, and free"
     return PlannedColumn(own.name, "1", 0.0, low, high, 0.0, 0.0, 0.0, 0.0, note, own.text)

@@ -60,7 +60,7 @@ class FramePlan(RowsPlan, ABC):
         records.check_owned(self.aggregation)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work: nothing more."""
+        """Return public facts about the work: nothing more."""
         del records
         return ()
 

@@ -34,7 +34,7 @@ class FreeRelease:
     is_exact: bool = True
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return what is public about it: that there is no noise."""
+        """Return public facts about it: that there is no noise."""
         del unit
         return (("noise", f"none: {self.reads}"),)
 

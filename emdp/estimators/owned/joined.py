@@ -158,11 +158,11 @@ class JoinedPlan(RowsPlan):
             member.check(records)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work of all."""
+        """Return public facts about the work of all."""
         return tuple(one for member in self.members for one in member.work(records))
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Exact, ...]:
-        """Return what each computes: one exact value for each."""
+        """Return the values that each computes: one exact value for each."""
         found = [member.statistic(records, keep_exact=keep_exact) for member in self.members]
         return tuple(own for (own,) in found)
 

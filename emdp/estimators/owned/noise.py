@@ -112,7 +112,7 @@ class Chosen:
 
 
 def totals_of(query: OwnedSelect) -> OwnedTotals:
-    """Return what an engine must compute for a statement: an argument for each expression and range."""
+    """Return the sums that an engine must compute for a statement: an argument for each expression and range."""
     arguments = arguments_of(query.items)
     counts_users = any(item.kind == "users" for item in query.items)
     cap = query.cap if arguments else None
@@ -129,7 +129,7 @@ def totals_of(query: OwnedSelect) -> OwnedTotals:
 
 
 def arguments_of(items: Sequence[OwnedItem]) -> tuple[Argument, ...]:
-    """Return what is summed up for some items: an argument for each expression and range."""
+    """Return the arguments summed up for some items: an argument for each expression and range."""
     degrees: dict[Argument, int] = {}
     for item in items:
         if item.node is not None:
@@ -140,7 +140,7 @@ def arguments_of(items: Sequence[OwnedItem]) -> tuple[Argument, ...]:
 
 
 def choose(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Chosen:
-    """Return what is drawn for a statement.
+    """Return the drawing of a statement.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def choose(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Chosen:
 
 
 def functionals(item: OwnedItem, block: Block) -> Shape:
-    """Return what an item is of the parts of its block."""
+    """Return an item as a function of the parts of its block."""
     argument = block.argument
     one, none = Fraction(1), Fraction(0)
     if argument is None or argument.node is None:

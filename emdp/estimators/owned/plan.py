@@ -95,7 +95,7 @@ class OwnedPlan(RowsPlan):
         records.check_aggregation(self.aggregation)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work of the sums."""
+        """Return public facts about the work of the sums."""
         return records.explain_cost(self.aggregation)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:
@@ -142,7 +142,7 @@ class OwnedPlan(RowsPlan):
 def drawn_rows(
     blocks: Sequence[tuple[Block, Drawing]], statistic: Sequence[Fraction], cells: int
 ) -> list[list[Fraction]]:
-    """Return what is drawn, before scales: a list of its values by cell for each row of each drawing.
+    """Return the numbers drawn, before scales: a list of its values by cell for each row of each drawing.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def simplex_places(items: Sequence[OwnedItem], arguments: Sequence[Argument]) ->
 
 
 def simplex_functional(item: OwnedItem, block: Block, place: int) -> Functional:
-    """Return what an item is of the parts of the block; ``place`` is the number of a SUM's argument."""
+    """Return an item as a function of the parts of the block; ``place`` is the number of a SUM's argument."""
     made = [ZERO] * block.parts
     first = 3 * place
     if item.kind == "rows":

@@ -120,7 +120,7 @@ class StagedPlan(RowsPlan):
             plan.check(records)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work of all."""
+        """Return public facts about the work of all."""
         return tuple(one for plan in self._typical for one in plan.work(records))
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Exact, ...]:

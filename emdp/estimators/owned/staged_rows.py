@@ -100,7 +100,7 @@ class StagedRows:
         return own[self.steps[-1].stage.name]
 
     def remarks(self, released: Any) -> tuple[str, ...]:
-        """Return what each stage remarks on what it released."""
+        """Return the remarks of each stage on what it released."""
         return tuple(
             f"{label}: {remark}"
             for label, inner, own in self._released(released)

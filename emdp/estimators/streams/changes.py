@@ -31,7 +31,7 @@ __all__ = ["difference", "of_linear"]
 
 
 def of_linear(finisher: Any) -> Any:
-    """Return what makes rows of the difference of two statistics; None where their figures are not linear in them.
+    """Return the maker of rows of the difference of two statistics; None where their figures are not linear in them.
 
     Parameters
     ----------

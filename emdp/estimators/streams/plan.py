@@ -63,14 +63,14 @@ class StreamPlan:
         return kind.at_level(own.alpha, own.delta)
 
     def event(self, unit: Unit, before: "StreamPlan | None" = None) -> Event:
-        """Return what is charged in a unit for opening the stream, or for prolonging it from what it was before."""
+        """Return the charge in a unit for opening the stream, or for prolonging it from what it was before."""
         kind = self.plan.guarantee.kind
         if isinstance(kind, EmdDP):
             kind = replace(kind, unit=unit)
         return self.mechanism.event(unit, kind, before=None if before is None else before.mechanism)
 
     def terms(self) -> dict[str, Any]:
-        """Return what a ledger keeps of the stream: all that later rows must have alike."""
+        """Return the facts that a ledger keeps of the stream: all that later rows must have alike."""
         own = self.mechanism
         return {
             "figures": self.figures,

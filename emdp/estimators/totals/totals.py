@@ -267,7 +267,7 @@ class _Preview:
     space: Space
 
     def column(self, part: Part, column: OutputColumn) -> PlannedColumn:
-        """Return what is public about one column."""
+        """Return public facts about one column."""
         low, high = self._range(part)
         text = "1" if part.item.expression is None else str(part.item.expression)
         if not column.is_noisy:

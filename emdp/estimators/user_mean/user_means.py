@@ -140,7 +140,7 @@ class UserMeanRow(OneRow):
         return pl.DataFrame(data).slice(self.offset, self.limit)
 
     def diagnostics(self, released: Any) -> dict[str, Any]:
-        """Return what the first round told besides: the range, and how many users seem to lie near it."""
+        """Return the facts that the first round told besides: the range, and how many users seem to lie near it."""
         ranges = released.ranges if isinstance(released.value, tuple) else (released.range,)
         found: dict[str, Any] = {"ranges": [tuple(map(float, one)) for one in ranges]}
         near = getattr(released, "near", None)
@@ -149,7 +149,7 @@ class UserMeanRow(OneRow):
         return found
 
     def remarks(self, released: Any) -> tuple[str, ...]:
-        """Return what the first round says against the assumptions."""
+        """Return the first round's evidence against the assumptions."""
         near = getattr(released, "near", None)
         if near is None or near + 2.0 * (released.near_error or 0.0) >= FEW_NEAR:
             return ()

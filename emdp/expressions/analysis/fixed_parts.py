@@ -76,7 +76,7 @@ def held_parts(nodes: Sequence[Expression], domain: Domain) -> tuple[HeldPart, .
 
 
 def combined(part: HeldPart, held: Mapping[float, Analysis]) -> Analysis:
-    """Return what holds wherever the part is, given what holds at each of its positions.
+    """Return the bound that holds wherever the part is, given what holds at each of its positions.
 
     Moves of other parts leave the position as it is, so the worst position's constants are valid for them. A
     move of the part itself goes from one position's range to another's, or between two unnamed values.

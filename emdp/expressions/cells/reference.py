@@ -26,7 +26,7 @@ CYCLE_TOLERANCE = 1e-12
 
 
 def cell_values(aggregation: Aggregation, space: Space, items: Floats) -> Floats:
-    """Return what each item gives to each value and cell: ``v_i(x) w_k(x)``.
+    """Return the weight that each item gives to each value and cell: ``v_i(x) w_k(x)``.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def cell_values(aggregation: Aggregation, space: Space, items: Floats) -> Floats
 
 
 def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats]) -> Floats:
-    """Return what an engine computes for one group of users, from their bags of items.
+    """Return the statistic that an engine computes for one group of users, from their bags of items.
 
     Parameters
     ----------

@@ -204,7 +204,7 @@ class Case(Labelled):
 
 
 def indicator_bounds(part: Space, values: Sequence[Any], positions: Sequence[float]) -> FunctionBounds:
-    """Return what is known of the indicator of a set of listed values of a part.
+    """Return the known bounds of the indicator of a set of listed values of a part.
 
     The largest of the single constants is valid, since leaving the set means leaving one of its values;
     where the distances are the owner's own numbers, the gap between the set and the rest is read off them.

@@ -105,12 +105,12 @@ class Domain:
 
 
 def constant_analysis(domain: Domain, value: float) -> Analysis:
-    """Return what is known of a constant."""
+    """Return the known bounds of a constant."""
     return Analysis((0.0,) * len(domain.space.parts), value, value, 0.0)
 
 
 def part_analysis(domain: Domain, index: int, bounds: FunctionBounds) -> Analysis:
-    """Return what is known of a function of one part alone: it does not change while the others move."""
+    """Return the known bounds of a function of one part alone: it does not change while the others move."""
     parts = [0.0] * len(domain.space.parts)
     parts[index] = bounds.lipschitz
     return Analysis(tuple(parts), bounds.low, bounds.high, bounds.rounding)

@@ -144,7 +144,7 @@ class Summed:
                 raise UsageError(f"{name} must be from 1 to {MOST_CAP - 1}, got {value}; pass such a number.")
 
     def most_rows(self, groups: int) -> int:
-        """Return what a user's numbers of an argument add up to at most, in so many cells."""
+        """Return the most that a user's numbers of an argument add up to, in so many cells."""
         if self.group_rows is not None:
             return groups * self.group_rows
         # By Cauchy and Schwarz: the root of the number of cells times the 2-norm.

@@ -29,7 +29,7 @@ class Engine(Protocol):
         """Check what is public of a table's source again, or begin to open what it is read with, before an answer."""
 
     def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
-        """Return what an aggregation asks for, exactly: a statistic for each group of users.
+        """Return the statistics that an aggregation asks for, exactly: a statistic for each group of users.
 
         Users without records count with the value of the space's neutral item (EMD 8.1). Values are summed as integers
         (see ``expressions/numbers/fixed_point.py``), so that neither the order of rows nor the number of workers
@@ -51,7 +51,7 @@ class Engine(Protocol):
         """
 
     def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
-        """Return what is computed of rows with owners as a table of as many rows as the data make, exactly."""
+        """Return the numbers computed of rows with owners as a table of as many rows as the data make, exactly."""
 
     def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
         """Run the statement of such a table on no rows, so that what the engine refuses is refused before a charge.
@@ -87,12 +87,12 @@ class Engine(Protocol):
         """Return all rows of a public table."""
 
     def explain_cost(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work that an aggregation will be: names and texts, for people to read."""
+        """Return public facts about the work that an aggregation will be: names and texts, for people to read."""
 
     def read_items(
         self, table: TableFacts, reading: Reading, encoder: BlockEncoder | None = None
     ) -> Hidden[Any] | HiddenBlocks[Any]:
-        """Return what a reading asks for.
+        """Return the items that a reading asks for.
 
         Parameters
         ----------
@@ -116,4 +116,4 @@ class Engine(Protocol):
         """
 
     def explain_reading(self, table: TableFacts, reading: Reading) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work of a reading: names and texts, for people to read."""
+        """Return public facts about the work of a reading: names and texts, for people to read."""

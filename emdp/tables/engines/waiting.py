@@ -24,7 +24,7 @@ def heard(
     thread_of: Callable[..., threading.Thread] = threading.Thread,
     guarded: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Any:
-    """Return what a call gives that waits for an engine; Ctrl-C is heard meanwhile.
+    """Return the result of a call that waits for an engine; Ctrl-C is heard meanwhile.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def heard(
 
 
 def stoppable(connection: Any, call: Callable[[], Any]) -> Any:
-    """Return what a call of a DuckDB connection gives; Ctrl-C stops it at once.
+    """Return the result of a call of a DuckDB connection; Ctrl-C stops it at once.
 
     DuckDB 2.0 looks for signals only where its main thread has nothing to do, which may be after the whole scan.
     """

@@ -148,7 +148,7 @@ def total(terms: Iterable[Sql]) -> Sql:
 
 
 def remainder(left: Sql, right: Sql) -> Sql:
-    """Return what is left of ``left`` after whole multiples of ``right``, with the sign of ``left``."""
+    """Return the rest of ``left`` after whole multiples of ``right``, with the sign of ``left``."""
     return exp.Paren(this=exp.Mod(this=left, expression=right))
 
 

@@ -92,7 +92,7 @@ class CellNumber(Leaf):
 
 
 def layout_of(aggregation: Aggregation, space: Space) -> Layout:
-    """Return what an aggregation comes down to on a space.
+    """Return the layout of an aggregation on a space.
 
     Raises
     ------

@@ -68,7 +68,7 @@ class Rule:
     columns: tuple[str, ...]
 
     def sentence(self, counts: str = "") -> str:
-        """Return what is said where the rule is broken, with the remedy."""
+        """Return the sentence said where the rule is broken, with the remedy."""
         problem, remedy = TEXTS[self.name]
         noun = "column" if len(self.columns) == 1 else "columns"
         named = problem.format(columns=f" in {noun} {', '.join(map(repr, self.columns))}")
@@ -95,7 +95,7 @@ class Breach:
     users: int | None
 
     def sentence(self) -> str:
-        """Return what is said of it, with the counts."""
+        """Return the words said of it, with the counts."""
         named = (("record", self.records), ("user", self.users))
         counts = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in named if count is not None]
         return self.rule.sentence(f" ({' of '.join(counts)})")
@@ -213,7 +213,7 @@ def _named(value: Sql, name: str) -> Sql:
 
 
 def _user_breaches(table: TableFacts) -> tuple[Sql, Sql, Sql]:
-    """Return what is counted of users: rows without one, users that are not declared, other numbers of records."""
+    """Return the counts of users: rows without one, users that are not declared, other numbers of records."""
     named = exp.Not(this=_is_missing())
     return exp.CountIf(this=_is_missing()), _unlisted(table, named), _other_counts(table, named)
 

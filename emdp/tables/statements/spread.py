@@ -207,5 +207,5 @@ def _wholes(layout: Layout) -> tuple[str, ...]:
 
 
 def _kept(layout: Layout) -> tuple[str, ...]:
-    """Return what every layer of records hands on."""
+    """Return the columns that every layer of records hands on."""
     return (USER,) if layout.weight is None and not layout.is_counted else (USER, WEIGHT)

@@ -217,7 +217,7 @@ def open_ahead() -> None:
 
 
 def _settings() -> Settings:
-    """Return what every instance that reads a source is opened with."""
+    """Return the settings with which every instance that reads a source is opened."""
     return {**CLOSED, **engine_limits(), "disabled_optimizers": ",".join(DISABLED_OPTIMIZERS)}
 
 
@@ -265,7 +265,7 @@ def _typed_linked(table: TableFacts) -> str:
 
 
 def _reading_errors() -> tuple[type[Exception], ...]:
-    """Return what reading raises; of Arrow, which takes time to load, where something has loaded it."""
+    """Return the errors that reading raises; of Arrow, which takes time to load, where something has loaded it."""
     import duckdb
 
     arrow = sys.modules.get("pyarrow")

@@ -57,7 +57,7 @@ __all__ = ["bag_blocks", "check_items", "item_counts", "point_blocks", "read_ite
 def read_items(
     table: TableFacts, reading: Reading, encoder: BlockEncoder | None = None
 ) -> Hidden[Any] | HiddenBlocks[Any]:
-    """Return what a reading asks for; see :meth:`emdp.tables.engines.base.Engine.read_items`."""
+    """Return the items that a reading asks for; see :meth:`emdp.tables.engines.base.Engine.read_items`."""
     read = _read(table, reading)
     if encoder is None:
         return read

@@ -96,7 +96,7 @@ class DigestWork:
         yield self.drawn(payloads, _partition())
 
     def drawn(self, payloads: Iterator[bytes], partition: int) -> Drawn:
-        """Return what ``__call__`` does of a partition."""
+        """Return the outputs of a partition."""
         seen = blake2b(key=self.key, digest_size=DIGEST_BYTES)
         size = sum(map(len, _noted(payloads, seen)))
         return Drawn(partition, seen.digest(), size)
@@ -156,7 +156,7 @@ class SettleWork:
         return self.settled(dealt, _partition())
 
     def settled(self, dealt: Iterator[tuple[int, bytes]], partition: int) -> Iterator[bytes]:
-        """Return what ``__call__`` does of a partition."""
+        """Return the outputs of a partition."""
         with _guarded(self.work, partition):
             sums = list(_summed((unpacked(payload) for _, payload in dealt), (_key(self.work),)))
             # Noise is for a key's whole sum, so nothing is settled before all of them are here.

@@ -43,7 +43,7 @@ class SparkEngine:
         table.source.check_schema(table.schema, table.source_columns)
 
     def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
-        """Return what an aggregation asks for, exactly: a statistic for each group of users.
+        """Return the statistics that an aggregation asks for, exactly: a statistic for each group of users.
 
         Of many values in several statements, all on the same rows; see :mod:`emdp.tables.engines.spark.parts`.
         """
@@ -100,7 +100,7 @@ class SparkEngine:
             return pl.DataFrame(waited(frame.sparkSession, frame.toArrow))
 
     def explain_cost(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
-        """Return what is public about the work that an aggregation will be.
+        """Return public facts about the work that an aggregation will be.
 
         These are its stages (exchanges of its plan, and one), and a bound on the bytes that they exchange, from the
         number of users, the cells and the width of a row; how many rows there are is not public.

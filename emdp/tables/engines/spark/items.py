@@ -77,7 +77,7 @@ Integers = npt.NDArray[np.int64]
 def read_items(
     table: TableFacts, reading: Reading, encoder: BlockEncoder | None = None
 ) -> Hidden[Any] | HiddenBlocks[Any]:
-    """Return what a reading asks for of a Spark table, hidden; nothing runs on Spark before blocks are opened.
+    """Return the items of a reading of a Spark table, hidden; nothing runs on Spark before blocks are opened.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def check_items(table: TableFacts, reading: Reading) -> None:
 
 
 def explain_reading(table: TableFacts, reading: Reading) -> tuple[tuple[str, str], ...]:
-    """Return what is public about the work of a reading: its stages, and a bound on the bytes that they exchange.
+    """Return public facts about the work of a reading: its stages, and a bound on the bytes that they exchange.
 
     Bytes are of Spark's rows before they are compressed; how many records there are is public where ``records=``
     declares it.

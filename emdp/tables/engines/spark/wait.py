@@ -11,7 +11,7 @@ __all__ = ["waited"]
 
 
 def waited(session: Any, call: Callable[[], Any]) -> Any:
-    """Return what a call gives that waits for Spark; Ctrl-C is heard meanwhile.
+    """Return the result of a call that waits for Spark; Ctrl-C is heard meanwhile.
 
     Ctrl-C comes to the main thread, and PySpark's answer to it, which cancels all jobs, goes over that thread's
     connection to Spark: it could not while the call waits on it. The jobs have the tags that the session has here, the

@@ -198,7 +198,7 @@ class PassWork:
         return self.passed(payloads, _partition())
 
     def passed(self, payloads: Iterator[bytes], partition: int) -> Iterator[Any]:
-        """Return what ``__call__`` does of a partition.
+        """Return the outputs of a partition.
 
         Raises
         ------
@@ -327,7 +327,7 @@ def _encoded(
 
 
 def _prepared(frame: pl.DataFrame, work: BlockWork) -> pl.DataFrame:
-    """Return what a preparer makes of the records of whole users, each row with its user's key."""
+    """Return the features that a preparer makes of the records of whole users, each row with its user's key."""
     users, offsets = user_runs(frame, 0)
     block = work.block(users, offsets, frame)
     if work.preparer is None or not isinstance(block, PointBlock):
