@@ -107,6 +107,9 @@ class QuantileIntervals:
         """
         middles = self.quantiles.release_groups(weights)
         return tuple(
-            tuple((middles[group][number], *one.release_ends(own)) for group, own in enumerate(weights))
+            tuple(
+                (middles[group][number], *one.release_ends(own, middles[group][number]))
+                for group, own in enumerate(weights)
+            )
             for number, one in enumerate(self.intervals)
         )

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SPLITS", "Part", "Weights", "cost_bound", "ends_of", "interval_costs"]
+__all__ = ["SPLITS", "Part", "Weights", "cost_bound", "end_steps", "ends_of", "interval_costs"]
 
 SPLITS = 64
 """Parts of a cell that lies on both sides of a level."""
@@ -75,3 +75,12 @@ def ends_of(weights: Weights, target: Fraction) -> tuple[Weights, Weights]:
 
 def interval_costs(first: Weights, last: Weights) -> Weights:
     return np.asarray(np.maximum(np.maximum(first, -last), 0), dtype=object)
+
+
+def end_steps(cells: int) -> list[int]:
+    """Return the distances from a quantile at which cells of an interval's end begin."""
+    found, step = [], 1
+    while step < cells:
+        found.append(step)
+        step = max(step + 1, 5 * step // 4)
+    return found

@@ -136,11 +136,55 @@ def test_levels_with_intervals_cost_what_they_claim(neighbours: Neighbours, monk
     others = [(0, 0), (3, 2)]
     losses = [largest_loss(asked.quantiles, 2, others, 1, neighbours, monkeypatch)]
     for one in asked.intervals:
-        ends = SimpleNamespace(release=one.release_ends)
-        losses.append(largest_loss(ends, 2, others, 1, neighbours, monkeypatch))
+        for middle in (0, 1):
+            ends = SimpleNamespace(release=partial(one.release_ends, middle=middle))
+            losses.append(largest_loss(ends, 2, others, 1, neighbours, monkeypatch))
     assert losses[0] <= 0.4 * (1 + 1e-9)
     assert all(loss <= 0.2 * (1 + 1e-9) for loss in losses[1:])
-    assert sum(losses) > 0.2
+    assert losses[0] + losses[1] + losses[3] > 0.2
+
+
+def missing(weights: list[int], asked: QuantileInterval, patch: pytest.MonkeyPatch) -> float:
+    """Return the largest chance that an end is beyond the quantile, whatever cell was released as the quantile."""
+    whole, worst = sum(weights), 0.0
+    upto = np.cumsum(weights)
+    for middle in range(len(weights)):
+        chance = [0.0, 0.0]
+        waiting: list[tuple[int, ...]] = [()]
+        while waiting:
+            run = Script(waiting.pop())
+            patch.setattr(module, "draw_permute_and_flip", run.choose)
+            low, high = asked.release_ends(weights, middle)
+            waiting += run.others
+            chance[0] += run.chance * (low is not None and upto[low] - weights[low] > whole * asked.level)
+            chance[1] += run.chance * (high is not None and upto[high] < whole * asked.level)
+        worst = max(worst, *chance)
+    return worst
+
+
+def test_no_end_misses_more_often_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Few records in one cell is where a choice misses most: every other cell is as cheap as one may be.
+    worst = 0.0
+    for weights in ([1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [40, 9, 0, 0, 0], [9, 9, 400, 9, 9], [0, 0, 0, 0, 3]):
+        for level in (0.5, 0.9):
+            worst = max(worst, missing(weights, QuantileInterval(level, 1.0, "remove", 1, 0.4), monkeypatch))
+    assert 0.09 < worst <= 0.2
+    # No less would do.
+    reach = QuantileInterval._reach
+    monkeypatch.setattr(QuantileInterval, "_reach", lambda own, cells: int(0.6 * reach(own, cells)))
+    assert missing([1, 0, 0, 0, 0], QuantileInterval(0.5, 1.0, "remove", 1, 0.4), monkeypatch) > 0.2
+
+
+def test_intervals_are_less_than_half_of_those_of_a_union_over_the_grid() -> None:
+    asked = QuantileInterval(0.5, 1.0, "remove", 20, 0.05)
+    former = 8 * asked._bound * (math.log(2**16 + 1) - math.log(0.025)) / 2
+    assert 0.4 < asked.rank_error(2**16) / former < 0.5
+    weights = np.full(2**16, 40, dtype=np.int64)
+    with seeded(9):
+        found = [asked.release(weights) for _ in range(12)]
+    assert all(low is not None and high is not None and low <= 2**15 <= high for _, low, high in found)
+    ranks = [40 * (high - low) for _, low, high in found if low is not None and high is not None]
+    assert float(np.mean(ranks)) < 3 * asked.rank_error(2**16) < 2 * former
 
 
 def test_levels_with_intervals_are_near_and_held() -> None:
