@@ -1,8 +1,10 @@
 """Twenty questions that nobody listed, asked of one measure of places and hours through SQL, beside asking them.
 
-    python benchmarks/measures_sql.py [--data gowalla.parquet foursquare.parquet]
+    python benchmarks/measures_sql.py [--structure joint|zone|independent] [--data gowalla.parquet foursquare.parquet]
 
-The measure is released once at `alpha` on place x hour; the questions are SQL over `MEASURE(m)`, which costs nothing:
+The measure is released once at `alpha` on place x hour. By `--structure` it is one release of both (`joint`), or places
+at 0.6 alpha with hours given a zone of 8 km at 0.4 alpha (`zone`), or places at 0.8 and hours at 0.2 alpha, taken as
+independent; two are joined, and read as a public table. The questions are SQL over `MEASURE(m)`, which costs nothing:
 6 shares near sites (1 within 2 km, 0 beyond 3 km), 3 mean distances to sites, 3 windows of hours, 6 windows near sites,
 2 quantiles of a distance. *Asked* is the expected error of each as a question of its own at `alpha/20`, so that both
 ways cost the same. The tables and `alpha` are those of `benchmarks/measures.py`; hours are UTC, or drawn where a table
@@ -32,15 +34,16 @@ def main() -> None:
     """Print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, nargs="*", default=[])
+    parser.add_argument("--structure", choices=("joint", "zone", "independent"), default="joint")
     wanted = parser.parse_args()
     print("| table | questions | measure, by SQL | asked at alpha/20 each |")
     print("|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for path in wanted.data or made(Path(folder)):
-            compare(path, Path(folder))
+            compare(path, Path(folder), wanted.structure)
 
 
-def compare(path: Path, folder: Path) -> None:
+def compare(path: Path, folder: Path, structure: str) -> None:
     """Print the rows of one table."""
     rows = pl.read_parquet(path)
     rng = np.random.default_rng(5)
@@ -55,8 +58,8 @@ def compare(path: Path, folder: Path) -> None:
     alpha, users = emdp.protect(CHANGE, space=city), rows.get_column("user_id").n_unique()
     table = emdp.read(str(folder / "trips.parquet"), user="user_id", space=space, users=users)
     ledger = folder / f"{path.stem}.sql.ledger"
-    with emdp.Session(table, budget=emdp.EmdDP(alpha=alpha), ledger=ledger) as session:
-        session.measure(alpha=alpha, name="m")
+    with emdp.Session(table, budget=emdp.EmdDP(alpha=1.001 * alpha), ledger=ledger) as session:
+        joined = release(session, alpha, structure)
         weights = rows.select(1.0 / pl.len().over("user_id") / users).to_series().to_numpy()
         items = space.encode(rows.select("lat", "lon", "hour"))
         found: dict[str, list[tuple[float, float]]] = {}
@@ -65,7 +68,7 @@ def compare(path: Path, folder: Path) -> None:
             order = np.argsort(values)
             place = np.searchsorted(np.cumsum(weights[order]), level or 0.0)
             truth = float(values[order[place]]) if level else float(weights @ values)
-            told = session.sql(sql).frame.item()
+            told = session.sql(sql).frame.item() if joined is None else over(session, sql, joined)
             direct = alpha / QUESTIONS
             query = emdp.quantiles(function, [level], alpha=direct) if level else emdp.mean(function, alpha=direct)
             asked = session.preview(query).frame["expected_error"][0]
@@ -74,6 +77,26 @@ def compare(path: Path, folder: Path) -> None:
     for kind, errors in found.items():
         near, asked = np.mean(np.array(errors, dtype=float), axis=0)
         print(f"| {path.stem}, {users} users | {len(errors)} {kind} | {near:.4f} | {asked:.4f} |", flush=True)
+
+
+def release(session: emdp.Session, alpha: float, structure: str) -> pl.DataFrame | None:
+    """Release a measure of places and hours; return the joined table of two, where there are two."""
+    place = ["lat", "lon"]
+    if structure == "joint":
+        session.measure(alpha=alpha, name="m")
+        return None
+    if structure == "zone":
+        places = session.measure(alpha=0.6 * alpha, columns=place, name="places")
+        return places.joined(session.measure(alpha=0.4 * alpha, pitch=8.0, name="zones"))
+    places = session.measure(alpha=0.8 * alpha, columns=place, name="places")
+    return places.joined(session.measure(alpha=0.2 * alpha, columns=["hour"], name="hours"))
+
+
+def over(session: emdp.Session, sql: str, table: pl.DataFrame) -> float:
+    """Answer SQL over a joined table, which is a public one."""
+    compute = session.names.compute_public
+    assert compute is not None  # noqa: S101  # a session's names have it
+    return float(compute(sql.replace("MEASURE(m)", "joined"), {"joined": table})[0].item())
 
 
 def questions(rows: pl.DataFrame, rng: np.random.Generator) -> list[tuple[str, object, str, float | None]]:

@@ -40,6 +40,28 @@ class Measured:
         found: pl.DataFrame = self._of_measure("table")(self.released)
         return found
 
+    def joined(self, other: "Measured") -> pl.DataFrame:
+        """Return this measure's fitted table with the further columns of another one, at no cost.
+
+        Where the other one has this one's columns too, a place has its further columns as they are *given the zone*: as
+        around the nearest of the other's nodes. Where it has none of them the two are taken as *independent*.
+
+        Parameters
+        ----------
+        other : Answer
+            A measure of the same table with further columns, and all of this one's or none.
+
+        Raises
+        ------
+        UsageError
+            If one is no measure, columns do not fit, or records may be elsewhere.
+        """
+        rows = self._of_measure("joined")
+        if not isinstance(other, Measured) or not other.measured:
+            raise UsageError("other must be a measure; ask session.measure() for one with further columns.")
+        found: pl.DataFrame = rows(self.released, other._rows, other.released)
+        return found
+
     def sample(self, n: int) -> pl.DataFrame:
         """Return ``n`` records that stand for a measure: equal steps of mass along a curve through all places, free.
 

@@ -1,5 +1,6 @@
 """Frozen queries for private measures: where everybody's records are, released once for questions of later."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -36,6 +37,9 @@ class Measure:
     noise : {"auto", "laplace", "edges"}
         At user level whether it is on every node, or on the edges between neighbours (Gaussian, with a delta); by
         default what is expected to be nearer. Under ``alpha`` it is on edges.
+    columns : sequence of str
+        Columns of the parts that it is of; by default all. It has more of the budget's use then, and two such measures
+        make a table of all parts: :meth:`emdp.Answer.joined`.
     order, limit, offset, statement, written
         As in :class:`emdp.questions.user_mean.UserMean`.
 
@@ -50,6 +54,7 @@ class Measure:
     resolution: float | None = None
     name: str = "share"
     noise: MeasureNoise = "auto"
+    columns: tuple[str, ...] = ()
     order: "tuple[Order, ...]" = ()
     limit: int | None = None
     offset: int = 0
@@ -63,6 +68,9 @@ class Measure:
             if given is not None:
                 object.__setattr__(self, argument, check_positive(argument, given))
         check_choice("noise", self.noise, NOISES)
+        if isinstance(self.columns, str) or not all(isinstance(name, str) and name for name in self.columns):
+            raise UsageError("columns must be names of columns of the space; pass such as ['lat', 'lon'].")
+        object.__setattr__(self, "columns", tuple(self.columns))
         if self.noise == "laplace" and not self.price.is_user_level:
             raise UsageError("noise='laplace' is for measures at user level; leave noise out.")
         if self.noise == "edges" and self.price.is_user_level and not self.price.delta > 0:
@@ -88,6 +96,7 @@ def measure(
     epsilon: float | None = None,
     delta: float = 0.0,
     noise: MeasureNoise = "auto",
+    columns: Iterable[str] = (),
     neighbours: Neighbours = "replace",
 ) -> Measure:
     """Return a :class:`Measure` query; see there for what is not below.
@@ -102,7 +111,15 @@ def measure(
     'measure(pitch=1.5)'
     """
     refuse_removal(neighbours, "a measure")
-    return Measure(Price.asked(alpha=alpha, epsilon=epsilon, delta=delta), pitch, resolution, name, noise)
+    return Measure(
+        Price.asked(alpha=alpha, epsilon=epsilon, delta=delta), pitch, resolution, name, noise, _names(columns)
+    )
+
+
+def _names(columns: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(columns, str):
+        raise UsageError("columns must be names of columns of the space; pass such as ['lat', 'lon'].")
+    return tuple(columns)
 
 
 def measure_statement(query: Measure, table: str) -> str:
@@ -111,8 +128,9 @@ def measure_statement(query: Measure, table: str) -> str:
     >>> measure_statement(measure(alpha=20.0, name="city"), "visits")
     'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS "city" FROM "visits"'
     """
-    pitch = "*" if query.pitch is None else f"PITCH({query.pitch!r})"
-    name, source = ('"' + text.replace('"', '""') + '"' for text in (query.name, table))
+    name, source, *columns = ('"' + text.replace('"', '""') + '"' for text in (query.name, table, *query.columns))
+    asked = [*columns, *([] if query.pitch is None else [f"PITCH({query.pitch!r})"])]
+    pitch = ", ".join(asked) or "*"
     price = query.price
     kind = "USER" if price.is_user_level else "EMD"
     options = f"{price.kind} = {price.level!r}" + (f", delta = {price.delta!r}" if price.delta else "")

@@ -244,14 +244,15 @@ class Session(Personal, Refining, Profiling, Measuring):
         epsilon: float | None = None,
         delta: float = 0.0,
         noise: MeasureNoise = "auto",
+        columns: Iterable[str] = (),
         neighbours: Neighbours = "replace",
     ) -> Answer:
         """Release a private measure (:func:`emdp.measure`): one row a node; ``answer.table()``, ``sample``, ``mean``.
 
         ``(alpha, 0)`` d_EM-DP, or user-level (:mod:`emdp.estimators.frequency.measures`); errors as of :meth:`mean`.
         """
-        price: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "delta": delta, "neighbours": neighbours}
-        return self.answer(measure(pitch=pitch, resolution=resolution, name=name, noise=noise, **price))
+        more: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "noise": noise, "neighbours": neighbours}
+        return self.answer(measure(alpha=alpha, pitch=pitch, resolution=resolution, name=name, columns=columns, **more))
 
     def quantiles(
         self,
@@ -386,9 +387,8 @@ class Session(Personal, Refining, Profiling, Measuring):
         """Put every record through a randomizer and release the multiset of outputs.
 
         :class:`emdp.Itemwise` says what the parameters mean. The answer has one row an output of a finite randomizer
-        with ``count`` and, where outputs are items, the estimated ``frequency`` with its interval; in the local model
-        one row an output and user; of a continuous randomizer one row a point. Errors are those of :meth:`mean`, and a
-        ``UsageError`` if users may have different numbers of records and ``sizes`` does not say what is done about it.
+        with ``count`` and, where outputs are items, the estimated ``frequency`` with its interval; locally one row an
+        output and user, of a continuous randomizer one a point. Errors as of :meth:`mean`, or if ``sizes`` is missing.
 
         Guarantee
         ---------

@@ -25,7 +25,7 @@ from emdp.spaces import Space
 from emdp.spaces.base import Floats
 from emdp.spaces.ranges import Span
 
-__all__ = ["MeasureCells", "measure_cells"]
+__all__ = ["BY_CELLS", "BY_MOVES", "BY_USER_EDGES", "MeasureCells", "Rule", "chosen_parts", "measure_cells"]
 
 PITCH_FACTOR = 1.7
 """Of the pitch over ``(V/e)^(1/(j+1))``."""
@@ -163,6 +163,7 @@ def measure_cells(
     *,
     pitch: float | None = None,
     resolution: float | None = None,
+    columns: Sequence[str] = (),
     rule: Rule = BY_MOVES,
 ) -> MeasureCells:
     """Return the nodes and places of a measure on a space.
@@ -173,7 +174,7 @@ def measure_cells(
         Parts with grids, and parts of listed values.
     loss : float
         ``e``: alpha times the public number of users; see the rules for others.
-    pitch, resolution : float, optional
+    pitch, resolution, columns
         As in :class:`emdp.questions.measures.Measure`.
     rule : Rule
         By the kind of noise.
@@ -189,46 +190,72 @@ def measure_cells(
     >>> round(found.pitch, 2), [axis.size for axis in found.cells.axes], found.counts
     (2.06, [25, 24], (95, 92))
     """
-    _check(space)
-    first = next(place for place, part in enumerate(space.parts) if part.labels is None)
-    scales = [float(share) / part.diameter for share, part in zip(space.exact_shares, space.parts, strict=True)]
-    lengths, values = _lengths(space, scales)
+    kept = chosen_parts(space, columns)
+    _check(kept)
+    shares = dict(zip(map(id, space.parts), space.exact_shares, strict=True))
+    scales = [float(shares[id(part)]) / part.diameter for part in kept]
+    first = next(place for place, part in enumerate(kept) if part.labels is None)
+    lengths, values = _lengths(kept, scales)
     count = len(lengths)
     typical = (math.prod(lengths) * values / loss) ** rule.power(count)
-    widest = space.parts[first].domain_diameter
+    widest = kept[first].domain_diameter
     factor = rule.pitches[min(count, max(rule.pitches))]
     wanted = factor * typical / scales[first] if pitch is None else pitch
     if pitch is not None and pitch > widest:
         raise UsageError(f"pitch must be at most {widest:.6g}, the largest distance in the space, got {pitch:.6g}.")
     own = min(wanted, widest)
-    axes, spans = _axes(space, [own * scales[first] / scale for scale in scales])
+    axes, spans = _axes(kept, [own * scales[first] / scale for scale in scales])
     nodes = math.prod(axis.size for axis in axes)
     if nodes > MOST_CELLS:
         raise UsageError(f"pitch {own:.4g} makes {nodes} nodes, more than {MOST_CELLS}; pass a larger pitch.")
     finer = FINER if resolution is None else max(1, math.ceil(own / resolution))
     counts = _counts(axes, spans, finer)
-    columns = space.columns
-    text = f"a measure on {', '.join(columns)}, pitch {own:.4g}"
-    is_map = len(space.parts) == 1 and space.parts[0].is_map
-    cells = Cells(axes, columns, text, is_map=is_map)
-    unit = space.parts[first].unit
+    names = tuple(name for part in kept for name in part.columns)
+    text = f"a measure on {', '.join(names)}, pitch {own:.4g}"
+    cells = Cells(axes, names, text, is_map=len(kept) == 1 and kept[0].is_map)
+    unit = kept[first].unit
     return MeasureCells(cells, spans, counts, own, "" if unit is None else f" {unit}", scales[first], typical, rule)
 
 
-def _check(space: Space) -> None:
-    for part in space.parts:
+def chosen_parts(space: Space, columns: Sequence[str]) -> tuple[Space, ...]:
+    """Return the parts of a space that have some columns, in the space's order; all where none are named.
+
+    Raises
+    ------
+    UsageError
+        If a column is of no part, or a part has further ones.
+
+    >>> from emdp.spaces import Cycle, Interval, Product
+    >>> space = Product(Interval("x", 0, 1), Cycle("hour", 24))
+    >>> [part.columns for part in chosen_parts(space, ["hour"])]
+    [('hour',)]
+    """
+    wanted = set(columns)
+    kept = tuple(part for part in space.parts if not wanted or wanted & set(part.columns))
+    known = {name for part in kept for name in part.columns}
+    if wanted and wanted != known:
+        odd = sorted(wanted ^ known)[0]
+        raise UsageError(
+            f"columns must be all columns of some parts of the space, and {odd!r} is not among them or is missing; "
+            f"choose of {', '.join(space.columns)}."
+        )
+    return kept
+
+
+def _check(parts: Sequence[Space]) -> None:
+    for part in parts:
         refusal = part.grid_refusal() if part.labels is None else None
         if refusal is not None:
             raise UsageError(f"a measure has nodes along every part of the space, and {refusal}; ask for means.")
-    if all(part.labels is not None for part in space.parts):
+    if all(part.labels is not None for part in parts):
         raise UsageError("a measure needs a part that has a grid, and all parts list values; ask for frequencies.")
 
 
-def _lengths(space: Space, scales: Sequence[float]) -> tuple[list[float], int]:
+def _lengths(parts: Sequence[Space], scales: Sequence[float]) -> tuple[list[float], int]:
     """Return the lengths of the continuous axes in the unit of ``d_X``, and the number of listed values."""
     lengths: list[float] = []
     values = 1
-    for part, scale in zip(space.parts, scales, strict=True):
+    for part, scale in zip(parts, scales, strict=True):
         if part.labels is not None:
             values *= len(part.labels)
             continue
@@ -240,10 +267,10 @@ def _lengths(space: Space, scales: Sequence[float]) -> tuple[list[float], int]:
     return lengths, values
 
 
-def _axes(space: Space, pitches: Sequence[float]) -> tuple[tuple[Axis, ...], tuple[Span | None, ...]]:
+def _axes(parts: Sequence[Space], pitches: Sequence[float]) -> tuple[tuple[Axis, ...], tuple[Span | None, ...]]:
     axes: list[Axis] = []
     spans: list[Span | None] = []
-    for part, pitch in zip(space.parts, pitches, strict=True):
+    for part, pitch in zip(parts, pitches, strict=True):
         if part.labels is not None:
             axes.append(LabelAxis(part.columns[0], tuple((label,) for label in part.labels)))
             spans.append(None)

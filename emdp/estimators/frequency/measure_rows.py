@@ -10,7 +10,7 @@ import polars as pl
 from emdp.base.checks import check_count
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.edge_noise import axis_form
-from emdp.estimators.frequency.measure_cells import MeasureCells
+from emdp.estimators.frequency.measure_cells import MeasureCells, chosen_parts
 from emdp.expressions.analysis.checker import analyse, largest_quotient
 from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.nodes.base import Expression, lift
@@ -70,7 +70,7 @@ class MeasureRows:
     @property
     def shape(self) -> Shape:
         """Cells of one part, or rows."""
-        if len(self.space.parts) == 1:
+        if len(self._parts) == 1:
             return self.grid.cells.shape(())
         return Shape("rows", keys=self.grid.cells.columns)
 
@@ -83,7 +83,7 @@ class MeasureRows:
     def drawn(self, released: Released) -> pl.DataFrame:
         """Return the nodes as they are drawn: fitted shares of one part, with the released shares' intervals."""
         frame = self.frame(released, 0.95)
-        return frame if len(self.space.parts) > 1 else frame.with_columns(self.density(released).get_column(self.name))
+        return frame if len(self._parts) > 1 else frame.with_columns(self.density(released).get_column(self.name))
 
     def exact(self, statistics: Released) -> pl.DataFrame:
         """Return the nodes with their exact shares.
@@ -142,6 +142,8 @@ class MeasureRows:
         """Return the mean of a function over the measure; see :meth:`emdp.answers.Answer.measured`."""
         expression = lift(function)
         analysis = analyse(expression, self.space)
+        if any(own > 0 for own, part in zip(analysis.parts, self.space.parts, strict=True) if part not in self._parts):
+            raise UsageError(f"the measure is of {', '.join(self.grid.cells.columns)} alone; pass a function of these.")
         if raw and not isinstance(self.mechanism, EdgeMechanism):
             raise UsageError("raw has intervals under noise on edges alone; leave it out, or ask session.mean.")
         if raw and self.has_away:
@@ -150,7 +152,7 @@ class MeasureRows:
             return self._raw_mean(released, expression, level)
         weights = self.fitted(released).ravel()
         kept = np.flatnonzero(weights > LEAST_WEIGHT)
-        values = evaluate(expression, self.space, self.space.encode(self._at(kept)))
+        values = evaluate(expression, self.space, self.space.encode(self._whole(self._at(kept))))
         constant = largest_quotient(analysis.parts, self.space)
         towns, scattered = (own * self.grid.scale for own in self.grid.expected)
         mean = float(weights[kept] @ values) / float(weights[kept].sum()) if len(kept) else None
@@ -162,15 +164,38 @@ class MeasureRows:
     def _raw_mean(self, released: Released, expression: Expression, level: float) -> dict[str, float | None]:
         frame = self.grid.cells.frame()
         for column in self.grid.cells.columns:
-            span = self.space.parts[0].span_of(column) if len(self.space.parts) == 1 else None
+            span = self._parts[0].span_of(column) if len(self._parts) == 1 else None
             span = span or next((own for own in self.grid.spans if own is not None and own.column == column), None)
             if span is not None and not span.goes_round:
                 # the last node may lie beyond the range, where the function is not known
                 frame = frame.with_columns(pl.col(column).clip(span.low, span.high))
-        values = evaluate(expression, self.space, self.space.encode(frame))
+        values = evaluate(expression, self.space, self.space.encode(self._whole(frame)))
         mechanism: Any = self.mechanism
         found, width = float(_values(released) @ values), mechanism.linear_half_width(values, level)
         return {"mean": found, "low": found - width, "high": found + width}
+
+    @cached_property
+    def _parts(self) -> tuple[Space, ...]:
+        """The parts that the measure is of."""
+        return chosen_parts(self.space, self.grid.cells.columns)
+
+    def _whole(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return items with the neutral item's values in the columns of parts that the measure is not of."""
+        neutral = self.space.decode(self.space.neutral_item)
+        missing = [name for name in self.space.columns if name not in frame.columns]
+        return frame.with_columns([pl.lit(neutral[name][0]).alias(name) for name in missing])
+
+    def joined(self, released: Released, other: "MeasureRows", others: Released) -> pl.DataFrame:
+        """Return the places of this measure with the further columns of another one."""
+        # Loaded where it is needed.
+        from emdp.estimators.frequency.joined_measures import joined
+
+        if self.has_away or other.has_away:
+            raise UsageError(
+                "measures of tables whose records may be elsewhere are not joined; ask for one of all parts."
+            )
+        table = self.table(released)
+        return joined(table, WEIGHT, other.grid, other.fitted(others))
 
     def _nodes(self) -> pl.DataFrame:
         return self._with_away(self.grid.cells.frame(), 1)

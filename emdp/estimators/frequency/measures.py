@@ -97,7 +97,7 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
 def _ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureCells, GroupNoise]]:
     """Return the nodes and the noise of every way to release the measure."""
     price = query.price
-    asked: dict[str, Any] = {"pitch": query.pitch, "resolution": query.resolution}
+    asked: dict[str, Any] = {"pitch": query.pitch, "resolution": query.resolution, "columns": query.columns}
     if not price.is_user_level:
         if price.delta > 0:
             raise UsageError("a measure under alpha has Laplace noise, which spends no delta; leave delta out.")

@@ -1,4 +1,4 @@
-"""``MEASURE``: a private measure on the whole space, with the pitch of its rule or ``PITCH(h)``."""
+"""``MEASURE``: a private measure on the whole space or some parts of it, at the pitch of its rule or ``PITCH(h)``."""
 
 from sqlglot import exp
 
@@ -7,13 +7,13 @@ from emdp.questions.select import Order
 from emdp.sql.clauses.aggregates import Aggregate
 from emdp.sql.clauses.conditions import Chosen
 from emdp.sql.clauses.grouping import Grouping
-from emdp.sql.context import Context, unwrapped
+from emdp.sql.context import Context, one_by_name, unwrapped
 from emdp.sql.text.families import option_refusal
 from emdp.sql.values.scalar import Scalars
 
 __all__ = ["measure_query"]
 
-FORM = "MEASURE(*) or MEASURE(PITCH(1.0))"
+FORM = "MEASURE(*), MEASURE(PITCH(1.0)) or MEASURE(lat, lon, PITCH(1.0))"
 
 
 def measure_query(
@@ -46,9 +46,11 @@ def measure_query(
     context, node = scalars.context, aggregate.node
     _check_whole(context, node, *chosen)
     _check_options(context)
+    pitch, columns = _asked(scalars, node)
     return Measure(
         context.price,
-        pitch=_pitch(scalars, node),
+        pitch=pitch,
+        columns=columns,
         name=name,
         noise=_noise(context) or "auto",
         order=order,
@@ -71,21 +73,27 @@ def _check_whole(context: Context, node: exp.Anonymous, grouping: Grouping, left
     )
 
 
-def _pitch(scalars: Scalars, node: exp.Anonymous) -> float | None:
+def _asked(scalars: Scalars, node: exp.Anonymous) -> tuple[float | None, tuple[str, ...]]:
+    """Return the pitch and the columns of a call."""
     context = scalars.context
-    only = unwrapped(node.expressions[0]) if len(node.expressions) == 1 else None
-    if isinstance(only, exp.Star):
-        return None
-    if isinstance(only, exp.Anonymous) and only.name.upper() == "PITCH" and len(only.expressions) == 1:
-        found = scalars.constant(only.expressions[0], "the pitch of MEASURE")
-        if found > 0:
-            return found
-    raise context.refusal(
-        node,
-        f"`{context.text(node)}` says neither * nor a pitch above 0",
-        remedy=f"write {FORM}",
-        code="measure-argument",
-    )
+    given = [unwrapped(own) for own in node.expressions]
+    if len(given) == 1 and isinstance(given[0], exp.Star):
+        return None, ()
+    pitch: float | None = None
+    if given and isinstance(given[-1], exp.Anonymous) and given[-1].name.upper() == "PITCH":
+        call = given.pop()
+        pitch = scalars.constant(call.expressions[0], "the pitch of MEASURE") if len(call.expressions) == 1 else 0.0
+    names = [one_by_name(own.name, context.names.space.columns) for own in given if isinstance(own, exp.Column)]
+    if (pitch is None and not given) or (pitch is not None and pitch <= 0) or len(names) != len(given):
+        names = [()]
+    if any(len(own) != 1 for own in names):
+        raise context.refusal(
+            node,
+            f"`{context.text(node)}` says neither * nor columns of the space and a pitch above 0",
+            remedy=f"write {FORM}",
+            code="measure-argument",
+        )
+    return pitch, tuple(own for (own,) in names)
 
 
 def _check_options(context: Context) -> None:
