@@ -9,10 +9,12 @@ import pytest
 import emdp
 from emdp.audit import AuditReport, audit
 from emdp.base.errors import UsageError
+from emdp.estimators.frequency.resistance import user_flow
 from emdp.estimators.frequency.smoothed import plan_frequencies
 from emdp.estimators.plan import Plan
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.mechanisms import LaplaceMechanism
+from emdp.mechanisms.central.edge_grid import EdgeAxis
 from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.questions.price import Price
@@ -79,7 +81,10 @@ def test_by_name_at_user_level_and_with_a_delta() -> None:
     assert isinstance(user.guarantee, emdp.UserDP)
     far = plan_of(PLANE, 1.0, noise="edges", price=Price("epsilon", 1.0, 1e-2))
     assert isinstance(far.mechanisms[0], EdgeGaussianMechanism)
-    assert far.mechanisms[0].sensitivity == pytest.approx(7**0.5 / 100)
+    # the largest resistance between two of the nodes, below the shortest path between them
+    resistance = user_flow([EdgeAxis(4, 1.0), EdgeAxis(5, 1.0)])
+    assert far.mechanisms[0].sensitivity == pytest.approx(resistance / 100)
+    assert 1.0 < resistance < 0.7 * 7**0.5
     product = Product(PLANE, Cycle("hour", 24))
     assert plan_of_column(product, "hour").mechanisms[0].sensitivity == pytest.approx(2 * 12 / 100)
 
