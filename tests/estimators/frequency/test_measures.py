@@ -195,6 +195,7 @@ def test_tables_samples_and_means(tmp_path: Path) -> None:
             session.mean(emdp.col("x"), alpha=1.0).table()
 
 
+@pytest.mark.slow
 def test_raw_means_have_their_coverage(tmp_path: Path) -> None:
     function = emdp.ramp(emdp.distance_to((2.5, 7.0)), 2, 1)
     with emdp.testing.seeded(4):

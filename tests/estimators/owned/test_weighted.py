@@ -156,6 +156,7 @@ def test_the_noise_is_that_of_a_mean_and_not_of_two_sums(tmp_path: Path) -> None
     assert one["expected_error"][0] < 0.5 * two["expected_error"][0]
 
 
+@pytest.mark.slow
 def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
     with emdp.testing.seeded(11), session(tmp_path) as own:
         text = HEADER.format(2) + "SUM(w * x) / SUM(w) AS m FROM t WHERE x > 0"
