@@ -1,4 +1,4 @@
 -- code: frequency-continuum
 -- underlined: FREQUENCY(*)
--- says: emdp.Grid
+-- says: FREQUENCY(GRID(
 SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0) FREQUENCY(*) FROM visits
