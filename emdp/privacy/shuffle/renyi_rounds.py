@@ -206,7 +206,7 @@ def quick_epsilon(part: ShuffleRound, delta: float) -> float:
     Of one round it is that of its pair, of several the product of their pairs, or infinity where there is none.
 
     >>> round(quick_epsilon(ShuffleRound(1.0, 10**5, rounds=8), 1e-6), 4)
-    0.0401
+    0.047
     """
     own = replace(part, epsilon0=max(part.epsilon0, SMALLEST_EPSILON0))
     whole = float_up(as_decimal(part.pure) * part.rounds)
