@@ -1,5 +1,6 @@
 """Personalised models: messages of length 1, one price for all rounds, models better than alone; misuse is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from emdp.base.errors import BudgetExceededError, UsageError
 from emdp.learn import Personalised
+from emdp.learn.personalised import Round
 from emdp.ledger import open_ledger
 from emdp.mechanisms.compressed.coordinates import UNITS
 from emdp.privacy.sampled_gaussian import sampled_gaussian_epsilon
@@ -20,25 +22,63 @@ def numerical_gradient(function: object, point: np.ndarray) -> np.ndarray:
     return np.array([(function(point + one) - function(point - one)) / 2e-6 for one in moved])  # type: ignore[operator]
 
 
+def loss_of(loss: str, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> float:
+    margins = x @ own
+    if loss == "squared":
+        return float(np.mean((margins - y) ** 2) / 2)
+    return float(np.mean(np.logaddexp(0, margins) - y * margins))
+
+
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_gradients_are_those_of_the_losses(loss: str) -> None:
-    from emdp.learn.personalised import _distance, _gradient
+    from emdp.learn.personalised import _curvature, _gradient
 
     rng = np.random.default_rng(3)
-    x, y, theta, mu = rng.uniform(-1, 1, (5, 3)), rng.integers(0, 2, 5) * 1.0, rng.normal(size=3), rng.normal(size=3)
+    x, y, theta = rng.uniform(-1, 1, (5, 3)), rng.integers(0, 2, 5) * 1.0, rng.normal(size=3)
+    slope = numerical_gradient(lambda own: loss_of(loss, x, y, own), theta)
+    assert _gradient(x, y, theta, loss) == pytest.approx(slope, abs=1e-6)  # type: ignore[arg-type]
+    bend = numerical_gradient(lambda own: _gradient(x, y, own, loss), theta)  # type: ignore[arg-type]
+    assert _curvature(x, theta, loss) == pytest.approx(bend, abs=1e-6)  # type: ignore[arg-type]
 
-    def whole(own: np.ndarray) -> float:
-        margins = x @ own
+
+def test_an_own_model_is_the_minimum_that_the_text_says() -> None:
+    from emdp.learn.personalised import RIDGE
+
+    rng = np.random.default_rng(8)
+    x, y = np.c_[np.ones(9), rng.uniform(-1, 1, (9, 2))], rng.integers(0, 2, 9) * 1.0
+    common = np.array([0.3, -1.0, 0.5])
+    now = replace(_asked(), common=common, spread=0.2, loss="logistic", steps=30)
+    own, _ = now.train(x, y, common)
+    pull = 3 / (2 * 0.2 * 9)
+
+    def whole(theta: np.ndarray) -> float:
+        chance = 1 / (1 + np.exp(-x @ common))
+        apart = np.logaddexp(0, x @ theta) - np.logaddexp(0, x @ common) - chance * (x @ theta - x @ common)
+        off = theta - common
+        return loss_of("logistic", x, y, theta) + pull * float(apart.mean()) + (1 + pull) * RIDGE * float(off @ off) / 2
+
+    assert numerical_gradient(whole, own) == pytest.approx(np.zeros(3), abs=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_what_users_tell_of_psi_has_the_mean_of_their_distance(loss: str) -> None:
+    from emdp.learn.personalised import _apart
+
+    rng, users, records, common = np.random.default_rng(9), 4000, 12, np.array([0.2, 0.6])
+    told, true = [], []
+    for theta in common + rng.normal(0, 0.4, (users, 2)):
+        x = np.c_[np.ones(records), rng.uniform(-1, 1, records)]
+        margins, base = x @ theta, x @ common
         if loss == "squared":
-            return float(np.mean((margins - y) ** 2) / 2)
-        return float(np.mean(np.logaddexp(0, margins) - y * margins))
-
-    _, towards_mu, towards_theta = _distance(x, theta, mu, loss)  # type: ignore[arg-type]
-    assert _gradient(x, y, theta, loss) == pytest.approx(numerical_gradient(whole, theta), abs=1e-6)  # type: ignore[arg-type]
-    own = numerical_gradient(lambda one: _distance(x, one, mu, loss)[0], theta)  # type: ignore[arg-type]
-    common = numerical_gradient(lambda one: _distance(x, theta, one, loss)[0], mu)  # type: ignore[arg-type]
-    assert towards_mu == pytest.approx(own, abs=1e-6)
-    assert towards_theta == pytest.approx(common, abs=1e-6)
+            y = margins + rng.normal(0, 0.7, records)
+            true.append(float(np.mean((margins - base) ** 2) / 2))
+        else:
+            y = (rng.uniform(size=records) < 1 / (1 + np.exp(-margins))) * 1.0
+            chance = 1 / (1 + np.exp(-base))
+            true.append(float(np.mean(np.logaddexp(0, margins) - np.logaddexp(0, base) - chance * (margins - base))))
+        told.append(_apart(x, y, common, loss))  # type: ignore[arg-type]
+    # Of six deviations at most, and the ridge and the curve of a logistic loss take less than a quarter.
+    assert np.mean(told) == pytest.approx(np.mean(true), abs=6 * np.std(told) / np.sqrt(users) + 0.25 * np.mean(true))
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 1e3, 1e300, np.inf, np.nan])
@@ -52,6 +92,11 @@ def test_a_message_is_no_longer_than_its_unit_whatever_a_user_holds(scale: float
                 message = now.encode(scale * rng.normal(size=4), scale)
             assert sum(int(one) ** 2 for one in message) <= UNITS**2
             assert own.shape == (4,)
+
+
+def _asked() -> Round:
+    with seeded(1):
+        return Personalised(3, **KNOWN).ask()  # type: ignore[arg-type]
 
 
 def test_all_rounds_cost_what_was_asked_and_noise_has_power() -> None:
@@ -114,6 +159,41 @@ def test_own_models_are_nearer_than_common_and_lonely_ones() -> None:
 
     assert error(own) < 0.9 * error(np.tile(learnt.common, (users, 1)))
     assert error(own) < 0.9 * error(alone)
+
+
+@pytest.mark.parametrize(("apart", "records", "most"), [(0.3, 6, 1.1), (1.0, 6, 0.95), (1.0, 30, 0.6)])
+def test_own_models_of_few_records_are_about_as_good_as_the_common_one_and_of_many_better(
+    apart: float, records: int, most: float
+) -> None:
+    """Six yes/no records of a user say little: the published weight of ``1/(2 psi)`` made own models worse there."""
+    users, rng = 300, np.random.default_rng(10)
+    truth = np.array([0.5, 1.5, -1.0]) + rng.normal(0, apart, (users, 3))
+
+    def drawn(count: int) -> tuple[np.ndarray, np.ndarray]:
+        x = np.concatenate([np.ones((users, count, 1)), rng.uniform(-1, 1, (users, count, 2))], axis=2)
+        return x, 1 / (1 + np.exp(-np.einsum("urf,uf->ur", x, truth)))
+
+    x, chance = drawn(records)
+    y = (rng.uniform(size=chance.shape) < chance) * 1.0
+    with seeded(7):
+        learnt = Personalised(
+            3, users=users, epsilon=8.0, delta=1e-5, rounds=8, loss="logistic", step=0.5, clip=1.0, clip_spread=0.5
+        )
+        own = np.zeros((users, 3))
+        while not learnt.is_finished:
+            now, total = learnt.ask(), np.zeros(4, dtype=np.int64)
+            for user in range(users):
+                own[user], message = now.train(x[user], y[user], own[user])
+                total += message
+            learnt.tell(total)
+    fresh, truly = drawn(100)
+
+    def excess(models: np.ndarray) -> float:
+        margins, best = np.einsum("urf,uf->ur", fresh, models), np.log(truly / (1 - truly))
+        return float((np.logaddexp(0, margins) - truly * margins - np.logaddexp(0, best) + truly * best).mean())
+
+    common = excess(np.tile(learnt.common, (users, 1)))
+    assert excess(own) < most * common
 
 
 def test_misuse_is_refused() -> None:
