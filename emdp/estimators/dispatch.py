@@ -19,6 +19,9 @@ __all__ = ["PLANNERS", "plan_query"]
 Facts = Mapping[str, Any]
 """Public facts of the table, by the names that planners take them under: space, users, records."""
 
+KEYED = ("means", "items")
+"""Families with tiers of messages in the local model."""
+
 _UNCOUNTED = (
     "the question needs the public number of users, and the table is declared without one; ask for COUNT, SUM or AVG "
     "with neighbours = 'remove', or declare users= (users in a catalog)."
@@ -65,7 +68,8 @@ def plan_query(
     0.05
     """
     family = family_of(query)
-    if query.price.weaker and getattr(query, "model", "central") != "local":
+    # Of messages there are tiers for means and for all items; the others are refused where a curator's are planned.
+    if query.price.weaker and not (family.name in KEYED and query.model == "local"):
         return _tiers(query, space, users=users, records=records)
     if space.elsewhere is not None and family.elsewhere:
         raise UsageError(family.elsewhere)

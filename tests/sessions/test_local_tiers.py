@@ -45,6 +45,8 @@ REQUESTS: dict[str, tuple[str, Callable[[emdp.Session, Any], emdp.Answer]]] = {
     "bits of items": ("fine", lambda session, tiers: session.frequencies(model="local", method="hadamard", **tiers)),
 }
 
+AVERAGE = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = TIERS(2, 1), model = 'local') AVG(x) FROM visits"
+
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Callable[[str], emdp.Session]]:
@@ -218,6 +220,8 @@ def test_what_has_no_tiers_of_messages_is_refused(opened: Any, tmp_path: Path) -
         lambda: session.frequencies(epsilon=1.0).write_messages(tmp_path),
         lambda: opened("x").vector_mean([col("x"), col("x") * 0.5], model="local", epsilon=tiers),
         lambda: opened("x").mean(col("x"), model="shuffle", epsilon=tiers, delta=1e-6),
+        lambda: opened("x").sql(AVERAGE),
+        lambda: opened("x").sql(AVERAGE.replace("AVG(x)", "AVG(x), AVG(x * 0.5)")),
     ]
     for ask in refused:
         with pytest.raises(UsageError):
