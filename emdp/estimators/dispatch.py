@@ -69,7 +69,7 @@ def plan_query(
     """
     family = family_of(query)
     # Of messages there are tiers for means and for all items; the others are refused where a curator's are planned.
-    if query.price.weaker and not (family.name in KEYED and query.model == "local"):
+    if query.price.weaker and not (family.name in KEYED and getattr(query, "model", "central") == "local"):
         return _tiers(query, space, users=users, records=records)
     if space.elsewhere is not None and family.elsewhere:
         raise UsageError(family.elsewhere)
