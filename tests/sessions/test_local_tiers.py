@@ -224,7 +224,7 @@ def test_what_has_no_tiers_of_messages_is_refused(opened: Any, tmp_path: Path) -
         lambda: opened("x").sql(AVERAGE.replace("AVG(x)", "AVG(x), AVG(x * 0.5)")),
     ]
     for ask in refused:
-        with pytest.raises(UsageError):
+        with pytest.raises(emdp.EmdpError):
             ask()
     assert len(session.history()) == 1
 
