@@ -1,6 +1,7 @@
 """Tiers of the frequencies of all items: one charge, a view for each reader with the noise of its level."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import scipy.stats
 import emdp
 from emdp.audit import audit
 from emdp.base.errors import UsageError
+from emdp.mechanisms.central.tiers import TieredNoise
 from emdp.testing import seeded
 
 USERS = 2000
@@ -51,6 +53,28 @@ def test_one_charge_and_a_promise_for_each_reader(tmp_path: Path, options: Any) 
         assert "charged once, at 8" in str(session.preview(emdp.frequencies(**options)))
 
     asked(tmp_path, ask)
+
+
+def test_weaker_shares_are_made_of_every_digit_of_the_strongest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of so many users a share near 1 is more than 2^53 steps of the grid: a double of it lacks the last ones.
+    table = emdp.read(ROWS, user="user", space=SPACE, users=10**9)
+    seen: list[list[Fraction]] = []
+    lowered = TieredNoise.lowered
+
+    def watched(noise: TieredNoise, values: Any) -> Any:
+        seen.append([value / Fraction(noise.tiers[0].grid) for value in values])
+        return lowered(noise, values)
+
+    monkeypatch.setattr(TieredNoise, "lowered", watched)
+    query = emdp.frequencies(epsilon=emdp.tiers([8, 1]), method="histogram")
+    with seeded(5), emdp.Session(table, budget=emdp.UserDP(1e6), ledger=tmp_path / "k.ledger") as session:
+        made = [session.answer(query) for _ in range(10)]
+    steps = [row[0] for row in seen]
+    assert min(steps) > 2**53
+    assert {step % 2 for step in steps} == {0, 1}
+    assert all(one.released[0][0] == float(own) * 2.0**-61 for one, own in zip(made, steps, strict=True))
 
 
 def test_weaker_shares_have_the_noise_of_their_level(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,11 +65,15 @@ class HistogramRelease(WrappedRelease):
         Code of the item of a user without records.
     bits : int
         Bits below 1 that a user's share keeps: :func:`share_bits` of the number of users.
+    keeps_steps : bool
+        Whether the released shares stand a second time behind them, as whole steps of the grid: weaker tiers are made
+        of these, since doubles may not hold all of their digits.
     """
 
     mechanism: AdditiveMechanism
     neutral: int
     bits: int
+    keeps_steps: bool = False
 
     @property
     def epsilon0(self) -> None:
@@ -95,14 +100,14 @@ class HistogramRelease(WrappedRelease):
 
     def release(
         self, read: Iterator[BagBlock], *, users: int, keep_exact: bool
-    ) -> tuple[tuple[Floats], Released | None]:
+    ) -> tuple[tuple[Any, ...], Released | None]:
         """Average, round, add noise: this spends."""
         frames = chain.from_iterable(map(self.encoder(keep_exact=keep_exact).encode, read))
         return self.merge(frames, users=users, keep_exact=keep_exact)
 
     def merge(
         self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
-    ) -> tuple[tuple[Floats], Released | None]:
+    ) -> tuple[tuple[Any, ...], Released | None]:
         """Return the release, made from the sums of all blocks in any order: this spends."""
         bits, items = self.bits, self.mechanism.dimension
         sums, present = np.zeros(items, dtype=np.int64), 0
@@ -112,7 +117,7 @@ class HistogramRelease(WrappedRelease):
             np.add.at(sums, codes[codes >= 0], own[codes >= 0])
         sums[self.neutral] += _absent(present, users) << bits
         steps = _on_grid(sums.tolist(), users, round(-math.log2(self.mechanism.grid)) - bits) + self._draw(items)
-        released = (steps.astype(np.float64) * self.mechanism.grid,)
+        released = (steps.astype(np.float64) * self.mechanism.grid, *([steps] * self.keeps_steps))
         exact = sums / float(users) * 2.0**-bits
         return released, (exact,) if keep_exact else None  # type: ignore[return-value]  # floats for Fractions
 

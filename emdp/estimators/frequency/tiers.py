@@ -44,7 +44,9 @@ class HistogramTiers(MessagePlan):
         """Return the shares of the weaker tiers, made of what tier 1 released: once for each answer."""
         if self.noise is None:
             raise InternalError("tiers were planned without their noise; please report it.")
-        found = self.noise.lowered([Fraction(float(own)) for own in released[0]])
+        # Of the steps: a double may be coarser than the grid, and then the law would be another one.
+        grid = Fraction(self.noise.tiers[0].grid)
+        found = self.noise.lowered([own * grid for own in released[1].tolist()])
         return tuple((np.array([float(own) for own in shares]),) for shares in found)
 
 
@@ -80,6 +82,7 @@ def plan_histogram_tiers(query: ItemFrequencies, first: MessagePlan, *, space: S
         for number, own in enumerate(noise.tiers[1:], 2)
     )
     inherited = {item.name: getattr(first, item.name) for item in fields(MessagePlan)}
+    inherited["releaser"] = replace(releaser, keeps_steps=True)
     return HistogramTiers(**inherited, weaker=weaker, noise=noise)
 
 
