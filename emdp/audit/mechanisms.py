@@ -35,6 +35,9 @@ MOST_OUTPUTS = 256
 
 GENERATED_USERS = 1000
 
+BEYOND = 2.0**60
+"""Number that stands for the point elsewhere among outputs."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
@@ -209,19 +212,26 @@ def _finite(randomizer: FiniteRandomizer, distances: Sequence[float], trials: in
 def _planar(randomizer: PlanarLaplace, distances: Sequence[float], trials: int) -> Iterator[_Tried]:
     space = randomizer.space
     rows = {name: [0.0] for name in space.columns}
-    records = PublicRecords(read({"user": [1], **rows}, user="user", space=space, users=1))
+    records = PublicRecords(read({"user": [1], **rows}, user="user", space=space.items_space, users=1))
     _, _, items = records.kept(even_points(MOST_ITEMS, records.dimension))
+    if space.elsewhere is not None:
+        items = np.vstack([items, space.neutral_item])
     apart = space.distances(items, items)
     for distance in distances:
         # The pair whose distance comes nearest to what is wanted, from below.
         i, j = np.unravel_index(np.argmax(np.where(apart <= distance, apart, -1.0)), apart.shape)
+        if space.elsewhere is not None and distance >= space.elsewhere:
+            # What is told of a record that is somewhere, and of one that is not.
+            i, j = np.intp(0), np.intp(len(items) - 1)
         if apart[i, j] <= 0:
             continue
         drawn = [randomizer.draw(np.repeat(items[place][None, :], trials, axis=0)) for place in (i, j)]
         scores = []
         for outputs in drawn:
             away = space.natural_distances(outputs, items[[i, j]])
-            scores.append(np.column_stack([np.round(away[:, 1] - away[:, 0], 9), outputs]))
+            # An output that is elsewhere is a number beyond all others.
+            told = np.where(np.isnan(outputs), BEYOND, outputs)
+            scores.append(np.column_stack([np.round(away[:, 1] - away[:, 0], 9), told]))
         exact = outward(float(apart[i, j]))
         claimed = randomizer.alpha0 * (exact + randomizer.slack_distance)
         names = ("difference of distances", *space.columns)

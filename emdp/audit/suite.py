@@ -29,6 +29,7 @@ from emdp.randomizers import (
     Recoverable,
 )
 from emdp.spaces import Categories, Clusters, Embedding, Grid, Interval, Product, Space, count_items
+from emdp.spaces.combined.elsewhere import Elsewhere
 from emdp.spaces.combined.grid import cut_axes
 from emdp.tables import Table, read
 
@@ -230,8 +231,9 @@ def _randomizers(space: Space) -> Iterator[Case]:
     flat = next((part for part in space.parts if part.kind in CHARTS), None)
     if flat is None:
         yield Case("item randomizer PlanarLaplace", reason="the space has no continuous part that it works on")
-    else:
-        yield Case("item randomizer PlanarLaplace", randomizer=lambda: PlanarLaplace(flat, ALPHA))
+        return
+    extended = flat if space.elsewhere is None else Elsewhere(flat, space.elsewhere)
+    yield Case("item randomizer PlanarLaplace", randomizer=lambda: PlanarLaplace(extended, ALPHA))
 
 
 def _functions(space: Space) -> list[Expression]:

@@ -133,7 +133,7 @@ def _folder_name(checked: "CheckedReport") -> str:
 
 
 def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") -> None:
-    from emdp.reports.export import INDEX, MANIFEST, table_names
+    from emdp.reports.export import INDEX, MANIFEST, stream_names, table_names
 
     check_place("--out", folder)
     if folder.exists() and not folder.is_dir():
@@ -144,6 +144,8 @@ def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") ->
         raise UsageError(f"--out {str(folder)!r} lies in a folder that does not exist; make that first.")
     titles = [entry.entry.title for entry in checked.entries]
     tables = [name for place, title in enumerate(titles, 1) for name in table_names(place, title, len(titles))]
+    streams = [entry.title for entry in checked.report.streams]
+    tables += [name for place, title in enumerate(streams, 1) for name in stream_names(place, title, len(streams))]
     # A table of answers must neither take the place of a source nor be read as part of one.
     kept = (*catalog.paths(), *files_of(checked.report))
     if any(is_kept(check_place("--out", folder / name), kept) for name in (INDEX, MANIFEST, *tables)):

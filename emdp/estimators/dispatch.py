@@ -11,8 +11,7 @@ from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.price import refuse_removal
 from emdp.questions.resolution import Resolved
-from emdp.spaces import Space, count_items
-from emdp.spaces.combined.grid import can_be_cut
+from emdp.spaces import Space
 
 __all__ = ["PLANNERS", "plan_query"]
 
@@ -71,8 +70,6 @@ def plan_query(
     # Of messages there are tiers for means and for all items; the others are refused where a curator's are planned.
     if query.price.weaker and not (family.name in KEYED and getattr(query, "model", "central") == "local"):
         return _tiers(query, space, users=users, records=records)
-    if space.elsewhere is not None and family.elsewhere:
-        raise UsageError(family.elsewhere)
     if space.slots is not None and family.slots:
         raise UsageError(family.slots)
     if query.price.is_by_removal:
@@ -191,12 +188,6 @@ def _quantiles(query: Any, facts: Facts) -> AnyPlan:
 def _itemwise(query: Any, facts: Facts) -> AnyPlan:
     from emdp.estimators.itemwise.itemwise import plan_itemwise
 
-    if facts["space"].elsewhere is not None and count_items(facts["space"]) is None:
-        raise UsageError(
-            "an item-wise release of places is not made for a table whose records may be elsewhere; "
-            f"{'read it with space=emdp.Grid(...), or ' if can_be_cut(facts['space']) else ''}ask for frequencies or "
-            "means."
-        )
     return plan_itemwise(query, **facts)
 
 

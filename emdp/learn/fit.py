@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from emdp.answers import Answer
 from emdp.base.errors import UsageError
@@ -82,7 +83,7 @@ class FittedLinear:
         Returns
         -------
         numpy.ndarray
-            The target's expected value; for the logistic loss the probability of 1.
+            The target's expected value; for the logistic loss the probability of 1. NaN for rows that are elsewhere.
 
         Raises
         ------
@@ -93,6 +94,8 @@ class FittedLinear:
         margins = np.full(len(items), self.intercept)
         for coefficient, expression in zip(self.coefficients, self.query.features, strict=True):
             margins += coefficient * evaluate(expression, self.space, items)
+        # Of an item that is elsewhere nothing is predicted.
+        margins[self.space.is_elsewhere(items)] = np.nan
         if self.query.loss == "squared":
             return margins
         from scipy.special import expit
@@ -108,7 +111,12 @@ class FittedLinear:
         blocks = []
         for part, is_needed in zip(self.space.parts, needed, strict=True):
             missing = [name for name in part.columns if name not in given.columns]
-            if not missing:
+            if not missing and part.on_invalid == "elsewhere" and is_needed:
+                valid = part.valid_mask(given)
+                block = np.full((len(given), part.width), np.nan)
+                block[valid] = part.encode(given.filter(pl.Series(valid)))
+                blocks.append(block)
+            elif not missing and part.on_invalid != "elsewhere":
                 blocks.append(part.encode(given))
             elif not is_needed:
                 blocks.append(np.repeat(part.neutral_item, len(given), axis=0))

@@ -10,11 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from emdp.base.errors import LedgerError
 
-__all__ = ["KINDS", "Admit", "Entry", "Ledger"]
+__all__ = ["KINDS", "Admit", "Entry", "Ledger", "SecretState"]
 
 KINDS = ("created", "budget", "validated", "charge", "answer", "reserve", "redeclare", "row")
 """The kinds of events that this version writes and reads; a ledger that holds another kind is refused."""
@@ -77,6 +77,19 @@ class Entry:
 
 Admit = Callable[[Sequence[Entry]], object]
 """Given the entries of one table so far, or of all, raises if the event about to be appended must be refused."""
+
+
+class SecretState(Protocol):
+    """Exact statistics of streams, which rows of a ledger name by their digests."""
+
+    def check(self) -> None:
+        """Raise ``LedgerError`` if this user may not use the state, or others may."""
+
+    def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
+        """Write a draft, durably, before a row may name it."""
+
+    def find(self, digest: str, stream: str, place: int) -> tuple[int, ...]:
+        """Return the numbers that a row names; raise ``LedgerError`` where they are lost."""
 
 
 class Ledger(ABC):

@@ -9,10 +9,10 @@ from typing import Any
 
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.address import Address, place_of
-from emdp.ledger.base import Ledger
+from emdp.ledger.base import Ledger, SecretState
 from emdp.ledger.stored import Snapshot, StoredLedger, first_link
 
-__all__ = ["copy_ledger", "ledger_exists", "need_psycopg", "open_ledger", "read_ledger"]
+__all__ = ["copy_ledger", "ledger_exists", "need_psycopg", "open_ledger", "read_ledger", "secret_state"]
 
 
 def open_ledger(path: str | os.PathLike[str], *, create: bool = True, test: bool = False) -> Ledger:
@@ -135,6 +135,26 @@ def copy_ledger(source: str | os.PathLike[str], target: str | os.PathLike[str]) 
                     "and copy again."
                 )
             return *copied.head(), len(snapshot[1])
+
+
+def secret_state(ledger: Ledger) -> SecretState:
+    """Return the state of streams beside a ledger, as secret as the data: in a file, or in a schema of the server.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, open_ledger(f"{folder}/city.ledger") as ledger:
+    ...     secret_state(ledger).check()
+    """
+    if "://" not in ledger.path:
+        from emdp.ledger.state import StreamState
+
+        return StreamState(ledger.path)
+    need_psycopg()
+    from emdp.ledger.postgres import PostgresLedger
+    from emdp.ledger.postgres_state import PostgresState
+
+    if not isinstance(ledger, PostgresLedger):
+        raise UsageError("a stream needs a ledger in a file or in PostgreSQL; name one of these.")
+    return PostgresState(ledger.address)
 
 
 def need_psycopg() -> None:

@@ -48,7 +48,7 @@ from emdp.ledger.postgres_schema import (
 )
 from emdp.ledger.stored import Snapshot, StoredLedger
 
-__all__ = ["BUSY_SECONDS", "PostgresLedger", "connect", "create_in", "exists_in"]
+__all__ = ["BUSY_SECONDS", "PostgresLedger", "connect", "create_in", "exists_in", "transaction"]
 
 BUSY_SECONDS = 30
 """Longest wait of a call for another process's transaction."""
@@ -115,6 +115,11 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
     def __repr__(self) -> str:
         return f"PostgresLedger({self._shown!r})"
 
+    @property
+    def address(self) -> Address:
+        """Address of the database, with what it takes to connect."""
+        return self._address
+
     def _check_access(self) -> None:
         with self._connected() as connection:
             self._begin(connection, write=False)
@@ -161,7 +166,7 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
         return connection.execute(f"{SELECT_CONTENT} WHERE digest = %s", (digest,)).fetchall()
 
     def _write(self, connection: psycopg.Connection[Any], link: Link, content: str | None) -> object:
-        if link.kind == "redeclare":
+        if link.kind in {"redeclare", "row"}:
             exchange_check(connection)
         return _value(connection, APPEND, *link, content)
 
@@ -270,6 +275,28 @@ def exists_in(address: Address) -> bool:
             return has_schema(connection)
     except psycopg.Error as error:
         raise ledger_error(address.shown, error) from error
+
+
+@contextmanager
+def transaction(address: Address, *, write: bool) -> Iterator[psycopg.Connection[Any]]:
+    """A transaction beside the ledger's, durable where it writes; what is raised inside leaves all as it was.
+
+    Raises
+    ------
+    LedgerError
+        If the server fails, or it is unknown whether it has committed.
+    """
+    try:
+        with closing(connect(address)) as connection:
+            _begin(connection, address.shown, write=write)
+            yield connection
+            failure = _commit(connection) if write else None
+    except psycopg.errors.InsufficientPrivilege:
+        raise
+    except psycopg.Error as error:
+        raise ledger_error(address.shown, error) from None
+    if failure is not None:
+        raise LedgerError(f"state beside ledger {address.shown} may have been written or not; ask again.") from None
 
 
 def _begin(connection: psycopg.Connection[Any], shown: str, *, write: bool) -> None:

@@ -59,9 +59,6 @@ BROKEN_LINK = "EM001"
 MARK = "emdp ledger, format 1"
 """Comment on the schema: whose it is, and the version of the layout below; others are refused."""
 
-_KINDS = tuple(kind for kind in KINDS if kind != "row")
-"""Kinds of events that a server keeps: rows of streams are for ledgers in files."""
-
 SELECT_LINKS = f'SELECT sequence, time, kind, "table", payload, previous_hash, hash FROM {SCHEMA}.event'
 SELECT_END = f"SELECT sequence, hash, (SELECT count(*) FROM {SCHEMA}.event) FROM {SCHEMA}.head"
 SELECT_CONTENT = f"SELECT digest, text FROM {SCHEMA}.content"
@@ -131,15 +128,15 @@ DECLARE
     brackets text;
 BEGIN
     SELECT * INTO last FROM {SCHEMA}.head FOR UPDATE;
-    IF NEW.kind NOT IN ({", ".join(f"'{kind}'" for kind in _KINDS)})
+    IF NEW.kind NOT IN ({", ".join(f"'{kind}'" for kind in KINDS)})
         OR (NEW.kind = 'created') <> (NEW.sequence = 1) OR (NEW.kind = 'created') <> (NEW."table" = '')
     THEN
         RAISE EXCEPTION 'a ledger takes no such entry' USING ERRCODE = '{BROKEN_LINK}';
     END IF;
-    IF NEW.kind IN ('created', 'budget', 'redeclare')
+    IF NEW.kind IN ('created', 'budget', 'redeclare', 'row')
         AND NOT pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER')
     THEN
-        RAISE EXCEPTION 'only an owner of the ledger may create it, write a budget or declare rules anew'
+        RAISE EXCEPTION 'only an owner of the ledger may create it, write a budget, declare rules anew or add rows'
             USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF NEW.sequence <> last.sequence + 1 OR NEW.previous_hash <> last.hash
@@ -164,8 +161,15 @@ BEGIN
 END
 """
 
+_CHECK_EVENT_WITHOUT_ROWS = (
+    _CHECK_EVENT.replace(", 'row'", "", 1)
+    .replace("('created', 'budget', 'redeclare', 'row')", "('created', 'budget', 'redeclare')")
+    .replace("a budget, declare rules anew or add rows", "a budget or declare rules anew")
+)
+"""The check in ledgers of the version without streams on servers; an owner's first row replaces it."""
+
 _CHECK_EVENT_BEFORE = (
-    _CHECK_EVENT.replace(", 'redeclare'", "", 1)
+    _CHECK_EVENT_WITHOUT_ROWS.replace(", 'redeclare'", "", 1)
     .replace("('created', 'budget', 'redeclare')", "('created', 'budget')")
     .replace("create it, write a budget or declare rules anew", "create it or write a budget")
 )
@@ -319,8 +323,9 @@ def check_schema(connection: "psycopg.Connection[Any]", shown: str) -> None:
         },
         {name: [*trigger, True] for name, trigger in _TRIGGERS.items()},
     )
-    if functions and functions.get("check_event()", [None])[0] == _CHECK_EVENT_BEFORE:
-        wanted[1]["check_event()"][0] = _CHECK_EVENT_BEFORE
+    for earlier in (_CHECK_EVENT_WITHOUT_ROWS, _CHECK_EVENT_BEFORE):
+        if functions and functions.get("check_event()", [None])[0] == earlier:
+            wanted[1]["check_event()"][0] = earlier
     if (tables, functions, triggers) != wanted:
         raise LedgerError(
             f"ledger {shown} lacks its tables, functions or triggers, or has others; put back the last good copy."

@@ -64,6 +64,11 @@ class StreamState:
     def __init__(self, ledger: str | os.PathLike[str]) -> None:
         self.path = Path(f"{os.fspath(ledger)}{STATE}")
 
+    def check(self) -> None:
+        """Raise ``LedgerError`` if others may read or write the file."""
+        if os.path.lexists(self.path):
+            self._check_mode()
+
     def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
         """Write a draft, durably, before a row may name it."""
         if not os.path.lexists(self.path):

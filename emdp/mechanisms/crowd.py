@@ -8,6 +8,7 @@ order that tells nothing and stays the same as long as the crowd is asked.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from emdp.mechanisms.local.noise import exact_sums
 
-__all__ = ["ColumnSums", "Crowd", "GatheredUsers", "Groups", "Question", "Sums"]
+__all__ = ["ColumnSums", "Crowd", "GatheredUsers", "Groups", "PartOfCrowd", "Question", "Sums"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -114,6 +115,42 @@ class GatheredUsers:
             blocks = list(self._blocks)
             self._values = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
         return self._values
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartOfCrowd:
+    """Some users of a crowd, who are asked as if they were all.
+
+    Parameters
+    ----------
+    crowd : Crowd
+        All users.
+    places : numpy.ndarray of int64
+        Those of the part, in any order.
+    is_last : bool
+        Whether the last question of this part is the last of the crowd.
+    """
+
+    crowd: Crowd
+    places: Integers
+    is_last: bool = False
+
+    def __repr__(self) -> str:
+        return "PartOfCrowd(hidden)"
+
+    @property
+    def users(self) -> int:
+        """Number of users in the part."""
+        return len(self.places)
+
+    def added(self, question: Question, groups: Groups | None = None, *, is_last: bool = False) -> Sums:
+        """Return the sums of a question of one law over the part, or over groups of it."""
+        asked = [self.places] if groups is None else [self.places[group] for group in groups]
+        return self.crowd.added(question, asked, is_last=is_last and self.is_last)
+
+    def mapped(self, change: Callable[[Integers], Integers]) -> "PartOfCrowd":
+        """Return the same users with other numbers."""
+        return replace(self, crowd=self.crowd.mapped(change))
 
 
 class ColumnSums:

@@ -45,8 +45,6 @@ class Family:
         Why they stand alone.
     has_removal : bool
         Whether a planner of the family knows noise for the removal of a user; the others rest on the number of users.
-    elsewhere : str
-        Why it is refused where the space has the point elsewhere; empty where its planner knows it.
     slots : str
         Why it is refused where bags are filled up to slots; empty where its planner knows them.
     """
@@ -57,12 +55,7 @@ class Family:
     aggregates: tuple[str, ...] = ()
     alone: str = ""
     has_removal: bool = False
-    elsewhere: str = ""
     slots: str = ""
-
-
-def _not_elsewhere(what: str, instead: str) -> str:
-    return f"{what} is not made for a table whose records may be elsewhere; {instead}."
 
 
 _NO_SLOTS = (
@@ -81,23 +74,20 @@ FAMILIES: tuple[Family, ...] = (
     Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
     Family("itemwise", (Itemwise,), ("itemwise",), slots=_NO_SLOTS),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
-    Family(
-        "shares",
-        (Shares,),
-        ("shares",),
-        ("SHARES",),
-        SEVERAL_ROWS,
-        elsewhere=_not_elsewhere("a share of users by facts", "ask for SHARE(), the share of records"),
-    ),
+    Family("shares", (Shares,), ("shares",), ("SHARES",), SEVERAL_ROWS),
     Family(
         "user_mean",
         (UserMean,),
         ("user_mean",),
         ("USER_MEAN",),
         "has rounds of its own",
-        elsewhere=_not_elsewhere("a mean whose range is found first", "ask for AVG, whose range is public"),
+        slots="USER_MEAN weighs users, and a table with slots weighs records; ask for AVG.",
     ),
-    Family("fit", (LinearFit,), elsewhere=_not_elsewhere("a linear model", "read the table with elsewhere='neutral'")),
+    Family(
+        "fit",
+        (LinearFit,),
+        slots="a linear model weighs users, and a table with slots weighs records; read it with elsewhere=1 alone.",
+    ),
 )
 """All families. Means with ``by`` or ``where`` are of ``select``, as most aggregates are; totals over rows with owners,
 of any function of a row, are of ``owned``; frequencies of all items of a

@@ -7,7 +7,7 @@ expressions, with its bound on rounding, and :data:`ROUNDING` more.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -80,11 +80,14 @@ class BlockRange:
         As in :class:`emdp.questions.reading.Reading`.
     low, high : tuple of float
         Of each column: of means in fixed point, of codes of items, of encoded items. Empty for texts.
+    elsewhere : bool
+        Whether a row may be an item that is elsewhere: NaN in all columns.
     """
 
     what: str
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    elsewhere: bool = field(default=False, repr=False)
 
     def checked(self, block: Block) -> Block:
         """Return a block as it is.
@@ -104,7 +107,10 @@ class BlockRange:
     def check(self, values: Any, records: Any = None) -> None:
         """Check numbers, shape (rows, columns) or (rows,), and how many records each row is of, where it is of some."""
         rows = values.reshape(len(values), len(self.low))
-        if not ((rows >= np.array(self.low)) & (rows <= np.array(self.high))).all():
+        inside = ((rows >= np.array(self.low)) & (rows <= np.array(self.high))).all(axis=1)
+        if self.elsewhere:
+            inside |= np.isnan(rows).all(axis=1)
+        if not inside.all():
             raise _outside()
         if records is not None:
             _check_records(records)
@@ -128,7 +134,7 @@ def block_range(reading: Reading, space: Space) -> BlockRange:
     else:
         ends = [end for part in space.parts for end in _ends_of(part)]
     low, high = zip(*ends, strict=True)
-    return BlockRange(reading.what, low, high)
+    return BlockRange(reading.what, low, high, reading.what == "points" and space.elsewhere is not None)
 
 
 def _range_of(value: Expression, space: Space) -> tuple[float, float]:

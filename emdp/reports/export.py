@@ -18,7 +18,7 @@ from emdp.reports.manifest import FORMAT
 from emdp.reports.outcome import EntryOutcome, ReportRun
 from emdp.reports.page import page
 
-__all__ = ["INDEX", "MANIFEST", "table_names", "write_report"]
+__all__ = ["INDEX", "MANIFEST", "stream_names", "table_names", "write_report"]
 
 INDEX, MANIFEST = "index.html", "manifest.json"
 """Names of the page and of the manifest."""
@@ -48,7 +48,15 @@ def write_report(run: ReportRun, folder: Path) -> tuple[Path, ...]:
         If the folder cannot be made or written to.
     """
     names = [_names(place, outcome, len(run.outcomes)) for place, outcome in enumerate(run.outcomes, 1)]
-    contents = {INDEX: page(run, names).encode("utf-8")}
+    titles = [outcome.entry.title for outcome in run.streams]
+    streams = [
+        () if outcome.answer is None else stream_names(place, outcome.entry.title, len(titles))
+        for place, outcome in enumerate(run.streams, 1)
+    ]
+    contents = {INDEX: page(run, names, streams=streams).encode("utf-8")}
+    for stream, own in zip(run.streams, streams, strict=True):
+        if stream.answer is not None:
+            contents |= zip(own, _tables(stream.answer.frame), strict=True)
     for outcome, own in zip(run.outcomes, names, strict=True):
         if outcome.answer is not None:
             contents |= zip(own, _tables(outcome.answer.frame), strict=True)
@@ -76,6 +84,15 @@ def table_names(place: int, title: str, total: int) -> tuple[str, str]:
     """
     stem = f"{place:0{max(2, len(str(total)))}}-{_slug(title)}"
     return f"{stem}.csv", f"{stem}.parquet"
+
+
+def stream_names(place: int, title: str, total: int) -> tuple[str, ...]:
+    """Return the names of the tables of a stream: a row for each period so far and figure, with its interval.
+
+    >>> stream_names(1, "Mean of x", 2)
+    ('stream-01-mean-of-x.csv', 'stream-01-mean-of-x.parquet')
+    """
+    return tuple(f"stream-{name}" for name in table_names(place, title, total))
 
 
 def _slug(title: str) -> str:

@@ -79,9 +79,16 @@ class _ShownStream:
     figures: tuple[_Figure, ...]
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    files: tuple[str, ...]
 
 
-def page(run: ReportRun, files: Sequence[Sequence[str]], *, most_bytes: int = MOST_BYTES) -> str:
+def page(
+    run: ReportRun,
+    files: Sequence[Sequence[str]],
+    *,
+    streams: Sequence[Sequence[str]] = (),
+    most_bytes: int = MOST_BYTES,
+) -> str:
     """Return the page of a run as HTML.
 
     Parameters
@@ -90,6 +97,8 @@ def page(run: ReportRun, files: Sequence[Sequence[str]], *, most_bytes: int = MO
         The run.
     files : sequence of sequence of str
         For each entry the names of its tables, beside the page.
+    streams : sequence of sequence of str
+        The same for each stream; none where nothing lies beside the page.
     most_bytes : int
         Largest size in UTF-8. A page that would be larger shows fewer rows, then fewer pictures: first those of the
         entries with the largest ones.
@@ -101,8 +110,10 @@ def page(run: ReportRun, files: Sequence[Sequence[str]], *, most_bytes: int = MO
     """
     figures = [_figures(outcome, f"e{place}") for place, outcome in enumerate(run.outcomes, 1)]
     budgets = [_burn_down(state, f"b{place}") for place, state in enumerate(run.budgets, 1)]
+    given = [*streams, *[()] * (len(run.streams) - len(streams))]
+    shown = [_stream(own, place, given[place - 1]) for place, own in enumerate(run.streams, 1)]
     for most in ROW_LIMITS:
-        text = _rendered(run, files, figures, budgets, most)
+        text = _rendered(run, files, shown, figures, budgets, most)
         if _size(text) <= most_bytes:
             return text
     # Only now, for a picture says more than the rows of a table that is a file of its own.
@@ -110,7 +121,7 @@ def page(run: ReportRun, files: Sequence[Sequence[str]], *, most_bytes: int = MO
         sizes = [(sum(len(figure.svg) for figure in own), place) for place, own in enumerate(figures)]
         _, largest = max(sizes)
         figures[largest] = (_Figure("", f"The picture is left out: the page would be above {most_bytes:,} bytes."),)
-        text = _rendered(run, files, figures, budgets, ROW_LIMITS[-1])
+        text = _rendered(run, files, shown, figures, budgets, ROW_LIMITS[-1])
     return text
 
 
@@ -121,6 +132,7 @@ def _size(text: str) -> int:
 def _rendered(
     run: ReportRun,
     files: Sequence[Sequence[str]],
+    streams: Sequence[_ShownStream],
     figures: Sequence[tuple[_Figure, ...]],
     budgets: Sequence[_Figure | None],
     most: int,
@@ -140,7 +152,7 @@ def _rendered(
             meaning=_meaning(run),
             answered=len(answers),
             reused=sum(outcome.is_reused for outcome in run.outcomes),
-            streams=[_stream(outcome, place) for place, outcome in enumerate(run.streams, 1)],
+            streams=streams,
             has_contents=len(entries) >= CONTENTS_FROM,
             assumptions=tuple(dict.fromkeys(text for answer in answers for text in answer.assumptions)),
             is_alpha=any(state.promise.level_name == "alpha" for state in run.budgets),
@@ -154,13 +166,13 @@ def _meaning(run: ReportRun) -> _Figure | None:
     return _figure(run.meaning.picture, meaning_in_words(run.meaning, run.spent, run.period), "meaning")
 
 
-def _stream(outcome: StreamOutcome, place: int) -> _ShownStream:
+def _stream(outcome: StreamOutcome, place: int, files: Sequence[str]) -> _ShownStream:
     figures = tuple(
         _figure(picture, caption, f"s{place}-{number}")
         for number, (picture, caption) in enumerate(stream_lines(outcome), 1)
     )
     heads, rows = stream_rows(outcome)
-    return _ShownStream(outcome, figures, heads, tuple(rows))
+    return _ShownStream(outcome, figures, heads, tuple(rows), tuple(files))
 
 
 def environment() -> "jinja2.Environment":

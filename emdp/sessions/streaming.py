@@ -22,7 +22,8 @@ from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.streams import MovedError, OpenStream, StreamPart, append_row, charge_stream, find_stream
 from emdp.estimators.streams import StreamPlan, check_shows, plan_stream
 from emdp.ledger import Entry
-from emdp.ledger.state import StreamState, draft_digest
+from emdp.ledger.opening import secret_state
+from emdp.ledger.state import draft_digest
 from emdp.noise import rng
 from emdp.privacy import EmdDP
 from emdp.sessions.planning import Planned
@@ -143,7 +144,7 @@ class _Streaming:
         release.check_unchanged()
         salt, stream = rng.random_bytes(SALT_BYTES), found.entry.hash
         digest = draft_digest(salt, stream, place, numbers)
-        state = StreamState(self.accounts.ledger.path)
+        state = secret_state(self.accounts.ledger)
         state.keep(digest, salt, numbers)
         for _ in range(MOST_TRIES):
             found = self.paid(release)
@@ -276,8 +277,6 @@ def streamed(
     LedgerError
         If the stream's state is lost, or may be read by others.
     """
-    if "://" in accounts.ledger.path:
-        raise UsageError("a stream needs a ledger in a file, beside which its secret state lies; name a file.")
     if accounts.period is None:
         raise UsageError(
             "a stream says what it promises of one period, and under another table's budget (shares) periods may "
@@ -288,6 +287,8 @@ def streamed(
     own = _Streaming(request, accounts, table, tags, request.key(table, rules))
     found = own.find()
     if found is None or len(found.periods) < len(request.periods) or own._place(found) not in found.released:
+        # Before anything is charged.
+        secret_state(accounts.ledger).check()
         with releasing([request.planned]) as release:
             own.row(release)
         return own.answer(is_new=True)

@@ -18,7 +18,7 @@ from emdp.randomizers import (
     PlanarLaplace,
     Recoverable,
 )
-from emdp.spaces import Categories, Clusters, Cycle, Geo, Grid, Interval, Product, Vector
+from emdp.spaces import Categories, Clusters, Cycle, Elsewhere, Geo, Grid, Interval, Product, Vector
 
 CERTAIN = 1.0 - 1e-6
 
@@ -34,6 +34,7 @@ RANDOMIZERS = {
     "HadamardResponse": HadamardResponse(LABELS, 2.0),
     "Recoverable": Recoverable(LABELS, 2.0),
     "PlanarLaplace on a line": PlanarLaplace(Interval("x", 0, 1), 2.0),
+    "PlanarLaplace on a line or elsewhere": PlanarLaplace(Elsewhere(Interval("x", 0, 1), 0.9), 2.0),
     "PlanarLaplace in the plane": PlanarLaplace(Vector(["x", "y"], box=[(0, 1), (0, 1)]), 2.0),
     "PlanarLaplace on the globe": PlanarLaplace(Geo("lat", "lon", box=(40, -75, 41, -73)), 2.0),
 }

@@ -66,13 +66,15 @@ from emdp.mechanisms.streams.mechanism import StreamMechanism
 from emdp.mechanisms.streams.strategy import Strategy
 from emdp.mechanisms.strings.prefix_search import HeavyHitterSearch
 from emdp.mechanisms.strings.stable_histogram import StableHistogram
-from emdp.mechanisms.user_mean.base import UserMeanSetting
+from emdp.mechanisms.user_mean.base import UserMeanRelease, UserMeanSetting
 from emdp.mechanisms.user_mean.central import CentralRange
 from emdp.mechanisms.user_mean.clipped_mean import ClippedMean
 from emdp.mechanisms.user_mean.local import BudgetSplit, OneRound, UserSplit
 from emdp.mechanisms.user_mean.range_bins import RangeBins
 from emdp.mechanisms.user_mean.range_stage import HadamardRange, HistogramRange, MedianRange
 from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
+from emdp.mechanisms.user_mean.somewhere import central_somewhere
+from emdp.mechanisms.user_mean.somewhere_messages import dealt_somewhere
 from emdp.mechanisms.user_vector.setting import UserVectorSetting
 from emdp.mechanisms.vector.bits import VectorBits
 from emdp.mechanisms.vector.direction import VectorDirection
@@ -94,7 +96,7 @@ from emdp.randomizers import (
     Recoverable,
     TieredResponse,
 )
-from emdp.spaces import Categories, Clusters, Cycle, Distances, Embedding, Interval
+from emdp.spaces import Categories, Clusters, Cycle, Distances, Elsewhere, Embedding, Interval
 
 Call = Callable[[], Any]
 
@@ -112,6 +114,7 @@ TRIANGLE = Distances("item", ["a", "b", "c"], [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
 """Three items that lie on no line."""
 
 SMALL = UserMeanSetting(100, 0.0, 10.0, 1.0, model="local", spread=0.01, failure=0.5)
+WHOLE_MEANS = central_somewhere(UserMeanSetting(9, 0.0, 1.0, 1.0, elsewhere=True))[0]
 SPLIT = {"setting": SMALL, "second": 0.5, "first": 0.5}
 SHUFFLED = UserMeanSetting(100, 0.0, 10.0, 0.1, delta=1e-6, model="shuffle")
 DESCENT = DescentSetting(100, 2, "squared", 1.0, 1.0, 1.0, 1e-6)
@@ -311,6 +314,11 @@ ROWS: list[tuple[str, str, Call]] = [
     ("items/one_bit", "equal items have equal values", lambda: OneBit(TWINS, 1.0, [0.0, 1.0, 2.0])),
     ("items/one_bit", "values are finite", lambda: OneBit(LABELS, 1.0, [0.0, 1.0, math.nan])),
     ("items/planar_laplace", "the space has a chart", lambda: PlanarLaplace(LABELS, 1.0)),
+    (
+        "items/planar_laplace",
+        "the bit has a part of alpha0",
+        lambda: PlanarLaplace(Elsewhere(Interval("x", 0, 1), 0.5), 1.0),
+    ),
     ("items/planar_laplace", "alpha0 fits the lattice", lambda: PlanarLaplace(Interval("x", 0, 1), 1e30)),
     *(
         (kind.__module__.rpartition(".")[2], "alpha0 is positive", lambda kind=kind: kind(LABELS, 0.0))
@@ -440,6 +448,16 @@ ROWS: list[tuple[str, str, Call]] = [
         "user_mean/shuffle",
         "messages fit once mixed",
         lambda: ShuffledUserMean(inner=OneRound(setting=SHUFFLED, second=9.0)),
+    ),
+    (
+        "user_mean/somewhere",
+        "the release is one of a mean and a share",
+        lambda: WHOLE_MEANS.ends(UserMeanRelease(WHOLE_MEANS, Fraction(0), (0.0, 1.0)), 0.1),
+    ),
+    (
+        "user_mean/somewhere_messages",
+        "both parts have users to mix",
+        lambda: dealt_somewhere(UserMeanSetting(3, 0.0, 1.0, 1.0, model="local", elsewhere=True)),
     ),
     ("user_mean/shuffle", "mixing takes a delta", lambda: UserMeanSetting(9, 0, 1, 1.0, model="shuffle")),
     ("user_vector/setting", "ends for each coordinate", lambda: UserVectorSetting(9, (0.0,), (), 1.0)),

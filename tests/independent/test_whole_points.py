@@ -7,6 +7,7 @@ cut), ``d_EM`` by a linear program, and the divergence over all pairs of bags. E
 is seen: a coarse grid has slack, but less than that.
 """
 
+import math
 from typing import Any
 
 import exact_releases as exact
@@ -20,7 +21,7 @@ import emdp
 from emdp.mechanisms.items import planar_laplace
 from emdp.questions import itemwise
 from emdp.randomizers import PlanarLaplace
-from emdp.spaces import Interval, Space, Vector
+from emdp.spaces import Elsewhere, Interval, Space, Vector
 from emdp.tables.readings import read_items
 
 Floats = npt.NDArray[np.float64]
@@ -44,6 +45,11 @@ def coarse(monkeypatch: Any, bits: int) -> None:
 
 
 def metric_of(space: Space, points: list[tuple[float, ...]]) -> Floats:
+    if math.isnan(points[-1][0]):
+        # Elsewhere, at its distance of all others.
+        found = np.full((len(points), len(points)), space.elsewhere)
+        found[:-1, :-1], found[-1, -1] = metric_of(space, points[:-1]), 0.0
+        return found
     apart = np.linalg.norm(np.array(points)[:, None] - np.array(points)[None], axis=2)
     assert space.diameter == pytest.approx(apart.max())
     return np.asarray(apart / apart.max())
@@ -71,7 +77,9 @@ def source_of(where: tuple[Space, list[tuple[float, ...]]], bags: tuple[exact.Ba
     space, points = where
     rows = [(user, *points[item]) for user, bag in enumerate(bags) for item in bag]
     frame = pl.DataFrame(rows, schema=["user", *space.columns], orient="row")
-    return emdp.read(frame, user="user", space=space, users=len(bags), records=size)
+    return emdp.read(
+        frame, user="user", space=space.items_space, users=len(bags), records=size, elsewhere=space.elsewhere
+    )
 
 
 def check_points(
@@ -96,6 +104,26 @@ def check_points(
     assert exact.hockey_stick(P_weak, Q_weak, levels).max() > guarantee.delta + 1e-5
     reached = exact.smallest_alpha(P, Q, apart + randomizer.slack_distance, guarantee.delta)
     return float(reached / guarantee.alpha)
+
+
+ELSEWHERE: list[tuple[float, ...]] = [(0.0,), (0.3,), (1.0,), (math.nan,)]
+
+
+@pytest.mark.parametrize("rho", [1.0, pytest.param(0.8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("bags", [[((0, 3),), ((3, 3),)], pytest.param([((2, 3),), ((2, 2),)], marks=pytest.mark.slow)])
+def test_points_and_records_that_are_elsewhere_cost_what_they_claim(
+    monkeypatch: Any, bags: list[tuple[exact.Bag, ...]], rho: float
+) -> None:
+    where = Elsewhere(Interval("x", 0, 1, on_invalid="elsewhere"), rho), ELSEWHERE
+    # Half of alpha0 is the bit's, half the place's: of what both tell a pair reaches less than of one.
+    assert check_points(monkeypatch, where, "central", bags, 4.0, 3) > 0.4
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("model", ["central", "local"])
+def test_points_and_records_elsewhere_cost_what_they_claim_over_all_tables(monkeypatch: Any, model: str) -> None:
+    where = Elsewhere(Interval("x", 0, 1, on_invalid="elsewhere")), ELSEWHERE
+    assert check_points(monkeypatch, where, model, [(bag,) for bag in exact.bags([2], items=4)], 4.0, 3) > 0.6
 
 
 FAR: list[tuple[exact.Bag, ...]] = [((0, 1),), ((2, 2),)]

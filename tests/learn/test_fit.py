@@ -61,6 +61,56 @@ def test_a_fit_is_one_charge_in_each_model(tmp_path: Path, model: Any, delta: fl
         assert told in text
 
 
+ELSEWHERE = emdp.Product(
+    emdp.Interval("x", 0, 10, on_invalid="elsewhere"),
+    emdp.Categories("kind", ["a", "b"]),
+    emdp.Interval("y", 0, 50, on_invalid="elsewhere"),
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "delta", "more"),
+    [
+        ("central", 1e-6, {"method": "moments"}),
+        ("central", 0.0, {"method": "descent", "rounds": 60}),
+        ("local", 0.0, {"rounds": 30}),
+        ("shuffle", 1e-6, {"rounds": 12}),
+    ],
+)
+def test_a_model_is_one_of_the_records_that_are_somewhere(
+    tmp_path: Path, model: Any, delta: float, more: dict[str, Any]
+) -> None:
+    # Half of the users have no record, and a third of the records of the others no x: none of them is in the middle.
+    frame = rows().filter(pl.col("user") % 10 > 4)
+    gone = pl.int_range(pl.len()) % 3 == 0
+    frame = frame.with_columns(x=pl.when(gone).then(None).otherwise(pl.col("x")), y=pl.col("y").clip(20, 50))
+    table = emdp.read(frame, user="user", users=USERS, space=ELSEWHERE, elsewhere=1)
+    budget = emdp.UserDP(1e5, 1e-4)
+    with emdp.testing.seeded(3), emdp.Session(table, budget=budget, ledger=tmp_path / "x.ledger") as session:
+        fit = emdp.learn.fit_linear(session, FEATURES, "y", epsilon=1e3, delta=delta, model=model, **more)
+        exact = fit.answer.exact_frame["coefficient"].to_numpy()
+    kept = frame.drop_nulls()
+    sizes = frame.group_by("user").len()
+    weights = kept.join(sizes, on="user", how="left", maintain_order="left")["len"].to_numpy() ** -0.5
+    matrix = np.column_stack([np.ones(len(kept)), kept["x"], (kept["kind"] == "b").cast(pl.Float64)])
+    wanted = np.linalg.lstsq(matrix * weights[:, None], kept["y"].to_numpy() * weights, rcond=None)[0]
+    assert exact == pytest.approx(wanted, abs=0.05)
+    if more.get("method") == "moments":
+        assert np.array([fit.intercept, *fit.coefficients]) == pytest.approx(wanted, abs=0.2)
+        lows, highs = fit.answer.frame["coefficient_low"].to_numpy(), fit.answer.frame["coefficient_high"].to_numpy()
+        assert ((lows <= exact) & (exact <= highs)).all()
+    assert "the model is one of the records that are somewhere" in str(fit.answer.explain())
+    assert np.isnan(fit.predict({"x": [5.0, None], "kind": ["a", "b"]})).tolist() == [False, True]
+
+
+def test_a_model_of_slots_is_refused_before_a_charge(tmp_path: Path) -> None:
+    table = emdp.read(rows(), user="user", users=USERS, space=ELSEWHERE, slots=9)
+    with emdp.Session(table, budget=emdp.UserDP(9.0), ledger=tmp_path / "x.ledger") as session:
+        with pytest.raises(UsageError, match="weighs users"):
+            emdp.learn.fit_linear(session, FEATURES, "y", epsilon=1.0)
+        assert session.spent(emdp.UserDP).epsilon == 0
+
+
 @pytest.mark.parametrize("way", [{"sampled": 300}, {"participation": 0.1}])
 def test_users_may_be_drawn_anew_in_each_shuffled_round(tmp_path: Path, way: dict[str, Any]) -> None:
     options: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "model": "shuffle", "rounds": 8, **way}

@@ -1,5 +1,6 @@
 """Streams of reports: read, checked by line, run week after week, drawn and priced on the page."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from emdp.base.errors import BudgetExceededError, ReportError
 from emdp.ledger import read_ledger
 from emdp.reports.checking import check_definition
+from emdp.reports.export import write_report
+from emdp.reports.manifest import check_manifest
 from emdp.reports.page import page
 from emdp.reports.run import run_report
 from emdp.reports.stream_entries import FIGURES
@@ -80,6 +83,32 @@ def test_week_after_week_for_one_price(folder: Path) -> None:
     again = run(folder, 3)
     assert again.streams[0].answer.frame.equals(found.streams[0].answer.frame)
     assert not again.streams[0].answer.is_new
+
+
+def test_all_rows_are_beside_the_page_with_their_intervals(folder: Path) -> None:
+    for week in (1, 2):
+        found = run(folder, week)
+    written = write_report(found, folder / "page")
+    names = [path.name for path in written]
+    assert [name for name in names if name.startswith("stream-")] == [
+        "stream-01-mean-of-x.csv",
+        "stream-01-mean-of-x.parquet",
+    ]
+    rows = pl.read_parquet(folder / "page" / "stream-01-mean-of-x.parquet")
+    assert rows.columns == ["period", "figure", "km", "km_low", "km_high"]
+    assert rows["period"].to_list() == ["2026-W01"] * 2 + ["2026-W02"] * 2
+    assert rows["figure"].to_list() == ["day", "to date"] * 2
+    assert (rows["km_low"] < rows["km_high"]).all()
+    assert rows.equals(found.streams[0].answer.frame)
+    text = (folder / "page" / "stream-01-mean-of-x.csv").read_text()
+    assert text.splitlines()[0] == "period,figure,km,km_low,km_high"
+    assert 'href="stream-01-mean-of-x.csv"' in (folder / "page" / "index.html").read_text()
+    # The manifest has their digests, so that a changed row shows.
+    manifest = json.loads((folder / "page" / "manifest.json").read_text())
+    with read_ledger(folder / "x.ledger") as ledger:
+        assert check_manifest(manifest, folder / "page", ledger) == []
+        (folder / "page" / "stream-01-mean-of-x.csv").write_text(text.replace("2026-W01", "2026-W09"))
+        assert check_manifest(manifest, folder / "page", ledger) == ["files: 'stream-01-mean-of-x.csv' was changed"]
 
 
 def test_a_stream_that_fails_fails_alone(folder: Path) -> None:

@@ -102,8 +102,7 @@ def test_python_asks_the_same(session: emdp.Session) -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda s: s.itemwise(emdp.randomizers.PlanarLaplace(BOTH.parts[0], 1.0)), "an item-wise release of places"),
-    (lambda s: s.user_mean("x", epsilon=1), "elsewhere"),
+    (lambda s: s.user_mean(["x", emdp.col("x") * 2], epsilon=1), "one mean at a time"),
 ]
 
 
@@ -113,6 +112,41 @@ def test_what_does_not_know_it_is_refused_before_the_charge(session: emdp.Sessio
     with pytest.raises(UsageError, match=said):
         call(session)
     assert session.history().height == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "delta", "spread"),
+    [("central", 0.0, None), ("central", 0.1, 0.5), ("local", 0.0, 0.5), ("shuffle", 1e-6, None)],
+)
+def test_a_mean_over_users_is_over_those_who_are_somewhere(
+    tmp_path: Path, model: Any, delta: float, spread: float | None
+) -> None:
+    # Of 900 users 300 have no record, 100 none that is valid, and of the others a half is not.
+    valid = [(user, x) for user in range(100, 600) for x in (7.0 + user % 2, 99.0)]
+    frame = pl.DataFrame([(user, 99.0) for user in range(100)] + valid, schema=["user", "x"], orient="row")
+    table = emdp.read(frame, user="user", space=LINE, users=900, name="trips", elsewhere=1)
+    budget = emdp.UserDP(1e4, 0.5, model=model)
+    asked: dict[str, Any] = {} if spread is None else {"spread": spread, "between": 0.5}
+    with emdp.testing.seeded(4), emdp.Session(table, budget=budget, ledger=tmp_path / "a") as session:
+        answer = session.user_mean("x", epsilon=20.0, delta=delta, model=model, **asked)
+        row = answer.frame.row(0, named=True)
+        assert answer.exact["user_mean"] == pytest.approx(7.5, abs=1e-9)
+        assert row["user_mean"] == pytest.approx(7.5, abs=0.05 if model == "central" else 2.5)
+        assert row["user_mean_low"] <= 7.5 <= row["user_mean_high"]
+        assert answer.diagnostics["share_somewhere"] == pytest.approx(500 / 900, abs=0.15)
+        assert "over the users who have a record somewhere" in str(answer.explain())
+        assert session.spent(emdp.UserDP).epsilon <= 20.0
+
+
+def test_a_mean_over_nobody_has_no_value(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"user": [1, 2], "x": [99.0, 99.0]})
+    table = emdp.read(frame, user="user", space=LINE, users=50, name="trips", elsewhere=1)
+    with emdp.testing.seeded(4), emdp.Session(table, budget=emdp.UserDP(1e4), ledger=tmp_path / "a") as session:
+        answer = session.user_mean("x", epsilon=1.0)
+        assert answer.frame.row(0) == (None, 0.0, 10.0)
+        assert answer.exact == {"user_mean": None}
+        statement = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) USER_MEAN(x) AS m FROM trips"
+        assert session.sql(statement).frame["m"].to_list() == [None]
 
 
 @pytest.mark.parametrize(("model", "slots"), [("local", None), ("shuffle", None), ("local", 4)])
@@ -228,6 +262,17 @@ def test_frequencies_of_all_items_have_it_as_one_more(kinds: emdp.Session, metho
         assert frame["frequency"][2] == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.parametrize("slots", [None, 3])
+def test_who_is_elsewhere_has_no_fact(tmp_path: Path, slots: int | None) -> None:
+    frame = pl.DataFrame({"user": [1, 1, 2, 4], "kind": ["a", "b", "b", "zoo"]})
+    space = emdp.Categories("kind", ["a", "b"], on_invalid="elsewhere")
+    table = emdp.read(frame, user="user", space=space, users=4, name="trips", elsewhere=1, slots=slots)
+    asked = [emdp.category_is("a"), emdp.category_is("b"), 1 - emdp.category_is("a")]
+    with emdp.testing.seeded(2), emdp.Session(table, budget=emdp.UserDP(1e9), ledger=tmp_path / "k.ledger") as session:
+        answer = session.shares(asked, epsilon=20, names=["a", "b", "not a"])
+    assert [float(one) for one in answer.exact_frame["share"]] == [0.25, 0.5, 0.5]
+
+
 def test_an_item_wise_release_draws_for_it_too(tmp_path: Path) -> None:
     frame = pl.DataFrame({"user": [1, 1, 2, 2], "kind": ["a", "b", "b", "zoo"]})
     space = emdp.Categories("kind", ["a", "b"], on_invalid="elsewhere")
@@ -239,6 +284,24 @@ def test_an_item_wise_release_draws_for_it_too(tmp_path: Path) -> None:
             session.itemwise(emdp.randomizers.KRR(space, 20.0))
     assert released["elsewhere"].to_list() == [False, False, True]
     assert released["count"].to_list() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("model", ["central", "local", "shuffle"])
+def test_an_item_wise_release_of_places_tells_who_is_elsewhere(tmp_path: Path, model: Any) -> None:
+    frame = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "x": [2.0, 4.0, 99.0, None, 9.0, -1.0]})
+    table = emdp.read(frame, user="user", space=LINE, users=3, name="trips", elsewhere=1, records=2)
+    budget = emdp.EmdDP(1e9, 1e-6, "bounded", model)
+    with emdp.testing.seeded(5), emdp.Session(table, budget=budget, ledger=tmp_path / "a.ledger") as session:
+        made = emdp.randomizers.PlanarLaplace(table.space, 80.0)
+        assert made.truthful > 1 - 1e-15
+        released = session.itemwise(made, model=model)
+        assert "says wrongly with probability" in str(released.explain())
+        found = released.frame
+        with pytest.raises(UsageError, match="another space"):
+            session.itemwise(emdp.randomizers.PlanarLaplace(LINE, 80.0), model=model)
+    assert sorted(found["elsewhere"].to_list()) == [False, False, False, True, True, True]
+    assert found.filter("elsewhere")["x"].to_list() == [None] * 3
+    assert np.abs(found["x"].drop_nulls().sort().to_numpy() - [2, 4, 9]).max() < 4
 
 
 @pytest.mark.parametrize("rho", [0.5, 0.75, 1.0])

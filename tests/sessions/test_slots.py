@@ -144,6 +144,14 @@ def test_draws_of_single_records_are_refused_before_the_charge(tmp_path: Path) -
         assert session.history().height == 0
 
 
+def test_a_mean_over_users_is_refused_by_name(tmp_path: Path) -> None:
+    table = emdp.read(FRAME, user="user", space=LINE, users=5, name="trips", slots=4)
+    with emdp.Session(table, budget=emdp.UserDP(99.0), ledger=tmp_path / "a.ledger") as session:
+        with pytest.raises(UsageError, match="weighs users"):
+            session.user_mean("x", epsilon=1.0)
+        assert session.history().height == 0
+
+
 def test_what_cannot_be_declared_beside_them() -> None:
     common: dict[str, Any] = {"user": "user", "space": LINE, "users": 5}
     for more, said in (

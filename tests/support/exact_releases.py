@@ -87,10 +87,10 @@ def shares(bag: Bag, items: int = 3) -> Floats:
 
 @lru_cache(maxsize=4096)
 def _d_em(one: Bag, two: Bag, metric: bytes) -> float:
-    costs = np.frombuffer(metric).reshape(3, 3)
-    k = len(costs)
+    k = math.isqrt(len(metric) // 8)
+    costs = np.frombuffer(metric).reshape(k, k)
     rows = [np.kron(np.eye(k)[x], np.ones(k)) for x in range(k)] + [np.kron(np.ones(k), np.eye(k)[x]) for x in range(k)]
-    right = np.concatenate([shares(one), shares(two)])
+    right = np.concatenate([shares(one, k), shares(two, k)])
     solved = linprog(costs.ravel(), A_eq=np.array(rows), b_eq=right, method="highs")
     assert solved.success
     return max(float(solved.fun), 0.0)

@@ -2,15 +2,16 @@
 
 The descents are those of :mod:`emdp.mechanisms.descent.plan`. Here they meet a table: features and target of every
 record are computed from its item and rescaled by their public ranges to [-1, 1]; a public user without records has one,
-the neutral item. Every user weighs the same. All numbers are in memory together, ``MOST_NUMBERS`` of them at most: of a
-user who has more records than that allows, a public number, a random sample stands for all. A user's sample depends on
-nobody else, so that it costs no privacy.
+the neutral item, or one that is elsewhere, whose gradient is 0. Every user weighs the same; where records may be
+elsewhere, as much as the share of own records that are somewhere. All numbers are in memory together, ``MOST_NUMBERS``
+of them at most: of a user who has more records than that allows, a public number, a random sample stands for all. A
+user's sample depends on nobody else, so that it costs no privacy.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +21,8 @@ import polars as pl
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import WorkerCrowd
-from emdp.estimators.fit.records import GradientValues, KeptRecords
-from emdp.estimators.fit.ways import HOLDS, doubts, fit_candidates
+from emdp.estimators.fit.records import GradientValues, KeptRecords, cleared
+from emdp.estimators.fit.ways import fit_candidates, fit_notes
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease, trust
 from emdp.expressions import analyse
 from emdp.expressions.numbers.bounds import Analysis
@@ -29,7 +30,6 @@ from emdp.mechanisms.descent.loss import MOST_RECORDS, UserRecords, minimum
 from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.descent.moments import MomentFit, MomentRelease
 from emdp.mechanisms.descent.rounds import Descent, DescentRelease, DescentSetting
-from emdp.mechanisms.user_vector.base import UserVectorMechanism
 from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.linear_fit import LinearFit
 from emdp.questions.reading import PointBlock, Reading, RepeatedBlocks
@@ -47,19 +47,11 @@ MOST_NUMBERS = 2**27
 LOGISTIC_RADIUS = 4.0
 """Largest 2-norm of the weights of a logistic model unless told: odds of up to 55 for one feature."""
 
-HOPELESS = 0.5
-"""Part of the typical excess loss of weights of 0 above which a reader is warned."""
-
 DRAWN = (
     "who is in a round is drawn by somebody trusted for it, or by each user, and known to nobody who sees the answer: "
     "no addresses, no times of answers"
 )
 """Assumption of rounds whose users are drawn anew."""
-
-NO_INTERVAL = (
-    "the ends beside a coefficient are those of the public ball of weights: no narrower interval is certain, since how "
-    "curved the loss is depends on the data"
-)
 
 
 @dataclass(frozen=True)
@@ -178,12 +170,13 @@ class LinearFitMessages(WrappedRelease):
         absent = users - sum(map(len, sizes))
         if absent < 0:
             raise InternalError("more users came from the engine than there are; please report it.")
-        # Whoever has no records has the neutral item (EMD 8.1).
+        # Whoever has no records has the neutral item, or is elsewhere (EMD 8.1).
         parts.append(np.repeat([kept.neutral], absent, axis=0))
         sizes.append(np.ones(absent, dtype=np.int64))
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
         numbers = np.ones((kept.width + 1, int(offsets[-1])))
         np.concatenate(parts, out=numbers[1:].T)
+        cleared(numbers)
         return UserRecords(numbers[:-1], numbers[-1], offsets)
 
 
@@ -289,7 +282,7 @@ def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int 
     if cap < 1:
         most = MOST_NUMBERS // (dimension + 2)
         raise UsageError(f"{users} users are too many for {dimension} weights, {most} at most; use fewer features.")
-    setting = _setting(query, dimension, users, records)
+    setting = replace(_setting(query, dimension, users, records), elsewhere=space.elsewhere is not None)
     candidates, best = fit_candidates(query, setting)
     best.check_budget()
     finisher = FitRows(query.names, rescaling, setting.radius)
@@ -301,7 +294,7 @@ def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int 
         choice=_choice(query, best, candidates),
         finisher=finisher,
         weighing=WEIGHING,
-        notes=_notes(query, best, entries, outcome, cap),
+        notes=fit_notes(query, best, entries, outcome, cap),
         assumptions=_assumptions(query, best),
     )
 
@@ -376,24 +369,3 @@ def _choice(query: LinearFit, best: Descent, candidates: Sequence[Descent]) -> s
     return (
         f"{query.model} model, {ordered[0].name}: bound of the expected excess {query.loss} loss; {'; '.join(shown)}."
     )
-
-
-def _notes(
-    query: LinearFit, best: Descent, entries: Sequence[Analysis], outcome: Analysis, cap: int
-) -> tuple[str, ...]:
-    known = [*zip(query.features, entries, strict=True)]
-    known += [] if query.loss == "logistic" else [(query.target, outcome)]
-    ranges = ", ".join(f"{expression} from [{entry.low:.6g}, {entry.high:.6g}]" for expression, entry in known)
-    clipped = "Huber's loss takes its place" if query.loss == "squared" else "the loss grows more slowly"
-    told = [
-        f"rescaled to [-1, 1] by public ranges, before anything is clipped: {ranges}",
-        f"each record's gradient is clipped to a 2-norm of {best.setting.clip:.6g}; where that is felt {clipped}",
-        f"at most {cap} records of a user are kept; of a user with more a random sample stands for all",
-        HOLDS if isinstance(best, MomentFit) else NO_INTERVAL,
-        *doubts(best),
-    ]
-    if best.typical_excess > HOPELESS * best.setting.unfitted_excess:
-        told.append("noise leaves little of the model: more users, a larger epsilon or another trust model are needed")
-    if isinstance(best, MessageDescent) and isinstance(best.law, UserVectorMechanism):
-        told.append("accuracy, not privacy, rests on between and records: where they are wrong gradients are clipped")
-    return tuple(told)

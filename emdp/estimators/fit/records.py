@@ -13,10 +13,13 @@ from emdp.questions.linear_fit import LinearFit
 from emdp.questions.reading import PointBlock
 from emdp.spaces import Space
 
-__all__ = ["GradientValues", "KeptRecords"]
+__all__ = ["ABSENT", "GradientValues", "KeptRecords", "cleared"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+ABSENT = 2.0
+"""Target of a record that is elsewhere, beyond all that are rescaled, until its vector is made: 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class KeptRecords:
         return ends, self.rescaled(items if kept is None else items[kept])[1:].T
 
     def rescaled(self, items: Floats) -> Floats:
-        """Return 1, the features and the target, a row each."""
+        """Return 1, the features and the target, a row each; the target of records that are elsewhere is ABSENT."""
         numbers = np.empty((self.width + 1, len(items)))
         numbers[0] = 1.0
         expressions = (*self.query.features, self.query.target)
@@ -63,11 +66,13 @@ class KeptRecords:
             numbers[place] = np.clip((evaluate(expression, self.space, items) - middle) / half, -1.0, 1.0)
         if self.query.loss == "logistic":
             np.clip(numbers[-1], 0.0, 1.0, out=numbers[-1])
+        if self.space.elsewhere is not None:
+            numbers[-1, self.space.is_elsewhere(items)] = ABSENT
         return numbers
 
     @property
     def neutral(self) -> tuple[float, ...]:
-        """Numbers of the neutral item, which stands for the records of a user without any (EMD 8.1)."""
+        """Numbers of a user without records: those of the neutral item (EMD 8.1), or of a record that is elsewhere."""
         return tuple(self.rescaled(self.space.neutral_item)[1:, 0].tolist())
 
 
@@ -95,6 +100,7 @@ class GradientValues:
             raise InternalError("prepared records came without their users; please report it.")
         numbers = np.ones((len(self.neutral) + 1, len(block.items)))
         numbers[1:] = block.items.T
+        cleared(numbers)
         own = self.setting
         return user_gradients(
             UserRecords(numbers[:-1], numbers[-1], block.offsets), np.array(self.weights), loss=own.loss,
@@ -103,10 +109,20 @@ class GradientValues:
 
     def of_nobody(self) -> tuple[int, ...]:
         """Return the gradient of a user without records."""
-        numbers = np.array([[1.0], *([one] for one in self.neutral)])
+        numbers = cleared(np.array([[1.0], *([one] for one in self.neutral)]))
         own, alone = self.setting, np.array([0, 1], dtype=np.int64)
         found = user_gradients(
             UserRecords(numbers[:-1], numbers[-1], alone), np.array(self.weights), loss=own.loss, clip=own.clip,
             exponent=own.exponent,
         )  # fmt: skip
         return tuple(found[0].tolist())
+
+
+def cleared(numbers: Floats) -> Floats:
+    """Return 1, features and targets of records, a row each, with 0 in all of a record that is elsewhere; in place.
+
+    >>> cleared(np.array([[1.0, 1.0], [0.5, 0.5], [ABSENT, 1.0]])).tolist()
+    [[0.0, 1.0], [0.0, 0.5], [0.0, 1.0]]
+    """
+    numbers[:, numbers[-1] == ABSENT] = 0.0
+    return numbers

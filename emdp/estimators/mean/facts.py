@@ -4,7 +4,7 @@ A fact of a user is whether some record makes its condition positive ("has ever 
 the bag, which one record may turn over. So the guarantee is at user level, and it assumes nothing of the numbers of
 records (multimessage-shuffle.md 4; :mod:`emdp.mechanisms.vector.bits`, :mod:`emdp.mechanisms.vector.mixed_bits`). The
 engine reads each user's mean of the condition, which is above 0 just where some record's value is; a user without
-records has no fact.
+records has no fact, and a record that is elsewhere gives none: there every condition is 0.
 
 Intervals. A fact's estimate has a known variance ``(a c^2 - 1)/(4 n)``, and each user adds at most ``(a c + 1)/2`` to
 it, off its mean. So it has Bernstein's interval, or that of a normal law after what Berry and Esseen's inequality

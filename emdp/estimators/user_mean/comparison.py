@@ -71,7 +71,8 @@ another guarantee: session.mean(..., alpha=2)
         for one in in_order
         if id(one) in names
     ]
-    return (*rows, _linear(query, space, users))
+    # What is said of a linear query is of all records.
+    return (*rows,) if space.elsewhere is not None else (*rows, _linear(query, space, users))
 
 
 def _remark(query: UserMean, one: Candidate, dimension: int) -> str:

@@ -19,19 +19,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from emdp.base.errors import InternalError, NotLipschitzError, UsageError
-from emdp.estimators.crowds import MeanValues, WorkerCrowd, neutral_units
+from emdp.base.errors import NotLipschitzError, UsageError
+from emdp.estimators.crowds import MeanValues, UserValues, WorkerCrowd, neutral_units
 from emdp.estimators.mean.linear import OneRow
 from emdp.estimators.messages import WEIGHING, MessagePlan, WrappedRelease, trust
 from emdp.estimators.user_groups import check_names
 from emdp.estimators.user_mean.comparison import Candidate, compared_ways
+from emdp.estimators.user_mean.somewhere import SOMEWHERE, OwnMeans, PresentSums, own_means
 from emdp.expressions import analyse, evaluate, final_lipschitz
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.expressions.numbers.fixed_point import fixed_point_error, fixed_point_exponent
 from emdp.mechanisms.crowd import ColumnSums
-from emdp.mechanisms.local.noise import exact_sums
 from emdp.mechanisms.user_mean.choice import best_of
 from emdp.mechanisms.user_mean.plan import UserMeanMechanism, UserMeanRelease, UserMeanSetting, user_mean_candidates
+from emdp.mechanisms.user_mean.somewhere import SomewhereMean, SomewhereRelease
 from emdp.mechanisms.user_vector.local import LocalUserVector
 from emdp.mechanisms.user_vector.plan import UserVectorRelease, UserVectorSetting, user_vector_candidates
 from emdp.privacy import GuaranteeEvent, UserDP
@@ -64,52 +65,65 @@ class UserMeanMessages(WrappedRelease):
         The mean of a user without records, for each expression.
     exponents : tuple of int
         Fixed-point exponent of each expression's mean.
+    own : OwnMeans or None
+        What makes users' means of what is read, where records may be elsewhere.
     """
 
     mechanism: Candidate
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
+    own: OwnMeans | None = None
+
+    @property
+    def values(self) -> UserValues:
+        """What numbers users have."""
+        return self.own or MeanValues(self.exponents, tuple(neutral_units(self.neutral, self.exponents)))
 
     def release(self, read: Iterator[MeanBlock], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
         """Draw all rounds: this spends."""
-        neutral = neutral_units(self.neutral, self.exponents)
+        values, summed = self.values, self._summed
         if isinstance(read, RepeatedBlocks):
             with closing(read):
-                crowd = WorkerCrowd(read, users, MeanValues(self.exponents, tuple(neutral)))
-                return self._asked(crowd, keep_exact=keep_exact)
-        sums, present = [0] * len(neutral), [0]
+                return self._asked(WorkerCrowd(read, users, values), keep_exact=keep_exact)
+        sums, present = [0] * summed.size, [0]
 
         def means() -> Iterator[Integers]:
             for block in read:
-                if tuple(block.exponents) != self.exponents:
-                    raise InternalError("the engine's means have another unit than was planned; please report it.")
+                own = values.of_block(block, None)
                 if keep_exact:
-                    present[0] += len(block.means)
-                    sums[:] = map(add, sums, exact_sums(block.means))
-                yield block.means
+                    present[0] += len(own)
+                    sums[:] = map(add, sums, map(int, summed.sums(own, None)))
+                yield own
 
+        nobody = values.of_nobody()
         released: Any
         if isinstance(self.mechanism, UserMeanMechanism):
-            released = self.mechanism.release((block[:, 0] for block in means()), self.exponents[0], neutral[0])
+            released = self.mechanism.release((block[:, 0] for block in means()), self.exponents[0], nobody[0])
         else:
-            released = self.mechanism.release(means(), self.exponents, neutral)
+            released = self.mechanism.release(means(), self.exponents, nobody)
         if not keep_exact:
             return released, None
-        return released, (
-            self._exact([a + (users - present[0]) * b for a, b in zip(sums, neutral, strict=True)], users),
-        )
+        rest = [0] * summed.size if self.own is not None else [(users - present[0]) * one for one in nobody]
+        return released, (self._exact(list(map(add, sums, rest)), users),)
 
     def _asked(self, crowd: WorkerCrowd, *, keep_exact: bool) -> tuple[Any, Released | None]:
         """Draw all rounds from users whose means stay on workers: this spends."""
         exact = None
         if keep_exact:
-            sums = crowd.added(ColumnSums(len(self.exponents)))
+            sums = crowd.added(self._summed)
             exact = (self._exact([int(one) for one in sums], crowd.users),)
         if isinstance(self.mechanism, UserMeanMechanism):
             return self.mechanism.ask(crowd, self.exponents[0]), exact
         return self.mechanism.ask(crowd, self.exponents), exact
 
-    def _exact(self, sums: Sequence[int], users: int) -> tuple[Fraction, ...]:
+    @property
+    def _summed(self) -> ColumnSums | PresentSums:
+        return ColumnSums(len(self.exponents)) if self.own is None else PresentSums()
+
+    def _exact(self, sums: Sequence[int], users: int) -> tuple[Any, ...]:
+        if self.own is not None:
+            total, users = sums
+            return (Fraction(total) / Fraction(2) ** self.own.exponent / users if users else None,)
         pairs = zip(sums, self.exponents, strict=True)
         return tuple(Fraction(total) / Fraction(2) ** exponent / users for total, exponent in pairs)
 
@@ -131,18 +145,29 @@ class UserMeanRow(OneRow):
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
         own = 1.0 - (1.0 - level) / len(self.names) if together else level
-        data: dict[str, list[float]] = {}
+        data: dict[str, list[float | None]] = {}
         values = released.value if isinstance(released.value, tuple) else (released.value,)
+        if getattr(released, "is_unknown", False):
+            # The share of users who are somewhere is within its own noise.
+            values = (None,)
         for place, (name, value) in enumerate(zip(self.names, values, strict=True)):
             is_one = isinstance(released.mechanism, UserMeanMechanism)
             low, high = released.interval(own) if is_one else released.interval(place, own)
-            data |= {name: [float(value)], f"{name}_low": [low], f"{name}_high": [high]}
-        return pl.DataFrame(data).slice(self.offset, self.limit)
+            data |= {name: [value if value is None else float(value)], f"{name}_low": [low], f"{name}_high": [high]}
+        return pl.DataFrame(data, schema=dict.fromkeys(data, pl.Float64)).slice(self.offset, self.limit)
+
+    def exact(self, statistics: Any) -> pl.DataFrame:
+        """Return the exact means; none where nobody is somewhere."""
+        pairs = zip(self.names, statistics[0], strict=True)
+        data = {name: [value if value is None else float(value)] for name, value in pairs}
+        return pl.DataFrame(data, schema=dict.fromkeys(data, pl.Float64))
 
     def diagnostics(self, released: Any) -> dict[str, Any]:
         """Return the facts that the first round told besides: the range, and how many users seem to lie near it."""
         ranges = released.ranges if isinstance(released.value, tuple) else (released.range,)
         found: dict[str, Any] = {"ranges": [tuple(map(float, one)) for one in ranges]}
+        if isinstance(released, SomewhereRelease):
+            found["share_somewhere"] = float(released.share)
         near = getattr(released, "near", None)
         if near is not None:
             found |= {"near": near, "near_error": released.near_error}
@@ -193,19 +218,21 @@ def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | 
     """
     entries = [analyse(expression, space) for expression in query.expressions]
     check_names([f"{name}{end}" for name in query.columns for end in ("", "_low", "_high")])
+    own = None if space.elsewhere is None else own_means(query.expressions, space)
     candidates = candidates_of(query, space=space, users=users, records=records)
     best = best_of(_of_method(query, candidates))
     kind = UserDP(0.0, model=query.model)
     neutral = tuple(float(evaluate(one, space, space.neutral_item)[0]) for one in query.expressions)
+    read = query.expressions if own is None else own.expressions
     return MessagePlan(
-        reading=Reading("means", by_user=True, expressions=query.expressions),
-        releaser=UserMeanMessages(best, neutral, tuple(fixed_point_exponent(entry) for entry in entries)),
+        reading=Reading("means", by_user=True, expressions=read),
+        releaser=UserMeanMessages(best, neutral, tuple(fixed_point_exponent(entry) for entry in entries), own),
         event=GuaranteeEvent(kind.at_level(best.epsilon, best.delta), f"user mean: {best.name}", best.slack_epsilon),
         columns=tuple(_column(query, place, entry, space, best) for place, entry in enumerate(entries)),
         choice=_choice(query, candidates, best),
         finisher=UserMeanRow(query.columns, query.limit, query.offset),
         weighing=WEIGHING,
-        notes=_notes(query),
+        notes=_notes(query) if own is None else (*_notes(query), SOMEWHERE),
         assumptions=trust(query.model, best.epsilon0, is_apart=best.is_apart),
         comparison=compared_ways(query, candidates, best, space=space, users=users),
     )
@@ -215,7 +242,8 @@ def candidates_of(query: UserMean, *, space: Space, users: int, records: int | N
     """Return every way of releasing a user mean; see :func:`plan_user_mean`."""
     entries = [analyse(expression, space) for expression in query.expressions]
     assumed = query.records or records or 1
-    error = max(map(fixed_point_error, entries))
+    is_elsewhere = space.elsewhere is not None
+    error = own_means(query.expressions, space).error if is_elsewhere else max(map(fixed_point_error, entries))
     if any(not entry.low < entry.high for entry in entries):
         raise UsageError("expressions must not be constant: their mean is public; leave such a one out.")
     if len(entries) == 1:
@@ -223,6 +251,7 @@ def candidates_of(query: UserMean, *, space: Space, users: int, records: int | N
             UserMeanSetting(
                 users, entries[0].low, entries[0].high, query.price.level, query.price.delta, query.model,
                 None if query.spread is None else query.spread[0], query.between[0], assumed, query.failure, error,
+                is_elsewhere,
             )
         )  # fmt: skip
     return user_vector_candidates(
@@ -277,7 +306,9 @@ def _column(query: UserMean, place: int, entry: Analysis, space: Space, best: Ca
 def _half_width(best: Candidate, place: int, exponent: int) -> float:
     """Return half the length that the answer's interval has, of an estimate in the middle of the longest range."""
     released: UserMeanRelease | UserVectorRelease
-    if isinstance(best, UserMeanMechanism):
+    if isinstance(best, SomewhereMean):
+        low, high = best.supposed(exponent).interval(0.95)
+    elif isinstance(best, UserMeanMechanism):
         setting = best.setting
         window = setting.middle_window if _has_range(best) else (setting.low, setting.high)
         released = UserMeanRelease(best, Fraction(0.5 * window[0] + 0.5 * window[1]), window, exponent=exponent)

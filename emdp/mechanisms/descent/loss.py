@@ -2,7 +2,8 @@
 
 Setting. A record has a vector ``x`` of ``p`` numbers, the first of them 1 and all in [-1, 1], and a target ``y``. With
 weights ``w`` its *slope* is ``s = x.w - y`` (squared loss, half the square of the residual) or ``s = 1/(1 + e^(-x.w)) -
-y`` (logistic loss), and its gradient is ``s x``. A gradient longer than ``C`` is shortened to ``C``.
+y`` (logistic loss), and its gradient is ``s x``. A gradient longer than ``C`` is shortened to ``C``. A record that is
+elsewhere has the vector 0, its first number included: no loss and no gradient, so that a model is one of the rest.
 
 Theorem. (a) Clipped gradients are gradients of a convex loss with the same curvature bound: where it is felt, the
 squared loss becomes Huber's. (b) The mean over a user's records of clipped gradients has a 2-norm of at most ``C``,
@@ -61,7 +62,7 @@ class UserRecords:
     Parameters
     ----------
     features : numpy.ndarray of float, shape (p, records)
-        Entries in [-1, 1], the first row all 1.
+        Entries in [-1, 1], the first row all 1, but for columns that are 0: of records that are elsewhere.
     targets : numpy.ndarray of float, shape (records,)
         In [-1, 1] for the squared loss, in [0, 1] for the logistic one.
     offsets : numpy.ndarray of int64, shape (users + 1,)
@@ -98,7 +99,7 @@ class UserRecords:
         squares = np.zeros(len(self.targets))
         for row in self.features:
             squares += row * row
-        return np.sqrt(squares)
+        return np.sqrt(np.maximum(squares, 1.0))
 
 
 def user_gradients(

@@ -13,6 +13,13 @@ and ``p - 1`` squares in [0, 1]; means over records are in the same ranges, if `
 ones: where a sample stands for a user's records it is drawn once, and not by workers, who may draw it anew. Whole
 numbers of ``2^-e`` add less than ``10 m 2^-e`` to either norm, which is counted. ∎
 
+*Elsewhere.* Where records may be elsewhere their vectors are 0, and ``H_00``, the share of records that are somewhere,
+is a number like the others: ``m`` is one more, and the bounds stay as they are. *Proof.* A user's numbers are a mean of
+those of the records, so two users differ by no more than two records. Two that are somewhere have the same ``H_00``,
+and differ as above. One that is somewhere and one that is not differ by 1 at most in each of ``w + p`` numbers, ``w = p
++ p(p-1)/2``; that is at most ``2 w + p - 1``, and at most ``4 w + p - 1``, as ``w >= 1``. ∎ Least squares are those of
+the records that are somewhere, a user with the share of own ones as weight.
+
 Theorem (intervals). With noise ``N`` on ``H`` and ``v`` on ``b``, the least squares weights ``w`` have ``(H + N) w - (b
 + v) = N w - v``, whatever the data. *Gaussian noise.* Its covariance is at most ``sigma^2 (1 + 2 |w|^2)`` times the
 identity: an entry above the diagonal is in two rows, which adds ``w w^T - diag(w^2)``, at most ``|w|^2``. So ``|(H+N) w
@@ -148,7 +155,7 @@ class MomentFit(CuratedDescent):
     def size(self) -> int:
         """``m``."""
         p = self.setting.dimension
-        return p + p * (p + 1) // 2 - 1
+        return p + p * (p + 1) // 2 - (not self.setting.elsewhere)
 
     @cached_property
     def law(self) -> AdditiveMechanism:
@@ -227,7 +234,7 @@ class MomentFit(CuratedDescent):
         columns = [
             [int(one) - start for one, start in zip(estimate(own, None), at_zero, strict=True)] for own in np.eye(p)
         ]
-        places = [(i, j) for i in range(p) for j in range(i, p) if j > 0]
+        places = [(i, j) for i in range(p) for j in range(i, p) if j > 0 or self.setting.elsewhere]
         exact = [-one * unit for one in at_zero] + [columns[j][i] * unit for i, j in places]
         noisy = [float(one) for one in self.law.release(exact)]
         products, matrix = np.array(noisy[:p]), np.zeros((p, p))

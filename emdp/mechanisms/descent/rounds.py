@@ -95,6 +95,8 @@ class DescentSetting:
         Least number of records of a user, for ranges.
     between : float, optional
         How far users' own gradients spread around the mean one, in the 2-norm; without it no range is looked for.
+    elsewhere : bool
+        Whether records may be elsewhere, whose vector is 0.
 
     Raises
     ------
@@ -116,6 +118,7 @@ class DescentSetting:
     model: str = "central"
     records: int = 1
     between: float | None = None
+    elsewhere: bool = False
 
     def __post_init__(self) -> None:
         check_count("users", self.users)

@@ -30,6 +30,19 @@ noise on the metric ``D``, and moving items along an optimal plan, ``d_EM`` unde
 ``r`` a bound of ``||T||_2`` on the domain, ``g ||b(x) - 0||_2 <= r + e + g sqrt(d)/2``, so each probability is at
 least ``exp(-(r + e + g sqrt(d)/2)/(t g))`` times that around the lattice's origin.
 
+*Elsewhere.* Where the space has one more point at distance ``rho`` of every item, a record puts out a place and a bit
+that says whether it is somewhere. Let ``F`` be a bound of ``g ||b(x)||_2`` on the domain. The bit is told as it is with
+odds of at most ``exp(e)``, ``e = (reach (1 + s) rho - F)/(t g)``; the place of a record that is elsewhere is that of
+the chart's centre, with the same noise. Where the bit says elsewhere the place is not put out.
+
+(d) With ``D(p, elsewhere) = rho`` (a) and (b) hold for this randomizer and that space, (c) with a mass of ``2/(1 +
+exp(e))`` times as much. It asks for ``e > 0``, that is ``rho`` above the largest distance from the centre; so 1/2 is
+too little, and at 1 the bit has about half of ``alpha0``. *Proof.* Between items the bits have one law. Between ``x``
+and the point places lose at most ``||b(x) - 0||_2/t <= F/(t g)`` and bits ``e``, together ``alpha0 rho``; both are
+drawn apart. ``D`` stays a metric of at most 1 by the lemma of :mod:`emdp.spaces.combined.elsewhere`, and ``D(b(x),
+elsewhere)`` is ``d_X`` of them. For (c) a bit of either kind has at least the chance ``1/(1 + exp(e))``, and a fair
+one 1/2. Not to put out a place is post-processing. ∎
+
 ``t`` is chosen so that ``alpha0`` is at most what was asked for. Where a declared diameter is below the domain's, far
 pairs would exceed ``alpha0`` with noise of scale ``diameter/alpha0`` (EMD 4): the noise is then calibrated to the
 domain's diameter, which is sound and larger; a smaller domain brings it back.
@@ -41,11 +54,15 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from emdp.base.checks import check_positive
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.planar_charts import Chart, chart_of
 from emdp.mechanisms.items.randomizer import Randomizer
+from emdp.mechanisms.strength import inside_numerator
+from emdp.mechanisms.weights import TOTAL
+from emdp.noise.choices import draw_bernoulli
 from emdp.noise.k_norm import Lattice, draw_planar
 from emdp.privacy.blanket.output_law import OutputLaw
 from emdp.spaces import Space
@@ -57,11 +74,17 @@ __all__ = ["PlanarLaplace"]
 LEAST_STRENGTH, LARGEST_STRENGTH = 2.0**-20, 2.0**30
 """Range of ``alpha0``: in it lattice points of the domain are exact as float64 and sums with noise fit in 64 bits."""
 
+LEAST_BIT = 2.0**-10
+"""Share of ``alpha0`` for the bit below which it would tell nothing."""
+
 LEAST_MASS = 1e-300
 """A smaller mass is given as 0."""
 
 _REACH_BITS, _SCALE_BITS, _MOST_BITS = 40, 20, 42
 # The grid is 2^-40 of the reach or 2^-20 of the scale, the finer, but at most 2^42 to 2^43 steps make the scale.
+
+_TOLD_BITS = TOTAL.bit_length() - 1
+# Of the chances of a bit.
 
 _BLOCK = 2**16
 # Items drawn at once.
@@ -74,7 +97,7 @@ class PlanarLaplace(Randomizer):
     Parameters
     ----------
     space : Interval, Vector or Geo
-        The item space; vectors of up to 24 columns.
+        The item space; vectors of up to 24 columns. With the point elsewhere an output may be that point, too.
     alpha0 : float
         Bound of the log-ratio of two items' outputs per unit of ``d_X``, in [2^-20, 2^30]; what is reached is
         :attr:`alpha0`, at most this.
@@ -88,11 +111,15 @@ class PlanarLaplace(Randomizer):
     slack_distance : float
         The ``s`` of the module's text, in units of ``d_X``, rounded up: a release of bags with the accountant's
         ``alpha`` has the additive slack ``alpha * slack_distance`` in epsilon.
+    truthful : float
+        Chance that an output is a place for a record that is somewhere, and none for one that is elsewhere; 1 without
+        the point elsewhere.
 
     Raises
     ------
     UsageError
-        If the space has no chart (a product, a finite space, a cycle), or ``alpha0`` is out of its range.
+        If the space has no chart (a product, a finite space, a cycle), the point elsewhere is too near, or ``alpha0``
+        is out of its range.
 
     Guarantee
     ---------
@@ -121,9 +148,11 @@ class PlanarLaplace(Randomizer):
     units: float
     slack_distance: float
     _chart: Chart = field(repr=False, compare=False)
+    _told: int = field(repr=False, compare=False)
+    # Numerator over 2^62 of the chance that the bit is told as it is.
 
     def __init__(self, space: Space, alpha0: float) -> None:
-        chart = chart_of(space)
+        chart = chart_of(space.items_space if isinstance(space, Space) else space)
         requested = check_positive("alpha0", alpha0)
         if not LEAST_STRENGTH <= requested <= LARGEST_STRENGTH:
             raise UsageError(
@@ -144,6 +173,7 @@ class PlanarLaplace(Randomizer):
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "_told", self._told_by(space.elsewhere))
 
     @property
     def alpha0(self) -> float:
@@ -187,11 +217,36 @@ class PlanarLaplace(Randomizer):
         About ``exp(-alpha0/2)`` where the domain is a ball, a box or an interval of that diameter (technical-notes.md
         1.5), instead of ``exp(-alpha0)``.
         """
-        ones = Fraction(norm_up([1.0] * self.dimension))
-        farthest = Fraction(self._chart.radius) + Fraction(self._chart.error) + Fraction(self.grid) * ones / 2
-        mass = math.exp(-fraction_up(farthest / Fraction(self.scale)))
+        mass = math.exp(-fraction_up(self._farthest / Fraction(self.scale))) * self._bit_mass
         # exp is within a few units in the last place of a normal number, far less than 2^-40
         return mass * (1.0 - 2.0**-40) if mass > LEAST_MASS else 0.0
+
+    @property
+    def _bit_mass(self) -> float:
+        return 1.0 if self._told == TOTAL else 2.0 * (TOTAL - self._told) / TOTAL
+
+    @property
+    def truthful(self) -> float:
+        """Chance that the bit is told as it is; 1 where there is none."""
+        return self._told / TOTAL
+
+    @property
+    def _farthest(self) -> Fraction:
+        """Bound of the distance of the domain's lattice points from the chart's centre."""
+        ones = Fraction(norm_up([1.0] * self.dimension))
+        return Fraction(self._chart.radius) + Fraction(self._chart.error) + Fraction(self.grid) * ones / 2
+
+    def _told_by(self, rho: float | None) -> int:
+        """Return the numerator of the bit's chance, by claim (d)."""
+        if rho is None:
+            return TOTAL
+        left = _stretched(_reach(self.space), self.slack_distance) * Fraction(rho) - self._farthest
+        if left < Fraction(LEAST_BIT) * Fraction(_reach(self.space)):
+            raise UsageError(
+                f"space has its point elsewhere at distance {rho}, and planar noise from the middle of the domain "
+                "leaves nothing of that to hide whether a record is somewhere; declare elsewhere=1, or use emdp.Grid."
+            )
+        return inside_numerator(left / Fraction(self.scale), 1, 1)
 
     def at(self, alpha0: float) -> Self:
         return type(self)(self.space, alpha0)
@@ -212,7 +267,8 @@ class PlanarLaplace(Randomizer):
         ----------
         items : numpy.ndarray
             Encoded items, shape (n, width). One outside the domain is moved to its edge first, one that is not
-            finite to the neutral item, so that the guarantee does not rest on the caller.
+            finite to the neutral item, so that the guarantee does not rest on the caller. NaN is elsewhere, where the
+            space has that point.
 
         Returns
         -------
@@ -227,18 +283,29 @@ class PlanarLaplace(Randomizer):
         """
         outputs = np.empty(self._checked(items).shape, dtype=np.float64)
         for start in range(0, len(items), _BLOCK):
-            points = self.lattice_points(items[start : start + _BLOCK])
+            block = items[start : start + _BLOCK]
+            points = self.lattice_points(block)
             points += draw_planar(self.units, self.dimension, len(points))
-            outputs[start : start + _BLOCK] = self.outputs(points)
+            own = self.outputs(points)
+            if self.space.elsewhere is not None:
+                own[self.space.is_elsewhere(block) == self._bits(len(block))] = np.nan
+            outputs[start : start + _BLOCK] = own
         return outputs
+
+    def _bits(self, count: int) -> npt.NDArray[np.bool_]:
+        """Draw whether each bit is told as it is."""
+        return draw_bernoulli(np.full(count, self._told, dtype=np.int64), _TOLD_BITS)
 
     def lattice_points(self, items: Floats) -> Lattice:
         """Return the lattice points to which items are rounded, shape (n, dimension): private, as the items are."""
         items = self._checked(items)
+        gone = self.space.is_elsewhere(items)
         missing = np.logical_not(np.isfinite(items).all(axis=1, keepdims=True))
         if missing.any():
-            items = np.where(missing, self.space.neutral_item, items)
-        return np.rint(self._chart.to_plane(self._chart.clamp(items)) / self.grid).astype(np.int64)
+            items = np.where(missing, self.space.items_space.neutral_item, items)
+        points = np.rint(self._chart.to_plane(self._chart.clamp(items)) / self.grid).astype(np.int64)
+        points[gone] = 0
+        return points
 
     def outputs(self, points: Lattice) -> Floats:
         """Return the outputs that lattice points stand for, shape (n, width): the way back, into the domain."""
@@ -262,6 +329,8 @@ class PlanarLaplace(Randomizer):
             f"{super().explain()}: moves an item by {self.expected_error:.4g}{unit} on average before it is clamped to "
             f"the domain; grid {self.grid:.3g}{unit}, slack {self.slack_distance:.2g} of d_X"
         )
+        if self.space.elsewhere is not None:
+            line += f"; says wrongly with probability {1 - self.truthful:.3g} whether a record is somewhere"
         if self.space.is_truncated:
             line += (
                 f"; calibrated to the domain's diameter {self.space.domain_diameter:.6g}{unit}, since distances are "
@@ -272,6 +341,7 @@ class PlanarLaplace(Randomizer):
     def parameters(self) -> dict[str, Any]:
         return {
             **super().parameters(),
+            **({} if self.space.elsewhere is None else {"truthful": self.truthful}),
             "dimension": self.dimension,
             "scale": self.scale,
             "grid": self.grid,
@@ -288,7 +358,7 @@ class PlanarLaplace(Randomizer):
 
 
 def _reach(space: Space) -> float:
-    return max(space.diameter, space.domain_diameter)
+    return max(space.diameter, space.items_space.domain_diameter)
 
 
 def _stretched(reach: float, slack_distance: float) -> Fraction:

@@ -159,6 +159,11 @@ class ScalarRandomizer(ABC):
         """
         return float_at_least(self._relative_variance(value) * self._width**2)
 
+    @property
+    def start(self) -> Fraction:
+        """The number that whatever lies below the range is moved to: ``low``, rounded down to its unit."""
+        return Fraction(2) ** self._unit_exponent * self._origin
+
     def interval(self, estimate: float, count: int, level: float) -> tuple[float, float]:
         """Return the ends of an interval that holds the mean of the clipped numbers with probability ``level``.
 

@@ -73,6 +73,8 @@ class UserMeanSetting:
         half is for a wrong bin.
     error : float
         Bound on |computed - exact| of a user's mean.
+    elsewhere : bool
+        Whether users may have no mean, being elsewhere.
 
     Raises
     ------
@@ -95,6 +97,7 @@ class UserMeanSetting:
     records: int = 1
     failure: float = 0.01
     error: float = 0.0
+    elsewhere: bool = False
 
     def __post_init__(self) -> None:
         check_count("users", self.users)

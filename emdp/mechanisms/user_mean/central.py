@@ -153,7 +153,7 @@ class CentralRange(CentralMean):
     @cached_property
     def stage(self) -> RangeStage:
         """Round one."""
-        return self.kind(self.setting.bins, self.setting.users, self.first)
+        return self.kind(self.setting.bins, self.setting.users, self.first, self.setting.elsewhere)
 
     @cached_property
     def second(self) -> float:

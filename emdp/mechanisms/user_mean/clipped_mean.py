@@ -8,6 +8,10 @@ Theorem. Each user's number is rounded to a multiple of the public unit ``u``, a
 2. With Gaussian noise for a sensitivity of ``(b - a) u/n`` at ``epsilon - 2^-34`` and ``delta``
    (:mod:`emdp.mechanisms.central.gaussian`), whose slack is below ``2^-34``, the mean is ``(epsilon, delta)``-DP.
 
+3. Of users who may have no number the sum of ``v - c`` and ``s`` times the number of those who have one, ``c`` an
+   integer near the middle, are within ``b - a`` together (:mod:`emdp.mechanisms.user_mean.somewhere`), and have that
+   noise each.
+
 ``a = floor(low/u)`` and ``b = ceil(high/u)``, so a number within the bounds stays as it is up to ``u/2``. The unit is
 that of the fixed point, or coarser where the noise's scale would have more than ``2^41`` of them.
 """
@@ -27,6 +31,7 @@ from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.central.gaussian import GaussianMechanism, least_gaussian_delta
 from emdp.mechanisms.crowd import Crowd, GatheredUsers, Groups, Sums
 from emdp.mechanisms.local.noise import exact_sums
+from emdp.mechanisms.user_mean.range_bins import ABSENT
 from emdp.noise.discrete_laplace import draw_discrete_laplace
 from emdp.privacy.rounding import as_decimal, float_at_least, float_down
 
@@ -55,6 +60,18 @@ class _Cut(NamedTuple):
     def unit(self) -> Fraction:
         return 1 / Fraction(2) ** self.exponent
 
+    @property
+    def middle(self) -> int:
+        return (self.low + self.high) // 2
+
+    def weight(self, *, is_gaussian: bool) -> int:
+        """What having a number weighs, in units, so that both sums move by ``high - low`` together."""
+        width = self.high - self.low
+        farthest = width - width // 2
+        if width < 2:
+            raise UsageError("exponent must be larger, so that a number lies between the bounds; scale the numbers.")
+        return math.isqrt(width**2 - farthest**2) if is_gaussian else width - farthest
+
 
 @dataclass(frozen=True)
 class _Clipped:
@@ -82,6 +99,33 @@ class _Clipped:
         block, exponent, cut = values, self.exponent, self.cut
         rounded = np.clip(_coarsened(block, exponent - cut.exponent), cut.low, cut.high)
         return np.array([exact_sums(rounded)[0], len(block)], dtype=object)
+
+
+@dataclass(frozen=True)
+class _Somewhere:
+    """Asks for the sum of how far users' numbers, rounded and clipped, are above the middle, and for three counts.
+
+    Parameters
+    ----------
+    cut, exponent
+        As of :class:`_Clipped`.
+    """
+
+    cut: _Cut
+    exponent: int
+
+    @property
+    def size(self) -> int:
+        """The sum, the users who have a number, and all."""
+        return 3
+
+    def sums(self, values: Integers, groups: Groups | None) -> Sums:
+        """Return the three, of all users."""
+        del groups
+        cut, known = self.cut, values[values[:, 0] != ABSENT]
+        rounded = np.clip(_coarsened(known, self.exponent - cut.exponent), cut.low, cut.high)
+        total = int(exact_sums(rounded)[0]) - len(known) * cut.middle
+        return np.array([total, len(known), len(values)], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -149,12 +193,7 @@ class ClippedMean:
             Of the fixed point.
         """
         cut = self._cut(exponent)
-        unit = float(cut.unit)
-        if self.delta > 0:
-            noise = self._gaussian(self._sensitivity(cut)).interval_half_width(min(1.0 - tail, 1.0 - 2.0**-53))
-        else:
-            noise = (self._scale(cut) * -math.log(check_unit_interval("tail", tail)) + 1.0) * unit / self.users
-        return (noise + 0.5 * unit) * _MARGIN
+        return (self._noise_width(tail, cut, 1) + 0.5 * float(cut.unit)) * _MARGIN
 
     def release(self, blocks: Iterator[Integers], exponent: int) -> Fraction:
         """Return the noisy mean of all users' numbers: this spends.
@@ -178,6 +217,43 @@ class ClippedMean:
             return self._gaussian(self._sensitivity(cut)).release([total * cut.unit / self.users])[0]
         return (total + draw_discrete_laplace(self._scale(cut), 1)[0]) * cut.unit / self.users
 
+    def ask_somewhere(self, crowd: Crowd, exponent: int) -> tuple[Fraction, Fraction]:
+        """Return the noisy mean of what users' numbers are above :meth:`middle`, and the share of users who have one.
+
+        Both are of all users, of whom nothing is asked any more: this spends.
+        """
+        cut = self._cut(exponent)
+        weight, whole = cut.weight(is_gaussian=self.delta > 0), self.users
+        total, some, count = map(int, crowd.added(_Somewhere(cut, exponent), is_last=True))
+        if count != self.users:
+            raise InternalError("a mean got another number of users than was planned; please report it.")
+        if self.delta > 0:
+            unit = cut.unit / whole
+            above, below = self._gaussian(self._sensitivity(cut), 2).release([total * unit, weight * some * unit])
+            return above, below / (weight * cut.unit)
+        first, second = draw_discrete_laplace(self._scale(cut), 2)
+        return (total + first) * cut.unit / whole, Fraction(weight * some + second, weight * whole)
+
+    def half_widths(self, tail: float, exponent: int) -> tuple[float, float]:
+        """Return how near both answers of :meth:`ask_somewhere` are, each but for a probability of ``tail``."""
+        cut = self._cut(exponent)
+        half = float(0.5 * cut.unit) * _MARGIN
+        noise = self._noise_width(tail, cut, 2)
+        weight = float(cut.weight(is_gaussian=self.delta > 0) * cut.unit)
+        return noise * _MARGIN + half, noise / weight * _MARGIN
+
+    def middle(self, exponent: int) -> Fraction:
+        """Return the number that both answers of :meth:`ask_somewhere` are about."""
+        cut = self._cut(exponent)
+        return cut.middle * cut.unit
+
+    def _noise_width(self, tail: float, cut: _Cut, dimension: int) -> float:
+        if self.delta > 0:
+            gaussian = self._gaussian(self._sensitivity(cut), dimension)
+            return gaussian.interval_half_width(min(1.0 - tail, 1.0 - 2.0**-53))
+        scaled = self._scale(cut) * -math.log(check_unit_interval("tail", tail)) + 1.0
+        return scaled * float(cut.unit) / self.users
+
     def _cut(self, exponent: int) -> _Cut:
         rough = (self.high - self.low) / self.epsilon
         finest = min(exponent, _SCALE_BITS - math.frexp(rough)[1])
@@ -195,9 +271,10 @@ class ClippedMean:
     def _scale(self, cut: _Cut) -> float:
         return float_at_least((cut.high - cut.low) / as_decimal(self.epsilon))
 
-    def _gaussian(self, sensitivity: Fraction) -> GaussianMechanism:
+    def _gaussian(self, sensitivity: Fraction, dimension: int = 1) -> GaussianMechanism:
         alpha = float_down(as_decimal(self.epsilon) - _RESERVE)
-        mechanism = GaussianMechanism(sensitivity=float_at_least(sensitivity), alpha=alpha, delta=self.delta)
+        moved = float_at_least(sensitivity)
+        mechanism = GaussianMechanism(sensitivity=moved, alpha=alpha, delta=self.delta, dimension=dimension)
         if as_decimal(mechanism.alpha) + as_decimal(mechanism.slack_epsilon) > as_decimal(self.epsilon):
             raise InternalError("the slack of Gaussian noise is larger than was kept for it; please report it.")
         return mechanism

@@ -224,7 +224,7 @@ class TwoRounds(LocalUserMean):
     @cached_property
     def stage(self) -> HadamardRange:
         """Round one."""
-        return HadamardRange(self.setting.bins, self.finders, self.first)
+        return HadamardRange(self.setting.bins, self.finders, self.first, self.setting.elsewhere)
 
     @property
     def nominal(self) -> tuple[float, float]:
@@ -368,7 +368,8 @@ def local_candidates(
 
     def budget(part: float) -> LocalUserMean:
         first = max(float_down(as_decimal(whole) * as_decimal(part)), SMALLEST_SCALAR_EPSILON)
-        rest = as_decimal(epsilon) - as_decimal(HadamardRange(setting.bins, setting.users, first).epsilon)
+        stage = HadamardRange(setting.bins, setting.users, first, setting.elsewhere)
+        rest = as_decimal(epsilon) - as_decimal(stage.epsilon)
         second = min(float_down(rest), LARGEST_SCALAR_EPSILON)
         return BudgetSplit(setting=setting, first=first, second=second, scalar=scalar)
 

@@ -7,6 +7,8 @@ from emdp.mechanisms.user_mean.central import central_candidates
 from emdp.mechanisms.user_mean.choice import best_of
 from emdp.mechanisms.user_mean.local import local_candidates
 from emdp.mechanisms.user_mean.shuffle import shuffle_candidates
+from emdp.mechanisms.user_mean.somewhere import central_somewhere
+from emdp.mechanisms.user_mean.somewhere_messages import dealt_somewhere
 
 __all__ = ["UserMeanMechanism", "UserMeanRelease", "UserMeanSetting", "best_user_mean", "user_mean_candidates"]
 
@@ -27,6 +29,8 @@ def user_mean_candidates(setting: UserMeanSetting) -> tuple[UserMeanMechanism, .
     >>> [(way.name, round(way.deviation, 3), way.users_needed) for way in user_mean_candidates(setting)][:2]
     [('one round', 4.631, 1), ('range, then mean, every user in both rounds', 0.244, 1529)]
     """
+    if setting.elsewhere:
+        return central_somewhere(setting) if setting.model == "central" else dealt_somewhere(setting)
     if setting.model == "central":
         return central_candidates(setting)
     if setting.model == "local":

@@ -34,7 +34,10 @@ import numpy.typing as npt
 from emdp.base.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 
-__all__ = ["LARGEST_BINS", "RangeBins", "concentration_radius"]
+__all__ = ["ABSENT", "LARGEST_BINS", "RangeBins", "concentration_radius"]
+
+ABSENT = -(2**63)
+"""What a user who has no number, being elsewhere, comes with: below all that fixed point has."""
 
 LARGEST_BINS = 2**20
 """Most bins: with a smaller radius they are made wider, which only widens the interval."""

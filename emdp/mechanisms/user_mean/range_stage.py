@@ -39,6 +39,13 @@ Failure: bins that hold nobody and are not between two that do have all users on
 has at most ``n/2`` on either. A bin ``r`` that is not the best has ``P(r) <= p_r * integral (1 - t) dt = p_r/2``, so a
 wrong bin wins with probability at most ``(k - 1) exp(-(epsilon/2) ceil(n/2))/2``.
 
+*Elsewhere.* Users who have no number are in one more bin, which is not chosen. Centrally: replacing a user moves two
+counts by 1 still, and each ``cost_i``, of users below and above, by at most 1. Locally they send the message of that
+bin, row ``e``. *Failure* with ``m`` of them beside ``n`` others: for such a user ``X_u = c s' (e_a/2 + e_b/2 - e_j)``,
+``e_i = H[e, .] H[i, .]``, of mean 0. The three are independent fair signs, or ``e_j = e_a e_b``; so ``E exp(-t X)`` is
+at most the larger of ``(x^2 + 1/x^2 + 2 x + 2/x + 2)/8`` and ``(p (1 + 2/x + x^2) + q (1 + 2 x + 1/x^2))/4``, and ``(2
++ x^2 + 1/x^2)/4`` where all others are in one bin. ``k - 1`` times ``n`` and ``m`` such factors, at any ``x``, is one.
+
 *Central, histogram.* Each bin's count plus discrete Laplace noise of scale ``w = 2/epsilon``: replacing a user moves
 two counts by 1. The largest wins, and the same counts tell how many users are near it. The difference of two draws has
 ``P(D >= m) = ((1 - r)/(1 + r))^2 r^m ((m + (1 + r^2)/(1 - r^2))/(1 - r) + r/(1 - r)^2)``, ``r = e^(-1/w)``, which with
@@ -59,7 +66,7 @@ from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import InternalError
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
-from emdp.mechanisms.user_mean.range_bins import RangeBins
+from emdp.mechanisms.user_mean.range_bins import ABSENT, RangeBins
 from emdp.noise.binomial import MAX_ITEMS
 from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.flips import draw_permute_and_flip
@@ -71,6 +78,7 @@ __all__ = [
     "HistogramRange",
     "MedianRange",
     "RangeStage",
+    "crowded_failure",
     "hadamard_failure",
     "least_users",
     "published_failure",
@@ -99,6 +107,23 @@ def hadamard_failure(bins: int, users: int, factor: float) -> float:
     """
     # Any x gives a bound; the least need not be found exactly.
     return min(1.0, (bins - 1) * math.exp(users * _log_phi(factor) * (2.0 - _CLEAR)) * _CLEAR)
+
+
+def crowded_failure(bins: int, users: int, absent: int, factor: float) -> float:
+    """Return the bound on a wrong bin in the local model where some of those who send a message have no number.
+
+    >>> crowded_failure(64, 2000, 0, 2.163953) < crowded_failure(64, 2000, 500, 2.163953) < 1e-7
+    True
+    """
+    p, q = 0.5 + 0.5 / factor, 0.5 - 0.5 / factor
+    x = 1.0 + np.geomspace(2.0**-20, 1.0, 400)
+    free = (x**2 + x**-2 + 2 * x + 2 / x + 2) / 8
+    tied = (p * (1 + 2 / x + x**2) + q * (1 + 2 * x + x**-2)) / 4
+    both = users * np.log((1 + p / x**2 + q * x**2 + x + 1 / x) / 4) + absent * np.log(np.maximum(free, tied))
+    one = users * np.log((1 + p / x**2 + q * x**2) / 2) + absent * np.log((2 + x**2 + x**-2) / 4)
+    worst = max(float(both.min()), float(one.min()))
+    # What the logarithms round is below 2^-50 a user.
+    return min(1.0, (bins - 1) * math.exp(min(worst + (users + absent) * 2.0**-48, 0.0)) * _CLEAR)
 
 
 def published_failure(bins: int, users: int, factor: float) -> float:
@@ -161,6 +186,8 @@ class RangeStage(ABC):
         ``n``, who all take part.
     requested : float
         The largest epsilon it may cost, positive.
+    elsewhere : bool
+        Whether users may have no number: they are in one more bin.
     """
 
     name: ClassVar[str]
@@ -168,6 +195,7 @@ class RangeStage(ABC):
     bins: RangeBins
     users: int
     requested: float
+    elsewhere: bool = False
 
     def __post_init__(self) -> None:
         check_count("users", self.users)
@@ -185,7 +213,7 @@ class RangeStage(ABC):
     @property
     def size(self) -> int:
         """Number of sums: one a bin, unless messages are counted."""
-        return self.bins.count
+        return self.bins.count + self.elsewhere
 
     def sums(self, values: Integers, exponent: int) -> Integers:
         """Return the sums over some users that a bin is chosen from, shape (size,): users in each bin, unless drawn.
@@ -195,8 +223,16 @@ class RangeStage(ABC):
         values : numpy.ndarray of int64, shape (rows,)
             Means times ``2**exponent``.
         """
-        places = self.bins.place(values, exponent)
-        return np.bincount(places, minlength=self.bins.count).astype(np.int64, copy=False)
+        return np.bincount(self.places(values, exponent), minlength=self.bins.count + self.elsewhere).astype(
+            np.int64, copy=False
+        )
+
+    def places(self, values: Integers, exponent: int) -> Integers:
+        """Return each user's bin, the one after the last for those who have no number."""
+        found = self.bins.place(values, exponent)
+        if self.elsewhere:
+            found[values == ABSENT] = self.bins.count
+        return found
 
     @abstractmethod
     def found(self, sums: Integers) -> FoundRange:
@@ -213,6 +249,10 @@ class RangeStage(ABC):
     def _check_users(self, sums: Integers) -> None:
         if sums.shape != (self.size,) or int(sums.sum()) != self.users:
             raise InternalError("round one got another number of users than was planned; please report it.")
+
+    def _somewhere(self, last: float) -> float:
+        """Return the estimated share of users who have a number, from that of the last bin; at least a hundredth."""
+        return max(1.0 - last, 0.01) if self.elsewhere else 1.0
 
     def _neighbourhood(self, place: int) -> slice:
         return slice(max(0, place - 1), min(self.bins.count, place + 2))
@@ -232,7 +272,7 @@ class HadamardRange(RangeStage):
     @cached_property
     def oracle(self) -> OneBitHadamardOracle:
         """The randomizer of bins."""
-        return OneBitHadamardOracle(self.bins.count, self.users, self.requested)
+        return OneBitHadamardOracle(self.bins.count + self.elsewhere, self.users, self.requested)
 
     @property
     def epsilon(self) -> float:
@@ -245,7 +285,9 @@ class HadamardRange(RangeStage):
         return float(1 / (2 * self.oracle.chances[0] - 1))
 
     def wrong_bin(self, users: int) -> float:
-        """Return :func:`hadamard_failure`."""
+        """Return :func:`hadamard_failure`; with ``elsewhere`` all other users of the stage have no number."""
+        if self.elsewhere:
+            return crowded_failure(self.bins.count, users, max(self.users - users, 0), self.factor)
         return hadamard_failure(self.bins.count, users, self.factor)
 
     @property
@@ -255,17 +297,18 @@ class HadamardRange(RangeStage):
 
     def sums(self, values: Integers, exponent: int) -> Integers:
         """Draw the messages of some users, and return how often each was sent: this spends."""
-        return self.oracle.draw_tally(Bags.of_items(self.bins.place(values, exponent)))
+        return self.oracle.draw_tally(Bags.of_items(self.places(values, exponent)))
 
     def found(self, sums: Integers) -> FoundRange:
         """Take the real bin with the largest estimate from all users' messages; the first of equal ones."""
         self._check_users(sums)
         shares = self.oracle.decode(sums)
-        place = int(np.argmax(shares))
+        some = self._somewhere(float(shares[-1]))
+        place = int(np.argmax(shares[: self.bins.count]))
         around = self._neighbourhood(place)
-        near = min(max(float(shares[around].sum()), 0.0), 1.0)
+        near = min(max(float(shares[around].sum()) / some, 0.0), 1.0)
         # The second moment of a sum over orthogonal rows is c^2 for each.
-        error = self.factor * math.sqrt((around.stop - around.start) / self.users)
+        error = self.factor * math.sqrt((around.stop - around.start) / self.users) / some
         return FoundRange(place, self.bins.window(place), near, error)
 
 
@@ -291,8 +334,9 @@ class MedianRange(RangeStage):
     def found(self, sums: Integers) -> FoundRange:
         """Draw the bin."""
         self._check_users(sums)
+        sums = sums[: self.bins.count]
         upto = np.cumsum(sums)
-        costs = np.maximum(upto - sums, self.users - upto)
+        costs = np.maximum(upto - sums, upto[-1] - upto)
         place = draw_permute_and_flip(costs, as_decimal(self.requested) / 2)
         return FoundRange(place, self.bins.window(place))
 
@@ -328,11 +372,12 @@ class HistogramRange(RangeStage):
     def found(self, sums: Integers) -> FoundRange:
         """Draw the noisy counts and take the largest; the first of equal ones."""
         self._check_users(sums)
-        noisy = sums + draw_discrete_laplace_bulk(self.scale, self.bins.count)
-        place = int(np.argmax(noisy))
+        noisy = sums + draw_discrete_laplace_bulk(self.scale, self.size)
+        place = int(np.argmax(noisy[: self.bins.count]))
+        some = self.users * self._somewhere(float(noisy[-1]) / self.users)
         around = self._neighbourhood(place)
-        near = min(max(float(noisy[around].sum()) / self.users, 0.0), 1.0)
-        error = self.scale * math.sqrt(2.0 * (around.stop - around.start)) / self.users
+        near = min(max(float(noisy[around].sum()) / some, 0.0), 1.0)
+        error = self.scale * math.sqrt(2.0 * (around.stop - around.start)) / some
         return FoundRange(place, self.bins.window(place), near, error)
 
 

@@ -131,9 +131,11 @@ def points_statement(table: TableFacts, *, by_user: bool) -> ItemStatement:
     """Return the statement of one row a record: with ``by_user`` the user, then the columns of the encoded item.
 
     A user's rows stand in no order: sorting them block by block is cheaper than by the engine, whose sort slows down
-    fourfold where keys take more than 24 bytes.
+    fourfold where keys take more than 24 bytes. A record that is elsewhere has NULL in all columns of the item.
     """
     values, joins, lookups = _encoded(table.space)
+    if elsewhere_parts(table.space):
+        values = [sql.case([(is_somewhere(table.space), value)], exp.Null()) for value in values]
     names = [f"item_{number}" for number in range(len(values))]
     columns = dict(zip(names, values, strict=True))
     rows = _with_joins(table, {USER: sql.column(USER), **columns} if by_user else columns, joins)

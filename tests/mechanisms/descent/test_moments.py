@@ -2,13 +2,14 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.stats
 
 from emdp.base.errors import UsageError
-from emdp.mechanisms.descent.loss import UserRecords
+from emdp.mechanisms.descent.loss import UserRecords, user_gradients
 from emdp.mechanisms.descent.moments import UNCLIPPED, MomentFit, MomentRelease, moment_candidates
 from emdp.mechanisms.descent.rounds import DescentSetting
 from emdp.testing import seeded
@@ -45,6 +46,47 @@ def test_no_user_moves_the_moments_further_than_the_noise_is_for(p: int, is_gaus
     order = 2 if is_gaussian else 1
     moved = max(np.linalg.norm(a - b, order) for a, b in itertools.combinations(moments, 2)) / 10
     assert 0.6 * fit.law.sensitivity < moved <= fit.law.sensitivity
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize("is_gaussian", [True, False])
+def test_the_share_that_is_somewhere_is_one_more_moment_for_the_same_noise(p: int, is_gaussian: bool) -> None:
+    # Of all users with up to two records, some of them elsewhere: what gradients at 0 and at unit vectors tell.
+    own = replace(setting(10, p, 1.0, 1e-6 if is_gaussian else 0.0), elsewhere=True)
+    fit, plain = MomentFit(own, 1, is_gaussian), MomentFit(replace(own, elsewhere=False), 1, is_gaussian)
+    records = [np.array([1.0, *rest]) for rest in itertools.product((-1.0, 0.5, 1.0), repeat=p)]
+    records.append(np.zeros(p + 1))
+    bags = [*itertools.combinations_with_replacement(records, 1), *itertools.combinations_with_replacement(records, 2)]
+    columns = np.array([record for bag in bags for record in bag]).T
+    whole = UserRecords(columns[:-1], columns[-1], np.cumsum([0, *map(len, bags)]))
+    told = {"loss": "squared", "clip": own.clip, "exponent": own.exponent}
+    at_zero, *rest = (user_gradients(whole, w, **told) * 2.0**-own.exponent for w in (np.zeros(p), *np.eye(p)))  # type: ignore[arg-type]
+    upper = [(rest[j] - at_zero)[:, i] for i in range(p) for j in range(i, p)]
+    moments = np.column_stack([-at_zero, *upper])
+    assert moments.shape[1] == fit.law.dimension == plain.law.dimension + 1
+    moved = max(np.linalg.norm(moments - one, 2 if is_gaussian else 1, axis=1).max() for one in moments) / 10
+    assert 0.6 * fit.law.sensitivity < moved <= fit.law.sensitivity
+    assert fit.law.sensitivity == pytest.approx(plain.law.sensitivity, rel=1e-9)
+
+
+def test_least_squares_are_those_of_records_that_are_somewhere() -> None:
+    records = people(20_000, 3)
+    gone = np.arange(20_000) % 10 < 3
+    features, targets = np.where(gone, 0.0, records.features), np.where(gone, 0.0, records.targets)
+    some = UserRecords(features, targets, records.offsets)
+    fit = MomentFit(replace(setting(20_000, 3, 60.0, 1e-6), elsewhere=True), 1, True)
+    wanted = least_squares(UserRecords(features[:, ~gone], targets[~gone], np.arange((~gone).sum() + 1)))
+    with seeded(1):
+        found = fit.release(some)
+    assert isinstance(found, MomentRelease)
+    assert found.curvature[0][0] == pytest.approx(0.7, abs=1e-2)
+    assert found.weights == pytest.approx(wanted, abs=5e-3)
+    ends = found.intervals(np.eye(3), 1 - 1e-9)
+    assert all(low <= own <= high for (low, high), own in zip(ends, wanted, strict=True))
+    # With H_00 taken for 1 the constant would be a third too small.
+    with seeded(1):
+        wrong = replace(fit, setting=replace(fit.setting, elsewhere=False)).release(some)
+    assert abs(wrong.weights[0] - wanted[0]) > 0.02
 
 
 def test_without_noise_to_speak_of_it_is_least_squares() -> None:

@@ -133,6 +133,28 @@ def rows(spark: Any) -> Iterator[tuple[pl.DataFrame, Any]]:
     kept.unpersist()
 
 
+ELSEWHERE = emdp.Product(
+    emdp.Interval("x", 2.95, 10, on_invalid="elsewhere"), emdp.Interval("y", -10, 10, on_invalid="neutral")
+)
+
+
+def test_exact_answers_are_those_of_duckdb_where_records_are_elsewhere(spark: Any, rows: Any, tmp_path: Path) -> None:
+    names = ("a mean, central", "a mean, users split", "a fit, central", "a fit, local")
+    with emdp.testing.seeded(1):
+        found = []
+        for place, source in enumerate(rows):
+            table = emdp.read(source, user="user", space=ELSEWHERE, users=USERS, name="t", version="1", elsewhere=1)
+            with emdp.Session(table, budget=emdp.UserDP(1000.0, 1e-3), ledger=tmp_path / f"{place}.ledger") as session:
+                found.append([ASKED[name](session) for name in names])
+        for here, there in zip(*found, strict=True):
+            for column, value in here.exact.items():
+                assert there.exact[column] == pytest.approx(value, rel=1e-9)
+        # About a third of the records is below, and a quarter of the users has none.
+        shares = [answers[0].diagnostics["share_somewhere"] for answers in found]
+        assert shares == pytest.approx([shares[0]] * 2, abs=0.01)
+        assert 0.4 < shares[0] < 0.7
+
+
 @pytest.mark.parametrize(
     "names", [SOME, pytest.param(SHUFFLED, marks=pytest.mark.slow), pytest.param(OTHERS, marks=pytest.mark.full)]
 )
