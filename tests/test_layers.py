@@ -99,6 +99,7 @@ EXACT_SUMS: dict[str, set[str]] = {
     "audit/bulk": {"sum((number for _, number in bags[table]))"},
     "audit/tester": {"sum((one.T @ one / max(len(one), 1) for one in whitened))"},
     "cli/consequences": {"sum(others)"},
+    "cli/ledger": {"sum(widths)"},
     "cli/report": {"sum((outcome.is_reused for outcome in found.outcomes))"},
     "cli/spending": {"sum(others)"},
     "estimators/mean/conditional": {"sum(need.centres)"},

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from emdp.base.digits import rounded_texts
+
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["digits_left", "frame_html", "html_table"]
+__all__ = ["frame_html", "html_table"]
 
 MOST_ROWS = 100
 """Rows of a frame that a notebook shows."""
@@ -43,24 +45,11 @@ def frame_html(frame: "pl.DataFrame", *, caption: str = "") -> str:
             ends = [row.get(f"{name}{end}") for end in ("_low", "_high")]
             if not all(isinstance(value, float) and math.isfinite(value) for value in (row[name], *ends)):
                 continue
-            low, high = (float(str(end)) for end in ends)
-            digits = digits_left((high - low) / 2)
-            for own in (name, f"{name}_low", f"{name}_high"):
-                shown[own] = _Number(f"{row[own]:.{digits}f}") if digits >= 0 else _plain(row[own])
+            texts = rounded_texts(row[name], *ends)
+            shown |= zip((name, f"{name}_low", f"{name}_high"), map(_Number, texts), strict=True)
         rows.append([shown[name] for name in names])
     more = f"the first {MOST_ROWS} of {frame.height:,} rows" if frame.height > MOST_ROWS else ""
     return html_table(names, rows, caption=", ".join(filter(None, (caption, more))))
-
-
-def digits_left(half: float) -> int:
-    """Return how many decimals of a value an interval's half-width leaves: two of its own digits; -1 if none is lost.
-
-    >>> digits_left(0.11), digits_left(3.0), digits_left(250.0), digits_left(0.0)
-    (2, 1, 0, -1)
-    """
-    if not 0 < half < math.inf:
-        return -1
-    return min(max(0, 1 - math.floor(math.log10(half))), 15)
 
 
 class _Number(str):

@@ -10,10 +10,11 @@ import typer
 
 from emdp.base.errors import UsageError
 from emdp.cli.options import TableOption
-from emdp.cli.output import check_folder, frame_text, terminal_width
+from emdp.cli.output import check_folder
 from emdp.cli.progress import PATIENCE, progress_bar
 from emdp.cli.report import files_of
 from emdp.cli.sql import PeriodOption, promises_of, read_query, table_of
+from emdp.cli.tables import frame_text, table_width
 
 if TYPE_CHECKING:
     from emdp.audit import AuditReport
@@ -151,7 +152,7 @@ def _of_catalog(
 
 def _tell(found: "AuditReport", folder: str | None) -> None:
     print(found.title)
-    print(frame_text(found.frame.select(SHOWN), width=terminal_width()))
+    print(frame_text(found.frame.select(SHOWN), width=table_width()))
     for one in found.agreements:
         print(
             f"{one.query}: {one.sessions} answers of a session against {one.draws} draws, p = {one.p_value:.3g}",

@@ -13,8 +13,9 @@ from emdp.cli import calibration, mixing
 from emdp.cli.calibration import Items, Section
 from emdp.cli.mixing import Messages
 from emdp.cli.options import CatalogOption, TableOption, check_table_option, numbers
-from emdp.cli.output import check_target, frame_text, terminal_width, write_pictures
+from emdp.cli.output import check_target, write_pictures
 from emdp.cli.sql import PeriodOption
+from emdp.cli.tables import frame_text, table_width
 
 if TYPE_CHECKING:
     from emdp.pictures import Picture
@@ -397,4 +398,4 @@ def _print(found: _Found, *, as_json: bool) -> None:
         return
     for number, section in enumerate(found.sections):
         print(f"{'' if number == 0 else chr(10)}{section.title}")
-        print(frame_text(pl.DataFrame(section.rows), width=terminal_width()))
+        print(frame_text(pl.DataFrame(section.rows), width=table_width()))

@@ -13,8 +13,9 @@ from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.base.files import read_toml
 from emdp.cli.options import CatalogOption, TableOption, check_table_option
-from emdp.cli.output import check_folder, frame_text, preview_width
+from emdp.cli.output import check_folder
 from emdp.cli.sql import PeriodOption, looking_ahead, read_query, table_of
+from emdp.cli.tables import frame_text, table_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -292,7 +293,7 @@ def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json:
         tables = [{"title": block.title, "rows": block.found.frame.to_dicts()} for block in blocks]
         print(json.dumps(tables, indent=2))
     else:
-        width = preview_width()
+        width = table_width()
         print(textwrap.fill(head(blocks[0].found.guarantee), width))
         for block in blocks:
             print("\n" + textwrap.fill(f"{block.title} ({block.found.guarantee})", width))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.base.digits import rounded_texts
 from emdp.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _ask(session: "Session", table: "Table", query: "Mean | VectorMean") -> None
     expressions = [query.expression] if isinstance(query, Mean) else list(query.expressions)
     exact = [float(value) for value in mean_of_user_means(table, expressions).open()]
     for (name, value, low, high), truth in zip(answer.interval(0.95).iter_rows(), exact, strict=True):
-        print(_row(name, *(f"{number:.5g}" for number in (value, low, high, truth))))
+        print(_row(name, *rounded_texts(value, low, high), f"{truth:.5g}"))
 
 
 def _row(*texts: str) -> str:

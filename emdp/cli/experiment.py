@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.cli.output import check_place, frame_text, terminal_width
+from emdp.cli.output import check_place
+from emdp.cli.tables import frame_text, table_width
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,7 +70,7 @@ def run(
     files = write_experiment(found, out)
     size = "full" if found.is_full else "small"
     print(f"{found.title}\nSimulated on generated data, seed {seed}, {size} size: nothing here is private.\n")
-    print(frame_text(_shown(found), width=terminal_width()))
+    print(frame_text(_shown(found), width=table_width()))
     print("\n" + "\n".join(f"- {sentence}" for sentence in found.sentences))
     print(f"\nwrote {' and '.join(map(str, files))}, {time.monotonic() - start:.1f} s", flush=True)
 

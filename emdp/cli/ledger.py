@@ -1,8 +1,8 @@
 """``emdp ledger``: what was spent, the events, budget set aside, rules declared anew, the chain, copies, roles."""
 
 import json
-import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +15,7 @@ from emdp.cli import spending
 from emdp.cli.output import check_place, is_kept, write_file
 from emdp.cli.redeclaring import redeclare, what_changed
 from emdp.cli.spending import BudgetSpending, cost, print_head, printable, short
+from emdp.cli.tables import table_width
 
 if TYPE_CHECKING:
     from emdp.ledger import Entry, Ledger
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-PIPE_WIDTH = 160
-"""Columns of a printed table where there is no terminal to ask for its width."""
+GAUSSIAN = "Gaussian noise paid from its share of a budget costs less together than the sum of what is listed"
+"""Stands below a list of what was spent of a budget with such a share."""
 
 app = typer.Typer(help="Show what was spent, set budget aside, verify the chain of events.", no_args_is_help=True)
 
@@ -80,7 +81,7 @@ def history(file: File) -> None:
             for entry in entries
         ]
         _print_title(ledger)
-        _print_table(("entry", "time", "event", "table", "what", "cost"), rows)
+        _print_events(("entry", "time", "event", "table", "what", "cost"), rows)
         print_head(entries[-1].sequence, entries[-1].hash)
 
 
@@ -300,26 +301,29 @@ def _print_spending(found: Sequence[BudgetSpending]) -> None:
     if not found:
         print("no budget was declared yet")
         return
-    _print_table(spending.BUDGET_COLUMNS, spending.budget_rows(found))
+    _print_facts(spending.BUDGET_COLUMNS, spending.budget_rows(found))
     if reserved := spending.reserved_rows(found):
-        _print_table(spending.RESERVED_COLUMNS, reserved)
+        _print_facts(spending.RESERVED_COLUMNS, reserved)
     if len(found) > 1:
         total = spending.user_total(found)
-        print(
-            f"spent in all: {total or 'no sum, since a bounded or discrete guarantee says nothing at the user level'}"
-        )
+        none = "no sum, since a bounded or discrete guarantee says nothing at the user level"
+        print(textwrap.fill(f"spent in all: {total or none}", _width(), subsequent_indent="  "))
     if not any(own.steps for own in found):
         return
-    _print_table(spending.SPENDING_COLUMNS, spending.spending_rows(found, _width()))
+    rows = spending.spending_rows(found, _width())
+    if _needed(spending.SPENDING_COLUMNS, rows) <= _width():
+        _print_table(spending.SPENDING_COLUMNS, rows)
+    else:
+        _print_table(spending.NARROW_COLUMNS, spending.narrow_rows(found, _width()))
     if any(own.account.budget.mu_cap for own in found):
-        print("Gaussian noise paid from its share of a budget costs less together than the sum of what is listed\n")
+        print(textwrap.fill(GAUSSIAN, _width()), end="\n\n")
     for own in found:
         if own.steps:
             print("\n".join(spending.bars(own, _width(), blocks=_has_blocks())), end="\n\n")
 
 
 def _width() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+    return table_width()
 
 
 def _has_blocks() -> bool:
@@ -328,6 +332,34 @@ def _has_blocks() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def _needed(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return how many columns of a terminal a table takes."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return sum(widths) + 3 * (len(header) - 1) + 2
+
+
+def _print_facts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table, or where that is too wide a block for each of its rows."""
+    if _needed(header, rows) <= _width():
+        _print_table(header, rows)
+        return
+    space = max(map(len, header)) + 2
+    for row in rows:
+        print("\n".join(f"{name.ljust(space)}{printable(cell)}" for name, cell in zip(header, row, strict=True)))
+        print()
+
+
+def _print_events(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table, or where that is too wide what an event was and cost below its head."""
+    if _needed(header, rows) <= _width():
+        _print_table(header, rows)
+        return
+    for *head, what, price in rows:
+        print("  ".join(filter(None, map(printable, head))))
+        for text in filter(None, (what, price)):
+            print(textwrap.fill(printable(text), _width(), initial_indent="     ", subsequent_indent="       "))
 
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.digits import rounded_texts
 from emdp.base.errors import DataRuleError, UsageError
 from emdp.cli.options import (
     AsGivenOption,
@@ -136,7 +137,8 @@ def _answer(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger:
     with Session(table, budget=budget, ledger=ledger) as session:
         answer = session.answer(query)
         value, low, high = answer.frame.row(0)
-        print(f"{value:.6g}  (95 % interval {low:.6g} to {high:.6g})")
+        shown, left, right = rounded_texts(value, low, high, grouping="")
+        print(f"{shown}  (95 % interval {left or low} to {right or high})")
         print(f"{query.expression}: spent {answer.spent}; remaining {session.remaining()}", file=sys.stderr)
 
 

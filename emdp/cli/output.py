@@ -4,9 +4,7 @@ import io
 import json
 import math
 import os
-import shutil
 import sys
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emdp.base.errors import UsageError
+from emdp.cli.tables import answer_text, table_width
 from emdp.ledger import is_of_a_ledger
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from emdp.answers import Answer
     from emdp.answers.stored import StoredAnswer
     from emdp.pictures import Picture
@@ -29,11 +26,7 @@ __all__ = [
     "check_place",
     "check_target",
     "choose_target",
-    "frame_text",
     "is_kept",
-    "preview_text",
-    "preview_width",
-    "terminal_width",
     "write_answers",
     "write_file",
     "write_pictures",
@@ -41,12 +34,6 @@ __all__ = [
 
 STANDARD_OUTPUT = "-"
 """Name of standard output in place of a file."""
-
-WIDEST_CELL, NARROWEST_CELL = 60, 20
-"""Characters of a cell that are shown before it is cut; down to the second number where a terminal is narrow."""
-
-PIPED = 80
-"""Columns of a page, a mail or a log, into which a preview that is no terminal's goes."""
 
 Target = tuple[str, str]
 """Format of an output (csv, csv-raw, json, parquet, or a plot), named as its option, and a path."""
@@ -183,7 +170,7 @@ def write_answers(answers: "Sequence[Answer | StoredAnswer]", target: Target | N
 
     if target is None:
         for number, answer in enumerate(answers):
-            print(("\n" if number else "") + frame_text(answer.frame, width=terminal_width()))
+            print(("\n" if number else "") + answer_text(answer.frame, width=table_width()))
         return
     kind, path = target
     if kind == "json":
@@ -224,101 +211,6 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         place.write_bytes(content)
     else:
         write_whole(Path(os.path.realpath(place)), content)
-
-
-def terminal_width() -> int | None:
-    """Return how many columns the terminal has; None where standard output is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def preview_width() -> int:
-    """Return how many columns a preview may take: the terminal's, or ``PIPED`` where standard output is none."""
-    return terminal_width() or PIPED
-
-
-def frame_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int = WIDEST_CELL) -> str:
-    """Return a frame as aligned columns of text: numbers with six digits, to the right.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Rows of an answer or a preview.
-    width : int, optional
-        Columns of the terminal: long texts are cut where that helps.
-    widest : int
-        Characters of a cell that are shown before it is cut.
-
-    >>> import polars as pl
-    >>> print(frame_text(pl.DataFrame({"kind": ["cafe", None], "km": [1.25, float("inf")]})))
-    kind    km
-    cafe  1.25
-    NULL   inf
-    """
-    lines = _aligned(frame, widest)
-    if width is not None and (excess := max(map(_width, lines)) - width) > 0:
-        texts = (_shown(value, widest) for series in frame.get_columns() for value in series.to_list())
-        cut = _aligned(frame, max(NARROWEST_CELL, max(map(len, texts), default=0) - excess))
-        lines = lines if max(map(_width, cut)) > width else cut
-    return "\n".join(lines)
-
-
-def preview_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int = WIDEST_CELL) -> str:
-    """Return a preview as text: a table, or where that does not fit into the width a block for each of its rows.
-
-    >>> import polars as pl
-    >>> print(preview_text(pl.DataFrame({"query": ["km"], "lipschitz": [67.988], "share": [1.0]}), width=20))
-    query      km
-    lipschitz  67.988
-    share      1
-    """
-    text = frame_text(frame, widest=widest)
-    if width is None or max(map(_width, text.splitlines())) <= width:
-        return text
-    space = max(map(len, frame.columns)) + 2
-    blocks = (
-        "\n".join(f"{name.ljust(space)}{_wrapped(_shown(value, widest), space, width)}" for name, value in row.items())
-        for row in frame.iter_rows(named=True)
-    )
-    return "\n\n".join(blocks)
-
-
-def _wrapped(text: str, indent: int, width: int) -> str:
-    """Return a value of a block, its further lines below its first one."""
-    lines = textwrap.wrap(text, max(width - indent, NARROWEST_CELL), break_on_hyphens=False)
-    return f"\n{' ' * indent}".join(lines or [""])
-
-
-def _aligned(frame: "pl.DataFrame", widest: int) -> list[str]:
-    from emdp.answers.description import on_one_line
-
-    columns = []
-    for series in frame.get_columns():
-        cells = [on_one_line(series.name), *(_shown(value, widest) for value in series.to_list())]
-        width = max(map(_width, cells))
-        space = [" " * (width - _width(cell)) for cell in cells]
-        is_number = series.dtype.is_numeric()
-        columns.append([gap + cell if is_number else cell + gap for gap, cell in zip(space, cells, strict=True)])
-    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-
-
-def _shown(value: Any, widest: int) -> str:
-    from emdp.answers.description import on_one_line
-    from emdp.privacy.account.filter import UNLIMITED
-
-    if value is None:
-        return "NULL"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, int) and value >= UNLIMITED:
-        return "unlimited"
-    text = on_one_line(str(value))
-    return text if len(text) <= widest else text[: widest - 3] + "..."
-
-
-def _width(text: str) -> int:
-    """Return how many places of a terminal a text takes."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def _as_json(answer: "Answer | StoredAnswer") -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.base.errors import UsageError
-from emdp.cli.output import check_place, is_kept, preview_text, preview_width
+from emdp.cli.output import check_place, is_kept
 from emdp.cli.progress import progress_bar
 from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
+from emdp.cli.tables import preview_text, table_width
 
 if TYPE_CHECKING:
     from emdp.catalog.catalog import Catalog
@@ -105,9 +106,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
             print(f"{entry.entry.title}: {state}")
             shown = Preview((previewed(entry.planned, session.table),)).frame
             print(
-                preview_text(
-                    shown.select("query", "noise_scale", "expected_error", "interval_95"), width=preview_width()
-                )
+                preview_text(shown.select("query", "noise_scale", "expected_error", "interval_95"), width=table_width())
             )
             for column in entry.planned.plan.columns:
                 if column.note:

@@ -1,6 +1,7 @@
 """Output of ``emdp ledger show``: budgets, spending by period and query, and how the budgets went down."""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUDGET_COLUMNS",
+    "NARROW_COLUMNS",
     "RESERVED_COLUMNS",
     "SPENDING_COLUMNS",
     "BudgetSpending",
@@ -21,6 +23,7 @@ __all__ = [
     "bars",
     "budget_rows",
     "cost",
+    "narrow_rows",
     "print_head",
     "printable",
     "reserved_rows",
@@ -33,6 +36,7 @@ __all__ = [
 BUDGET_COLUMNS = ("table", "kind", "budget", "spent", "remaining", "charges")
 RESERVED_COLUMNS = ("table", "kind", "set aside for", "left")
 SPENDING_COLUMNS = ("table", "period", "report", "query", "charges", "cost")
+NARROW_COLUMNS = ("what", "charges", "cost")
 
 LONGEST_VALUE = 20
 """Characters shown of a hash and other long values; `verify` and the file have all of them."""
@@ -154,6 +158,19 @@ def spending_rows(found: Sequence[BudgetSpending], width: int) -> list[tuple[str
     if any(len(row[3]) > space for row in rows):
         rows = [(*row[:3], _cut(HEADER.sub("", row[3]), space), *row[4:]) for row in rows]
     return rows
+
+
+def narrow_rows(found: Sequence[BudgetSpending], width: int) -> list[tuple[str, ...]]:
+    """Return the same rows for ``NARROW_COLUMNS``: queries stand above the table and period that they are of."""
+    rows = spending_rows(found, sys.maxsize)
+    others = (max(map(len, column)) for column in zip(*(row[4:] for row in [*rows, SPENDING_COLUMNS]), strict=True))
+    space = max(NARROWEST_QUERY, width - sum(others) - 3 * len(NARROW_COLUMNS) + 1)
+    return [
+        (_cut(", ".join(part for part in (table, period, report) if part != "-"), space), *counts)
+        if report == "in all"
+        else (_cut("  " + (query if report == "-" else f"{report}: {query}"), space), *counts)
+        for table, period, report, query, *counts in ((*row[:3], HEADER.sub("", row[3]), *row[4:]) for row in rows)
+    ]
 
 
 def bars(own: BudgetSpending, width: int, *, blocks: bool) -> Iterator[str]:

@@ -17,12 +17,11 @@ from emdp.cli.output import (
     check_target,
     choose_target,
     is_kept,
-    preview_text,
-    preview_width,
     write_answers,
     write_pictures,
 )
 from emdp.cli.stopping import break_off_reads
+from emdp.cli.tables import preview_text, table_width
 
 if TYPE_CHECKING:
     from emdp.answers import Preview
@@ -267,9 +266,9 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
         if len(preview.statements) > 1:
             print(f"{'' if number == 1 else chr(10)}statement {number}")
         frame = Preview((statement,)).frame
-        print(preview_text(frame if columns is None else frame.select(*columns), width=preview_width()))
+        print(preview_text(frame if columns is None else frame.select(*columns), width=table_width()))
         if statement.compared:
-            print(f"\n{preview_text(statement.comparison, width=preview_width(), widest=WIDEST_REMARK)}")
+            print(f"\n{preview_text(statement.comparison, width=table_width(), widest=WIDEST_REMARK)}")
         assumed: dict[str, list[str]] = {}
         for column in statement.columns:
             if column.note:

@@ -2,27 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 import polars as pl
 
 from emdp.answers.stored import StoredAnswer
+from emdp.base.digits import MOST_DECIMALS, rounded_texts
 from emdp.questions.columns import PlannedColumn
 
 __all__ = ["NO_VALUE", "Cell", "Table", "rounded", "table_of"]
 
 NO_VALUE = "no value (within its noise)"
 """Stands where noise left no value."""
-
-LARGEST_PLAIN = 1e15
-"""Largest number that is written without an exponent."""
-
-MOST_DECIMALS = 15
-"""Most digits after the point; a double has no more."""
-
-_CONTEXT = Context(prec=60)
-_DUST = Context(prec=14, rounding=ROUND_HALF_EVEN)
-"""Digits beyond are rounding errors of sums, by which no end is moved outward."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +94,14 @@ def rounded(value: float | None, low: float | None, high: float | None) -> Cell:
     >>> rounded(None, None, None)
     Cell(text='no value (within its noise)', interval='')
     """
-    shown, least, most = _finite(value), _finite(low), _finite(high)
-    decimals = _decimals(shown, least, most)
-    left = "" if least is None else _written(least, decimals, ROUND_FLOOR)
-    right = "" if most is None else _written(most, decimals, ROUND_CEILING)
+    shown, left, right = rounded_texts(value, low, high)
     if left and right:
         interval = f"{left} to {right}"
     elif left or right:
         interval = f"at least {left}" if left else f"at most {right}"
     else:
-        interval = "" if shown is None else "no limits"
-    return Cell(NO_VALUE if shown is None else _written(shown, decimals, ROUND_HALF_EVEN), interval)
+        interval = "no limits" if shown else ""
+    return Cell(shown or NO_VALUE, interval)
 
 
 def _shown(answer: StoredAnswer, most: int) -> tuple[pl.DataFrame, str]:
@@ -142,32 +129,3 @@ def _key(value: object, step: float | None) -> Cell:
 
 def _head(name: str, column: PlannedColumn | None, unit: str) -> str:
     return f"{name} ({unit})" if column is not None and unit and unit not in name.split("_") else name
-
-
-def _decimals(value: float | None, low: float | None, high: float | None) -> int | None:
-    """Return the digits after the point, below 0 for tens; None where there is no interval to go by."""
-    if low is not None and high is not None:
-        half = high / 2 - low / 2
-    else:
-        end = low if high is None else high
-        half = 0.0 if end is None or value is None else abs(value - end)
-    if not 0 < half < math.inf:
-        return None
-    return min(1 - math.floor(math.log10(half)), MOST_DECIMALS)
-
-
-def _written(number: float, decimals: int | None, rounding: str) -> str:
-    if decimals is None or abs(number) >= LARGEST_PLAIN or decimals < -15:
-        # Six digits after rounding outward are still outward.
-        return f"{float(Context(prec=6, rounding=rounding).plus(Decimal(repr(number)))):.6g}"
-    exact = _DUST.plus(Decimal(repr(number))).quantize(
-        Decimal((0, (1,), -decimals)), rounding=rounding, context=_CONTEXT
-    )
-    return f"{abs(exact) if exact == 0 else exact:,.{max(decimals, 0)}f}"
-
-
-def _finite(value: float | None) -> float | None:
-    if value is None:
-        return None
-    number = float(value)
-    return number if math.isfinite(number) else None

@@ -13,6 +13,7 @@ from emdp.privacy import Guarantee, event_from_json
 from emdp.questions.names import Names
 from emdp.reports.definition import Report
 from emdp.reports.problems import Problem
+from emdp.reports.rows import rounded
 from emdp.reports.stream_entries import StreamEntry
 from emdp.sessions.planning import plan_request
 from emdp.sessions.session import Session
@@ -141,7 +142,8 @@ def _cell(row: dict[str, float | None], name: str) -> str:
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     if value is None or low is None or high is None:
         return "no value (within its noise)"
-    return f"{value:.5g} ({low:.5g} to {high:.5g})"
+    shown = rounded(value, low, high)
+    return f"{shown.text} ({shown.interval})"
 
 
 def _cost(ledger: Ledger, answer: StreamAnswer) -> tuple[Guarantee, ...]:

@@ -5,10 +5,9 @@ import re
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 import emdp
-from emdp.base.html import MOST_ROWS, digits_left, frame_html, html_table
+from emdp.base.html import MOST_ROWS, frame_html, html_table
 from emdp.expressions import col
 
 HOSTILE = "<script>alert('x')</script>&\""
@@ -21,14 +20,6 @@ def test_texts_are_escaped_wherever_they_stand() -> None:
     text = frame_html(pl.DataFrame({HOSTILE: [HOSTILE, None]}))
     assert "<script" not in text
     assert "<td></td>" in text
-
-
-@pytest.mark.parametrize("half", [0.0, 1e-300, 1e-9, 0.0099, 0.5, 1.0, 99.0, 1e6, 1e300, math.inf, math.nan])
-def test_a_value_keeps_two_digits_of_its_half_width(half: float) -> None:
-    digits = digits_left(half)
-    assert -1 <= digits <= 15
-    if 0.1 <= half < 10:
-        assert 10.0**-digits <= half / 5
 
 
 def test_only_values_with_intervals_are_rounded_and_the_frame_keeps_all() -> None:

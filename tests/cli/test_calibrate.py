@@ -50,7 +50,8 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
     return dict(json.loads(out))
 
 
-def test_protections_lead_to_alpha(capsys: pytest.CaptureFixture[str]) -> None:
+def test_protections_lead_to_alpha(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emdp.cli.tables.PIPED", 120)
     status, out, err = run(capsys, *EARTH)
     assert (status, err) == (0, "")
     assert out.splitlines()[0] == "alpha = 25.86 covers every one of these changes"

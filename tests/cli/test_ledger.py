@@ -46,6 +46,12 @@ def run(*arguments):
     return result.output
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch):
+    """Tables are those of a wide terminal, where each row is one line."""
+    monkeypatch.setattr("emdp.cli.ledger._width", lambda: 160)
+
+
 def rows_of(output, first):
     return [re.split(r"\s{2,}", line.strip()) for line in output.splitlines() if line.strip().startswith(first)]
 

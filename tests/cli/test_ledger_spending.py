@@ -13,6 +13,7 @@ from emdp.base.errors import EmdpError, LedgerError, UsageError
 from emdp.cli import main
 from emdp.cli.ledger import app
 from emdp.cli.spending import EIGHTHS, bars, spending_of, spending_rows
+from emdp.cli.tables import table_width
 from emdp.ledger import open_ledger
 from emdp.privacy import Budget, EmdDP, GaussianEvent, GuaranteeEvent, UserDP
 
@@ -24,6 +25,12 @@ def charge(ledger, guarantee, query, period=None, report=None, table="visits"):
     tags = {} if period is None else {"period": period, "report": report, "entry": "one", "reserve": None}
     payload = {"event": GuaranteeEvent(guarantee).to_json(), "budget": guarantee.kind_name, "query": query, **tags}
     return ledger.append("charge", table, payload)
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch):
+    """Tables are those of a wide terminal, where each row is one line."""
+    monkeypatch.setattr("emdp.cli.ledger._width", lambda: 160)
 
 
 @pytest.fixture
@@ -137,6 +144,23 @@ def test_show_as_json_holds_all_of_it_and_nothing_else_is_printed(path):
     assert (user["table"], user["kind"], user["charges"], user["reserved"]) == ("visits", USER, 1, {})
     assert user["steps"] == [{"label": "2026-W46", "remaining": 1.5}]
     assert shown["spent_in_all"] == "epsilon = 7.05, delta = 2e-09 (central UserDP)"
+
+
+def test_everything_fits_80_columns_where_there_is_no_terminal(path, monkeypatch):
+    monkeypatch.setattr("emdp.cli.ledger._width", table_width)
+    run("reserve", path, "visits", "weekly", "--alpha", "6.5", "--delta", "1e-9")
+    with open_ledger(path) as ledger:
+        charge(ledger, EmdDP(1.5), f"{HEADER.format(1.5)} AVG(x) AS {'far_' * 40} FROM visits", "2026-W48", "W" * 60)
+    for command in ("show", "history"):
+        output = run(command, path)
+        # the path of the ledger and hashes are as long as they are
+        lines = [line for line in output.splitlines() if not line.startswith(("ledger ", "head: "))]
+        assert max(map(len, lines)) <= 80
+    output = run("show", path)
+    assert "remaining  alpha 45.45, delta 7e-09" in output
+    assert re.search("^ visits +unbounded central EmdDP +weekly", output, re.MULTILINE)
+    assert re.search(r"^ +Weekly: places +2 +alpha 3, delta 2e-09 *$", output, re.MULTILINE)
+    assert re.search(r"^ visits, 2026-W46 +3 +alpha 4.25, delta 2e-09 *$", output.replace(", in all", ""), re.MULTILINE)
 
 
 @pytest.mark.parametrize("width", [100, 120, 200])

@@ -6,14 +6,16 @@ import os
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from emdp.cli import main
-from emdp.cli.output import check_target, frame_text, preview_text
+from emdp.cli.output import check_target
 from emdp.cli.sql import HALF
+from emdp.cli.tables import answer_text, frame_text, preview_text
 
 CATALOG = """
 ledger = "t.ledger"
@@ -281,6 +283,50 @@ def test_long_texts_are_cut_only_where_that_makes_a_table_fit() -> None:
     assert frame_text(frame, width=40).split("\n")[1] == f"{'x' * 34}...  1"
     assert "x" * 50 in frame_text(frame, width=10)
     assert "x" * 50 in frame_text(frame)
+
+
+def test_a_table_that_is_too_wide_goes_on_below_with_its_keys() -> None:
+    triples = {
+        f"{name}{end}": [value] for name in ("one", "two") for end, value in (("", 5.0), ("_low", 4.0), ("_high", 6.0))
+    }
+    frame = pl.DataFrame({"kind": ["cafe"], **triples})
+    assert answer_text(frame, width=40).split("\n") == [
+        "kind  one  one_low  one_high", "cafe  5.0      4.0       6.0", "", "kind  two  two_low  two_high",
+        "cafe  5.0      4.0       6.0",
+    ]  # fmt: skip
+    assert len(answer_text(frame, width=80).split("\n")) == 2
+    assert max(map(len, frame_text(frame, width=20).split("\n"))) <= 20
+
+
+def test_numbers_are_rounded_to_what_noise_leaves_and_files_keep_them(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    query = f"{EMD} AVG(x) AS mean FROM t WHERE kind = 'a'"
+    for _ in range(40):
+        shown = run(capsys, "query", query, "--fresh")[1].splitlines()[1].split()
+        if "NULL" not in shown and "inf" not in " ".join(shown):
+            break
+    answer = json.loads(run(capsys, "query", query, "--json", "-")[1])["rows"][0]
+    exact = [answer[name] for name in ("mean", "mean_low", "mean_high")]
+    value, low, high = map(float, shown)
+    half = (exact[2] - exact[1]) / 2
+    assert low <= exact[1]
+    assert exact[2] <= high
+    assert high - low <= 2.2 * half
+    assert abs(value - exact[0]) <= 0.05 * half + 1e-12
+    assert len(repr(exact[0])) > len(shown[0])
+
+
+def test_ends_that_are_infinite_or_absent_and_keys_of_any_type_stay() -> None:
+    frame = pl.DataFrame(
+        {
+            "day": [date(2026, 1, 2), None], "n": [5, None], "n_low": [4.25, None], "n_high": [float("inf"), None],
+            "at": [date(2026, 1, 2)] * 2, "at_low": [date(2026, 1, 1)] * 2, "at_high": [date(2026, 1, 3)] * 2,
+        }
+    )  # fmt: skip
+    lines = [line.split() for line in answer_text(frame).split("\n")]
+    assert lines[1] == ["2026-01-02", "5.00", "4.25", "inf", "2026-01-02", "2026-01-01", "2026-01-03"]
+    assert lines[2][:4] == ["NULL"] * 4
 
 
 def test_a_preview_that_is_too_wide_is_shown_a_fact_a_line() -> None:
