@@ -89,8 +89,8 @@ HEAVY_BY_LAYER = {
     "sqlite3": {"ledger"},
     "psycopg": {"ledger"},
     "pyspark": {"tables"},
-    "altair": {"pictures"},
-    "vl_convert": {"pictures"},
+    "altair": set(),
+    "vl_convert": set(),
     "jinja2": {"reports"},
 }
 """Packages that only the named layers may import: no I/O in mathematics, no engine below the tables."""

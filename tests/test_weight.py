@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-MOST_MEGABYTES = 850
+MOST_MEGABYTES = 720
 """Megabytes of the packages without emdp's own."""
 
 SYMBOLS = 171

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -59,8 +58,6 @@ def _make(checked: "CheckedReport", catalog: "Catalog", folder: Path, *, fresh: 
     from emdp.reports.export import write_report
     from emdp.reports.run import run_report
 
-    # What draws takes a second to load, which the engine's work can hide.
-    threading.Thread(target=_warm, daemon=True).start()
     with _progress() as progress:
         found = run_report(checked, catalog, fresh=fresh, wait=wait, progress=progress)
         progress(len(found.outcomes), len(found.outcomes), "writing the page")
@@ -70,14 +67,6 @@ def _make(checked: "CheckedReport", catalog: "Catalog", folder: Path, *, fresh: 
     failed = next((outcome.status for outcome in found.outcomes if outcome.answer is None), 0)
     if failed:
         raise typer.Exit(failed)
-
-
-def _warm() -> None:
-    from emdp.pictures import warm
-
-    # What is wrong with it shows, with its message, when the page is drawn.
-    with suppress(Exception):
-        warm()
 
 
 def _tell(found: "ReportRun") -> None:

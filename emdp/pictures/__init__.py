@@ -2,7 +2,6 @@
 
 from emdp.pictures.drawing import KINDS, draw, fitting_kinds
 from emdp.pictures.periods import draw_periods
-from emdp.pictures.rendering import warm
 from emdp.pictures.spending import draw_spending
 from emdp.pictures.svg import Picture, picture_file, renamed
 
@@ -15,5 +14,4 @@ __all__ = [
     "fitting_kinds",
     "picture_file",
     "renamed",
-    "warm",
 ]

@@ -1,38 +1,17 @@
-"""Layers of marks in data units, drawn by Altair and vl-convert, which are loaded when the first picture is drawn."""
+"""Layers of marks in data units, drawn as SVG: the axes of a plane, and over them the marks of each layer."""
 
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
+from emdp.pictures.axes import draw_axis, draw_grid
+from emdp.pictures.marks import draw_marks
 from emdp.pictures.scale import Scale
-from emdp.pictures.style import FONT, GRID, INK, MUTED, TEXT_SIZE
-from emdp.pictures.svg import Panel, reduced
+from emdp.pictures.style import pixels
+from emdp.pictures.svg import Panel
 
-__all__ = ["Layer", "Plane", "render", "warm"]
-
-SWITCH = "debug_mode"
-"""Switch in ``altair.utils.schemapi``: without an underscore, but in no manual of Altair 6."""
-
-_drawing = threading.Lock()
-"""Held while Altair and vl-convert work: neither their first import nor Altair's switch of checks is made for threads,
-and who draws while another thread warms up has to wait for it anyway."""
-
-CONFIG = {
-    "aria": False,  # The picture has one name and one description; a label on every mark would be read out one by one.
-    "background": None,
-    "font": FONT,
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": INK, "labelFontSize": TEXT_SIZE, "titleColor": INK, "titleFontSize": TEXT_SIZE,
-        "titleFontWeight": "normal", "gridColor": GRID, "domainColor": MUTED, "tickColor": MUTED, "labelPadding": 3,
-        "tickSize": 4, "titlePadding": 6, "labelLimit": 70,
-    },
-    "text": {"color": INK, "fontSize": TEXT_SIZE},
-}  # fmt: skip
-"""Replaces whatever theme the analyst has set for pictures of their own."""
+__all__ = ["Layer", "Plane", "render"]
 
 
 @dataclass(frozen=True)
@@ -70,9 +49,14 @@ class Plane:
         >>> Plane(Scale(0.0, 1.0), Scale(0.0, 1.0), width=100, height=50, left=40).pixels(0.5, 1.0)
         (90.0, 6.0)
         """
+        across, down = self.inside(x, y)
+        return self.left + across, self.top + down
+
+    def inside(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a place lies in the inner rectangle, from its upper left corner."""
         across = (x - self.x.low) / (self.x.high - self.x.low)
         upwards = (y - self.y.low) / (self.y.high - self.y.low)
-        return self.left + across * self.width, self.top + (1 - upwards) * self.height
+        return across * self.width, (1 - upwards) * self.height
 
 
 @dataclass(frozen=True)
@@ -89,24 +73,15 @@ class Layer:
         For each mark ``x``, ``y``, and where needed ``x2``, ``y2`` (data units), ``text``, ``colour``, and for lines
         and areas ``part`` (marks of one part are joined) and ``order``.
     options : mapping
-        Properties of all the marks, as Vega-Lite names them.
+        Properties of all the marks, by the names that Vega-Lite has for them: ``color``, ``fill``, ``filled``,
+        ``stroke``, ``strokeWidth``, ``opacity``; of points ``shape`` and ``size``; of texts ``align``, ``baseline``,
+        ``dx``, ``dy``, ``fontWeight``; of lines and areas ``interpolate``.
     """
 
     name: str
     mark: Literal["rect", "rule", "point", "line", "area", "text"]
     rows: Sequence[Mapping[str, object]]
     options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def warm() -> None:
-    """Draw a tiny chart and forget it: the first picture of a process waits for imports and the start of V8.
-
-    May be called in a thread of its own while others draw.
-
-    >>> warm()
-    """
-    ends = Scale(0.0, 1.0, (0.0, 1.0))
-    render(Plane(ends, ends, 100, 20, left=36), [Layer("bar", "rect", [{"x": 0.0, "x2": 1.0, "y": 0.0, "y2": 1.0}])])
 
 
 def render(plane: Plane, layers: Sequence[Layer], *, heading: str = "", above: Sequence[ET.Element] = ()) -> Panel:
@@ -123,87 +98,18 @@ def render(plane: Plane, layers: Sequence[Layer], *, heading: str = "", above: S
     above : sequence of xml.etree.ElementTree.Element
         Shapes in the panel's pixels that cover the layers (:mod:`emdp.pictures.joined`).
     """
-    shown = [layer for layer in _with_ground(plane, layers) if layer.rows]
-    with _drawing:
-        svg = _svg(plane, shown)
-    drawn = reduced(svg)
+    drawn = ET.Element("g", {"fill": "none"})
+    ground = ET.SubElement(drawn, "g", {"transform": f"translate({pixels(plane.left)},{pixels(plane.top)})"})
+    x, y = (plane.x, plane.width, plane.height), (plane.y, plane.height, plane.width)
+    if "x" in plane.grid:
+        draw_grid(ground, *x, upright=False)
+    if "y" in plane.grid:
+        draw_grid(ground, *y, upright=True)
+    draw_axis(ground, *x, upright=False, title=plane.x_title)
+    draw_axis(ground, *y, upright=True)
+    for layer in layers:
+        if layer.rows:
+            group = ET.SubElement(ground, "g", {"class": f"emdp-{layer.name}"})
+            draw_marks(group, layer.mark, layer.rows, layer.options, plane.inside)
     drawn.extend(above)
     return Panel(drawn, plane.top + plane.height + plane.bottom, heading)
-
-
-def _svg(plane: Plane, layers: Sequence[Layer]) -> str:
-    import altair as alt
-    import vl_convert
-
-    # Altair checks every part of every chart against the schema of Vega-Lite, which takes longer than to draw it. The
-    # parts are ours, and a wrong one would fail the tests of what is drawn.
-    with _unchecked():
-        spec = alt.layer(*(_chart(plane, layer) for layer in layers)).to_dict(validate=False)
-    # Altair would look through every row once more, and copy it.
-    for drawn, layer in zip(spec["layer"], layers, strict=True):
-        drawn["data"] = {"values": [dict(row) for row in layer.rows]}
-    spec["width"], spec["height"] = plane.width, plane.height
-    spec["config"] = CONFIG
-    spec["autosize"] = {"type": "none"}
-    spec["padding"] = {side: getattr(plane, side) for side in ("left", "top", "right", "bottom")}
-    return str(vl_convert.vegalite_to_svg(spec))
-
-
-def _unchecked() -> AbstractContextManager[None]:
-    """Return Altair's own way to build charts without checks; without it charts are checked and right, but slower."""
-    from altair.utils import schemapi
-
-    switch = getattr(schemapi, SWITCH, None)
-    return nullcontext() if switch is None else switch(False)
-
-
-def _with_ground(plane: Plane, layers: Sequence[Layer]) -> list[Layer]:
-    # Axes belong to the first layer, which must be there even if there is nothing to draw.
-    corner = {"x": plane.x.low, "y": plane.y.low, "text": ""}
-    return [Layer("ground", "text", [corner]), *layers]
-
-
-def _chart(plane: Plane, layer: Layer) -> Any:
-    import altair as alt
-
-    found: dict[str, Any] = {
-        "x": alt.X(
-            "x:Q",
-            title=plane.x_title or None,
-            scale=_scale(plane.x),
-            axis=_axis(plane.x, "x" in plane.grid, flush=True),
-        ),
-        "y": alt.Y("y:Q", title=None, scale=_scale(plane.y), axis=_axis(plane.y, "y" in plane.grid, flush=False)),
-    }
-    columns = layer.rows[0].keys()
-    if "x2" in columns:
-        found["x2"] = alt.X2("x2:Q")
-    if "y2" in columns:
-        found["y2"] = alt.Y2("y2:Q")
-    if "text" in columns:
-        found["text"] = alt.Text("text:N")
-    if "colour" in columns:
-        found["color"] = alt.Color("colour:N", scale=None)
-    if "part" in columns:
-        found["detail"] = alt.Detail("part:N")
-    if "order" in columns and layer.mark == "line":
-        # An area goes along its axis anyway, and an order would make one of each row.
-        found["order"] = alt.Order("order:Q")
-    mark = alt.MarkDef(type=layer.mark, **layer.options)
-    return alt.Chart(name=f"emdp_{layer.name}", mark=mark).encode(**found)
-
-
-def _scale(scale: Scale) -> Any:
-    import altair as alt
-
-    return alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
-
-
-def _axis(scale: Scale, grid: bool, *, flush: bool) -> Any:
-    import altair as alt
-
-    if not scale.ticks:
-        return None
-    return alt.Axis(
-        values=list(scale.ticks), format=scale.format, grid=grid, labelFlush=flush, labelOverlap="greedy", domain=True
-    )

@@ -19,8 +19,10 @@ __all__ = [
     "TITLE_SIZE",
     "VARIABLES",
     "clean",
+    "colour_of",
     "cut",
     "number",
+    "pixels",
     "sequence_colour",
     "text_width",
     "wrap",
@@ -112,6 +114,25 @@ def wrap(text: str, width: float, size: float = TEXT_SIZE, *, most: int = 3) -> 
     if len(lines) > most:
         lines = [*lines[: most - 1], " ".join(lines[most - 1 :])]
     return tuple(cut(line, width, size) for line in lines)
+
+
+def colour_of(colour: str) -> str:
+    """Return a colour as a picture names it, so that a page can set it.
+
+    >>> colour_of(INK), colour_of("white")
+    ('var(--emdp-ink, #1b1b1b)', 'white')
+    """
+    return VARIABLES.get(colour, colour)
+
+
+def pixels(number: float) -> str:
+    """Return a length or place to a hundredth of a pixel.
+
+    >>> pixels(2), pixels(0.125), pixels(-0.001), pixels(10.0)
+    ('2', '0.12', '0', '10')
+    """
+    text = f"{number:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def number(value: float | None) -> str:

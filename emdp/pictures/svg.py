@@ -1,4 +1,4 @@
-"""SVG text: what the renderer draws is reduced to plain shapes and texts, and put under a title and over notes."""
+"""SVG text: drawn panels, of plain shapes and texts alone, under a title and over notes."""
 
 import hashlib
 import re
@@ -7,25 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.etree import ElementTree as ET
 
-from emdp.base.errors import InternalError, UsageError
+from emdp.base.errors import UsageError
 from emdp.pictures.style import FONT, INK, MUTED, NOISE, TEXT_SIZE, TITLE_SIZE, VARIABLES, clean, cut, wrap
 
-__all__ = ["Note", "Panel", "Picture", "compose", "picture_file", "reduced", "renamed"]
-
-SHAPES = {"g", "path", "line", "rect", "text"}
-"""Elements that a picture may have: no script, no reference, nothing that needs an id."""
-
-KEPT = (
-    "d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "fill", "fill-opacity", "stroke", "opacity",
-    "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin", "text-anchor", "font-size", "font-weight",
-    "font-style",
-)  # fmt: skip
-"""Attributes that change what is seen."""
+__all__ = ["Note", "Panel", "Picture", "compose", "picture_file", "renamed"]
 
 LARGEST_SCALE = 1.5
 """Largest enlargement of a picture on a page, beside its natural width."""
 
-_NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 _HEAD = re.compile(r'<svg [^>]*aria-labelledby="([\w-]+)-title ')
 
 
@@ -158,54 +147,6 @@ def renamed(picture: Picture, name: str) -> Picture:
     for form in ('aria-labelledby="{0}-title {0}-desc"', '<title id="{0}-title">', '<desc id="{0}-desc">'):
         svg = svg.replace(form.format(old), form.format(name), 1)
     return Picture(svg, picture.text)
-
-
-def reduced(svg: str) -> ET.Element:
-    """Return what a rendered SVG shows, as one group of plain shapes and texts.
-
-    Numbers are rounded to a hundredth of a pixel, and the group of a layer keeps the layer's name as its class.
-
-    Raises
-    ------
-    InternalError
-        If something else than shapes and texts was rendered.
-    """
-    group = ET.Element("g", {"fill": "none"})
-    group.extend([kept for child in ET.fromstring(svg) if (kept := _kept(child)) is not None])
-    return group
-
-
-def _kept(element: ET.Element) -> ET.Element | None:
-    tag = element.tag.rpartition("}")[2]
-    if tag not in SHAPES:
-        raise InternalError(f"a picture was rendered with the element {tag!r}; please report this.")
-    if element.get("display") == "none" or (tag == "path" and not element.get("d")):
-        return None
-    children = [kept for child in element if (kept := _kept(child)) is not None]
-    if tag == "g" and not children:
-        return None
-    if tag != "g" and element.get("fill") is None and element.get("stroke") is None:
-        return None
-    kept = ET.Element(tag)
-    for name in KEPT:
-        value = element.get(name)
-        if value is not None and (name, value) not in (("opacity", "1"), ("transform", "translate(0,0)")):
-            is_colour = name in ("fill", "stroke")
-            kept.set(name, VARIABLES.get(value, value) if is_colour else _NUMBER.sub(_rounded, value))
-    layer = re.search(r"\bemdp_(\w+)_marks\b", element.get("class", ""))
-    if layer is not None:
-        kept.set("class", f"emdp-{layer[1]}")
-    kept.text = element.text if tag == "text" else None
-    kept.extend(children)
-    return kept
-
-
-def _rounded(found: re.Match[str]) -> str:
-    text = found[0]
-    if "." not in text and "e" not in text:
-        return text
-    # A minus stays, for it may be all that parts two numbers of a path.
-    return f"{float(text):.2f}".rstrip("0").rstrip(".")
 
 
 def _write(

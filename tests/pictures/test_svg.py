@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emdp.base.errors import InternalError, UsageError
+from emdp.base.errors import UsageError
 from emdp.pictures import Picture, draw, draw_periods, picture_file, renamed
 from emdp.pictures.scale import covering
 from emdp.pictures.style import (
@@ -30,7 +30,6 @@ from emdp.pictures.style import (
     text_width,
     wrap,
 )
-from emdp.pictures.svg import reduced
 from emdp.questions.columns import PlannedColumn
 from emdp.questions.shape import Shape
 
@@ -197,23 +196,9 @@ def test_all_texts_are_large_enough_for_a_phone() -> None:
     assert all("font-size" in text for text in re.findall(r"<text [^>]*>", bars(title="t").svg))
 
 
-def test_the_analyst_s_theme_changes_nothing() -> None:
-    import altair as alt
-
-    before = bars().svg
-    with alt.theme.enable("dark"):
-        assert bars().svg == before
-
-
-@pytest.mark.parametrize("content", ["<script/>", "<image href='x'/>", "<foreignObject/>", "<clipPath id='a'/>"])
-def test_only_shapes_and_texts_are_taken_over(content: str) -> None:
-    with pytest.raises(InternalError, match="was rendered with the element"):
-        reduced(f'<svg xmlns="{SVG}">{content}</svg>')
-
-
-def test_heavy_packages_wait_for_the_first_picture() -> None:
+def test_no_heavy_package_is_loaded_for_a_picture() -> None:
     code = (
-        "import sys, emdp.pictures as p; p.draw_periods([], 'km');"
+        "import sys, emdp.pictures as p; p.draw_periods([('a', 1.0, 0.5, 1.5), ('b', 2.0, 1.5, 2.5)], 'km');"
         "print([name for name in ('altair', 'vl_convert', 'pandas', 'jsonschema') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
