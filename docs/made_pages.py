@@ -175,6 +175,7 @@ def errors_page() -> str:
     """Return every error with its number, by class."""
     from emdp.base import errors
     from emdp.base.codes import all_codes
+    from emdp.cli.advice import advice_of, sentence_of
 
     parts = [
         "# Errors",
@@ -185,11 +186,10 @@ def errors_page() -> str:
         own = [code for code in all_codes() if code.kind == kind]
         parts += [f"## {kind}", _first(getattr(errors, kind).__doc__)]
         for code in own:
-            if code.sentence:
-                name = f" *{code.name}*" if code.name else ""
-                # A block of code, so that no sign of a sentence is taken for markup.
-                sentence = code.sentence.replace("{}", "...")
-                parts.append(f"({code.number.lower()})=\n**{code.number}**{name}\n\n```text\n{sentence}\n```")
+            name = f" *{code.name}*" if code.name else ""
+            # A block of code, so that no sign of a sentence is taken for markup.
+            parts.append(f"({code.number.lower()})=\n**{code.number}**{name}\n\n```text\n{sentence_of(code)}\n```")
+            parts += filter(None, [advice_of(code)])
     return "\n\n".join(parts)
 
 

@@ -396,6 +396,5 @@ def _print(found: _Found, *, as_json: bool) -> None:
         tables = {section.name: list(section.rows) for section in found.sections}
         print(json.dumps(tables if found.alpha is None else {"alpha": found.alpha, **tables}, indent=2))
         return
-    for number, section in enumerate(found.sections):
-        print(f"{'' if number == 0 else chr(10)}{section.title}")
-        print(frame_text(pl.DataFrame(section.rows), width=table_width()))
+    shown = (f"{own.title}\n{frame_text(pl.DataFrame(own.rows), width=table_width())}" for own in found.sections)
+    print("\n\n".join(shown))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from emdp.cli.output import frame_text, terminal_width
+from emdp.cli.tables import frame_text, table_width
 
 __all__ = ["run"]
 
@@ -27,5 +27,5 @@ def run(
     from emdp.sessions.decoding import decode_messages
 
     found = decode_messages(messages, keys=keys, tier=tier, level=level)
-    print(frame_text(found.frame, width=terminal_width()))
+    print(frame_text(found.frame, width=table_width()))
     print(f"\ntier {found.tier}, {found.users} messages: {found.guarantee}", flush=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emdp.base.errors import UsageError
+from emdp.cli.advice import advice_of, sentence_of
 
 if TYPE_CHECKING:
     from emdp.base.codes import Code
@@ -82,13 +83,10 @@ def explained(code: "Code") -> str:
     meaning = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ").replace("``", "`")
     status = kind.exit_status
     lines = [f"{code.number}  {code.kind}{f' {code.name!r}' if code.name else ''}, exit status {status}", ""]
-    if code.sentence:
-        lines += textwrap.wrap(
-            code.sentence.replace("{}", "..."), WIDTH - 2, initial_indent="  ", subsequent_indent="  "
-        )
-        lines.append("")
-    lines += textwrap.wrap(f"Kind: {meaning}", WIDTH)
-    lines += textwrap.wrap(next(CHARGES[own.__name__] for own in kind.__mro__ if own.__name__ in CHARGES), WIDTH)
+    lines += textwrap.wrap(sentence_of(code), WIDTH - 2, initial_indent="  ", subsequent_indent="  ")
+    lines += ["", *textwrap.wrap(f"Kind: {meaning}", WIDTH)]
+    of_class = next(CHARGES[own.__name__] for own in kind.__mro__ if own.__name__ in CHARGES)
+    lines += textwrap.wrap(advice_of(code) or of_class, WIDTH)
     if code.kind == "SqlError":
         lines += textwrap.wrap(
             "The message underlines the part of the statement. queries/README.md has what can be asked.", WIDTH

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from emdp.base.errors import UsageError, resource_error
-from emdp.cli.interview import Told, asked_rest, asked_user, asked_users, is_terminal, show_meaning, toml_text
+from emdp.cli.flags import told_by
+from emdp.cli.interview import Told, asked_rest, asked_user, asked_users, is_terminal, show_meaning
 from emdp.cli.options import HeaderOption
 from emdp.cli.output import check_place, write_file
+from emdp.cli.parts import toml_text
 from emdp.cli.stopping import break_off_reads
 
 if TYPE_CHECKING:
@@ -47,6 +49,32 @@ def run(
     slots: Annotated[
         int | None, typer.Option("--slots", min=1, help="Records of a user that count, so that one is a known share.")
     ] = None,
+    box: Annotated[
+        str | None, typer.Option("--box", help="Public box of the places: SOUTH,WEST,NORTH,EAST in degrees.")
+    ] = None,
+    interval: Annotated[
+        list[str] | None, typer.Option("--interval", help="Public range of a column of numbers: COLUMN,LOW,HIGH.")
+    ] = None,
+    values: Annotated[
+        list[str] | None, typer.Option("--values", help="Public values of a column: COLUMN,VALUE,VALUE,..")
+    ] = None,
+    zone: Annotated[
+        list[str] | None, typer.Option("--zone", help="Hour of the day of a column of times: COLUMN,ZONE.")
+    ] = None,
+    nowhere: Annotated[
+        bool,
+        typer.Option(
+            "--elsewhere/--no-elsewhere",
+            help="Users without records and invalid records are nowhere, or in the middle.",
+        ),
+    ] = True,
+    alpha: Annotated[float | None, typer.Option("--alpha", help="The most that all answers may spend.")] = None,
+    hide: Annotated[
+        str | None, typer.Option("--hide", help="Or what they must hide: number or title of a change in the questions.")
+    ] = None,
+    sure: Annotated[
+        str | None, typer.Option("--sure", help="With --hide: percent that a coin toss may become, 60 by default.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what no option says stays a marked blank.")] = False,
     schema_file: Annotated[
         str | None, typer.Option("--schema", help="Only write the JSON schema of catalogs to this file, for editors.")
@@ -55,7 +83,12 @@ def run(
     """Write an emdp.toml from names and types alone; reads no record.
 
     On a terminal it asks what only the owner can say, and ends with what the budget would tell and a first preview.
-    In a script, or with --yes, that stays a marked blank, which is refused until it is filled in.
+    In a script, or with --yes, options say it; what none says is a marked blank, which is refused until filled in.
+
+    \b
+      emdp init visits.parquet
+      emdp init visits.csv --header --user who --users 2000 --box 40.48,-74.26,40.92,-73.70 \\
+        --values kind,Other,Bar,Office --hide "clinic once, of 20 records" --sure 60 --yes
     """
     from emdp.tables.headers import suspicion
     from emdp.tables.source import CsvSource, open_source
@@ -86,7 +119,10 @@ def run(
         # A path is said as from here, and written as from the catalog.
         users = _beside(users, place) if users and os.path.exists(users.partition("::")[0]) else users
     _check_users(users)
-    told = asked_rest(_columns(schema, user), _places(schema)) if asks else Told()
+    own = {"interval": interval or (), "values": values or (), "zone": zone or ()}
+    told = told_by(schema, _places(schema), box=box, nowhere=nowhere, alpha=alpha, hide=hide, sure=sure, **own)
+    if told is None:
+        told = asked_rest(_columns(schema, user), _places(schema)) if asks else Told(elsewhere=nowhere)
     known: dict[str, Any] = {"name": name, "user": user, "users": users, "slots": slots, "told": told}
     text = starter_catalog(_beside(source, place), opened, **known)
     try:

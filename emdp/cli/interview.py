@@ -3,25 +3,34 @@
 Names and types of columns are all that is looked at; no record is read.
 """
 
-import json
 import os
 import re
 import sys
 import textwrap
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context
 from typing import TYPE_CHECKING, TypeVar
 
 from emdp.base.errors import EmdpError, UsageError
+from emdp.cli.parts import box_in_words, joined, kinds_part, numbers_part, places_part, read_space, time_part
 from emdp.cli.stopping import break_off_reads
 
 if TYPE_CHECKING:
     from emdp.disclosure.stories import Story
     from emdp.spaces import Space
 
-__all__ = ["Told", "ask", "asked_rest", "asked_user", "asked_users", "is_terminal", "show_meaning", "toml_text"]
+__all__ = [
+    "Told",
+    "ask",
+    "asked_rest",
+    "asked_user",
+    "asked_users",
+    "hidden_by",
+    "is_terminal",
+    "percent_of",
+    "show_meaning",
+]
 
 Value = TypeVar("Value")
 
@@ -114,11 +123,6 @@ def is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def toml_text(value: str) -> str:
-    """Return a text as TOML: a JSON string is one, but for one character."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def asked_user(schema: Mapping[str, str], guess: str | None) -> str | None:
     """Ask which column says whose record a row is."""
 
@@ -157,8 +161,6 @@ def asked_users() -> str | None:
 
 def asked_rest(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None) -> Told:
     """Ask where those without records are, what distance means, and what must be hidden."""
-    from emdp.spaces.registry import from_json
-
     said = ask(
         "are people without records nowhere (y or n)",
         "Some people may have no records, and some records no place, or one outside of what you say below. If they "
@@ -172,7 +174,7 @@ def asked_rest(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | No
     told = Told(written, elsewhere=nowhere)
     if not written:
         return told
-    alpha, reason = hidden(from_json(tomllib.loads(f"space = {written}")["space"]))
+    alpha, reason = hidden(read_space(written))
     return Told(written, told.elsewhere, alpha, reason)
 
 
@@ -238,17 +240,12 @@ def spaces(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None, 
     parts += [_number(name, nowhere=nowhere) for name in columns.get("number", ())[:FURTHER]]
     parts += [_text(name, nowhere=nowhere) for name in columns.get("text", ())[:FURTHER]]
     parts += [_time(name, nowhere=nowhere) for name in columns.get("time", ())[:1]]
-    found = [part for part in parts if part]
-    if len(found) <= 1:
-        return "".join(found)
-    return "\n".join(['{ kind = "product", parts = [', *(f"    {part}," for part in found), "] }"])
+    return joined([part for part in parts if part])
 
 
 def hidden(space: "Space") -> tuple[float | None, str]:
     """Ask what must be hidden, and return alpha for it with its reason."""
     from emdp.disclosure.stories import default_stories
-    from emdp.privacy import epsilon_of
-    from emdp.privacy.rounding import as_decimal, float_down
 
     stories = default_stories(space)
 
@@ -269,12 +266,25 @@ def hidden(space: "Space") -> tuple[float | None, str]:
     sure = ask(
         "at most so many percent sure",
         "Somebody thinks it a coin toss (50 %) whether it happened. How sure may she be after all answers, at most?",
-        _percent,
+        percent_of,
         suggested=f"{SURE:g}",
     )
     if sure is None:
         return None, ""
-    story = stories[number]
+    return hidden_by(space, stories[number], sure)
+
+
+def hidden_by(space: "Space", story: "Story", sure: float) -> tuple[float, str]:
+    """Return the largest alpha, of three digits, that leaves a coin toss about a story at most so many percent sure.
+
+    >>> from emdp.disclosure.stories import Story
+    >>> from emdp.spaces import Interval
+    >>> hidden_by(Interval("x", 0, 40), Story("one visit of 20", 1 / 20), 60.0)
+    (8.1, 'one visit of 20: from 50 % to at most 60 %')
+    """
+    from emdp.privacy import epsilon_of
+    from emdp.privacy.rounding import as_decimal, float_down
+
     most = float_down(as_decimal(epsilon_of(posterior=sure / 100)) / as_decimal(story.d_em(space)))
     alpha = float(Context(prec=3, rounding=ROUND_DOWN).create_decimal(repr(most)))
     return alpha, f"{story.title}: from 50 % to at most {sure:g} %"
@@ -286,7 +296,7 @@ def _suggested(stories: "Sequence[Story]") -> int:
     return numbers[0] if numbers else (len(stories) + 1) // 2
 
 
-def _percent(reply: str) -> float:
+def percent_of(reply: str) -> float:
     try:
         sure = float(reply.removesuffix("%"))
     except ValueError:
@@ -296,31 +306,11 @@ def _percent(reply: str) -> float:
     return sure
 
 
-def _numbers(reply: str, count: int) -> list[float]:
-    try:
-        found = [float(part) for part in reply.split(",")]
-    except ValueError:
-        found = []
-    if len(found) != count:
-        raise UsageError(f"{reply!r} is not {count} numbers; write them with commas between.")
-    return found
-
-
-def _checked(text: str) -> str:
-    """Return a space as TOML, read once so that what it refuses is said now."""
-    from emdp.spaces.registry import from_json
-
-    from_json(tomllib.loads(f"space = {text}")["space"])
-    return text
-
-
 def _place(lat: str, lon: str, *, nowhere: bool) -> str | None:
-    rule = "elsewhere" if nowhere else "clamp"
-
     def read(reply: str) -> str:
-        box = _numbers(reply, 4)
-        columns = f"lat = {toml_text(lat)}, lon = {toml_text(lon)}"
-        return _checked(f'{{ kind = "geo", {columns}, box = {box}, unit = "km", on_invalid = "{rule}" }}')
+        part = places_part(lat, lon, reply, nowhere=nowhere)
+        print(f"  {box_in_words(part)}")
+        return part
 
     return ask(
         f"box of {lat}, {lon}: south, west, north, east",
@@ -333,55 +323,29 @@ def _place(lat: str, lon: str, *, nowhere: bool) -> str | None:
 
 
 def _number(name: str, *, nowhere: bool) -> str | None:
-    rule = "elsewhere" if nowhere else "clamp"
-
-    def read(reply: str) -> str:
-        low, high = _numbers(reply, 2)
-        return _checked(
-            f'{{ kind = "interval", col = {toml_text(name)}, low = {low}, high = {high}, on_invalid = "{rule}" }}'
-        )
-
     return ask(
         f"range of {name}: low, high",
         f"Numbers in {name}: the least and greatest value that count, from public knowledge. What lies outside "
         f"{'is nowhere' if nowhere else 'counts at the end'}; the wider the range, the more noise.",
-        read,
+        lambda reply: numbers_part(name, reply, nowhere=nowhere),
         empty="leave out",
     )
 
 
 def _text(name: str, *, nowhere: bool) -> str | None:
-    rule = "elsewhere" if nowhere else "neutral"
-
-    def read(reply: str) -> str:
-        values = ", ".join(toml_text(value.strip()) for value in reply.split(",") if value.strip())
-        return _checked(
-            f'{{ kind = "categories", col = {toml_text(name)}, values = [{values}], on_invalid = "{rule}" }}'
-        )
-
     return ask(
         f"values of {name}, with commas between",
         f"Kinds in {name}: a public list of values. "
         + ("Others are nowhere." if nowhere else "Others count as the first one, so let that be one like Other."),
-        read,
+        lambda reply: kinds_part(name, reply, nowhere=nowhere),
         empty="leave out",
     )
 
 
 def _time(name: str, *, nowhere: bool) -> str | None:
-    from emdp.base.zones import zone_names
-
-    rule = "elsewhere" if nowhere else "neutral"
-
-    def read(reply: str) -> str:
-        if reply not in zone_names():
-            raise UsageError(f"{reply!r} is no IANA name of a zone; write one such as Europe/Berlin or UTC.")
-        column = f"time({name}, '{reply}')"
-        return _checked(f'{{ kind = "cycle", col = {toml_text(column)}, period = 24, on_invalid = "{rule}" }}')
-
     return ask(
         f"zone of the clock of {name}, such as Europe/Berlin",
         f"Times in {name}: the hour of the day, by the clock of one zone.",
-        read,
+        lambda reply: time_part(name, reply, nowhere=nowhere),
         empty="leave out",
     )

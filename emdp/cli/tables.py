@@ -60,7 +60,7 @@ def answer_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
     >>> import polars as pl
     >>> frame = pl.DataFrame({"kind": ["cafe"], "km": [1.2345], "km_low": [1.1], "km_high": [1.37]})
     >>> print(answer_text(frame))
-    kind  km    km_low  km_high
+    kind    km  km_low  km_high
     cafe  1.23    1.10     1.37
     """
     columns = _columns(frame)

@@ -22,6 +22,14 @@ BASELINES = {"middle": 0.3, "top": 0.79, "alphabetic": 0.0}
 
 ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
+OPTIONS = frozenset(
+    (
+        "align", "baseline", "clip", "color", "dx", "dy", "fill", "filled", "fontWeight", "interpolate", "opacity",
+        "orient", "shape", "size", "stroke", "strokeDash", "strokeWidth",
+    )
+)  # fmt: skip
+"""Properties that layers have; nothing is clipped, and an area goes between the two ends of its rows either way."""
+
 _WIDE = math.sqrt(3) / 2
 """Height of a triangle whose sides are 1."""
 
@@ -47,6 +55,8 @@ def draw_marks(group: ET.Element, mark: str, rows: Sequence[Row], options: Mappi
     >>> ET.tostring(group[0], encoding="unicode")
     '<line x1="1" y1="2" x2="3" y2="2" stroke="#808080" stroke-width="1" />'
     """
+    if unknown := set(options) - OPTIONS:
+        raise InternalError(f"a picture has the property {min(unknown)!r}; please report this.")
     if mark in ("line", "area"):
         for part in dict.fromkeys(row.get("part") for row in rows):
             corners = [row for row in rows if row.get("part") == part]
@@ -85,15 +95,20 @@ def _symbol(group: ET.Element, row: Row, options: Mapping[str, Any], place: Plac
 
 def _outline(shape: str, r: float) -> str:
     """Return the path of a symbol around (0, 0); one that is a path itself is made ``r`` times as large."""
-    wide = _WIDE * r
+    wide, s = _WIDE * r, r / 2.5
     corners = {
         "square": ((-r, -r), (r, -r), (r, r), (-r, r)),
         "diamond": ((-r, 0), (0, -r), (r, 0), (0, r)),
+        "cross": (
+            (-r, -s), (-r, s), (-s, s), (-s, r), (s, r), (s, s), (r, s), (r, -s), (s, -s), (s, -r), (-s, -r), (-s, -s),
+        ),
         "triangle-left": ((-wide, 0), (wide, -r), (wide, r)),
         "triangle-right": ((-wide, -r), (-wide, r), (wide, 0)),
-    }
+    }  # fmt: skip
     if shape in corners:
         return f"{_through(corners[shape])}Z"
+    if shape == "stroke":
+        return _through(((-r, 0), (r, 0)))
     if shape == "circle":
         own = pixels(r)
         return f"M{own},0A{own},{own},0,1,1,-{own},0A{own},{own},0,1,1,{own},0"
@@ -155,6 +170,8 @@ def _paint(row: Row, options: Mapping[str, Any], *, is_filled: bool) -> dict[str
         found["fill"] = colour_of(fill)
     if stroke is not None:
         found |= {"stroke": colour_of(stroke), "stroke-width": pixels(options.get("strokeWidth", 1))}
+        if "strokeDash" in options:
+            found["stroke-dasharray"] = ",".join(map(str, options["strokeDash"]))
     if options.get("opacity", 1) != 1:
         found["opacity"] = f"{options['opacity']:g}"
     return found

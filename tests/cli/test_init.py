@@ -225,3 +225,77 @@ def test_nothing_is_asked_of_a_script(visits: Path) -> None:
     assert status == 0, shown
     assert "Who is the person?" not in shown
     assert "blanks to fill in" in shown
+
+
+BOX = "40.48,-74.26,40.92,-73.70"
+FLAGS = (
+    "--yes", "--user", "user_id", "--users", "40", "--box", BOX, "--values", "category,Other,Bar",
+    "--zone", "ts,America/New_York", "--interval", "hour,0,24",
+)  # fmt: skip
+
+
+def test_a_script_says_all_that_the_questions_ask(capsys: pytest.CaptureFixture[str], visits: Path) -> None:
+    source, out = str(visits / "visits.parquet"), visits / "emdp.toml"
+    hidden = ("--hide", "clinic once, of 20 records (lat, lon)", "--sure", "60")
+    status, shown, err = run(capsys, source, *FLAGS, *hidden, "--out", str(out))
+    assert (status, shown) == (0, f"{out}: complete\n")
+    assert err == "note: That is a box around 40.7 N, 73.98 W, 49 km high and 47 km wide.\n"
+    catalog = load_catalog(out)
+    parts = catalog.table("visits").space.items_space.parts
+    assert [part.kind for part in parts] == ["geo", "interval", "categories", "cycle"]
+    assert [part["on_invalid"] for part in tomllib.loads(out.read_text())["tables"]["visits"]["space"]["parts"]] == [
+        "elsewhere"
+    ] * 4
+    # epsilon 0.405 for one record of 20 in one of four parts
+    assert 32.3 <= catalog.budgets("visits")[0].level <= 32.44
+    status, _, _ = run(capsys, source, *FLAGS, "--no-elsewhere", "--alpha", "7", "--out", str(out), "--force")
+    assert status == 0
+    assert load_catalog(out).budgets("visits")[0].level == 7.0
+    table = tomllib.loads(out.read_text())["tables"]["visits"]
+    assert table["elsewhere"] == "neutral"
+    assert [part["on_invalid"] for part in table["space"]["parts"]] == ["clamp", "clamp", "neutral", "neutral"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["--box", "-74.26,40.48,-73.70,40.92"], "the order is (south, west, north, east)"),
+        (["--box", "1,2,3"], "--box cannot be taken: '1,2,3' is not 4 numbers"),
+        (["--interval", "price,0,1"], "must begin with a column of the source"),
+        (["--interval", "hour,0"], "--interval cannot be taken: '0' is not 2 numbers"),
+        (["--interval", "hour,5,1"], "--interval cannot be taken: "),
+        (["--values", "category"], "--values cannot be taken: "),
+        (["--zone", "ts,Mars/Olympus"], "--zone cannot be taken: 'Mars/Olympus' is no IANA name"),
+        (["--alpha", "-1"], "--alpha must be"),
+        (["--alpha", "1", "--hide", "1"], "--alpha and --hide both say"),
+        (["--sure", "60"], "--sure is how sure somebody may be of what --hide names"),
+        (["--hide", "1"], "--hide needs a space"),
+        (["--box", BOX, "--hide", "99"], "--hide '99' is none of 1: "),
+        (["--box", BOX, "--hide", "1", "--sure", "40"], "'40' is no percentage between 50 and 100"),
+    ],
+)
+def test_options_that_cannot_be_write_nothing(
+    capsys: pytest.CaptureFixture[str], visits: Path, given: list[str], reason: str
+) -> None:
+    source, out = str(visits / "visits.parquet"), visits / "emdp.toml"
+    status, _, err = run(capsys, source, "--yes", "--users", "40", *given, "--out", str(out))
+    assert status == 2
+    assert reason in err
+    assert not out.exists()
+
+
+def test_a_box_with_its_longitudes_first_is_seen_by_where_it_lies(
+    capsys: pytest.CaptureFixture[str], visits: Path
+) -> None:
+    """Numbers of a city whose latitude is a longitude too tell nothing by themselves; the place that is said does."""
+    place = ["--box", "13.0,52.3,13.8,52.7", "--out", str(visits / "emdp.toml")]
+    _, _, err = run(capsys, str(visits / "visits.parquet"), "--yes", "--users", "40", *place)
+    assert "a box around 13.4 N, 52.5 E, 89 km high and 43 km wide" in err
+
+
+def test_a_box_needs_columns_of_places(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pl.DataFrame({"user_id": [1], "x": [0.5]}).write_parquet(tmp_path / "t.parquet")
+    out = str(tmp_path / "emdp.toml")
+    status, _, err = run(capsys, str(tmp_path / "t.parquet"), "--yes", "--box", BOX, "--out", out)
+    assert status == 2
+    assert "no columns are named lat or latitude" in err

@@ -11,8 +11,12 @@ import pytest
 import vl_convert
 from made_runs import CITY, cells, grouped, listed, quantiles, single
 
+from emdp.audit.findings import AuditRow
+from emdp.audit.page import picture as audit_picture
 from emdp.disclosure.consequences import consequences_of
 from emdp.disclosure.page import Block, page
+from emdp.experiments.base import EMD, Experiment, row_of
+from emdp.experiments.picture import draw_experiment
 from emdp.pictures import draw, draw_periods, draw_spending, fitting_kinds, rendering
 from emdp.pictures.axes import written
 from emdp.pictures.rendering import Plane, render
@@ -32,6 +36,18 @@ CONFIG = {
 }  # fmt: skip
 Drawn = dict[int, tuple[Plane, list[rendering.Layer]]]
 Shape = tuple[str, str, str, tuple[float, ...]]
+
+
+def experiment() -> Experiment:
+    rows = [
+        row_of(
+            [size * 0.9, size, size * 1.2], panel="n", x=10.0**power, method=method, guarantee=EMD, model="central",
+            measure="l1", bound=size * 1.5, drawn=by, parameters={},
+        )
+        for method in "ab" for by in ("mechanism", "session") for power, size in ((1, 3.0), (2, 0.4), (4, 0.002))
+    ]  # fmt: skip
+    named = {"name": "t", "title": "Title", "across": {"n": "users"}, "measures": ("l1",), "sentences": ("One.",)}
+    return Experiment(rows=tuple(rows), **named)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +72,12 @@ def drawn() -> Drawn:
         draw_spending([(f"2026-W{week}", 60.0 - week) for week in range(40, 52)], 60.0)
         for guarantee in (EmdDP(20.0), EmdDP(20.0, 1e-8)):
             page("t", CITY, [Block("Budget", "All.", consequences_of(CITY, guarantee))])
+        rows = [
+            AuditRow("q", "Laplace", "central", 9, d, 2 * d, 0.0, bound, "threshold", 1000, 0.95)
+            for d, bound in ((0.1, 0.15), (0.5, 0.9), (1.0, 2.5))
+        ]
+        audit_picture(rows)
+        draw_experiment(experiment())
     return {key: (layers[0][0], [layer for _, layer in layers]) for key, layers in found.items()}
 
 
