@@ -1,8 +1,9 @@
 """Messages with keys on disk: one file for everybody, and one of keys for each stronger reader, its owner's alone.
 
 Both are JSON. A file of keys names the one release that its keys were drawn for, by the release's random name and by a
-digest of its messages. It opens no other: with a key that served two messages their difference would be plain to
-everybody, so that keys are drawn anew for every release, are written once, and are refused for any other messages.
+digest of its messages and of what its tiers promise. It opens no other: with a key that served two messages their
+difference would be plain to everybody, so that keys are drawn anew for every release, are written once, and are refused
+for any other messages.
 """
 
 import hashlib
@@ -54,7 +55,7 @@ class ReadKeys:
 
 def write_messages(messages: KeyedMessages, folder: Path, levels: Sequence[str]) -> tuple[Path, ...]:
     """Write the files of a release; see :meth:`emdp.Answer.write_messages`."""
-    digest = _digest(messages)
+    digest = _digest(messages, levels)
     public = folder / "messages.json"
     made = [folder / f"tier-{tier}.keys" for tier in range(1, messages.tiers)]
     for path in (*made, public):
@@ -111,6 +112,8 @@ def read_messages(path: str | os.PathLike[str]) -> ReadMessages:
         levels = tuple(map(str, found["levels"]))
         if not isinstance(facts, dict) or type(tiers) is not int or not 2 <= tiers == len(levels):
             raise ValueError
+        if not all(map(str.isprintable, levels)):
+            raise ValueError
         if not isinstance(found["release"], str) or sent.shape != places.shape or facts["users"] != len(sent):
             raise ValueError
     except (LookupError, OverflowError, TypeError, ValueError):
@@ -118,7 +121,7 @@ def read_messages(path: str | os.PathLike[str]) -> ReadMessages:
     messages = KeyedMessages(
         found["release"], facts, places, sent, (np.zeros(0, dtype=np.int64),) * (tiers - 1), symbols
     )
-    return ReadMessages(messages, _digest(messages), levels)
+    return ReadMessages(messages, _digest(messages, levels), levels)
 
 
 def read_keys(path: str | os.PathLike[str]) -> ReadKeys:
@@ -147,9 +150,10 @@ def read_keys(path: str | os.PathLike[str]) -> ReadKeys:
     return ReadKeys(found["release"], found["messages"], found["tier"], keys)
 
 
-def _digest(messages: KeyedMessages) -> str:
-    """Return a digest of all that is public of a release."""
-    found = hashlib.sha256(json.dumps([messages.release, dict(messages.facts)], sort_keys=True).encode())
+def _digest(messages: KeyedMessages, levels: Sequence[str]) -> str:
+    """Return a digest of all that is public of a release, what its tiers promise included."""
+    public = [messages.release, dict(messages.facts), messages.symbols, list(levels)]
+    found = hashlib.sha256(json.dumps(public, sort_keys=True).encode())
     for column in (messages.places, messages.sent):
         found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
     return found.hexdigest()

@@ -182,6 +182,14 @@ def test_files_that_are_none_are_refused(opened: Any, tmp_path: Path) -> None:
         if facts.get("what") is None:
             with pytest.raises(UsageError, match="what cannot be"):
                 decode_messages(bad)
+    # What tiers are promised is of the release, too: with keys no other words stand for it.
+    promised = whole["levels"]
+    bad.write_text(json.dumps({**whole, "levels": ["epsilon = 0.01", *promised[1:]]}))
+    with pytest.raises(UsageError, match="of another release"):
+        decode_messages(bad, keys=key)
+    bad.write_text(json.dumps({**whole, "levels": [*promised[:-1], "\x1b[2J"]}))
+    with pytest.raises(UsageError, match="cannot be read as such"):
+        decode_messages(bad)
     bad.chmod(0o600)
     for changed in ({"keys": of_key["keys"][1:]}, {"tier": 3}, {"tier": 0}):
         bad.write_text(json.dumps({**of_key, **changed}))
