@@ -33,7 +33,7 @@ def test_the_page_is_in_order_at_both_widths_in_light_and_dark(folder: Path, tmp
     found = look(_modes((folder / "index.html").read_text(encoding="utf-8")), tmp_path)
     for name, own in found.items():
         assert own["problems"] == [], name
-        assert (own["width"], own["pictures"]) == (int(name.split()[1]), 9)
+        assert (own["width"], own["pictures"]) == (int(name.split()[1]), 10)
         assert own["texts"] > 500
         assert own["ground"] == ("rgb(18, 18, 18)" if "dark" in name else "rgb(255, 255, 255)")
 
