@@ -14,6 +14,7 @@ from emdp.mechanisms.oracles.mixed import BINARY, GENERIC, MIXED, mix
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.privacy import gaussian_sigma, shuffle_alpha, shuffle_alpha0
 from emdp.privacy.blanket.sets import SetLaw
+from emdp.testing import seeded
 
 ORACLES = [method for method, known in METHODS.items() if known.oracle is not None]
 
@@ -119,7 +120,8 @@ def test_two_items_and_an_unknown_kind() -> None:
 def test_errors_seen_are_the_errors_predicted(method: str) -> None:
     """Root of the summed squared error over 40 draws: seen over predicted within 5 %; at 0.7 or 1.3 of it, it fails.
 
-    Over 60 items and 40 draws the quotient has a standard deviation of about 1 %.
+    Over 60 items and 40 draws the quotient has a standard deviation of 1.5 %, so that the switch fixes the draws: one
+    run in a thousand is off by 5 %. 0.7 and 1.3 are twenty deviations away.
     """
     items, users = 60, 4000
     oracle = mix(kind_of(method), items, users, 0.8, 1e-6).oracle
@@ -127,7 +129,8 @@ def test_errors_seen_are_the_errors_predicted(method: str) -> None:
     codes = generator.choice(items, size=users, p=generator.dirichlet(np.full(items, 0.5)))
     truth = np.bincount(codes, minlength=items) / users
     bags = Bags.of_items(codes)
-    seen = [float(np.square(oracle.decode(oracle.draw_tally(bags)) - truth).sum()) for _ in range(40)]
+    with seeded(1):
+        seen = [float(np.square(oracle.decode(oracle.draw_tally(bags)) - truth).sum()) for _ in range(40)]
     predicted = float(oracle.variances(truth, truth).sum())
     assert 0.95 <= math.sqrt(statistics.mean(seen) / predicted) <= 1.05
 
