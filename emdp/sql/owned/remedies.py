@@ -71,8 +71,8 @@ def as_number(context: Context, scope: Scope, text: str, value: Node) -> str:
 def as_whole(context: Context, written: exp.Expr) -> str:
     """Return a DOUBLE as a whole number, of its text."""
     text, own = context.text(written), unwrapped(written)
-    isas_whole = isinstance(own, exp.Anonymous) and own.name.upper() in ("FLOOR", "CEIL", "ROUND", "TRUNC")
-    return f"CAST({text} AS BIGINT)" if isas_whole and len(own.expressions) == 1 else f"CAST(FLOOR({text}) AS BIGINT)"
+    is_whole = isinstance(own, exp.Anonymous) and own.name.upper() in ("FLOOR", "CEIL", "ROUND", "TRUNC")
+    return f"CAST({text} AS BIGINT)" if is_whole and len(own.expressions) == 1 else f"CAST(FLOOR({text}) AS BIGINT)"
 
 
 def per_user(context: Context) -> str:
