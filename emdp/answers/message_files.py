@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.errors import UsageError
-from emdp.base.files import read_bounded
+from emdp.base.files import flush_folder, read_bounded
 from emdp.questions.keyed import MOST_KEYED, KeyedMessages
 
 __all__ = ["ReadKeys", "ReadMessages", "read_keys", "read_messages", "write_messages"]
@@ -85,7 +85,7 @@ def write_messages(messages: KeyedMessages, folder: Path, levels: Sequence[str])
             "sent": messages.sent.tolist(),
         }
         _write(public, whole, 0o644, written)
-        _flush(folder)
+        flush_folder(folder)
     except OSError as error:
         for path in written:
             with suppress(OSError):
@@ -166,14 +166,6 @@ def _write(path: Path, content: Mapping[str, Any], mode: int, written: list[Path
         json.dump(content, file)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _read(path: str | os.PathLike[str], mark: str) -> Mapping[str, Any]:

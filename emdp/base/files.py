@@ -22,6 +22,7 @@ __all__ = [
     "LARGEST_QUERY",
     "LARGEST_TEXT",
     "ends_without_end",
+    "flush_folder",
     "open_regular",
     "read_bounded",
     "read_header",
@@ -40,6 +41,25 @@ LONGEST_HEADER = 2**18
 
 BLOCK = 2**18
 """Bytes that are held at a time of what is only looked through."""
+
+
+def flush_folder(folder: str | os.PathLike[str]) -> None:
+    """Wait until the names in a folder are on disk.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened or flushed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     flush_folder(folder)
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:

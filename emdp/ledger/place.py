@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from emdp.base.errors import LedgerError, LedgerResourceError, resource_error
+from emdp.base.files import flush_folder
 from emdp.ledger.beside import check_no_side_file
 from emdp.ledger.chain import FIRST_PREVIOUS_HASH
 from emdp.ledger.faults import ledger_error
@@ -112,7 +113,7 @@ def _create(path: Path, write: Callable[[Path], None]) -> bool:
             for suffix in ("", "-shm", *SIDE_FILES):
                 with suppress(FileNotFoundError):
                     os.unlink(f"{temporary}{suffix}")
-        _sync_folder(path.parent)
+        flush_folder(path.parent)
         return made
     except (OSError, sqlite3.Error) as error:
         if _is_shortage(path, error):
@@ -169,11 +170,3 @@ def _write_snapshot(path: Path, snapshot: Snapshot) -> None:
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if mode != "wal" or busy or os.path.lexists(f"{path}-wal"):
         raise LedgerError(f"folder {path.parent} cannot hold a write-ahead log; choose a folder on a local disk.")
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -22,6 +22,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from emdp.base.errors import LedgerError, LedgerResourceError, resource_error
+from emdp.base.files import flush_folder
 
 __all__ = ["StreamState", "draft_digest"]
 
@@ -140,11 +141,7 @@ class StreamState:
                     return
             finally:
                 os.unlink(temporary)
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            flush_folder(self.path.parent)
         except (OSError, sqlite3.Error) as error:
             raise self._failed(error) from None
 
