@@ -16,7 +16,7 @@ from emdp.disclosure.pictures import homes_hidden
 from emdp.disclosure.stories import Story, default_stories, once, read_stories
 from emdp.disclosure.words import percent
 from emdp.mechanisms.central.laplace import LaplaceMechanism
-from emdp.privacy.inference import advantage, power
+from emdp.privacy.inference import advantage, gaussian_advantage, power
 
 CITY = emdp.Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
 LINE = emdp.Interval("x", 0.0, 40.0, unit="km")
@@ -125,6 +125,11 @@ def test_what_is_stated_by_removal_costs_twice_where_somebody_stays_and_changes(
     removal = emdp.UserDP(1.0, 1e-9, neighbours="remove")
     row = consequences_of(LINE, removal, stories=[Story("all", 1.0)]).rows[0]
     assert row.epsilon == 2.0
+    # A change is one removal and one addition: noise for one of them is shifted twice as far.
+    kept = consequences_of(LINE, emdp.UserDP(1.0, 1e-9), stories=[Story("all", 1.0)]).rows[0]
+    shift = emdp.privacy.gaussian_mu(1.0, 1e-9)
+    assert kept.gaussian_advantage == gaussian_advantage(shift)
+    assert row.gaussian_advantage == gaussian_advantage(2 * shift)
     pure = consequences_of(LINE, emdp.UserDP(1.0, neighbours="remove"), stories=[Story("all", 1.0)]).rows[0]
     # The record moves from one key to the other: each count shifts by one, under Laplace noise of scale 1.
     rng = np.random.default_rng(3)
