@@ -49,7 +49,7 @@ class Profiling(Asking):
         columns : iterable of str, optional
             Columns to look at; by default all but the user's.
         max_records_per_user : int
-            As in SQL: a user with more counts as so many, in the number of records and in quartiles.
+            As in SQL: a user with more counts as so many, in the number of records; in quartiles as 10 at most.
         max_groups_per_user : int
             Values of a column in which a user counts at most.
         top : int

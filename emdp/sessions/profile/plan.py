@@ -104,7 +104,7 @@ class ProfilePlan:
         # Several levels are one release, whose intervals bound each of them.
         choices = [own for one in members for own in getattr(one, "intervals", (one,))]
         errors = [one.rank_error(2**GRID_BITS + 1) for one in choices if hasattr(one, "rank_error")]
-        records = (self.names.users or ASSUMED_USERS) * min(self.options.max_records_per_user, ASSUMED_RECORDS)
+        records = (self.names.users or ASSUMED_USERS) * min(self.options.quartile_cap, ASSUMED_RECORDS)
         bound = float(records << UNIT_BITS)
         return float(max(errors, default=bound) / bound)
 
@@ -201,7 +201,11 @@ class ProfilePreview:
         for column, asks, epsilon, delta, error in self.frame.iter_rows():
             lines.append(f"{cut(column, 18):<20}{asks:<26}{epsilon:<13.6g}{delta:.6g}")
             lines += wrapped(error, indent=4)
-        lines += ["", *wrapped(f"Errors are what is expected if a user has {ASSUMED_RECORDS} records on average.")]
+        users = "" if self.plan.names.users else f"there are {ASSUMED_USERS} users, and "
+        lines += [
+            "",
+            *wrapped(f"Errors are what is expected if {users}a user has {ASSUMED_RECORDS} records on average."),
+        ]
         lines += wrapped(self.plan.elsewhere)
         lines += unanswered_lines(self.plan.unanswered)
         if not self.is_affordable:
@@ -233,7 +237,7 @@ class ProfilePreview:
                 f"fully in each; {people.note or 'all listed values'}"
             )
         share = self.plan.ranks(part)
-        told = f"ranks within {percent(share)} of the records, at most"
+        told = f"ranks at most {percent(share)} off, among {self.plan.options.quartile_cap} records a user at most"
         if share > USEFUL:
             told += f"; for {percent(USEFUL)} it takes {share / USEFUL:,.2g} times the epsilon"
         return f"{told}; days within {errors['days'].expected_error:,.3g}" if "days" in errors else told

@@ -99,6 +99,15 @@ def test_quartiles_days_and_values_of_a_dirty_table(found: Profile) -> None:
     assert "München <b>" in found.explain()
 
 
+def test_quartiles_weigh_few_records_of_a_user_however_many_are_counted(tmp_path: Path) -> None:
+    with session(tmp_path, "remove") as asked:
+        for most, own in ((3, 3), (100, 10), (10_000, 10)):
+            shown = asked.profile_preview(epsilon=1.0, neighbours="remove", columns=["real"], max_records_per_user=most)
+            texts = {part.kind: part.text for part, _ in shown.plan.parts}
+            assert f"max_records_per_user = {most})" in texts["records"]
+            assert f"max_records_per_user = {own})" in texts["quartiles"]
+
+
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 def test_a_preview_is_what_is_asked_and_spends_nothing(neighbours: Neighbours, tmp_path: Path) -> None:
     with emdp.testing.seeded(4), session(tmp_path, neighbours, budget=2.0) as asked:
