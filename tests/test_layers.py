@@ -151,6 +151,16 @@ LAZY = (
 """Packages that ``import emdp`` must not load."""
 
 
+FILES = sorted(path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).parts[0].startswith("_"))
+SOURCES = {path: path.read_text() for path in ROOT.rglob("*.py")}
+TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
+"""Each file is read once, and each test goes through all of them: as a case of its own each would be thousands."""
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
 def _layer(path: Path) -> str:
     relative = path.relative_to(ROOT)
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
@@ -158,7 +168,7 @@ def _layer(path: Path) -> str:
 
 def _imports(path: Path) -> list[tuple[str, int]]:
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(TREES[path]):
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -171,15 +181,14 @@ def _imports(path: Path) -> list[tuple[str, int]]:
 
 
 MODULES = {
-    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in ROOT.rglob("*.py")
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in SOURCES
 }
 
 
 def _imported_modules(path: Path) -> set[str]:
     """Return the modules of emdp that a file names in an import: anywhere, also in functions and for types alone."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(TREES[path]):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -194,20 +203,20 @@ def _room(path: Path) -> str:
     return str(relative.with_suffix("") if len(relative.parts) == 2 else relative.parent)
 
 
-FILES = sorted(path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).parts[0].startswith("_"))
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_downwards(path: Path) -> None:
-    layer = _layer(path)
-    assert layer in ALLOWED, f"{layer} has no row in the table of layers"
-    for name, line in _imports(path):
-        parts = name.split(".")
-        if parts[0] == "emdp":
-            target = parts[1] if len(parts) > 1 else "__init__"
-            assert target in {layer} | ALLOWED[layer], f"{path}:{line} imports {name}"
-        elif parts[0] in HEAVY_BY_LAYER:
-            assert layer in HEAVY_BY_LAYER[parts[0]], f"{path}:{line} imports {name}"
+def test_imports_point_downwards() -> None:
+    assert {_layer(path) for path in FILES} <= ALLOWED.keys(), "a layer has no row in the table of layers"
+    wrong = []
+    for path in FILES:
+        layer = _layer(path)
+        for name, line in _imports(path):
+            parts = name.split(".")
+            if parts[0] == "emdp":
+                target = parts[1] if len(parts) > 1 else "__init__"
+                is_allowed = target in {layer} | ALLOWED[layer]
+            else:
+                is_allowed = layer in HEAVY_BY_LAYER.get(parts[0], {layer})
+            wrong += [] if is_allowed else [f"{_name(path)}:{line} imports {name}"]
+    assert not wrong, "; ".join(wrong)
 
 
 def test_no_two_files_import_each_other_in_a_circle() -> None:
@@ -217,16 +226,18 @@ def test_no_two_files_import_each_other_in_a_circle() -> None:
         pytest.fail("files import each other: " + " <- ".join(error.args[1]))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tables").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_rooms_of_the_tables_import_downwards(path: Path) -> None:
-    room = _room(path)
-    row = "tables/engines/*" if room.startswith("tables/engines/") else room
-    if row not in TABLES:
-        assert path.parent == ROOT / "tables", f"{room} has no row in the table of rooms"
-        return
-    for name in _imported_modules(path):
-        if name.startswith("emdp.tables"):
-            assert _room(MODULES[name]) in {room} | TABLES[row], f"{path} imports {name}"
+def test_rooms_of_the_tables_import_downwards() -> None:
+    wrong = []
+    for path in sorted((ROOT / "tables").rglob("*.py")):
+        room = _room(path)
+        row = "tables/engines/*" if room.startswith("tables/engines/") else room
+        if row in TABLES:
+            below = {room} | TABLES[row]
+            named = sorted(name for name in _imported_modules(path) if name.startswith("emdp.tables"))
+            wrong += [f"{_name(path)} imports {name}" for name in named if _room(MODULES[name]) not in below]
+        elif path.parent != ROOT / "tables":
+            wrong.append(f"{room} has no row in the table of rooms")
+    assert not wrong, "; ".join(wrong)
 
 
 def test_importing_emdp_loads_no_heavy_package() -> None:
@@ -235,31 +246,33 @@ def test_importing_emdp_loads_no_heavy_package() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", sorted(module.name for module in pkgutil.walk_packages([str(ROOT)], "emdp.")))
-def test_every_exported_name_exists(name: str) -> None:
-    module = importlib.import_module(name)
-    for exported in getattr(module, "__all__", []):
-        assert hasattr(module, exported), f"{name} exports {exported}, which it does not have"
+def test_every_exported_name_exists() -> None:
+    missing = []
+    for name in sorted(module.name for module in pkgutil.walk_packages([str(ROOT)], "emdp.")):
+        module = importlib.import_module(name)
+        missing += [f"{name}.{one}" for one in getattr(module, "__all__", []) if not hasattr(module, one)]
+    assert not missing, ", ".join(missing)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_file_draws_randomness_outside_the_noise_module(path: Path) -> None:
-    if _layer(path) == "noise":
-        return
-    source = path.read_text()
-    for token in ("np.random", "numpy.random", "default_rng", "import random", "from random", "import secrets"):
-        assert token not in source, f"{path} uses {token}"
+def test_no_file_draws_randomness_outside_the_noise_module() -> None:
+    tokens = ("np.random", "numpy.random", "default_rng", "import random", "from random", "import secrets")
+    above = [path for path in FILES if _layer(path) != "noise"]
+    assert [f"{_name(path)} uses {one}" for path in above for one in tokens if one in SOURCES[path]] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_and_functions_stay_small(path: Path) -> None:
-    source = path.read_text()
-    assert len(source.splitlines()) <= 400, "a file above 400 lines does a second thing"
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef):
-            body = node.body[1:] if ast.get_docstring(node) else node.body
-            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
-            assert length <= 50, f"{node.name} has {length} lines"
+def test_files_and_functions_stay_small() -> None:
+    wrong = [f"{_name(path)}: above 400 lines it does a second thing" for path in FILES if _lines(path) > 400]
+    for path in FILES:
+        for node in ast.walk(TREES[path]):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+                wrong += [f"{_name(path)}: {node.name} has {length} lines"] if length > 50 else []
+    assert not wrong, "; ".join(wrong)
+
+
+def _lines(path: Path) -> int:
+    return len(SOURCES[path].splitlines())
 
 
 def _is_exact(call: ast.Call) -> bool:
@@ -272,10 +285,12 @@ def _is_exact(call: ast.Call) -> bool:
     )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_floats_are_added_by_fsum(path: Path) -> None:
+def test_floats_are_added_by_fsum() -> None:
     # Python's own sum of floats rounds after each term up to 3.11, and compensates from 3.12 on.
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    sums = {ast.unparse(call) for call in calls if ast.unparse(call.func) == "sum" and not _is_exact(call)}
-    listed = EXACT_SUMS.get(str(path.relative_to(ROOT).with_suffix("")), set())
-    assert sums == listed, "write math.fsum, or list a sum of integers or fractions in EXACT_SUMS"
+    found = {}
+    for path in FILES:
+        calls = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.Call)]
+        sums = {ast.unparse(call) for call in calls if ast.unparse(call.func) == "sum" and not _is_exact(call)}
+        if sums:
+            found[_name(path).removesuffix(".py")] = sums
+    assert found == EXACT_SUMS, "write math.fsum, or list a sum of integers or fractions in EXACT_SUMS"
