@@ -1,9 +1,5 @@
 """Spellings that people type: VALUES in FROM, JOIN, WITH and IN, several levels of one quantile, ``cap = 'auto'``."""
 
-import random
-from collections.abc import Iterator
-from pathlib import Path
-
 import duckdb
 import polars as pl
 import pytest
@@ -13,32 +9,11 @@ from emdp.base.errors import SqlError
 
 HEADER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 4e6, max_records_per_user = 1000) "
 ZONES = pl.DataFrame({"cat": ["a", "b", "c"], "zone": ["z1", "z2", "z1"]})
-SPACE = emdp.Product(emdp.Categories("cat", ["a", "b", "c"]), emdp.Interval("x", 0, 10))
-
-
-@pytest.fixture(scope="module")
-def records() -> pl.DataFrame:
-    chance = random.Random(6)
-    users = [*range(20), *(chance.randrange(20) for _ in range(280))]
-    return pl.DataFrame(
-        {
-            "u": users,
-            "x": [chance.uniform(0, 10) for _ in users],
-            "cat": [chance.choice("aaabbc") for _ in users],
-            "rating": [chance.choice([1, 2, 3, 4, 5]) for _ in users],
-            "title": [chance.choice(["bar", "bar", "cafe", "zoo", None]) for _ in users],
-        }
-    )
 
 
 @pytest.fixture
-def session(tmp_path: Path, records: pl.DataFrame) -> Iterator[emdp.Session]:
-    table = emdp.read(records, user="u", space=SPACE, users=20, name="t")
-    with (
-        emdp.testing.seeded(3),
-        emdp.Session(table, budget=emdp.UserDP(1e9, 0.5), ledger=tmp_path / "l", public={"zones": ZONES}) as made,
-    ):
-        yield made
+def zones() -> pl.DataFrame:
+    return ZONES
 
 
 LISTS = [

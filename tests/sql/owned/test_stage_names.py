@@ -1,9 +1,5 @@
 """Names of WITH are lexical, values have one row before anything is charged, the public number of users is no stage."""
 
-import random
-from collections.abc import Iterator
-from pathlib import Path
-
 import duckdb
 import polars as pl
 import pytest
@@ -13,30 +9,11 @@ from emdp.base.errors import SqlError
 
 HEADER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 4e6, max_records_per_user = 1000) "
 ZONES = pl.DataFrame({"cat": ["a", "b", "c", "a"], "zone": ["z1", "z2", "z1", "z3"], "size": [1, 2, None, 4]})
-SPACE = emdp.Product(emdp.Categories("cat", ["a", "b", "c"]), emdp.Interval("x", 0, 10))
-
-
-@pytest.fixture(scope="module")
-def records() -> pl.DataFrame:
-    chance = random.Random(6)
-    users = [*range(20), *(chance.randrange(20) for _ in range(280))]
-    return pl.DataFrame(
-        {
-            "u": users,
-            "x": [chance.uniform(0, 10) for _ in users],
-            "cat": [chance.choice("aaabbc") for _ in users],
-        }
-    )
 
 
 @pytest.fixture
-def session(tmp_path: Path, records: pl.DataFrame) -> Iterator[emdp.Session]:
-    table = emdp.read(records, user="u", space=SPACE, users=20, name="t")
-    with (
-        emdp.testing.seeded(3),
-        emdp.Session(table, budget=emdp.UserDP(1e9, 0.5), ledger=tmp_path / "l", public={"zones": ZONES}) as made,
-    ):
-        yield made
+def zones() -> pl.DataFrame:
+    return ZONES
 
 
 def found(session: emdp.Session, text: str) -> list[tuple[object, ...]]:
