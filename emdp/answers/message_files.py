@@ -114,7 +114,11 @@ def read_messages(path: str | os.PathLike[str]) -> ReadMessages:
             raise ValueError
         if not all(map(str.isprintable, levels)):
             raise ValueError
-        if not isinstance(found["release"], str) or sent.shape != places.shape or facts["users"] != len(sent):
+        if (
+            not isinstance(found["release"], str)
+            or sent.shape != places.shape
+            or facts["users"] * facts.get("each", 1) != len(sent)
+        ):
             raise ValueError
     except (LookupError, OverflowError, TypeError, ValueError):
         raise _malformed(path, "messages") from None

@@ -46,10 +46,9 @@ def keyed_scores(plan: MessagePlan, tables: Neighbours, trials: int) -> Scores |
 def _columns(releaser: KeyedRelease, blocks: Any, trials: int) -> Floats:
     """Return the scores of so many messages of the table's one user."""
     places, sent, keys = _drawn(releaser, blocks, trials)
-    moves = releaser.mechanism.moves
-    again, _ = moves.encode(np.zeros(trials, dtype=np.int64))
-    each = [(sent - key) % moves.items for key in keys] + [sent, (sent - again) % moves.items]
-    return np.stack([(places * moves.items + own).astype(np.float64) for own in each], axis=1)
+    seen = [releaser.opened(sent, key) for key in keys] + [sent, releaser.opened(sent, releaser.drawn_known(trials))]
+    places, each = releaser.of_each(places, seen)
+    return np.stack([(places * releaser.symbols + own).astype(np.float64) for own in each], axis=1)
 
 
 def _drawn(releaser: KeyedRelease, blocks: Any, trials: int) -> Any:

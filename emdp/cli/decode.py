@@ -28,4 +28,4 @@ def run(
 
     found = decode_messages(messages, keys=keys, tier=tier, level=level)
     print(frame_text(found.frame, width=table_width()))
-    print(f"\ntier {found.tier}, {found.users} messages: {found.guarantee}", flush=True)
+    print(f"\ntier {found.tier}, messages of {found.users} users: {found.guarantee}", flush=True)

@@ -18,7 +18,7 @@ __all__ = ["PLANNERS", "plan_query"]
 Facts = Mapping[str, Any]
 """Public facts of the table, by the names that planners take them under: space, users, records."""
 
-KEYED = ("means", "items")
+KEYED = ("means", "items", "select")
 """Families with tiers of messages in the local model."""
 
 _UNCOUNTED = (
@@ -67,7 +67,7 @@ def plan_query(
     0.05
     """
     family = family_of(query)
-    # Of messages there are tiers for means and for all items; the others are refused where a curator's are planned.
+    # These have tiers of messages; all others are refused where a curator's are planned.
     if query.price.weaker and not (family.name in KEYED and getattr(query, "model", "central") == "local"):
         return _tiers(query, space, users=users, records=records)
     if space.slots is not None and family.slots:
@@ -105,6 +105,8 @@ def _check_removal(family: Family, users: int | None, records: int | None) -> No
 
 
 def _select(query: Any, facts: Facts) -> AnyPlan:
+    if query.price.weaker:
+        return _keyed(query, facts)
     if query.model != "central":
         from emdp.estimators.mean.message_select import plan_message_select
 

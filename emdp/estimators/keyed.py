@@ -5,7 +5,7 @@ first: users without records send theirs last, so that the order would tell who 
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -17,7 +17,7 @@ import polars as pl
 
 from emdp.base.errors import InternalError
 from emdp.estimators.crowds import OTHER_USERS, neutral_units
-from emdp.estimators.messages import MessageRelease
+from emdp.estimators.messages import WrappedRelease
 from emdp.mechanisms.local.tiered_bits import TieredBits
 from emdp.mechanisms.oracles.bags import Bags, entry_shares
 from emdp.mechanisms.oracles.tiered import TieredOracle
@@ -26,7 +26,7 @@ from emdp.noise.choices import draw_permutation
 from emdp.questions.columns import Released
 from emdp.questions.keyed import KeyedMessages
 
-__all__ = ["KeyedEncoder", "KeyedMeans", "KeyedRelease", "KeyedShares"]
+__all__ = ["MOST_MEANS", "KeyedEncoder", "KeyedMeans", "KeyedRelease", "KeyedShares"]
 
 Integers = npt.NDArray[np.int64]
 Drawn = tuple[Integers, Integers, tuple[Integers, ...]]
@@ -38,8 +38,11 @@ MESSAGE, EXACT = 0, 1
 NAME_BYTES = 16
 """Length of a release's random name."""
 
+MOST_MEANS = 62
+"""Most means of one release: the bits of a user are the bits of one number until all users' have come."""
 
-class KeyedRelease(MessageRelease):
+
+class KeyedRelease(WrappedRelease):
     """Common part of such releases.
 
     Attributes
@@ -47,30 +50,16 @@ class KeyedRelease(MessageRelease):
     facts_of_release : mapping
         What is public, ready for JSON: enough to estimate from messages.
     mechanism : TieredBits or TieredOracle
-        The randomizer, with the ``moves`` of its symbols.
+        The randomizer.
     """
 
     facts_of_release: Mapping[str, Any]
     mechanism: Any
 
     @property
-    @abstractmethod
-    def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
-
-    @property
-    @abstractmethod
-    def slack_epsilon(self) -> float:
-        """Additive epsilon of the strongest readers."""
-
-    @abstractmethod
-    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the randomizer as an answer's derivation shows it."""
-
-    @property
-    @abstractmethod
     def tiers(self) -> int:
         """Number of tiers."""
+        return len(self.mechanism.tiers)
 
     @property
     @abstractmethod
@@ -89,6 +78,22 @@ class KeyedRelease(MessageRelease):
     @abstractmethod
     def drawn_absent(self, count: int) -> Drawn:
         """Draw the messages of so many users without records: this spends."""
+
+    @abstractmethod
+    def drawn_known(self, count: int) -> Integers:
+        """Draw messages whose true symbols are 0, for an audit."""
+
+    @abstractmethod
+    def opened(self, sent: Integers, keys: Integers) -> Integers:
+        """Return what was sent, less its keys."""
+
+    def of_each(self, places: Integers, numbers: Sequence[Integers]) -> tuple[Integers, list[Integers]]:
+        """Return the places and numbers that users in a random order send, of all that were drawn of them."""
+        return places, list(numbers)
+
+    def laid_out(self, places: Integers, numbers: Sequence[Integers]) -> tuple[Integers, list[Integers]]:
+        """Return what users in a random order send, one symbol a place."""
+        return self.of_each(places, numbers)
 
     @abstractmethod
     def exact_parts(self, block: Any) -> tuple[Integers, npt.NDArray[np.float64]]:
@@ -135,9 +140,10 @@ class KeyedRelease(MessageRelease):
             raise InternalError(OTHER_USERS)
         parts.append(self.drawn_absent(users - present))
         order = draw_permutation(users)
-        places, sent, *keys_in_order = (
+        drawn, *numbers = (
             np.concatenate(list(columns))[order] for columns in zip(*((a, b, *own) for a, b, own in parts), strict=True)
         )
+        places, (sent, *keys_in_order) = self.laid_out(drawn, numbers)
         messages = KeyedMessages(
             rng.random_bytes(NAME_BYTES).hex(), self.facts_of_release, places, sent, tuple(keys_in_order), self.symbols
         )
@@ -152,36 +158,27 @@ class KeyedRelease(MessageRelease):
 
 @dataclass(frozen=True, eq=False)
 class KeyedMeans(KeyedRelease):
-    """One bit a user about the own mean.
+    """Bits of users about their own means: of all, or of one that is dealt out.
+
+    All bits of a user are drawn, as the bits of one number, wherever the records are. Which one a user sends is dealt
+    out when all have come, in a random order, and the others are dropped.
 
     Parameters
     ----------
     mechanism : TieredBits
-        The randomizer.
-    neutral : float
-        The mean of a user without records.
-    exponent : int
-        Fixed-point exponent of means.
+        The randomizer, of at most :data:`MOST_MEANS` means.
+    neutral : tuple of float
+        The means of a user without records.
+    exponents : tuple of int
+        Fixed-point exponent of each mean.
     facts_of_release : mapping
         See :class:`KeyedRelease`.
     """
 
     mechanism: TieredBits
-    neutral: float
-    exponent: int
+    neutral: tuple[float, ...]
+    exponents: tuple[int, ...]
     facts_of_release: Mapping[str, Any]
-
-    @property
-    def theorem(self) -> str:
-        return self.mechanism.theorem
-
-    @property
-    def slack_epsilon(self) -> float:
-        return self.mechanism.slack_epsilon
-
-    @property
-    def tiers(self) -> int:
-        return len(self.mechanism.tiers)
 
     @property
     def symbols(self) -> int:
@@ -189,33 +186,55 @@ class KeyedMeans(KeyedRelease):
 
     @property
     def exact_size(self) -> int:
-        return 1
-
-    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the facts of the bits."""
-        return self.mechanism.facts(unit)
+        return len(self.exponents)
 
     def drawn(self, block: Any) -> Drawn:
-        if tuple(block.exponents) != (self.exponent,):
+        if tuple(block.exponents) != self.exponents:
             raise InternalError("the engine's means have another unit than was planned; please report it.")
-        return self._sent(block.means[:, 0])
+        return self._sent(block.means)
 
     def drawn_absent(self, count: int) -> Drawn:
-        (units,) = neutral_units((self.neutral,), (self.exponent,))
-        return self._sent(np.full(count, units, dtype=np.int64))
+        row = np.array([neutral_units(self.neutral, self.exponents)], dtype=np.int64)
+        return self._sent(np.repeat(row, count, axis=0))
+
+    def drawn_known(self, count: int) -> Integers:
+        sent, _ = self.mechanism.moved(np.zeros((count, self.exact_size), dtype=np.int64))
+        return _packed(sent)
+
+    def opened(self, sent: Integers, keys: Integers) -> Integers:
+        return sent ^ keys
+
+    def of_each(self, places: Integers, numbers: Sequence[Integers]) -> tuple[Integers, list[Integers]]:
+        if not self.mechanism.tiers[0].is_dealt:
+            return places, list(numbers)
+        dealt = np.arange(len(places)) % self.exact_size
+        return dealt, [own >> dealt & 1 for own in numbers]
+
+    def laid_out(self, places: Integers, numbers: Sequence[Integers]) -> tuple[Integers, list[Integers]]:
+        if self.mechanism.tiers[0].is_dealt:
+            return self.of_each(places, numbers)
+        means = np.arange(self.exact_size)
+        return np.repeat(means, len(places)), [(own >> means[:, None] & 1).ravel() for own in numbers]
 
     def exact_parts(self, block: Any) -> tuple[Integers, npt.NDArray[np.float64]]:
-        return np.zeros(1, dtype=np.int64), np.array([float(np.ldexp(block.means[:, 0], -self.exponent).sum())])
+        sums = np.ldexp(block.means, -np.array(self.exponents, dtype=np.intc)).sum(axis=0)
+        return np.arange(self.exact_size), sums
 
     def exact(self, sums: npt.NDArray[np.float64], absent: int, users: int) -> Any:
-        return ((Fraction(float(sums[0]) + absent * self.neutral) / users,),)
+        both = zip(sums.tolist(), self.neutral, strict=True)
+        return (tuple(Fraction(own + absent * neutral) / users for own, neutral in both),)
 
     def estimate(self, places: Integers, symbols: Integers, tier: int) -> tuple[Fraction, ...]:
-        del places
-        return self.mechanism.estimate(symbols, tier)
+        return self.mechanism.estimate(places, symbols, tier)
 
     def _sent(self, means: Integers) -> Drawn:
-        return np.zeros(len(means), dtype=np.int64), *self.mechanism.encode(means, self.exponent)
+        sent, keys = self.mechanism.encode(means, self.exponents)
+        return np.zeros(len(means), dtype=np.int64), _packed(sent), tuple(map(_packed, keys))
+
+
+def _packed(bits: Integers) -> Integers:
+    """Return the bits of each row as one number, the first as the lowest."""
+    return np.asarray((bits << np.arange(bits.shape[1])).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,19 +256,6 @@ class KeyedShares(KeyedRelease):
     facts_of_release: Mapping[str, Any]
 
     @property
-    def theorem(self) -> str:
-        return self.mechanism.theorem
-
-    @property
-    def slack_epsilon(self) -> float:
-        """0: messages are drawn from integer probabilities."""
-        return 0.0
-
-    @property
-    def tiers(self) -> int:
-        return len(self.mechanism.tiers)
-
-    @property
     def symbols(self) -> int:
         return self.mechanism.moves.items
 
@@ -257,16 +263,17 @@ class KeyedShares(KeyedRelease):
     def exact_size(self) -> int:
         return self.mechanism.items
 
-    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the oracles of the tiers as an answer's derivation shows them."""
-        del unit
-        return tuple((f"tier {tier}", own.explain()) for tier, own in enumerate(self.mechanism.tiers, 1))
-
     def drawn(self, block: Any) -> Drawn:
         return self.mechanism.encode(Bags(block.offsets, block.codes, block.counts).draw_items())
 
     def drawn_absent(self, count: int) -> Drawn:
         return self.mechanism.encode(np.full(count, self.neutral, dtype=np.int64))
+
+    def drawn_known(self, count: int) -> Integers:
+        return self.mechanism.moves.encode(np.zeros(count, dtype=np.int64))[0]
+
+    def opened(self, sent: Integers, keys: Integers) -> Integers:
+        return (sent - keys) % self.symbols
 
     def exact_parts(self, block: Any) -> tuple[Integers, npt.NDArray[np.float64]]:
         return block.codes, entry_shares(block.counts, block.offsets)

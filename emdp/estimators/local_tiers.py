@@ -5,8 +5,9 @@ the law of its own (:mod:`emdp.mechanisms.local.tiered_bits`, :mod:`emdp.mechani
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +17,13 @@ from emdp.estimators.frequency.histograms import OracleRelease
 from emdp.estimators.frequency.items import checked_items, plan_item_frequencies
 from emdp.estimators.frequency.rows import ShareRows, check_adjustable, check_columns
 from emdp.estimators.frequency.spread import share_spread
-from emdp.estimators.keyed import KeyedMeans, KeyedRelease, KeyedShares
-from emdp.estimators.mean.linear import linear_needs, plan_linear
-from emdp.estimators.mean.local import LocalRow, one_bit_coordinate
+from emdp.estimators.keyed import MOST_MEANS, KeyedMeans, KeyedRelease, KeyedShares
+from emdp.estimators.mean.linear import LinearNeeds, linear_needs, plan_linear
+from emdp.estimators.mean.local import LocalRow, called, one_bits
+from emdp.estimators.mean.message_select import MessageItems
 from emdp.estimators.messages import SIMULATED, WEIGHING, MessagePlan
 from emdp.estimators.plan import Plan
+from emdp.estimators.select import plan_select
 from emdp.expressions import evaluate
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.mechanisms.local.one_bit import LocalOneBit
@@ -29,16 +32,20 @@ from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.oracles.tiered import TIERED_METHODS, TieredOracle
 from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent, UserDP
 from emdp.privacy.rounding import as_decimal, float_up
-from emdp.questions.columns import PlannedColumn
+from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.item_frequencies import ItemFrequencies
 from emdp.questions.keyed import MOST_KEYED
 from emdp.questions.means import Mean, VectorMean
 from emdp.questions.price import Price
 from emdp.questions.reading import Reading
+from emdp.questions.select import Select
 from emdp.spaces import Space, neutral_code
 from emdp.spaces.items import finite_items
 
 __all__ = ["KeyedPlan", "plan_local_tiers"]
+
+Part = tuple[tuple[PlannedColumn, ...], GuaranteeEvent, Any]
+"""Columns, price and rows of one tier."""
 
 MOST_ITEMS = 2**16
 """Most items: each is named in the file of messages."""
@@ -70,11 +77,11 @@ class KeyedPlan(MessagePlan):
 
 
 def plan_local_tiers(query: Any, *, space: Space, users: int) -> KeyedPlan:
-    """Return the plan of a mean or of frequencies of all items in the local model, whose price has tiers.
+    """Return the plan of means or of frequencies of all items in the local model, whose price has tiers.
 
     Parameters
     ----------
-    query : Mean, VectorMean or ItemFrequencies
+    query : Mean, VectorMean, Select or ItemFrequencies
         In the local model.
     space, users
         Public facts of the table.
@@ -105,54 +112,86 @@ def plan_local_tiers(query: Any, *, space: Space, users: int) -> KeyedPlan:
         )
     if isinstance(query, ItemFrequencies):
         return _shares(query, space, users)
-    if isinstance(query, Mean | VectorMean) and len(getattr(query, "expressions", (None,))) == 1:
-        return _mean(query, space, users)
-    raise UsageError(
-        "tiers of messages are for one mean of all records, or frequencies of all items, in the local model; ask such "
-        "a question, or leave model out."
-    )
+    if not isinstance(query, Select):
+        return _means(query, space, users, None)
+    items = MessageItems.of(query, space)
+    return _means(items.means, space, users, items)
 
 
 def _levels(price: Price) -> tuple[Price, ...]:
     return tuple(replace(price, level=level, weaker=()) for level in (price.level, *price.weaker))
 
 
-def _mean(query: Mean | VectorMean, space: Space, users: int) -> KeyedPlan:
-    needs = [linear_needs(replace(query, price=price), space, 1) for price in _levels(query.price)]
-    (entry,), (single,) = needs[0].analysis.entries, needs[0].singles
-    if needs[0].wanted != "auto":
+def _means(query: Mean | VectorMean, space: Space, users: int, items: MessageItems | None) -> KeyedPlan:
+    levels = _levels(query.price)
+    needs = [linear_needs(replace(query, price=price), space, 1) for price in levels]
+    first = needs[0]
+    if first.wanted != "auto":
         raise UsageError("noise has no tiers of messages, which are one bit a user; leave it out.")
-    if needs[0].change_1 == 0 or entry.spread == 0:
-        raise UsageError("the expression is the same for all records, so that it needs no messages; leave tiers out.")
-    kind = query.price.promise("local")
-    bits = TieredBits(tuple(LocalOneBit((one_bit_coordinate(own.alpha, entry, single, kind),), users) for own in needs))
-    (expression,), exponent = needs[0].expressions, fixed_point_exponent(entry)
+    bits, why = _best_bits(needs, users)
+    kind, law = query.price.promise("local"), bits.tiers[0]
+    exponents = tuple(fixed_point_exponent(entry) for entry in first.analysis.entries)
     facts = {
-        "what": "mean",
-        "name": needs[0].names[0],
+        "what": "means",
+        "names": list(first.names),
         "users": users,
+        "each": 1 if law.is_dealt else len(first.names),
+        "is_dealt": law.is_dealt,
         "bits": [
-            [getattr(own.coordinates[0], name) for name in ("low", "high", "rate", "error")] for own in bits.tiers
+            [[getattr(one, name) for name in ("low", "high", "rate", "error")] for one in own.coordinates]
+            for own in bits.tiers
         ],
     }
-    releaser = KeyedMeans(bits, float(evaluate(expression, space, space.neutral_item)[0]), exponent, facts)
-    middle = 0.5 * entry.low + 0.5 * entry.high
-    columns, events = [], []
-    for own, law in zip(needs, bits.tiers, strict=True):
-        low, high = law.interval(0, middle, 0.95)
-        columns.append(
-            own.columns(
-                noise_scale=law.noise_scale,
-                errors=(law.expected_absolute_error(0),),
-                halves=(0.5 * (high - low),),
-            )
-        )
-        events.append(GuaranteeEvent(kind.at_level(own.alpha, 0.0), "one bit a user, with keys", law.slack_epsilon))
-    finishers = [LocalRow(needs[0].names, law) for law in bits.tiers]
-    reading = Reading("means", by_user=True, expressions=needs[0].expressions)
-    parts = list(zip(columns, events, finishers, strict=True))
-    best = plan_linear(replace(query, price=_levels(query.price)[0], model="central"), space=space, users=users)
-    return _plan(query.price, reading, releaser, parts, "one bit a user", best)
+    if items is not None:
+        facts["items"] = [[own.name, own.place, float(own.centre), own.below, own.low, own.high] for own in items.made]
+        facts["listed"] = list(items.query.columns)
+    neutral = tuple(float(evaluate(own, space, space.neutral_item)[0]) for own in first.expressions)
+    releaser = KeyedMeans(bits, neutral, exponents, facts)
+    parts = [_tier_of_means(own, law, kind, items) for own, law in zip(needs, bits.tiers, strict=True)]
+    reading = Reading("means", by_user=True, expressions=first.expressions)
+    best: Plan | MessagePlan
+    if items is None:
+        best = plan_linear(replace(query, price=levels[0], model="central"), space=space, users=users)
+    else:
+        best = plan_select(replace(items.query, price=levels[0], model="central"), space=space, users=users)
+    return _plan(query.price, reading, releaser, parts, why, best, () if items is None else items.notes)
+
+
+def _tier_of_means(own: LinearNeeds, law: LocalOneBit, kind: Guarantee, items: MessageItems | None) -> Part:
+    """Return the columns, the price and the rows of one tier."""
+    places = range(len(own.names))
+    ends = [
+        law.interval(place, 0.5 * entry.low + 0.5 * entry.high, 0.95)
+        for place, entry in zip(places, own.analysis.entries, strict=True)
+    ]
+    columns = own.columns(
+        noise_scale=law.noise_scale,
+        errors=tuple(map(law.expected_absolute_error, places)),
+        halves=tuple(0.5 * (high - low) for low, high in ends),
+    )
+    row: Finisher = LocalRow(own.names, law)
+    if items is not None:
+        columns, row = items.shown(columns, LocalRow(own.names, law))
+    return columns, GuaranteeEvent(kind.at_level(own.alpha, 0.0), "one bit a user, with keys", law.slack_epsilon), row
+
+
+def _best_bits(needs: Sequence[LinearNeeds], users: int) -> tuple[TieredBits, str]:
+    """Return bits of all means or of one that is dealt out, whichever has the worst tier least above the best."""
+    means = len(needs[0].names)
+    if means > MOST_MEANS:
+        raise UsageError(f"tiers of messages are for at most {MOST_MEANS} means, got {means}; ask for fewer.")
+    ways = list(zip(*(one_bits(own, users) for own in needs), strict=True))
+    if not ways or needs[0].change_1 == 0:
+        raise UsageError("an expression is the same for all records, so that it needs no messages; leave tiers out.")
+    made: dict[str, Callable[[], Any]] = {
+        called(laws[0]): partial(TieredBits, laws)
+        for laws in ways
+        if users * (1 if laws[0].is_dealt else means) <= MOST_KEYED
+    }
+    if not made:
+        raise UsageError(f"tiers of messages keep at most {MOST_KEYED}, one a user and mean; ask for fewer means.")
+    best, name, shown = _least_lost(made, lambda law: law.variance)
+    return best, "one bit a user" if means == 1 else f"{name} ({shown})"
 
 
 def _shares(query: ItemFrequencies, space: Space, users: int) -> KeyedPlan:
@@ -184,12 +223,12 @@ def _shares(query: ItemFrequencies, space: Space, users: int) -> KeyedPlan:
     parts = [_tier_of_shares(query, space, own, spread, releaser.neutral) for own in oracle.tiers]
     asked = replace(query, price=_levels(query.price)[0], model="central", method="histogram", listed=None)
     best = plan_item_frequencies(asked, space=space, users=users)
-    return _plan(query.price, Reading("bags", by_user=True), releaser, parts, why, best)
+    return _plan(query.price, Reading("bags", by_user=True), releaser, parts, why, best, tuple(parts[0][2].notes))
 
 
 def _tier_of_shares(
     query: ItemFrequencies, space: Space, oracle: FrequencyOracle, spread: float | None, neutral: int
-) -> tuple[tuple[PlannedColumn, ...], GuaranteeEvent, ShareRows]:
+) -> Part:
     """Return the columns, the price and the rows of one tier."""
     law = OracleRelease(oracle, neutral)
     rows = ShareRows(space, query.name, law.intervals, query.adjust, law.radius)
@@ -217,32 +256,44 @@ def _tier_of_shares(
 def _best(query: ItemFrequencies, items: int, users: int, levels: tuple[float, ...]) -> tuple[TieredOracle, str]:
     """Return the oracle whose worst tier is least above the best of its level."""
     wanted = TIERED_METHODS if query.method == "auto" else (query.method,)
-    found: dict[str, TieredOracle] = {}
+    made: dict[str, Callable[[], Any]] = {
+        method: partial(TieredOracle, method, items, users, levels)  # type: ignore[arg-type]  # of TIERED_METHODS
+        for method in wanted
+    }
+    best, name, shown = _least_lost(made, lambda oracle: float(oracle.variances().mean()))
+    return best, f"{name} ({shown})"
+
+
+def _least_lost(made: Mapping[str, Callable[[], Any]], variance: Callable[[Any], float]) -> tuple[Any, str, str]:
+    """Return the way whose worst tier's error is least above the best way's there, its name, and all in words.
+
+    A way that is refused, as by levels too near for its integers, is left out; where all are, the last refusal stands.
+    """
+    found: dict[str, Any] = {}
     refused: EmdpError | None = None
-    for method in wanted:
+    for name, make in made.items():
         try:
-            found[method] = TieredOracle(method, items, users, levels)  # type: ignore[arg-type]  # of TIERED_METHODS
+            found[name] = make()
         except EmdpError as error:
             refused = error
     if refused is not None and not found:
         raise refused
-    spreads = {method: [float(own.variances().mean()) for own in one.tiers] for method, one in found.items()}
+    spreads = {name: list(map(variance, one.tiers)) for name, one in found.items()}
     least = [min(own) for own in zip(*spreads.values(), strict=True)]
-    worst = {
-        method: max(own / best for own, best in zip(spread, least, strict=True)) for method, spread in spreads.items()
-    }
-    best = min(worst, key=lambda method: worst[method])
-    shown = ", ".join(f"{method} {math.sqrt(worst[method]):.3g}" for method in sorted(worst, key=worst.__getitem__))
-    return found[best], f"{best} (its worst tier's error over the best method's there: {shown})"
+    worst = {name: max(own / best for own, best in zip(spread, least, strict=True)) for name, spread in spreads.items()}
+    shown = ", ".join(f"{name} {math.sqrt(worst[name]):.3g}" for name in sorted(worst, key=worst.__getitem__))
+    best = min(worst, key=worst.__getitem__)
+    return found[best], best, f"its worst tier's error over the best method's there: {shown}"
 
 
 def _plan(
     price: Price,
     reading: Reading,
     releaser: KeyedRelease,
-    parts: list[tuple[tuple[PlannedColumn, ...], GuaranteeEvent, Any]],
+    parts: list[Part],
     why: str,
     best: Plan | MessagePlan,
+    of_rows: tuple[str, ...],
 ) -> KeyedPlan:
     """Return the plan of tier 1 with its views."""
     levels = (price.level, *price.weaker)
@@ -250,12 +301,15 @@ def _plan(
         f"tier {number} {price.kind} = {level:g}, expected error {columns[0].expected_error:.3g}"
         for number, (level, (columns, _, _)) in enumerate(zip(levels, parts, strict=True), 1)
     )
+    first = parts[0][0]
+    of = f" (of {first[0].name})" if len(first) > 1 else ""
     notes = (
-        *getattr(parts[0][2], "notes", ()),
+        *of_rows,
         SIMULATED,
-        f"tiers: {shown}; charged once, at {levels[0]:g}, where a message for each would cost {math.fsum(levels):g}",
+        f"tiers: {shown}{of}; charged once, at {levels[0]:g}, where a message for each would cost "
+        f"{math.fsum(levels):g}",
         "tiers of messages are for users who trust no curator; where the data are with one, leave model out: an "
-        f"expected error of {best.columns[0].expected_error:.3g} in place of {parts[0][0][0].expected_error:.3g} at "
+        f"expected error of {best.columns[0].expected_error:.3g} in place of {first[0].expected_error:.3g} at "
         f"{price.kind} = {levels[0]:g}, and no keys to guard",
         APART,
     )

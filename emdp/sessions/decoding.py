@@ -25,7 +25,7 @@ class Decoded:
     frame : polars.DataFrame
         Rows with intervals, as of the answer's tier.
     tier, users : int
-        Whose it is, of how many messages.
+        Whose it is, and how many users sent messages.
     guarantee : str
         What readers of this tier and of weaker ones together are promised.
     """
@@ -81,6 +81,6 @@ def decode_messages(
         raise UsageError(f"tier {tier} was asked for, and {have} tier {number}; pass that tier's keys.")
     try:
         frame = decoded_frame(public, symbols, number, level)
-    except (EmdpError, LookupError, OverflowError, TypeError, ValueError):
+    except (ArithmeticError, EmdpError, LookupError, TypeError, ValueError):
         raise UsageError("messages say of themselves what cannot be; pass them as they were written.") from None
-    return Decoded(frame, number, len(public.sent), read.levels[number - 1])
+    return Decoded(frame, number, int(public.facts["users"]), read.levels[number - 1])

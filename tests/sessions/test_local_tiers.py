@@ -16,8 +16,9 @@ import emdp
 from emdp.audit import audit
 from emdp.base.errors import UsageError
 from emdp.cli.app import make_app
-from emdp.expressions import col
+from emdp.expressions import col, evaluate
 from emdp.mechanisms.items.moves import TieredMoves
+from emdp.mechanisms.local.tiered_bits import TieredBits
 from emdp.sessions.decoding import decode_messages
 from emdp.sessions.planning import plan_request
 from emdp.sessions.store import Store
@@ -43,7 +44,25 @@ REQUESTS: dict[str, tuple[str, Callable[[emdp.Session, Any], emdp.Answer]]] = {
     "vector of one": ("x", lambda session, tiers: session.vector_mean([col("x")], model="local", names=["m"], **tiers)),
     "items": ("kind", lambda session, tiers: session.frequencies(model="local", **tiers)),
     "bits of items": ("fine", lambda session, tiers: session.frequencies(model="local", method="hadamard", **tiers)),
+    "several": ("x", lambda session, tiers: session.vector_mean(SEVERAL, model="local", names=[*"abc"], **tiers)),
+    "average": ("x", lambda session, tiers: session.sql(_sql("AVG(x) AS m FROM visits", tiers))),
+    "quotient": (
+        "x",
+        lambda session, tiers: session.sql(
+            _sql("SHARE() AS s, AVG(10 - x) AS a FROM visits WHERE RAMP(x, 1, 9) ORDER BY s", tiers)
+        ),
+    ),
 }
+
+SEVERAL = [col("x"), 10 - col("x"), col("x") * 0.25]
+
+
+def _sql(rest: str, tiers: Any) -> str:
+    ((kind, level),) = tiers.items()
+    shown = ", ".join(map(str, level.levels))
+    header = "EMD_PRIVACY" if kind == "alpha" else "USER_PRIVACY"
+    return f"SELECT WITH {header} OPTIONS ({kind} = TIERS({shown}), model = 'local') {rest}"
+
 
 AVERAGE = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = TIERS(2, 1), model = 'local') AVG(x) FROM visits"
 
@@ -212,7 +231,7 @@ def test_the_command(opened: Any, tmp_path: Path) -> None:
     arguments = ["decode", str(messages), "--keys", str(key), "--tier", "1"]
     found = CliRunner().invoke(make_app(["decode"]), arguments)
     assert found.exit_code == 0
-    assert f"tier 1, {USERS} messages: epsilon = 3.0" in found.stdout
+    assert f"tier 1, messages of {USERS} users: epsilon = 3.0" in found.stdout
     wrong = CliRunner().invoke(make_app(["decode"]), [*arguments[:-1], "2"])
     assert wrong.exit_code != 0
 
@@ -226,10 +245,15 @@ def test_what_has_no_tiers_of_messages_is_refused(opened: Any, tmp_path: Path) -
         lambda: session.frequencies(model="shuffle", epsilon=tiers, delta=1e-6),
         lambda: session.mean(1.0, model="local", epsilon=tiers),
         lambda: session.frequencies(epsilon=1.0).write_messages(tmp_path),
-        lambda: opened("x").vector_mean([col("x"), col("x") * 0.5], model="local", epsilon=tiers),
+        lambda: opened("x").vector_mean([col("x"), 1.0], model="local", epsilon=tiers),
+        lambda: opened("x").vector_mean([col("x")], model="local", epsilon=tiers, noise="laplace"),
+        lambda: opened("x").vector_mean([col("x") * (0.5 + k / 1000) for k in range(63)], model="local", epsilon=tiers),
         lambda: opened("x").mean(col("x"), model="shuffle", epsilon=tiers, delta=1e-6),
-        lambda: opened("x").sql(AVERAGE),
-        lambda: opened("x").sql(AVERAGE.replace("AVG(x)", "AVG(x), AVG(x * 0.5)")),
+        lambda: opened("x").sql(AVERAGE.replace("AVG(x)", "AVG(1)")),
+        lambda: opened("x").sql(AVERAGE.replace("AVG(x)", "STDDEV(x)")),
+        lambda: opened("x").sql(AVERAGE.replace("AVG(x)", "COUNT(*)")),
+        lambda: opened("x").sql(AVERAGE.replace("'local'", "'shuffle', delta = 1e-6")),
+        lambda: opened("x").sql(AVERAGE + " GROUP BY x BETWEEN 0 AND 5"),
     ]
     for ask in refused:
         with pytest.raises(emdp.EmdpError):
@@ -251,6 +275,61 @@ def test_the_best_way_is_said_beside_it(opened: Any) -> None:
     text = str(opened("x").preview(emdp.mean(col("x"), model="local", epsilon=emdp.tiers(LEVELS))))
     assert "where the data are with one, leave model out: an expected error of 0.000556 in place of 0.0569" in text
     assert "a message for each would cost 4.5" in text
+
+
+@pytest.mark.parametrize(("levels", "each"), [([6.0, 5.0], 2), ([1.0, 0.5], 1)])
+def test_several_means_are_sent_together_or_one_a_user(
+    opened: Any, tmp_path: Path, levels: list[float], each: int
+) -> None:
+    """Strong messages are split, weak ones dealt out; the preview has the errors of both ways, and says so."""
+    session = opened("x")
+    answer = session.vector_mean([col("x"), 10 - col("x")], model="local", epsilon=emdp.tiers(levels))
+    messages = answer.messages
+    assert messages is not None
+    assert np.bincount(messages.places).tolist() == [USERS * each // 2] * 2
+    assert ("of a coordinate dealt out (its" if each == 1 else "coordinate (its") in str(answer.explain())
+    neutral = float(evaluate(col("x"), SPACES["x"], SPACES["x"].neutral_item)[0])
+    mean = (float(ROWS["x"].mean()) * PRESENT + neutral * (USERS - PRESENT)) / USERS  # type: ignore[arg-type]
+    for number in (1, 2):
+        rows = answer.tier(number).interval(1 - 1e-9)
+        assert ((rows["low"] <= pl.Series([mean, 10 - mean])) & (pl.Series([mean, 10 - mean]) <= rows["high"])).all()
+    path = answer.write_messages(tmp_path)[0]
+    whole = json.loads(path.read_text())
+    bad = tmp_path / "bad"
+    for facts in (
+        {"each": 3 - each}, {"is_dealt": 1}, {"names": ["a"]}, {"bits": []}, {"users": 2 * USERS}, {"items": [[0]]},
+        {"items": [["a", 9, 0.0, None, 0, 1]], "listed": []}, {"items": [["a", 0, "1e999", 1, 0, 1]], "listed": []},
+        {"items": [["a", 0, 0.0, 1.5, 0, 1]], "listed": []}, {"items": [["a", "0", 0.0, None, 0, 1]], "listed": []},
+    ):  # fmt: skip
+        bad.write_text(json.dumps({**whole, "facts": {**whole["facts"], **facts}}))
+        with pytest.raises(UsageError, match=r"what cannot be|cannot be read"):
+            decode_messages(bad)
+
+
+def test_an_audit_of_several_means_finds_one_key_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user sends of two means is judged together: bits that are alike with one key tell which means are."""
+    table = emdp.read(ROWS, user="user", space=SPACES["x"], users=USERS)
+    query = emdp.vector_mean([col("x"), abs(col("x") - 5)], model="local", epsilon=emdp.tiers([4.0, 3.0]))
+    options: dict[str, Any] = {"trials": 20_000, "end_to_end": 0, "distances": [1.0], "confidence": 1 - 1e-6}
+    assert audit(table, query, **options).is_sound
+    moved = TieredBits.moved
+
+    def once(self: TieredBits, bits: Any) -> Any:
+        sent, keys = moved(self, bits)
+        same = (sent ^ bits)[:, :1]
+        return bits ^ same, tuple(np.repeat(own[:, :1], bits.shape[1], axis=1) for own in keys)
+
+    monkeypatch.setattr(TieredBits, "moved", once)
+    assert not audit(table, query, **options).is_sound
+
+
+def test_an_audit_of_several_means_finds_what_they_cost() -> None:
+    """Both bits turn when a user moves from end to end: the two at half the level cost the whole one, and no more."""
+    table = emdp.read(ROWS, user="user", space=SPACES["x"], users=USERS)
+    query = emdp.vector_mean([col("x"), 10 - col("x")], model="local", epsilon=emdp.tiers([4.0, 3.0]))
+    report = audit(table, query, trials=20_000, end_to_end=0, distances=[1.0], confidence=1 - 1e-6)
+    assert report.is_sound
+    assert report.rows[0].audited_epsilon > 3.0
 
 
 @pytest.mark.parametrize("space", ["x", "kind"])

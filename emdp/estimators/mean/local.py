@@ -34,7 +34,7 @@ from emdp.questions.columns import Released
 from emdp.questions.reading import MeanBlock, Reading, RepeatedBlocks
 from emdp.spaces import Space
 
-__all__ = ["LocalMeans", "LocalRow", "one_bit_coordinate", "plan_local_means"]
+__all__ = ["LocalMeans", "LocalRow", "called", "one_bit_coordinate", "one_bits", "plan_local_means"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -220,7 +220,7 @@ def plan_local_means(query: LinearQuery, *, space: Space, users: int) -> Plan | 
     kind = query.price.promise("local")
     found: list[LocalNoise | LocalOneBit] = [LocalNoise(noise, users)]
     if needs.wanted == "auto":
-        found += _one_bits(needs, users)
+        found += one_bits(needs, users)
     best = min(found, key=lambda mechanism: mechanism.variance)
     event = noise.event(kind)
     if isinstance(best, LocalOneBit):
@@ -245,7 +245,7 @@ def plan_local_means(query: LinearQuery, *, space: Space, users: int) -> Plan | 
     )
 
 
-def _one_bits(needs: LinearNeeds, users: int) -> list[LocalOneBit]:
+def one_bits(needs: LinearNeeds, users: int) -> list[LocalOneBit]:
     """Return the ways of sending bits: of every coordinate, or of one that is dealt out."""
     entries = needs.analysis.entries
     if any(entry.spread == 0 for entry in entries):
@@ -275,13 +275,14 @@ def one_bit_coordinate(alpha: float, entry: Analysis, lipschitz: float, kind: Gu
 
 
 def _choice(best: LocalNoise | LocalOneBit, found: list[LocalNoise | LocalOneBit], why: str) -> str:
-    deviations = [f"{math.sqrt(one.variance):.3g} by {_called(one)}" for one in found]
+    deviations = [f"{math.sqrt(one.variance):.3g} by {called(one)}" for one in found]
     if len(found) == 1:
         return f"local model; {why}"
-    return f"local model, {_called(best)}: standard deviation {', '.join(deviations)}."
+    return f"local model, {called(best)}: standard deviation {', '.join(deviations)}."
 
 
-def _called(mechanism: LocalNoise | LocalOneBit) -> str:
+def called(mechanism: LocalNoise | LocalOneBit) -> str:
+    """Return what users send, in words."""
     if isinstance(mechanism, LocalNoise):
         return f"{mechanism.mechanism.name} noise on every user's mean"
     return "one bit a user, of a coordinate dealt out" if mechanism.is_dealt else "one bit a user and coordinate"

@@ -28,15 +28,63 @@ from emdp.estimators.mean.shuffled import plan_shuffled_means
 from emdp.estimators.messages import MessagePlan
 from emdp.estimators.user_groups import check_names
 from emdp.questions.assumed import Assumed
-from emdp.questions.columns import PlannedColumn
+from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.means import VectorMean
 from emdp.questions.select import Select
 from emdp.spaces import Space
 
-__all__ = ["plan_message_select"]
+__all__ = ["MadeItem", "MessageItems", "MessageRow", "plan_message_select"]
 
 ANSWERED = ("avg", "part", "share")
 """Kinds of items that are made of means over all users."""
+
+
+@dataclass(frozen=True)
+class MadeItem:
+    """An item of the answer, made of estimated means: one, or a quotient of two.
+
+    Parameters
+    ----------
+    name : str
+        Its column.
+    place : int
+        Number of its mean.
+    centre : Fraction
+        What is added to that.
+    below : int or None
+        Number of the mean that it is divided by.
+    low, high : float
+        Public range of a quotient, centre included.
+    """
+
+    name: str
+    place: int
+    centre: Fraction
+    below: int | None
+    low: float
+    high: float
+
+    def exact(self, means: Sequence[Fraction]) -> float | None:
+        """Return the item of exact means; None where it has none."""
+        below = Fraction(1) if self.below is None else means[self.below]
+        return float(self.centre + means[self.place] / below) if below > 0 else None
+
+    def estimate(
+        self, row: LocalRow, values: Sequence[Fraction], level: float
+    ) -> tuple[float | None, float | None, float | None]:
+        """Return the item of estimated means, with the ends of an interval."""
+        value = values[self.place]
+        if self.below is None:
+            return float(value), *row.mechanism.interval(self.place, float(value), level)
+        half, below = 1.0 - (1.0 - level) / 2.0, values[self.below]
+        top = row.mechanism.interval(self.place, float(value), half)
+        bottom = row.mechanism.interval(self.below, float(below), half)
+        if bottom[0] <= 0:
+            return None, -math.inf, math.inf
+        ends = [Fraction(a) / Fraction(b) for a in top for b in bottom]
+        low, high = _added(self.centre, float(min(ends)), -math.inf), _added(self.centre, float(max(ends)), math.inf)
+        found = (float(self.centre + value / below), low, high)
+        return tuple(min(max(one, self.low), self.high) for one in found)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +93,7 @@ class MessageRow(OneRow):
 
     Parameters
     ----------
-    needs : tuple of Needed
+    items : tuple of MadeItem
         What each item is made of.
     row : LocalRow
         The means, with their intervals.
@@ -53,7 +101,7 @@ class MessageRow(OneRow):
         Order of the answer's columns.
     """
 
-    needs: tuple[Needed, ...]
+    items: tuple[MadeItem, ...]
     row: LocalRow
     listed: tuple[str, ...]
 
@@ -65,18 +113,13 @@ class MessageRow(OneRow):
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
         own = 1.0 - (1.0 - level) / len(self.names) if together else level
         data: dict[str, list[float | None]] = {}
-        for need in self.needs:
-            name, (value, low, high) = need.item.name, self._estimate(need, released[0], own)
-            data |= {name: [value], f"{name}_low": [low], f"{name}_high": [high]}
+        for item in self.items:
+            value, low, high = item.estimate(self.row, released[0], own)
+            data |= {item.name: [value], f"{item.name}_low": [low], f"{item.name}_high": [high]}
         return self._framed(data)
 
     def exact(self, statistics: Any) -> pl.DataFrame:
-        data: dict[str, list[float | None]] = {}
-        for need in self.needs:
-            above = statistics[0][need.values[0]]
-            below = Fraction(1) if need.denominator is None else statistics[0][need.denominator]
-            data[need.item.name] = [float(need.centres[0] + above / below) if below > 0 else None]
-        return self._framed(data)
+        return self._framed({item.name: [item.exact(statistics[0])] for item in self.items})
 
     def _framed(self, data: dict[str, list[float | None]]) -> pl.DataFrame:
         frame = pl.DataFrame(data, schema=dict.fromkeys(data, pl.Float64))
@@ -85,22 +128,64 @@ class MessageRow(OneRow):
             f"{name}{end}" for name in names for end in ("", "_low", "_high") if f"{name}{end}" in frame.columns
         )
 
-    def _estimate(
-        self, need: Needed, values: Sequence[Fraction], level: float
-    ) -> tuple[float | None, float | None, float | None]:
-        (place,), (centre,) = need.values, need.centres
-        if need.denominator is None:
-            low, high = self.row.mechanism.interval(place, float(values[place]), level)
-            return float(values[place]), low, high
-        half = 1.0 - (1.0 - level) / 2.0
-        top, bottom = (self.row.mechanism.interval(one, float(values[one]), half) for one in (place, need.denominator))
-        if bottom[0] <= 0:
-            return None, -math.inf, math.inf
-        ends = [Fraction(a) / Fraction(b) for a in top for b in bottom]
-        least, most = need.ranges[0]
-        low, high = _added(centre, float(min(ends)), -math.inf), _added(centre, float(max(ends)), math.inf)
-        value = float(centre + values[place] / values[need.denominator])
-        return tuple(min(max(one, least), most) for one in (value, low, high))  # type: ignore[return-value]
+
+@dataclass(frozen=True, eq=False)
+class MessageItems:
+    """A statement whose items are made of means by messages.
+
+    Parameters
+    ----------
+    query : Select
+        The statement.
+    space : Space
+        The table's item space.
+    means : VectorMean
+        The means.
+    needs : tuple of Needed
+        What each item is made of.
+    """
+
+    query: Select
+    space: Space
+    means: VectorMean
+    needs: tuple[Needed, ...]
+
+    @classmethod
+    def of(cls, query: Select, space: Space) -> "MessageItems":
+        """Return the means and items of a statement in the local or in the shuffle model.
+
+        Raises
+        ------
+        NotLipschitzError
+            If an expression has no finite constant.
+        UsageError
+            If an item or a clause has no answer in the model.
+        """
+        _check(query)
+        listed, needs = needed_values(query, space)
+        check_names([f"{need.item.name}{end}" for need in needs for end in ("", "_low", "_high")])
+        means = VectorMean(tuple(listed.expressions), query.price, model=query.model, messages=query.messages)
+        return cls(query, space, means, needs)
+
+    @property
+    def made(self) -> tuple[MadeItem, ...]:
+        """What each item is made of."""
+        return tuple(
+            MadeItem(need.item.name, need.values[0], need.centres[0], need.denominator, *need.ranges[0])
+            for need in self.needs
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said of quotients, where there are some."""
+        return (QUOTIENTS,) if any(need.denominator is not None for need in self.needs) else ()
+
+    def shown(self, columns: Sequence[PlannedColumn], row: LocalRow) -> tuple[tuple[PlannedColumn, ...], Finisher]:
+        """Return the columns and the rows of the items, from those of the means."""
+        assumed, query = Assumed.of(self.query, self.space), self.query
+        own = MessageRow(tuple(need.item.name for need in self.needs), self.made, row, query.columns)
+        finisher = ordered(own, query.order, limit=query.limit, offset=query.offset, columns=own.sortable)
+        return tuple(_column(need, columns, assumed, len(self.needs)) for need in self.needs), finisher
 
 
 def plan_message_select(query: Select, *, space: Space, users: int) -> MessagePlan:
@@ -136,24 +221,13 @@ def plan_message_select(query: Select, *, space: Space, users: int) -> MessagePl
     >>> plan.columns[0].name, plan.mechanisms[0].mechanism.bits_per_user
     ('x', 2)
     """
-    _check(query)
-    listed, needs = needed_values(query, space)
-    names = tuple(need.item.name for need in needs)
-    check_names([f"{name}{end}" for name in names for end in ("", "_low", "_high")])
-    means = VectorMean(tuple(listed.expressions), query.price, model=query.model, messages=query.messages)
+    items = MessageItems.of(query, space)
     planner = plan_local_means if query.model == "local" else plan_shuffled_means
-    plan = planner(means, space=space, users=users)
+    plan = planner(items.means, space=space, users=users)
     if not isinstance(plan, MessagePlan) or not isinstance(plan.finisher, LocalRow):
         raise UsageError("every item is the same on every table, so that it is public; ask for one that varies.")
-    row = MessageRow(names, needs, plan.finisher, query.columns)
-    assumed = Assumed.of(query, space)
-    notes = (QUOTIENTS,) if any(need.denominator is not None for need in needs) else ()
-    return replace(
-        plan,
-        columns=tuple(_column(need, plan, assumed, len(needs)) for need in needs),
-        finisher=ordered(row, query.order, limit=query.limit, offset=query.offset, columns=row.sortable),
-        notes=(*plan.notes, *notes),
-    )
+    columns, finisher = items.shown(plan.columns, plan.finisher)
+    return replace(plan, columns=columns, finisher=finisher, notes=(*plan.notes, *items.notes))
 
 
 QUOTIENTS = (
@@ -180,9 +254,9 @@ def _check(query: Select) -> None:
         raise UsageError(f"noise and max_records_per_user do not fit the {query.model} model; leave them out.")
 
 
-def _column(need: Needed, plan: MessagePlan, assumed: Assumed, items: int) -> PlannedColumn:
+def _column(need: Needed, columns: Sequence[PlannedColumn], assumed: Assumed, items: int) -> PlannedColumn:
     """Return an item's errors: a quotient's by its noise to first order, at the share of records that is assumed."""
-    own = plan.columns[need.values[0]]
+    own = columns[need.values[0]]
     text = str(need.item.expression) if need.item.expression is not None else own.expression
     low, high = need.ranges[0]
     lipschitz = own.lipschitz if need.lipschitz is None else need.lipschitz
@@ -192,7 +266,7 @@ def _column(need: Needed, plan: MessagePlan, assumed: Assumed, items: int) -> Pl
     )  # fmt: skip
     if need.denominator is None:
         return known
-    below = plan.columns[need.denominator]
+    below = columns[need.denominator]
 
     def together(first: float, second: float) -> float:
         return math.hypot(first, 0.5 * need.half * second) / assumed.share

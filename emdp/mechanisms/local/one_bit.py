@@ -230,14 +230,15 @@ class LocalOneBit:
         """Return the ends of an interval that holds the exact mean with probability at least ``level``."""
         own = self.coordinates[coordinate]
         tail = 1.0 - check_unit_interval("level", level)
-        count = self._asked(coordinate)
+        count = self.asked(coordinate)
         plus = round(count * (0.5 + 0.5 * own.strength * (value - own.centre) / own.half))
         low, high = (_chernoff if self.is_dealt else _clopper_pearson)(min(max(plus, 0), count), count, tail)
         ends = (float(self._value(own, Fraction(end))) for end in (low, high))
         first, second = ends
         return max(first, own.low), min(second, own.high)
 
-    def _asked(self, coordinate: int) -> int:
+    def asked(self, coordinate: int) -> int:
+        """Return how many bits of a coordinate all users send."""
         if not self.is_dealt:
             return self.users * self.messages
         whole, rest = divmod(self.users, len(self.coordinates))

@@ -91,6 +91,26 @@ class TieredOracle:
         """The moves of the items or bits."""
         return TieredResponse(self.items if self.method == "krr" else 2, self.epsilons)
 
+    @property
+    def is_exact(self) -> bool:
+        """False: messages are random."""
+        return False
+
+    @property
+    def slack_epsilon(self) -> float:
+        """0: messages are drawn from integer probabilities."""
+        return 0.0
+
+    @property
+    def slack_delta(self) -> float:
+        """0: nothing is charged to delta."""
+        return 0.0
+
+    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
+        """Return the oracles of the tiers as an answer's derivation shows them."""
+        del unit
+        return tuple((f"tier {tier}", own.explain()) for tier, own in enumerate(self.tiers, 1))
+
     def encode(self, items: Integers) -> tuple[Integers, Integers, tuple[Integers, ...]]:
         """Return for each user a public place, a message for everybody, and the keys of all tiers but the last.
 
