@@ -215,7 +215,7 @@ def test_a_tier_that_is_not_there_is_said_before_a_charge(tmp_path: Path, tier: 
     [
         lambda session: session.quantiles(col("x"), 0.5, alpha=emdp.tiers(LEVELS)),
         lambda session: session.sql(SQL.replace("AVG(x)", "MEDIAN(x)")),
-        lambda session: session.vector_mean([col("x"), col("x") * 0.5], alpha=emdp.tiers(LEVELS), model="local"),
+        lambda session: session.vector_mean([col("x"), 1.0], alpha=emdp.tiers(LEVELS), model="local"),
         lambda session: session.mean(col("x"), alpha=emdp.tiers(LEVELS), delta=1e-9, model="shuffle"),
         lambda session: session.itemwise(
             emdp.randomizers.KRR(emdp.Categories("kind", ["a", "b"]), 1.0), alpha=emdp.tiers(LEVELS)
