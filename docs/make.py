@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 
 import emdp
+from emdp.disclosure.consequences import Consequences, consequences_of
+from emdp.disclosure.pictures import reach_picture
 from emdp.pictures import draw, picture_file
 from emdp.resources import load_dataset_module
 
@@ -33,7 +35,25 @@ def map_figure() -> str:
     return picture_file(picture)
 
 
-MAKERS = {"map.svg": map_figure}
+def _city() -> tuple[emdp.Space, Consequences]:
+    city = emdp.Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
+    return city, consequences_of(city, emdp.EmdDP(20.0))
+
+
+def beliefs_figure() -> str:
+    """Return how sure somebody may become of each story at alpha 20 in a city of 68 km, from public numbers alone."""
+    return picture_file(_city()[1].picture)
+
+
+def reach_figure() -> str:
+    """Return how sure somebody may become, over how far records lie from where they were thought to be."""
+    picture = reach_picture(*_city())
+    if picture is None:
+        raise SystemExit("there is no picture of distances")
+    return picture_file(picture)
+
+
+MAKERS = {"map.svg": map_figure, "beliefs.svg": beliefs_figure, "reach.svg": reach_figure}
 """Name of each figure and what makes it."""
 
 

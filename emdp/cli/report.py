@@ -126,10 +126,10 @@ def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") ->
     check_place("--out", folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--out {str(folder)!r} is no folder; pass a folder, or a name that is free.")
-    if not os.access(folder if folder.exists() else folder.resolve().parent, os.W_OK):
-        raise UsageError(f"--out {str(folder)!r} cannot be written; pass a folder that can.")
     if not folder.resolve().parent.is_dir():
         raise UsageError(f"--out {str(folder)!r} lies in a folder that does not exist; make that first.")
+    if not os.access(folder if folder.exists() else folder.resolve().parent, os.W_OK):
+        raise UsageError(f"--out {str(folder)!r} cannot be written; pass a folder that can.")
     titles = [entry.entry.title for entry in checked.entries]
     tables = [name for place, title in enumerate(titles, 1) for name in table_names(place, title, len(titles))]
     streams = [entry.title for entry in checked.report.streams]

@@ -25,7 +25,7 @@ with DAG(
     )
     report = BashOperator(
         task_id="report",
-        bash_command=f"cd {FOLDER} && emdp report week.toml --period {{{{ ds }}}} --out reports/{{{{ ds }}}}",
+        bash_command=f"cd {FOLDER} && emdp report week.toml --period {{{{ ds }}}} --out report-{{{{ ds }}}}",
         retries=3,
         skip_on_exit_code=3,
     )

@@ -19,7 +19,7 @@ WEEKS = dagster.WeeklyPartitionsDefinition(start_date="2026-01-05", day_offset=1
 def private_report(context: dagster.AssetExecutionContext) -> dagster.MaterializeResult:
     """Answers of one week, with their page."""
     week = context.partition_key
-    out = FOLDER / "reports" / week
+    out = FOLDER / f"report-{week}"
     command = ["emdp", "report", "week.toml", "--period", week, "--out", str(out)]
     done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False)
     context.log.info(done.stderr)

@@ -95,6 +95,7 @@ def test_a_folder_that_will_not_do_is_refused_before_anything_is_paid(
 ) -> None:
     status, _, err = run(capsys, "visits.toml", "--out", out)
     assert (status, "--out" in err) == (2, True)
+    assert ("lies in a folder that does not exist" in err) == (out == "absent/page")
     assert not (place / "v.ledger").exists()
     assert not (place / "data" / "page").exists()
 

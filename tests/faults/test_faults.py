@@ -60,6 +60,15 @@ def test_every_named_test_is_there_and_runs_by_default(faults: ModuleType) -> No
     } == {}
 
 
+@pytest.mark.slow
+def test_every_named_case_is_collected(faults: ModuleType) -> None:
+    named = {node for fault in faults.read_faults() for node in fault.caught_by if "[" in node}
+    functions = sorted({node.partition("[")[0] for node in named})
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not full", *functions]
+    done = subprocess.run(command, cwd=faults.ROOT, capture_output=True, text=True, check=False)
+    assert named - set(done.stdout.splitlines()) == set()
+
+
 def test_a_missing_test_and_a_missing_place_are_found(faults: ModuleType) -> None:
     here = "tests/faults/test_faults.py"
     fault = faults.Fault("x", "X.", here, "no such text", "", (f"{here}::test_nothing", f"{here}::test_all_are_caught"))
