@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.base.statistic import Statistic
@@ -42,7 +43,7 @@ from emdp.questions.owned.octaves import OwnedOctaves, octaves_of
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.price import Price
 
-__all__ = ["MeasuredPlan", "plan_measured"]
+__all__ = ["HISTOGRAM_WEIGHTS", "MeasuredPlan", "plan_measured", "value_unit"]
 
 HISTOGRAM_WEIGHTS = (1.0, 9.0)
 """Shares of epsilon of the histogram and of the statement."""
@@ -136,8 +137,10 @@ class MeasuredPlan(RowsPlan):
         # The second reading follows from what the first one released, so it is opened here, after the same charge.
         second = [statistic.open() for statistic in plan.statistic(records, keep_exact=keep_exact)]
         released, exact = plan.release(second, records, keep_exact=keep_exact)
-        head = tuple(map(Fraction, noisy))
-        return (head, *released), None if exact is None else (head, *exact)
+        return self._with_octaves(noisy, released), None if exact is None else self._with_octaves(noisy, exact)
+
+    def _with_octaves(self, noisy: Sequence[int], released: Any) -> Released:
+        return (tuple(map(Fraction, noisy)), *released)
 
 
 def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
@@ -190,14 +193,15 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
 def _kappa(items: Sequence[OwnedItem], errors: Sequence[float]) -> float:
     """Return the scale of the noise at a cap of 1, in records: the mean over items of noise over a record's value."""
     found = [
-        error / (math.sqrt(2.0) * _unit(item))
+        error / (math.sqrt(2.0) * value_unit(item))
         for item, error in zip(items, errors, strict=True)
         if item.kind != "users"
     ]
     return math.fsum(found) / len(found)
 
 
-def _unit(item: OwnedItem) -> float:
+def value_unit(item: OwnedItem) -> float:
+    """Return what a record adds to an item at most, or of a mean what moves it as far as the others."""
     if item.kind == "sum":
         return max(abs(item.low), abs(item.high))
     if item.kind == "avg":

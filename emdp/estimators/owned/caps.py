@@ -20,7 +20,7 @@ from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.totals import MOST_CAP
 from emdp.questions.shape import Shape
 
-__all__ = ["CapRule", "MeasuredRelease", "MeasuredRows"]
+__all__ = ["CapRule", "MeasuredRelease", "MeasuredRows", "octave_bins"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,16 +157,10 @@ class MeasuredRows:
     def diagnostics(self, released: Released) -> dict[str, Any]:
         """Return the cap, the estimated number of records that it leaves out, and users by octave of their records."""
         noisy = _octaves(released)
-        bins = range(len(noisy))
-        found = {
-            "records_above": [0 if place == 0 else 2 ** (place - 1) for place in bins],
-            "records_up_to": [None if place == bins[-1] else 2**place for place in bins],
-            "users": list(noisy),
-        }
         return {
             "cap": self.rule.cap(noisy),
             "records_left_out": self.rule.cut(noisy),
-            "users_by_records": pl.DataFrame(found),
+            "users_by_records": octave_bins(noisy, "records"),
             "users_noise_scale": self.rule.histogram.scale,
         }
 
@@ -192,6 +186,17 @@ class MeasuredRows:
         inner = getattr(finisher, "of_capped", None) if self.is_capped else None
         found: Finisher = finisher if inner is None else inner()
         return found
+
+
+def octave_bins(noisy: Sequence[int], what: str) -> pl.DataFrame:
+    """Return noisy numbers of users by octave as a table: above how many, up to how many, and users."""
+    bins = range(len(noisy))
+    found = {
+        f"{what}_above": [0 if place == 0 else 2 ** (place - 1) for place in bins],
+        f"{what}_up_to": [None if place == bins[-1] else 2**place for place in bins],
+        "users": list(noisy),
+    }
+    return pl.DataFrame(found)
 
 
 def _octaves(released: Released) -> tuple[int, ...]:

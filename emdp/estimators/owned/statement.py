@@ -44,6 +44,10 @@ def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | 
         If an option, an item, a name or the noise does not fit.
     """
     if not query.items:
+        if query.measures_groups:
+            raise UsageError(
+                "max_groups_per_user must be a number where groups alone are asked for; write max_groups_per_user = 30."
+            )
         from emdp.estimators.owned.keys_plan import plan_keys
 
         return plan_keys(query)
@@ -83,6 +87,8 @@ def _plain(
             "values and people under FILTER, for an automatic or measured cap is of the records in listed groups; "
             "write max_records_per_user = 50 in OPTIONS."
         )
+    if query.measures_groups:
+        return _with_groups(query, users, is_simple=is_simple)
     if not is_listed and not is_simple:
         raise UsageError(
             "keys without a public list have counts and sums alone, without FILTER of people; list the groups in "
@@ -98,6 +104,17 @@ def _plain(
     from emdp.estimators.owned.unlisted import plan_unlisted
 
     return plan_unlisted(query, users=users)
+
+
+def _with_groups(query: OwnedSelect, users: int | None, *, is_simple: bool) -> AnyPlan:
+    if query.measures_cap or not is_simple:
+        raise UsageError(
+            "max_groups_per_user must be a number beside an automatic or measured cap of records, quantiles, different "
+            "values and people under FILTER; write max_groups_per_user = 5, or max_records_per_user = 50, in OPTIONS."
+        )
+    from emdp.estimators.owned.automatic_groups import plan_groups_cap
+
+    return plan_groups_cap(query, users=users)
 
 
 def _pieces(items: tuple[OwnedItem, ...]) -> Iterator[tuple[OwnedItem, ...]]:

@@ -23,7 +23,7 @@ and an interval that uses it (``value + z + 2 cut``) must say so.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -31,7 +31,7 @@ from emdp.base.checks import check_count, check_positive
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.octaves import OCTAVES
 
-__all__ = ["Cap", "choose_cap", "cut_at"]
+__all__ = ["Cap", "choose_among", "choose_cap", "cut_at"]
 
 _QUARTERS = 4
 _BEYOND = 6
@@ -119,6 +119,41 @@ def cut_at(noisy: Sequence[int], scale: float, cap: float) -> float:
     0.42
     """
     return _cut(_tail(noisy, check_positive("scale", scale), _SPARE_CUT)[0], check_positive("cap", cap))
+
+
+def choose_among(
+    noisy: Sequence[int],
+    scale: float,
+    caps: Sequence[int],
+    error: Callable[[int, float, float], float],
+    most: int | None = None,
+) -> tuple[int, float]:
+    """Return, of some caps on whole numbers, the one with the least error, and an estimate of what it cuts off.
+
+    Parameters
+    ----------
+    noisy : sequence of int
+        What :meth:`emdp.mechanisms.contribution.octaves.OctaveHistogram.release` returned.
+    scale : float
+        Its noise.
+    caps : sequence of int
+        At least one.
+    error : callable
+        Of a cap, what it cuts off, and the total of all users.
+    most : int or None
+        The most that a user's total can be; None where nothing bounds it.
+
+    >>> users = [500, 300, 100, 30] + [0] * 17
+    >>> choose_among(users, 1.0, (1, 2, 4, 8), lambda cap, cut, whole: cut + 50 * cap)[0]
+    4
+    """
+    # Totals are whole, and above the middle of their quarter: a user between 1 and 2 has 2.
+    highest = math.inf if most is None else float(most)
+    quarters = [(min(math.ceil(middle), highest), users) for middle, users in _tail(noisy, scale, _SPARE)[0]]
+    whole = math.fsum(middle * users for middle, users in quarters)
+    found = [(error(cap, _cut(quarters, cap), whole), place, cap) for place, cap in enumerate(caps)]
+    cap = min(found)[2]
+    return cap, _cut(quarters, cap)
 
 
 def _tail(noisy: Sequence[int], scale: float, spare: float) -> tuple[list[tuple[float, float]], int, int]:

@@ -1,11 +1,12 @@
-"""Statistic that a cap is chosen from: numbers of users with up to 1, 2, 4, ... rows."""
+"""Statistic that a cap is chosen from: numbers of users with up to 1, 2, 4, ... rows, or groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from emdp.base.errors import InternalError
+from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.contribution.octaves import OCTAVES
+from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.totals import OwnedTotals
 
 __all__ = ["OwnedOctaves", "octaves_of"]
@@ -16,8 +17,17 @@ class OwnedOctaves(OwnedTotals):
     """Users by octave of their number of rows in listed groups, in the bins of
     :mod:`emdp.mechanisms.contribution.octaves`: a user who has a row is in one bin, others in none.
 
-    Made by :func:`octaves_of`; ``counts_users`` is all that it asks for, and its cells are the bins.
+    Made by :func:`octaves_of`; ``counts_users`` is all that it asks for, and its cells are the bins. With ``of_groups``
+    the users are by their number of groups in which they have a row; then keys need no list.
     """
+
+    of_groups: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.of_groups:
+            super().__post_init__()
+        elif not self.relation.is_owned or not self.keys:
+            raise UsageError("relation must have owners, and keys; read the private table by groups.")
 
     @property
     def cells(self) -> int:
@@ -37,11 +47,11 @@ class OwnedOctaves(OwnedTotals):
             raise InternalError("an engine counted users that no table has; please report this.")
 
 
-def octaves_of(totals: OwnedTotals) -> OwnedOctaves:
-    """Return the histogram of the rows that some totals are over.
+def octaves_of(totals: OwnedTotals | OwnedGroups, *, of_groups: bool = False) -> OwnedOctaves:
+    """Return the histogram of the rows that some totals are over, or of a user's groups of them.
 
     >>> from emdp.questions.owned.relations import Private
     >>> octaves_of(OwnedTotals(Private("t"), counts_users=True)).dimension
     21
     """
-    return OwnedOctaves(totals.relation, totals.keys, counts_users=True, public=totals.public)
+    return OwnedOctaves(totals.relation, totals.keys, counts_users=True, public=totals.public, of_groups=of_groups)

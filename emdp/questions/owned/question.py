@@ -127,6 +127,9 @@ class OwnedSelect:
         many groups of a user are kept, chosen by the user's own rows.
     group_rows : int or None
         ``max_records_per_group``: largest weight of a user's rows in a group, with ``groups_cap`` and without ``cap``.
+    measures_groups : bool
+        Whether a tenth of epsilon buys the numbers of users by octave of their groups, from which ``groups_cap`` is
+        chosen, which is None then.
     distinct_cap : int or None
         ``max_distinct_per_user``: values of a user that a count of different values counts at most; None to choose it.
     public : mapping of str to polars.DataFrame
@@ -165,6 +168,7 @@ class OwnedSelect:
     having: str = ""
     is_distinct: bool = False
     group_rows: int | None = None
+    measures_groups: bool = False
 
     @property
     def is_plain(self) -> bool:

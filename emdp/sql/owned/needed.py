@@ -9,11 +9,10 @@ from emdp.sql.context import Context
 from emdp.sql.owned.keys import listed_values
 from emdp.sql.owned.scopes import Scope
 from emdp.sql.owned.subqueries import group_key
-from emdp.sql.text.families import AUTOMATIC, CAP, GROUP_CAP, RHO
+from emdp.sql.text.families import AUTOMATIC, CAP, GROUP_CAP, GROUPS_CAP, RHO
 
 __all__ = ["and_options", "missing_options", "needs_lists"]
 
-GROUPS = "max_groups_per_user"
 TOTALS = ("COUNT", "SUM", "COUNT_IF", "COUNTIF")
 MEANS = ("AVG", "VARIANCE", "VAR_POP", "STDDEV", "STDDEV_POP")
 NUMBERED = ("QUANTILE", "MEDIAN")
@@ -35,7 +34,7 @@ def missing_options(context: Context, scope: Scope) -> list[str]:
     missing = []
     if is_open:
         missing += [] if context.price.delta > 0 else ["delta = 1e-9"]
-        missing += [] if GROUPS in options else [f"{GROUPS} = 5"]
+        missing += [] if GROUPS_CAP in options else [f"{GROUPS_CAP} = 5"]
     is_capped = GROUP_CAP in options or (CAP in options and (options[CAP].value != AUTOMATIC))
     is_numbered = is_open or bool(names & set(NUMBERED)) or RHO in options
     if counted and not is_capped and is_numbered:

@@ -11,7 +11,17 @@ from emdp.sql.context import Context
 from emdp.sql.owned.needed import missing_options, needs_lists
 from emdp.sql.owned.outputs import Asked
 from emdp.sql.owned.scopes import Scope
-from emdp.sql.text.families import AUTOMATIC, CAP, EXPECTED_SHARE, FAMILIES, FAR_POINT, GROUP_CAP, MEASURE_CAP, RHO
+from emdp.sql.text.families import (
+    AUTOMATIC,
+    CAP,
+    EXPECTED_SHARE,
+    FAMILIES,
+    FAR_POINT,
+    GROUP_CAP,
+    GROUPS_CAP,
+    MEASURE_CAP,
+    RHO,
+)
 
 __all__ = [
     "check_cap",
@@ -19,6 +29,7 @@ __all__ = [
     "check_listed",
     "check_options",
     "check_unlisted",
+    "is_automatic",
     "is_measured",
     "record_cap",
     "whole_option",
@@ -32,8 +43,15 @@ TOTALS = ("rows", "count", "sum")
 
 
 def check_options(context: Context) -> None:
-    """Refuse options of other aggregates."""
+    """Refuse options of other aggregates, and two that do not go together."""
     statement = context.statement
+    if RHO in statement.options and is_automatic(context, GROUPS_CAP):
+        raise context.refusal(
+            None,
+            "rho is of Gaussian noise alone, and an automatic max_groups_per_user has other noise first",
+            remedy="write max_groups_per_user = 5, or the number that fits, or write epsilon in place of rho",
+            code="rho-cap",
+        )
     for name, option in statement.options.items():
         if name in FAMILIES or name in (EXPECTED_SHARE, FAR_POINT):
             raise SqlError(
@@ -50,8 +68,7 @@ def record_cap(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> in
     """Return the cap: 1 where each user has one row at most, which bounds nothing away."""
     if scope.relation.is_per_user:
         return 1 if any(item.kind not in UNCAPPED for item in items) else None
-    option = context.statement.options.get(CAP)
-    return None if option is None or option.value == AUTOMATIC else int(option.value)
+    return whole_option(context, CAP)
 
 
 def is_measured(context: Context, scope: Scope, items: Sequence[OwnedItem]) -> bool:
@@ -105,7 +122,7 @@ def _check_group_cap(context: Context, is_capped: bool) -> None:
         problem, remedy = "has no use here, for no records are counted by groups", "leave max_records_per_group out"
     elif CAP in options or _measures(context):
         problem, remedy = "is a cap of its own", f"leave {CAP if CAP in options else MEASURE_CAP} out"
-    elif "max_groups_per_user" not in options:
+    elif GROUPS_CAP not in options:
         problem = "leaves open in how many groups a user counts"
         remedy = "add max_groups_per_user = 5, or the number that fits"
     if problem:
@@ -141,7 +158,7 @@ def check_listed(context: Context, asked: Sequence[Asked], keys: tuple[Key, ...]
 def check_unlisted(context: Context, scope: Scope, written: exp.Expr, *, is_user: bool) -> None:
     """Refuse a key without a public list where the options do not allow for thresholds; ``is_user``: the users."""
     options, text = context.statement.options, context.text(written)
-    if context.price.delta > 0 and "max_groups_per_user" in options:
+    if context.price.delta > 0 and GROUPS_CAP in options:
         return
     if is_user:
         raise context.refusal(
@@ -169,6 +186,12 @@ def _measures(context: Context) -> bool:
 
 
 def whole_option(context: Context, name: str) -> int | None:
-    """Return an option that is a whole number, where it is given."""
+    """Return an option that is a whole number, where it is given as one."""
     option = context.statement.options.get(name)
-    return None if option is None else int(option.value)
+    return None if option is None or option.value == AUTOMATIC else int(option.value)
+
+
+def is_automatic(context: Context, name: str) -> bool:
+    """Return whether an option is chosen from the data."""
+    option = context.statement.options.get(name)
+    return option is not None and option.value == AUTOMATIC

@@ -18,14 +18,14 @@ from emdp.sql.owned.outputs import Asked
 from emdp.sql.owned.scopes import Scope, Tables
 from emdp.sql.owned.sources import Sources
 from emdp.sql.owned.stages import Stages
-from emdp.sql.text.families import CAP, GROUP_CAP, MEASURE_CAP, RHO, STAGE_WEIGHTS
+from emdp.sql.text.families import CAP, GROUP_CAP, GROUPS_CAP, MEASURE_CAP, RHO, STAGE_WEIGHTS
 
 __all__ = ["OwnedQuestion", "of_stage", "staged", "with_inner_values"]
 
 OwnedQuestion: TypeAlias = OwnedSelect | StagedSelect | FreeSelect
 """What a statement over rows with owners asks."""
 
-GROUPS, DISTINCT = "max_groups_per_user", "max_distinct_per_user"
+DISTINCT = "max_distinct_per_user"
 
 
 def of_stage(context: Context, asked: Sequence[Asked], keys: Sequence[Key]) -> Context:
@@ -38,7 +38,7 @@ def of_stage(context: Context, asked: Sequence[Asked], keys: Sequence[Key]) -> C
         unused.add(GROUP_CAP)
     is_capped = GROUP_CAP in context.statement.options and GROUP_CAP not in unused
     if all(key.is_listed for key in keys) and ("users" not in kinds or not keys) and not is_capped:
-        unused.add(GROUPS)
+        unused.add(GROUPS_CAP)
     if "distinct" not in kinds:
         unused.add(DISTINCT)
     options = {name: option for name, option in context.statement.options.items() if name not in unused}
@@ -81,7 +81,7 @@ def _check_used(context: Context, questions: Sequence[OwnedSelect]) -> None:
     kinds = {item.kind for own in questions for item in own.items}
     used = {
         CAP: bool(kinds - set(UNCAPPED)),
-        GROUPS: any(own.groups_cap is not None for own in questions),
+        GROUPS_CAP: any(own.groups_cap is not None or own.measures_groups for own in questions),
         DISTINCT: "distinct" in kinds,
     }
     for name, is_used in used.items():

@@ -27,6 +27,7 @@ from emdp.sql.owned.options import (
     check_listed,
     check_options,
     check_unlisted,
+    is_automatic,
     is_measured,
     record_cap,
     whole_option,
@@ -39,7 +40,7 @@ from emdp.sql.owned.staged import OwnedQuestion, of_stage, staged, with_inner_va
 from emdp.sql.owned.stages import Stages, numbered
 from emdp.sql.owned.written_lists import with_written_lists
 from emdp.sql.refusals.clauses import check_stage
-from emdp.sql.text.families import GROUP_CAP
+from emdp.sql.text.families import GROUP_CAP, GROUPS_CAP
 from emdp.sql.text.statement import Statement
 
 __all__ = ["translate_owned"]
@@ -182,7 +183,8 @@ def _question(
         keys=keys,
         cap=record_cap(context, scope, items),
         measures_cap=is_measured(context, scope, items),
-        groups_cap=whole_option(context, "max_groups_per_user"),
+        groups_cap=whole_option(context, GROUPS_CAP),
+        measures_groups=is_automatic(context, GROUPS_CAP),
         public={**context.names.public, **stages.tables},
         columns=(*beside, *names),
         order=order,

@@ -18,6 +18,7 @@ __all__ = [
     "EXPECTED_SHARE",
     "FAMILIES",
     "FAR_POINT",
+    "GROUPS_CAP",
     "GROUP_CAP",
     "MEASURE_CAP",
     "MESSAGES",
@@ -67,7 +68,10 @@ CAP_WORD = "cap"
 GROUP_CAP = "max_records_per_group"
 """Option that bounds how many records of a user count in each group, beside the groups in which a user counts."""
 
-OF_GROUPS = ("max_groups_per_user", GROUP_CAP, "max_distinct_per_user")
+GROUPS_CAP = "max_groups_per_user"
+"""Option that bounds in how many groups a user counts; AUTOMATIC where that is chosen from the data."""
+
+OF_GROUPS = (GROUPS_CAP, GROUP_CAP, "max_distinct_per_user")
 """Options of rows with owners alone."""
 
 RHO = "rho"

@@ -32,19 +32,19 @@ from emdp.questions.owned.groups import OwnedGroups, OwnedKeys
 from emdp.questions.owned.octaves import OwnedOctaves
 from emdp.questions.owned.parts import expressions, relations
 from emdp.questions.owned.relations import Private
-from emdp.questions.owned.totals import UNIT_BITS, Argument, Key, OwnedTotals
+from emdp.questions.owned.totals import UNIT_BITS, Argument, OwnedTotals
 from emdp.rows.nodes import Column, columns
 from emdp.rows.types import Kind
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import is_listed
+from emdp.tables.statements.owned_lists import CELL, in_cells, lists, on_lists
 from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = [
     "ALL_ROWS",
-    "CELL",
     "ROWS",
     "UNIT",
     "OwnedStatement",
@@ -52,10 +52,7 @@ __all__ = [
     "capped",
     "capped_parts",
     "has_owner",
-    "in_cells",
     "linked_columns",
-    "listed_join",
-    "lists",
     "owned_coordinates",
     "owned_statement",
     "private_columns",
@@ -69,16 +66,7 @@ UNIT = 2**UNIT_BITS
 ROOT_UNIT = 2**16
 """Roots of sums of squares are whole numbers of its inverse, rounded up."""
 
-CELL, ROWS, ALL_ROWS, GROUPS = "cell", "row_count", "all_rows", "group_count"
-
-DTYPES: Mapping[Kind, Any] = {
-    Kind.BOOLEAN: pl.Boolean,
-    Kind.BIGINT: pl.Int64,
-    Kind.TEXT: pl.String,
-    Kind.DATE: pl.Date,
-    Kind.TIMESTAMP: pl.Datetime("us"),
-}
-"""Types of listed keys."""
+ROWS, ALL_ROWS, GROUPS = "row_count", "all_rows", "group_count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +147,6 @@ def by_user(
     }
     made = _by_user(rows.select(named).subquery("owned_rows", copy=False), totals, table)
     return made, {**maker.lookups, **lists(totals.keys)}
-
-
-def lists(keys: Sequence[Key]) -> dict[str, pl.DataFrame]:
-    """Return the lists of keys under the names by which they are joined."""
-    return {f"listed_{place}": _listed(key) for place, key in enumerate(keys) if key.is_listed}
 
 
 def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> list[Fraction]:
@@ -273,11 +256,6 @@ def _total(value: Sql) -> Sql:
     return sql.call("COALESCE", exp.Sum(this=value), sql.integer(0))
 
 
-def _listed(key: Key) -> pl.DataFrame:
-    values = pl.Series("value", list(key.values), dtype=DTYPES[key.node.kind])
-    return pl.DataFrame([values, pl.Series("place", range(len(values)), dtype=pl.Int64)])
-
-
 def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     """Return the sums over users, by cell."""
     if not totals.keys:
@@ -300,18 +278,12 @@ def user_rows(norm: int) -> Sql:
     return exp.Sum(this=rows if norm == 1 else sql.multiply(sql.cast(rows, "HUGEINT"), rows.copy()))
 
 
-def listed_join(place: int, key: Key) -> exp.Join:
-    """Return the join of rows ``by_user`` with the list of a key, which leaves out what is not listed."""
-    name = f"listed_{place}"
-    sides = sql.column(f"key_{place}", "by_user"), sql.column("value", name)
-    kind = exp.NullSafeEQ if None in key.values else exp.EQ
-    return exp.Join(this=exp.to_table(name), on=kind(this=sides[0], expression=sides[1]))
-
-
 def _octaves(by_user: exp.Select, totals: OwnedOctaves) -> exp.Select:
-    """Return the number of users in each octave of rows in listed groups, in units; by comparisons, which are exact."""
-    rows: exp.Select = in_cells(by_user, totals.keys) if totals.keys else by_user
-    counts = {OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS))}
+    """Return the number of users in each octave of rows or groups, in units; by comparisons, which are exact."""
+    rows = on_lists(by_user, totals.keys)
+    # A row here is a user and group.
+    total: Sql = exp.Count(this=exp.Star()) if totals.of_groups else exp.Sum(this=sql.column(ROWS))
+    counts = {OWNER: sql.column(OWNER), ALL_ROWS: total}
     users = sql.select(counts, rows.subquery("listed", copy=False)).group_by(sql.column(OWNER), copy=False)
     last = totals.cells - 1
     bins = [
@@ -321,19 +293,6 @@ def _octaves(by_user: exp.Select, totals: OwnedOctaves) -> exp.Select:
     people = sql.multiply(exp.Count(this=exp.Star()), sql.integer(UNIT))
     made = sql.select({CELL: sql.column(CELL), "part_0": people}, named.subquery("octaves", copy=False))
     return made.group_by(sql.column(CELL), copy=False)
-
-
-def in_cells(by_user: exp.Select, keys: Sequence[Key]) -> exp.Select:
-    """Return the rows of a user and group with the number of their cell; of groups that are not listed none."""
-    kept = [name for name in by_user.named_selects if not name.startswith("key_")]
-    cell: Sql | None = None
-    made = sql.select({name: sql.column(name) for name in kept}, by_user.subquery("by_user", copy=False))
-    for place, key in enumerate(keys):
-        name = f"listed_{place}"
-        index = sql.column("place", name)
-        cell = index if cell is None else sql.add(sql.multiply(cell, sql.integer(len(key.values))), index)
-        made = made.join(listed_join(place, key), copy=False)
-    return made.select(exp.alias_(sql.integer(0) if cell is None else cell, CELL, quoted=True), copy=False)
 
 
 def _parts(totals: OwnedTotals, rows: Sql, groups: Sql) -> dict[str, Sql]:

@@ -16,17 +16,15 @@ from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.owned import (
     ALL_ROWS,
-    CELL,
     ROWS,
     UNIT,
     OwnedStatement,
     capped,
     has_owner,
-    in_cells,
-    lists,
     used_columns,
 )
 from emdp.tables.statements.owned_groups import hash_of
+from emdp.tables.statements.owned_lists import CELL, in_cells, lists
 from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 

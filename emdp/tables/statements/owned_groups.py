@@ -19,10 +19,10 @@ from emdp.tables.statements.owned import (
     OwnedStatement,
     by_user,
     capped_parts,
-    listed_join,
     summed,
     user_rows,
 )
+from emdp.tables.statements.owned_lists import on_lists
 from emdp.tables.statements.owned_rows import OWNER
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
@@ -55,7 +55,7 @@ def groups_statement(table: TableFacts, groups: OwnedGroups, writing: RowsWritin
         If a column is of a type that no expression reads.
     """
     rows, lookups = by_user(table, groups, writing)
-    kept = first_groups(_listed(rows, groups), groups, writing)
+    kept = first_groups(on_lists(rows, groups.keys), groups, writing)
     keys = {name: sql.column(name, "kept") for name in key_names(groups)}
     counts: dict[str, Sql] = {PEOPLE: exp.Count(this=exp.Star())}
     if not groups.arguments:
@@ -89,7 +89,7 @@ def keys_statement(table: TableFacts, wanted: OwnedKeys, writing: RowsWriting = 
         If a column is of a type that no expression reads.
     """
     rows, lookups = by_user(table, wanted, writing)
-    numbered = _numbered(_listed(rows, wanted), wanted, writing)
+    numbered = _numbered(on_lists(rows, wanted.keys), wanted, writing)
     user = hash_of(sql.cast(sql.column(OWNER), "TEXT"), sql.text(SALT))
     order = exp.Order(expressions=[exp.Ordered(this=value) for value in (user, sql.column(OWNER))])
     named = {
@@ -135,14 +135,3 @@ def sorted_groups(frame: pl.DataFrame, groups: OwnedGroups) -> pl.DataFrame:
     """Return the statement's rows in the order of their keys, which tells nothing of where rows stood."""
     names: Sequence[str] = key_names(groups)
     return frame.sort(names, nulls_last=False)
-
-
-def _listed(rows: exp.Select, groups: OwnedGroups | OwnedKeys) -> exp.Select:
-    """Return the rows whose listed keys are on their lists."""
-    made = sql.select(
-        {name: sql.column(name, "by_user") for name in rows.named_selects}, rows.subquery("by_user", copy=False)
-    )
-    for place, key in enumerate(groups.keys):
-        if key.is_listed:
-            made = made.join(listed_join(place, key), copy=False)
-    return made

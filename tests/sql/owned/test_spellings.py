@@ -126,7 +126,7 @@ def test_an_automatic_cap_has_a_short_name(session: emdp.Session) -> None:
         ("cap = 'r2t'", "takes no other value"),
         ("cap", "lacks its value"),
         ("cap = 'auto', max_records_per_user = 5", "given twice"),
-        ("max_groups_per_user = 'auto'", "nothing here chooses it from the data"),
+        ("max_records_per_group = 'auto'", "nothing here chooses it from the data"),
     ):
         with pytest.raises(SqlError, match=message):
             session.preview(text.format(option))
