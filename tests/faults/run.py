@@ -227,8 +227,9 @@ def _page(table: str, total: str) -> str:
         "tests that\nfail then. A fault is caught if every test named for it fails, and all of them pass on the sound "
         "tree. The table was\nmade by\n\n"
         "```\npython tests/faults/run.py --table docs/faults.md\n```\n\n"
-        "where `--only NAME ...` renews rows. The records are in `tests/faults/planted/`; "
-        "`pytest -m full tests/faults` plants all of them, `pytest tests/faults` three.\n\n"
+        "where `--only NAME ...` renews rows, so that rows are of different days: each is of the last time its fault\n"
+        "was planted for this page. The records are in `tests/faults/planted/`; `pytest -m full tests/faults` plants\n"
+        "all of them, `pytest tests/faults` three.\n\n"
         f"{total}\n\n{table}\n"
     )
 
