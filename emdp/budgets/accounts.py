@@ -22,7 +22,7 @@ from emdp.ledger.entries import after, of_kinds
 from emdp.privacy import Account, Budget, Event, Guarantee
 from emdp.privacy.account.restating import in_one_kind
 from emdp.privacy.guarantees.conversions import paying
-from emdp.privacy.guarantees.kinds import is_per_period
+from emdp.privacy.guarantees.kinds import is_by_source
 
 __all__ = ["Accounts", "Limit", "Tags"]
 
@@ -143,7 +143,7 @@ class Accounts:
         """
         if entries is None:
             entries = self.ledger.entries(self.name)
-        if is_per_period(budget.guarantee):
+        if is_by_source(budget.guarantee):
             return account_of(budget, charges_of(entries), self.period)
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
@@ -260,12 +260,12 @@ class Accounts:
     ) -> None:
         """Raise ``BudgetExceededError`` unless each budget covers its events, and one per period all that it counts."""
         for budget, event in due:
-            if not is_per_period(budget.guarantee):
+            if not is_by_source(budget.guarantee):
                 self.available(budget, entries, reserve=reserve).charge(event)
         for own in self.budgets:
             counted = [event for budget, event in due if counts_in(own, budget)]
             if counted:
-                check_periods(own, charges_of(entries), counted, self.period)
+                check_periods(own, charges_of(entries), counted, None if self.period is None else [self.period])
 
     def _priced(self, events: Sequence[Event]) -> list[tuple[Budget, Event, list[int]]]:
         """Return, for each budget that pays, one event for all that it pays, and which these are."""
@@ -305,7 +305,7 @@ class Accounts:
         if version == self._begun:
             return
         kept, *known = marks()
-        part = self.period if self._is_apart or any(is_per_period(own.guarantee) for own in self.budgets) else None
+        part = self.period if self._is_apart or any(is_by_source(own.guarantee) for own in self.budgets) else None
         at = [] if part is None else list(places())
 
         def admit(entries: Sequence[Entry]) -> None:

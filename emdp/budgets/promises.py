@@ -1,6 +1,7 @@
 """Promises of a session: budgets from guarantees, the same ones as the ledger has them, the price of a batch."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,10 +10,10 @@ from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger import Entry
 from emdp.ledger.entries import of_kinds
 from emdp.privacy import Budget, EmdDP, Event, Guarantee, converts_to
-from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
+from emdp.privacy.guarantees.kinds import is_by_removal, is_by_source, is_per_history
 from emdp.privacy.rounding import as_decimal, float_up
 
-__all__ = ["batch_of", "check_budgets", "declared_in", "make_budgets"]
+__all__ = ["batch_of", "check_budgets", "check_history_budgets", "declared_in", "make_budgets"]
 
 
 def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float) -> tuple[Budget, ...]:
@@ -31,9 +32,8 @@ def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float)
     listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget) if isinstance(budget, Sequence) else ()
     if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
         raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of several kinds; pass one.")
-    if len({(type(guarantee), is_by_removal(guarantee), is_per_period(guarantee)) for guarantee in listed}) < len(
-        listed
-    ):
+    kinds = {(type(own), is_by_removal(own), getattr(own, "unit", "user")) for own in listed}
+    if len(kinds) < len(listed):
         raise UsageError("budget names a kind of guarantee twice; pass one of each kind at most.")
     _check_units(listed)
     if gaussian_share > 0 and all(guarantee.delta == 0 for guarantee in listed):
@@ -41,14 +41,31 @@ def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float)
     return tuple(Budget(guarantee, gaussian_share if guarantee.delta > 0 else 0.0) for guarantee in listed)
 
 
+def check_history_budgets(budgets: Sequence[Budget], *, is_counted: bool) -> None:
+    """Refuse a budget per history where nobody knows which part of it a record is.
+
+    Parameters
+    ----------
+    budgets : sequence of Budget
+        Of one table.
+    is_counted : bool
+        Whether the table has slots, or the same number of records for everybody.
+    """
+    if not is_counted and any(is_per_history(budget.guarantee) for budget in budgets):
+        raise UsageError(
+            "budget is per history, and what part of it a record is depends on how many others somebody has in that "
+            "period; read the table with slots=20, or the number that fits, or with records=."
+        )
+
+
 def _check_units(listed: Sequence[Guarantee]) -> None:
     """Refuse a budget per period that would not count what the EmdDP budget beside it pays."""
     emd = [guarantee for guarantee in listed if isinstance(guarantee, EmdDP)]
-    for own in filter(is_per_period, emd):
-        if any(not converts_to(other, own) for other in emd):
+    for own in filter(is_by_source, emd):
+        if any(not converts_to(replace(other, unit="user", periods=None), own) for other in emd):
             raise UsageError(
-                "budget is unbounded per period and bounded per user, so that the one would not count what the other "
-                "pays; give both the same sizes."
+                f"budget is unbounded per {'history' if own.periods else 'period'} and bounded beside it, so that the "
+                "one would not count what the other pays; give both the same sizes."
             )
 
 

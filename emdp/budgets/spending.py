@@ -7,17 +7,17 @@ reservations. Everywhere ``entries`` are those of one table, in order.
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from emdp.base.errors import LedgerError
+from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger import Entry
 from emdp.ledger.entries import of_kinds
 from emdp.privacy import Account, Budget, EmdDP, Event, conversion_factor, converts_to, event_from_json
 from emdp.privacy.account.restating import restated
-from emdp.privacy.guarantees.kinds import is_per_period
+from emdp.privacy.guarantees.kinds import is_by_source, is_per_history
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = [
@@ -148,15 +148,16 @@ def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
         else:
             raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
         paid = Charge(entry, event_of(entry), budget)
-        charges += [paid] if not is_per_period(budget.guarantee) else []
+        charges += [paid] if not is_by_source(budget.guarantee) else []
         charges += [one for own in budgets if counts_in(own, budget) for one in _in_periods(paid, own)]
     return tuple(charges)
 
 
 def counts_in(budget: Budget, payer: Budget) -> bool:
-    """Say whether what a budget pays counts in a budget per period: what that one pays, and its fellow per user."""
+    """Say whether what a budget pays counts in one per period or history: what that one pays, and its fellows."""
     own, paid = budget.guarantee, payer.guarantee
-    return is_per_period(own) and isinstance(paid, EmdDP) and converts_to(paid, own)
+    # Questions are asked in the unit of a user, and each budget states them in its own.
+    return is_by_source(own) and isinstance(paid, EmdDP) and converts_to(replace(paid, unit="user", periods=None), own)
 
 
 def account_of(budget: Budget, charges: Iterable[Charge], period: str | None = None) -> Account:
@@ -168,37 +169,52 @@ def account_of(budget: Budget, charges: Iterable[Charge], period: str | None = N
         If the charges are more than the budget covers.
     """
     paid = [charge for charge in charges if charge.budget == budget]
-    if not is_per_period(budget.guarantee):
+    if not is_by_source(budget.guarantee):
         return Account.from_charges(budget, [charge.event for charge in paid])
     # Loaded where it is needed.
-    from emdp.privacy.account.periods import SourceCharge, largest_account, period_account
+    from emdp.privacy.account.periods import SourceCharge, history_account, largest_account, period_account
 
     own = [SourceCharge(charge.event, charge.periods) for charge in paid]
+    if is_per_history(budget.guarantee):
+        return history_account(budget, own, None if period is None else [period])
     return largest_account(budget, own) if period is None else period_account(budget, own, period)
 
 
-def check_periods(budget: Budget, charges: Iterable[Charge], events: Sequence[Event], period: str | None) -> None:
-    """Raise ``BudgetExceededError`` unless a budget per period covers further events in a period.
+def check_periods(
+    budget: Budget, charges: Iterable[Charge], events: Sequence[Event], periods: Sequence[str] | None
+) -> None:
+    """Raise ``BudgetExceededError`` unless a budget per period, or history, covers further events in some periods.
 
-    None: of which nobody knows the period, so that they must fit into each, and into those that no charge names yet.
+    None: of which nobody knows the period, so that they must fit into each, and into those that no charge names yet; a
+    budget per history pays for none of these.
     """
     # Loaded where it is needed.
-    from emdp.privacy.account.periods import SourceCharge, period_account
+    from emdp.privacy.account.periods import SourceCharge, check_history, period_account
 
     own = [SourceCharge(charge.event, charge.periods) for charge in charges if charge.budget == budget]
+    if is_per_history(budget.guarantee):
+        if periods is None:
+            raise UsageError(
+                "period is missing, and the table has a budget per history, whose answers each read one period; open "
+                "the session with period=, on the table whose budget it is."
+            )
+        check_history(budget, own, events, periods)
+        return
     named = {name: None for charge in own for name in charge.periods or ()}
-    for name in (None, *named) if period is None else (period,):
+    for name in (None, *named) if periods is None else periods:
         account = period_account(budget, own, name)
         for event in events:
             account = account.charge(event)
 
 
 def _in_periods(paid: Charge, budget: Budget) -> list[Charge]:
-    """Return a charge as a budget per period counts it; one that names no periods counts for every period.
+    """Return a charge as a budget per period, or history, counts it; one that names no periods counts for every one.
 
-    A stream names several parts: each with what one of its periods costs.
+    A stream names several parts: each with what one of its periods costs; and what all of them cost a history.
     """
-    said = paid.entry.payload.get("per_period") or {}
+    payload = paid.entry.payload
+    is_of_history = is_per_history(budget.guarantee) and "history" in payload
+    said = payload["history"] if is_of_history else payload.get("per_period") or {}
     found = []
     for part in said if isinstance(said, list) else [said]:
         names, event = part.get("periods"), part.get("event")
@@ -279,7 +295,7 @@ def burn_down(charges: Sequence[Charge], budget: Budget) -> tuple[tuple[str, flo
     """
     promised = as_decimal(budget.guarantee.level)
     paid = [charge for charge in charges if charge.budget == budget]
-    if is_per_period(budget.guarantee):
+    if is_by_source(budget.guarantee):
         places = range(1, len(paid) + 1)
         accounts = (account_of(budget, paid[:place], paid[place - 1].period) for place in places)
     else:

@@ -16,7 +16,7 @@ from emdp.budgets.accounts import Accounts, Limit, Tags
 from emdp.budgets.spending import COPY, charges_of, check_periods, counts_in, field_of
 from emdp.ledger import Entry
 from emdp.privacy import Event
-from emdp.privacy.guarantees.kinds import is_per_period
+from emdp.privacy.guarantees.kinds import is_by_source, is_per_history
 
 __all__ = ["MovedError", "OpenStream", "StreamPart", "append_row", "charge_stream", "find_stream"]
 
@@ -118,6 +118,7 @@ def charge_stream(
     tags: Tags,
     *,
     unchanged: Callable[[Sequence[Entry]], None],
+    history: Event | None = None,
     limit: Limit | None = None,
 ) -> Entry:
     """Charge a stream, or its prolonging, in every unit that the budgets have, durably, before this returns.
@@ -137,6 +138,8 @@ def charge_stream(
     unchanged : callable
         Given the table's entries, inside the ledger's transaction and before a budget is asked, raises ``MovedError``
         if the stream is no longer what the charge was made for.
+    history : Event, optional
+        What all its periods cost a history of them; None where it prolongs one, which no budget per history pays for.
     limit : callable, optional
         What else may refuse it, inside the ledger's transaction.
 
@@ -148,25 +151,32 @@ def charge_stream(
         If no budget pays for it.
     """
     payer = accounts.payer(event)
-    if is_per_period(payer.guarantee) and not parts:
+    if is_by_source(payer.guarantee) and not parts:
         raise UsageError(
             "the table has a budget per period alone, which pays for no stream at user level; ask with alpha."
         )
-    if is_per_period(payer.guarantee):
-        # A budget of a period pays what a period costs.
-        event = parts[0].event
     counting = [own for own in accounts.budgets if counts_in(own, payer)]
-    listed = [{"periods": list(part.periods), "event": part.event.to_json()} for part in parts]
+    if history is None and parts and any(is_per_history(own.guarantee) for own in counting):
+        raise UsageError(
+            "periods are more than the stream was opened for, and a budget per history pays for no further ones; open "
+            "another stream (name=...) with all its periods."
+        )
+    if is_by_source(payer.guarantee):
+        # A budget of a period pays what a period costs.
+        event = history if history is not None and is_per_history(payer.guarantee) else parts[0].event
+    whole = [StreamPart(parts[0].periods, history)] if parts and history is not None else []
+    listed, of_history = (
+        [{"periods": list(part.periods), "event": part.event.to_json()} for part in own] for own in (parts, whole)
+    )
 
     def covered(entries: Sequence[Entry]) -> None:
         unchanged(entries)
-        if not is_per_period(payer.guarantee):
+        if not is_by_source(payer.guarantee):
             accounts.available(payer, entries, reserve=tags.reserve).charge(event)
         for own in counting:
             charges = charges_of(entries)
-            for part in parts:
-                for period in part.periods:
-                    check_periods(own, charges, [part.event], period)
+            for part in whole if is_per_history(own.guarantee) else parts:
+                check_periods(own, charges, [part.event], part.periods)
 
     written = {
         **payload,
@@ -175,6 +185,7 @@ def charge_stream(
         "event": event.to_json(),
         "budget": payer.guarantee.kind_name,
         **({"per_period": listed} if counting else {}),
+        **({"history": of_history} if any(is_per_history(own.guarantee) for own in counting) else {}),
     }
 
     def admit(entries: Sequence[Entry]) -> None:

@@ -39,7 +39,7 @@ from emdp.catalog.entries import (
 from emdp.catalog.views import viewed, without_view
 from emdp.ledger import ledger_files, place_beside
 from emdp.privacy import Change, Guarantee
-from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
+from emdp.privacy.guarantees.kinds import is_by_removal, is_by_source
 from emdp.questions.names import Names
 from emdp.sessions.session import Session, read
 from emdp.spaces import Space, from_json
@@ -160,15 +160,15 @@ class Catalog:
             error=partial(self._error, name),
         )
         budgets = tuple(guarantee for budget in listed for guarantee in read_one(budget))
-        kinds = {(type(budget), is_by_removal(budget), is_per_period(budget)) for budget in budgets}
+        kinds = {(type(budget), is_by_removal(budget), getattr(budget, "unit", "user")) for budget in budgets}
         if len(kinds) < len(budgets):
             raise self._error(name, "budget has a kind twice; keep one with alpha and one with epsilon at most")
         own = [self._entry(name), *(self.linked[other] for other, root in self.roots.items() if root == name != other)]
-        if any(map(is_per_period, budgets)) and any(PERIOD not in str(entry.get("source")) for entry in own):
+        if any(map(is_by_source, budgets)) and any(PERIOD not in str(entry.get("source")) for entry in own):
             raise self._error(
                 name,
-                f"has a budget per_period and no {PERIOD} in its source, or in that of a table linked to it, so that "
-                "answers may read all periods; name a file a period, or leave per_period out",
+                f"has a budget per_period, or history, and no {PERIOD} in its source, or in that of a table linked to "
+                "it, so that answers may read all periods; name a file a period, or leave that budget out",
             )
         return budgets
 

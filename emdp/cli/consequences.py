@@ -120,9 +120,9 @@ def run(
     elif alpha is not None or epsilon is not None:
         promises = (("The budget", _tried(alpha, epsilon, delta)),)
     else:
-        from emdp.privacy.guarantees.kinds import is_per_period
+        from emdp.privacy.guarantees.kinds import is_by_source
 
-        whole = [promise for promise in subject.promises if not is_per_period(promise)]
+        whole = [promise for promise in subject.promises if not is_by_source(promise)]
         promises = tuple(("The whole budget, whatever is asked", promise) for promise in whole)
     if not promises:
         raise UsageError("there is no budget; pass --alpha or --epsilon, or a catalog whose table has one.")

@@ -20,7 +20,7 @@ from emdp.disclosure.stories import Story, default_stories
 from emdp.disclosure.words import belief, sentence, warnings_of
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee, UserDP, convert, epsilon_curve, gaussian_mu
 from emdp.privacy.events.table import GuaranteeEvent
-from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
+from emdp.privacy.guarantees.kinds import is_by_removal, is_by_source
 from emdp.privacy.inference import (
     curve_advantage,
     curve_power,
@@ -250,8 +250,10 @@ def consequences_of(
         raise UsageError("reports and group cannot both be above 1; ask for one of them.")
     if beside and (count > 1 or people > 1):
         raise UsageError("beside goes with one report and one person; leave it out, or reports and group.")
-    if any(map(is_per_period, (guarantee, *beside))):
-        raise UsageError("guarantee is of one period, and stories are of all that somebody did; pass one per user.")
+    if any(map(is_by_source, (guarantee, *beside))):
+        raise UsageError(
+            "guarantee is of one period, or of many, and stories are of all that somebody did; pass one per user."
+        )
     own = tuple(default_stories(space) if stories is None else stories)
     if not own:
         raise UsageError("stories must hold at least one story; pass some, or leave them out.")

@@ -17,10 +17,10 @@ from typing import Any
 
 from emdp.base.errors import EmdpError, LedgerError, SqlError
 from emdp.base.files import open_regular
-from emdp.budgets.spending import budgets_of, charges_of
+from emdp.budgets.spending import account_of, budgets_of, charges_of
 from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Guarantee, guarantee_from_json
-from emdp.privacy.guarantees.kinds import is_per_period
+from emdp.privacy.guarantees.kinds import is_by_source
 from emdp.privacy.rounding import as_decimal
 from emdp.sql import parse, spelled
 
@@ -278,13 +278,12 @@ class _Against:
         ]
         first, last = max(listed, default=0), self.manifest["ledger"]["sequence"]
         budget = next(budget for budget in budgets_of(own) if budget.guarantee == promise)
-        account, period = Account(budget), self.manifest["period"]
-        counts_all = not is_per_period(budget.guarantee)
-        states = []
-        for charge in charges_of(own):
-            is_counted = counts_all or charge.periods is None or period in charge.periods
-            if charge.budget != budget or charge.entry.sequence > last or not is_counted:
-                continue
+        charges = [one for one in charges_of(own) if one.budget == budget and one.entry.sequence <= last]
+        if is_by_source(budget.guarantee):
+            places = range(sum(one.entry.sequence <= first for one in charges), len(charges) + 1)
+            return [account_of(budget, charges[:place], self.manifest["period"]) for place in places]
+        account, states = Account(budget), []
+        for charge in charges:
             if charge.entry.sequence > first:
                 states.append(account)
             account = account.replay([charge.event])

@@ -31,7 +31,7 @@ class StreamEntry:
         One statement with its own level and delta, which are those of the whole stream.
     periods : tuple of str
         Names, in order.
-    unit : {"period", "user"}
+    unit : {"period", "user", "history"}
         For which histories the level holds.
     plan : {"days", "totals", "both"}
         What the stream is good for.
@@ -46,7 +46,7 @@ class StreamEntry:
     title: str
     query: str
     periods: tuple[str, ...]
-    unit: Literal["period", "user"]
+    unit: Literal["period", "user", "history"]
     plan: Literal["days", "totals", "both"] = "days"
     show: tuple[str, ...] = ("day",)
     name: str = ""
@@ -85,8 +85,8 @@ def read_stream(data: Mapping[str, Any], number: int, line: int, wrong: Wrong) -
     for key, example in (("title", '"TITLE"'), ("query", '"SELECT ..."'), ("periods", '"2026-W01..2026-W52"')):
         if key not in data:
             note(f"the stream has no {key}; add {key} = {example}", key)
-    if "unit" not in data or data["unit"] not in ("period", "user"):
-        note('unit must be written out, since it says what is hidden; add unit = "period" or "user"', "unit")
+    if "unit" not in data or data["unit"] not in ("period", "user", "history"):
+        note('unit must be written out, since it says what is hidden; add unit = "period", "user" or "history"', "unit")
     if data.get("plan", "days") not in ("days", "totals", "both"):
         note("plan is none of days, totals, both; choose one of them", "plan")
     show = data.get("show", ["day"])

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from emdp.base.errors import UsageError
 from emdp.privacy import Change, DiscreteEmdDP, EmdDP, Guarantee, UserDP, change_distance, convert
-from emdp.privacy.guarantees.kinds import is_by_removal, is_per_period
+from emdp.privacy.guarantees.kinds import is_by_removal, is_per_history, is_per_period
+from emdp.privacy.guarantees.units import of_one_period
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.spaces import Space
 
@@ -79,6 +80,7 @@ all that is ever answered.'
         return ()
     records = "your records" if period is None else f"your records of {period}"
     everything, per_period = _of_all(promises), [own for own in promises if is_per_period(own)]
+    spent = [of_one_period(own) for own in spent]
     if not any(isinstance(own, EmdDP | DiscreteEmdDP) for own in spent):
         # What holds by replacement holds by removal, so one removal among them says the weaker of the two.
         is_removal = any(map(is_by_removal, (*spent, *promises)))
@@ -97,6 +99,7 @@ all that is ever answered.'
             f"{_loss(everything, distance)} by all that is ever answered"
             + _reach(everything, per_period, distance, period, is_growing=is_growing)
             + ("" if period is None else _one_record(everything, named, space))
+            + "".join(_of_history(own, everything, named, space) for own in promises if is_per_history(own))
         )
     return tuple(sentences)
 
@@ -137,7 +140,30 @@ def one_record_in_words(promises: Sequence[Guarantee], change: Change, space: Sp
 def _of_all(promises: Sequence[Guarantee]) -> list[Guarantee]:
     """Return the budgets that bound all answers: without one per period, where one per user counts the same answers."""
     per_user = [own for own in promises if not is_per_period(own)]
-    return per_user if any(isinstance(own, EmdDP) for own in per_user) else list(promises)
+    whole = [own for own in per_user if not is_per_history(own)]
+    if any(isinstance(own, EmdDP) for own in whole):
+        return whole
+    return [_of_user(own) for own in (per_user if any(isinstance(own, EmdDP) for own in per_user) else promises)]
+
+
+def _of_user(own: Guarantee) -> Guarantee:
+    """Return what a guarantee per history says of a user; others as they are."""
+    return convert(own, EmdDP(0.0, sizes=own.sizes)) if isinstance(own, EmdDP) and is_per_history(own) else own
+
+
+def _of_history(own: Guarantee, everything: Sequence[Guarantee], change: Change, space: Space) -> str:
+    """Return a sentence on what a budget per history hides of a change in whichever periods."""
+    periods = own.periods or 1 if isinstance(own, EmdDP) else 1
+    if change.records is None and space.slots is not None:
+        # Whoever has more records than slots in one period has records that weigh less there, and no share of them.
+        change = replace(change, fraction=0.0, records=1)
+    beside = [other for other in everything if not isinstance(other, EmdDP)]
+    distance = change_distance(change, space=space, periods=periods)
+    records = f"your records of all {periods} periods together"
+    return (
+        f" {_moved(change, records, space)} is hidden with {_loss([own, *beside], distance)} by all that is ever "
+        "answered, in whichever periods they are."
+    )
 
 
 def _reach(

@@ -13,7 +13,7 @@ from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.declarations import Declaration, carried_spaces, links_digest, space_digest
-from emdp.budgets.promises import make_budgets
+from emdp.budgets.promises import check_history_budgets, make_budgets
 from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
 from emdp.privacy import Budget, Guarantee
@@ -62,6 +62,7 @@ class Asking:
         self._names = table.names(public)
         self._tags = Tags(period=None if period is None else check_period(period))
         budgets = make_budgets(budget, gaussian_share)
+        check_history_budgets(budgets, is_counted=table.space.slots is not None or table.records is not None)
         if table.records is not None and table.users.count is not None:
             _check_removal(budgets)
         # Hashed once: a list of users or a table of vectors may be long, and neither changes.
@@ -157,7 +158,7 @@ class Asking:
         query: str | Query,
         *,
         periods: str | Sequence[str],
-        unit: Literal["period", "user"],
+        unit: Literal["period", "user", "history"],
         plan: Literal["days", "totals", "both"] = "days",
         show: Sequence[str] = ("day",),
         name: str = "",
@@ -176,9 +177,9 @@ class Asking:
             whose noise is Gaussian.
         periods : sequence of str, or str
             All names in order, or a range such as ``"2026-W01..2026-W52"`` (also of days and months).
-        unit : {"period", "user"}
-            For which histories the level holds: such as differ in one period, or in any. It is never implied, since the
-            first says less.
+        unit : {"period", "user", "history"}
+            For which histories the level holds: such as differ in one period, in any, or in a part of all ``periods``
+            together, where ``d`` is the mean of their distances. It is never implied, since the first says less.
         plan : {"days", "totals", "both"}
             What the stream is good for: single periods by independent noise; means to date by the square-root
             factorisation; or both, by two streams of half the ``mu^2`` each. With ``unit="user"`` days alone.

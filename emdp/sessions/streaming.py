@@ -220,7 +220,15 @@ class _Streaming:
             ):
                 raise MovedError
 
-        charge_stream(self.accounts, plan.event("user", before), parts, payload, self.tags, unchanged=unchanged)
+        charge_stream(
+            self.accounts,
+            plan.event("user", before),
+            parts,
+            payload,
+            self.tags,
+            unchanged=unchanged,
+            history=plan.event("history") if parts and before is None else None,
+        )
 
     def _numbers(self, plan: StreamPlan) -> tuple[int, ...]:
         """Return the exact statistic of the period, in grid steps."""
@@ -317,6 +325,7 @@ def _figures(
 def _facts(request: StreamRequest, plan: StreamPlan, found: OpenStream) -> tuple[str, ...]:
     own = plan.mechanism
     several = []
+    differing = {"period": "one period", "user": "any period", "history": f"a part of {own.periods} periods"}[own.unit]
     if own.unit == "period":
         # Streams of totals shift later rows, too: mu of k periods is k times that of one.
         for count in (2, 7):
@@ -328,7 +337,7 @@ def _facts(request: StreamRequest, plan: StreamPlan, found: OpenStream) -> tuple
     return (
         f"query        {' '.join(request.planned.text.split())}",
         f"guarantee    {plan.guarantee}",
-        f"unit         histories of a user that differ in {'one' if own.unit == 'period' else 'any'} period{reach}",
+        f"unit         histories of a user that differ in {differing}{reach}",
         f"stream       {len(found.rows)} of {len(found.periods)} periods, for {plan.figures}; one charge for all",
         "theorem      Gaussian noise on rows of a lower triangular strategy, of which the noise of each is drawn once",
         f"sensitivity  {own.sensitivity:.6g} of a period's statistic; mu = {own.mu(own.unit):.6g} of all rows",

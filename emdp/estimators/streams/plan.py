@@ -25,7 +25,7 @@ from emdp.mechanisms.streams.strategy import Plan as Figures
 from emdp.mechanisms.streams.strategy import Strategy
 from emdp.mechanisms.streams.window import FigureNoise
 from emdp.privacy import Event, Guarantee, UserDP
-from emdp.privacy.guarantees.kinds import EmdDP, Unit
+from emdp.privacy.guarantees.kinds import UNITS, EmdDP, Unit
 from emdp.questions.columns import Released
 from emdp.questions.public_ranges import check_statistic
 
@@ -57,17 +57,17 @@ class StreamPlan:
     def guarantee(self) -> Guarantee:
         """The promise of all rows together, in the stream's unit."""
         own = self.mechanism
-        kind = self.plan.guarantee.kind
-        if isinstance(kind, EmdDP):
-            kind = replace(kind, unit=own.unit)
-        return kind.at_level(own.alpha, own.delta)
+        return self._kind(own.unit).at_level(own.alpha, own.delta)
 
     def event(self, unit: Unit, before: "StreamPlan | None" = None) -> Event:
         """Return the charge in a unit for opening the stream, or for prolonging it from what it was before."""
+        return self.mechanism.event(unit, self._kind(unit), before=None if before is None else before.mechanism)
+
+    def _kind(self, unit: Unit) -> Guarantee:
+        """Return the kind of the promise of all rows in a unit; a question at user level has but one."""
         kind = self.plan.guarantee.kind
-        if isinstance(kind, EmdDP):
-            kind = replace(kind, unit=unit)
-        return self.mechanism.event(unit, kind, before=None if before is None else before.mechanism)
+        periods = self.mechanism.periods if unit == "history" else None
+        return replace(kind, unit=unit, periods=periods) if isinstance(kind, EmdDP) else kind
 
     def terms(self) -> dict[str, Any]:
         """Return the facts that a ledger keeps of the stream: all that later rows must have alike."""
@@ -164,7 +164,7 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
         Of the question for one period; its alpha (or epsilon) and delta are those of the whole stream.
     periods : int
         How many periods are paid for.
-    unit : {"period", "user"}
+    unit : {"period", "user", "history"}
         Whose histories the level is for.
     figures : {"days", "totals", "both"}
         What the stream is for.
@@ -174,8 +174,10 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
     UsageError
         If the question has no stream, or the unit or figures make none.
     """
-    if unit not in ("period", "user"):
-        raise UsageError(f"unit must be 'period' or 'user', got {unit!r}; say whose histories are to be compared.")
+    if unit not in UNITS:
+        raise UsageError(
+            f"unit must be 'period', 'user' or 'history', got {unit!r}; say whose histories are to be compared."
+        )
     if type(plan) is not Plan or plan.is_cumulative or len(plan.mechanisms) != 1:
         raise UsageError(
             "a stream is of means, shares, histograms and sums over one group of users, linear in the records; "
@@ -188,10 +190,10 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
     if isinstance(noise, EdgeMechanism) or (noise.norm != 2 and noise.dimension > 1):
         raise UsageError("noise must be Gaussian in a stream; ask with noise = 'gaussian', or leave it out.")
     guarantee = plan.guarantee
-    if isinstance(guarantee, UserDP) and unit == "period":
+    if isinstance(guarantee, UserDP) and unit != "user":
         raise UsageError(
             "unit must be 'user' for a question at user level, whose budget promises of all that somebody did; "
-            "ask with alpha for unit='period'."
+            f"ask with alpha for unit={unit!r}."
         )
     if unit == "user" and figures != "days":
         raise UsageError(

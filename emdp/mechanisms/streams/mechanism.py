@@ -63,8 +63,8 @@ class StreamMechanism:
         The rows.
     periods : int
         How many periods the price covers.
-    unit : {"period", "user"}
-        What the stated level is for: histories that differ in one period, or in any.
+    unit : {"period", "user", "history"}
+        What the stated level is for: histories that differ in one period, in any, or in a part of all periods.
     sensitivity : float
         Bound, in the 2-norm, of how the statistic of one period moves, per unit of ``d``; above 0.
     dimension : int
@@ -148,7 +148,7 @@ class StreamMechanism:
 
         Parameters
         ----------
-        unit : {"period", "user"}
+        unit : {"period", "user", "history"}
             Whose histories differ.
         kind : Guarantee
             What the level is stated as, with level and delta 0.
@@ -210,7 +210,9 @@ class StreamMechanism:
     def _largest(self, unit: Unit) -> float:
         """Return the bound of ``‖C Δ‖`` per unit of ``d``, rounded up."""
         strategy, periods = self.strategy, self.periods
-        square = strategy.period_square(periods) if unit == "period" else strategy.user_square(periods)
+        squares = {"period": strategy.period_square(periods), "user": strategy.user_square(periods)}
+        # What a history moves by is at most a period's column times the sum of its distances: T times their mean.
+        square = squares["period"] * periods**2 if unit == "history" else squares[unit]
         return root_up(Fraction(square) * Fraction(self.sensitivity) ** 2 / SCALE**2)
 
     def _rounding(self) -> Fraction:

@@ -17,9 +17,10 @@ a user, ``v_s >= ‖Δ_s‖_2`` a bound, ``v`` their vector. Then ``‖C Δ‖_F
 
 - *unit period*, one period ``s`` differs: ``l d_s ‖C e_s‖ <= l d_s ‖C‖``, the largest column, which is the first. If
   several differ, at most ``l ‖C‖ sum_s d_s``.
+- *unit history*, of ``T`` periods: by ``d~ = sum_s d_s/T`` at most ``l ‖C‖ T d~``, whatever number of them differ.
 - *unit user*, any periods may differ, each by ``d_s <= D``: ``l D ‖C 1‖``.
 
-Both are attained: by one-dimensional ``Δ`` of one sign. The columns of a Toeplitz block lose entries as they move
+All are attained: by one-dimensional ``Δ`` of one sign. The columns of a Toeplitz block lose entries as they move
 right, so the first is largest, in all blocks together too.
 
 *References.* Fichtenberger, Henzinger, Upadhyay 2023 and Henzinger, Upadhyay, Upadhyay 2023 (the square root; its first

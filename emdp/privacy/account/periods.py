@@ -4,7 +4,7 @@ A *source* ``s`` is a period in one version of the data, or any other public par
 the month's are two. ``d_s`` is the earth-mover distance of the bags that a user has in it, in two histories of that
 user.
 
-**Theorem 1 (one ledger, two units).** Releases are chosen knowing earlier answers; release ``j`` reads source
+**Theorem 1 (one ledger, three units).** Releases are chosen knowing earlier answers; release ``j`` reads source
 ``s(j)`` and is ``(alpha_j d_s(j), delta_j)``, or Gaussian with ``mu_j d_s(j)``, slack beside it.
 
 - *Unit user.* If all charges stay within the filter of a budget ``(alpha, delta)``, all answers are ``(alpha D +
@@ -15,6 +15,10 @@ user.
   ``d`` the largest ``d_s`` of these sources. If that holds for every period, and no release is a stream of totals
   (:mod:`emdp.mechanisms.streams.mechanism`), histories that differ in ``k`` periods have ``(k a, k delta)``, slack
   ``k`` times.
+- *Unit history.* Let every release read one of ``T`` periods, or be a stream whose periods have ``mu c_t``. If for each
+  ``t`` the levels (and squares) charged for ``t``, times ``T`` (times ``T^2``), stay within the caps of the filter of a
+  budget ``(alpha, delta)``, and the deltas and slacks of **all** charges together within its caps, all answers are
+  ``(alpha d~ + slack, delta)``, ``d~`` the mean of the ``d_t`` (:mod:`emdp.privacy.guarantees.units`).
 
 *Proof.* Fix two histories: the ``d_s`` are fixed numbers. The filter's proof (:mod:`emdp.privacy.account.filter`)
 uses of a release only that it costs ``alpha_j d`` and ``delta_j``, or ``mu_j d``, between them, and with ``d_s <= D``
@@ -25,7 +29,16 @@ that differ in the periods ``S``, ``|S| = k``, a release costs nothing or is in 
 their squares to ``m <= sum m_t``; and ``G(e^(k l), sum m_t) <= k max_t G(e^l, m_t)``, since a product of ``k``
 Gaussian pairs, each ``(l, b)``, is ``(k l, k b)``. So the claim of the filter's proof ends at ``(k a, k delta)``. (A
 stream of totals changes in later rows, too: two of its periods shift the same rows, and their ``mu`` add up, not the
-squares.) ∎
+squares.)
+
+Unit history: on every path the levels add up to at most ``sum_t d_t a_t <= (sum_t d_t) max_t a_t = T d~ max_t a_t``.
+Let ``mu_jt`` be what release ``j`` shifts per unit of ``d_t``: one on a single period has one of them, a stream that of
+each column. Its shift is at most ``sum_t mu_jt d_t``, and by Minkowski's inequality ``sum_j (sum_t mu_jt d_t)^2 <=
+(sum_t d_t (sum_j mu_jt^2)^(1/2))^2 <= (T d~)^2 max_t sum_j mu_jt^2``. Deltas and slacks add up over all. These are the
+caps of the filter at the distance ``d~``, which its proof asks for. ∎ Two versions of a period are one ``t``, ``d_t``
+the larger of their distances. A source of several periods has a distance that no mean of theirs bounds (the month
+below), so that it is refused; and a stream that is paid as ``(alpha, delta)`` is priced at ``T d~`` up to its number of
+periods, so that it cannot be prolonged.
 
 **The maximum is needed.** One record in W1 and 99 in W2, the record of W1 moved by the diameter: a hundredth of the
 user's records, yet ``d_W1 = 1``. A budget that was chosen to hide "1 % of the records" with 0.2 has alpha 20, and the
@@ -36,14 +49,16 @@ at distance 0, the month at a sixth of ``d(a, b)``.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
+from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account
 from emdp.privacy.events.base import Event
-from emdp.privacy.guarantees.kinds import is_per_period
+from emdp.privacy.guarantees.kinds import EmdDP, is_per_history, is_per_period
 
-__all__ = ["SourceCharge", "largest_account", "period_account"]
+__all__ = ["SourceCharge", "check_history", "history_account", "largest_account", "period_account"]
 
 
 @dataclass(frozen=True)
@@ -86,13 +101,94 @@ def period_account(budget: Budget, charges: Iterable[SourceCharge], period: str 
     return Account.from_charges(budget, [charge.event for charge in charges if charge.counts_for(period)])
 
 
+def history_account(budget: Budget, charges: Iterable[SourceCharge], periods: Sequence[str] | None = None) -> Account:
+    """Return a budget per history with what was charged for the dearest of some periods, deltas and slacks for all.
+
+    Parameters
+    ----------
+    budget : Budget
+        Of ``unit="history"``.
+    charges : iterable of SourceCharge
+        In their order, each of known periods.
+    periods : sequence of str, optional
+        Their names; all that a charge names by default.
+
+    Raises
+    ------
+    LedgerError
+        If the charges are more than the budget covers, or one names no period.
+
+    >>> from emdp.privacy.events.table import GuaranteeEvent
+    >>> charges = [SourceCharge(GuaranteeEvent(EmdDP(alpha)), (name,)) for alpha, name in ((3.0, "W1"), (5.0, "W2"))]
+    >>> year = Budget(EmdDP(520.0, unit="history", periods=52))
+    >>> [history_account(year, charges, names).spent.alpha for names in (["W1"], ["W3"], None)]
+    [156.0, 0.0, 260.0]
+    """
+    each: dict[str, Account] = {}
+    shared = Account(budget)
+    for charge in charges:
+        names = charge.periods or ()
+        before = _together(shared, [each.get(name, Account(budget)) for name in names])
+        try:
+            if not names:
+                raise UsageError("a charge of no period")
+            after = before.charge(charge.event)
+        except (BudgetExceededError, UsageError) as error:
+            raise LedgerError(
+                f"a charge of the ledger is not covered by {budget.guarantee}; restore it from a copy that verifies."
+            ) from error
+        level, square = after.level - before.level, after.square - before.square
+        for name in names:
+            own = each.get(name, Account(budget))
+            each[name] = replace(own, level=own.level + level, square=own.square + square)
+        # Deltas and slacks are those of all charges, whatever their period.
+        shared = replace(after, level=Fraction(0), square=Fraction(0))
+    return _together(shared, [each[name] for name in (each if periods is None else periods) if name in each])
+
+
+def _together(shared: Account, accounts: Iterable[Account]) -> Account:
+    """Return the account of some periods: the largest of their levels and squares, and what all periods share."""
+    listed = list(accounts)
+    level = max((own.level for own in listed), default=Fraction(0))
+    return replace(shared, level=level, square=max((own.square for own in listed), default=Fraction(0)))
+
+
+def check_history(
+    budget: Budget, charges: Sequence[SourceCharge], events: Sequence[Event], periods: Sequence[str]
+) -> None:
+    """Raise ``BudgetExceededError`` unless a budget per history covers events that read these periods.
+
+    >>> from emdp.privacy.events.table import GuaranteeEvent
+    >>> year = Budget(EmdDP(4.0, unit="history", periods=2))
+    >>> check_history(year, [], [GuaranteeEvent(EmdDP(2.0))], ["W1"])
+    >>> check_history(year, [], [GuaranteeEvent(EmdDP(0.1))], ["W1", "W2", "W3"])
+    Traceback (most recent call last):
+    emdp.base.errors.BudgetExceededError: the budget is of a history of 2 periods, and W3 would be one more; ask for \
+periods that have answers, or declare a budget for more periods.
+    """
+    stated = budget.guarantee
+    most = stated.periods or 0 if isinstance(stated, EmdDP) else 0
+    known = dict.fromkeys(name for charge in charges for name in charge.periods or ())
+    new, left = [name for name in dict.fromkeys(periods) if name not in known], max(most - len(known), 0)
+    if len(new) > left:
+        raise BudgetExceededError(
+            f"the budget is of a history of {most} periods, and {new[left]} would be one more; ask for periods that "
+            "have answers, or declare a budget for more periods."
+        )
+    account = history_account(budget, charges, periods)
+    for event in events:
+        account = account.charge(event)
+
+
 def largest_account(budget: Budget, charges: Sequence[SourceCharge]) -> Account:
-    """Return a budget with what was charged to it: all charges, or per period those of the period that cost most.
+    """Return a budget with what was charged to it: all charges, or those of the period that cost most.
 
     >>> from emdp.privacy.guarantees.kinds import EmdDP
     >>> largest_account(Budget(EmdDP(10.0, unit="period")), []).remaining.alpha
     10.0
     """
+    if is_per_history(budget.guarantee):
+        return history_account(budget, charges)
     if not is_per_period(budget.guarantee):
         return Account.from_charges(budget, [charge.event for charge in charges])
     names = dict.fromkeys(name for charge in charges for name in charge.periods or ())

@@ -5,7 +5,7 @@
 | unbounded | bounded, same class | as it is | fewer pairs of neighbours |
 | local | shuffle, central | as it is | others' messages are independent; shuffling is post-processing |
 | shuffle | central | as it is | the same statement (one row of EMD 1's table) with a weaker trust |
-| EmdDP | EmdDP per period | as it is | histories that differ in one period are histories that differ |
+| EmdDP | EmdDP per period, or history | | :mod:`emdp.privacy.guarantees.units` |
 | EmdDP | DiscreteEmdDP at r | alpha r | ``alpha d <= alpha r`` for ``d <= r`` |
 | unbounded EmdDP | UserDP | alpha | ``d_em <= 1`` |
 | DiscreteEmdDP at r | DiscreteEmdDP at a smaller r | as it is | fewer pairs |
@@ -50,8 +50,8 @@ from emdp.privacy.guarantees.kinds import (
     UserDP,
     guarantee_from_json,
     is_by_removal,
-    is_per_period,
 )
+from emdp.privacy.guarantees.units import unit_factor, unit_refusal
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = [
@@ -155,7 +155,7 @@ def conversion_factor(guarantee: Guarantee, kind: Guarantee) -> Fraction:
         )
     if isinstance(guarantee, EmdDP) and isinstance(kind, DiscreteEmdDP):
         return as_decimal(kind.r)
-    return Fraction(1)
+    return unit_factor(guarantee, kind)
 
 
 def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
@@ -335,7 +335,7 @@ def _declared(guarantee: Guarantee) -> str:
         more += ", neighbours='remove'" if guarantee.neighbours == "remove" else ""
         return f"emdp.UserDP(epsilon, delta{more})"
     sizes = "" if _sizes(guarantee) == "unbounded" else ", sizes='bounded'"
-    more += ", unit='period'" if is_per_period(guarantee) else ""
+    more += "".join(f", {name}={value!r}" for name, value in guarantee.to_json().items() if name in ("unit", "periods"))
     return f"emdp.EmdDP(alpha, delta{sizes}{more})"
 
 
@@ -343,8 +343,8 @@ def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     """Return why there is no conversion, or nothing if there is one."""
     if _MODEL_RANK[guarantee.model] > _MODEL_RANK[kind.model]:
         return f"a {guarantee.model} guarantee does not hold in the {kind.model} model"
-    if is_per_period(guarantee) and not is_per_period(kind):
-        return "it hides what somebody did in one period, and says less of a whole user; ask in unit='user'"
+    if unit := unit_refusal(guarantee, kind):
+        return unit
     if isinstance(guarantee, UserDP) and isinstance(kind, UserDP):
         return ""
     if isinstance(guarantee, UserDP):
@@ -365,8 +365,8 @@ def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     return ""
 
 
-def _side(guarantee: Guarantee) -> tuple[bool, bool]:
-    return is_by_removal(guarantee), is_per_period(guarantee)
+def _side(guarantee: Guarantee) -> tuple[object, ...]:
+    return is_by_removal(guarantee), getattr(guarantee, "unit", "user")
 
 
 def _doubled(guarantee: Guarantee, kind: Guarantee) -> Guarantee:

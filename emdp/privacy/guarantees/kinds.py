@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, Self, cast
 
-from emdp.base.checks import check_choice, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.rounding import as_decimal, float_up
 
@@ -34,13 +34,15 @@ __all__ = [
     "UserDP",
     "guarantee_from_json",
     "is_by_removal",
+    "is_by_source",
+    "is_per_history",
     "is_per_period",
 ]
 
 Sizes = Literal["unbounded", "bounded"]
 Model = Literal["central", "local", "shuffle"]
 Neighbours = Literal["replace", "remove"]
-Unit = Literal["user", "period"]
+Unit = Literal["user", "period", "history"]
 SIZES: tuple[Sizes, ...] = ("unbounded", "bounded")
 """Sizes of the two bags of neighbours: unlike ones allowed, or one public size."""
 MODELS: tuple[Model, ...] = ("central", "local", "shuffle")
@@ -48,10 +50,10 @@ MODELS: tuple[Model, ...] = ("central", "local", "shuffle")
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "remove")
 """Relations of neighbours: one user's records become others, with a public list or number of users; or appear and
 vanish."""
-UNITS: tuple[Unit, ...] = ("user", "period")
-"""What a change is of: all that a user ever did, or what a user did in one period."""
+UNITS: tuple[Unit, ...] = ("user", "period", "history")
+"""What a change is of: all that a user ever did, what a user did in one period, or a part of so many periods."""
 
-UNWRITTEN = {"neighbours": "replace", "unit": "user"}
+UNWRITTEN = {"neighbours": "replace", "unit": "user", "periods": None}
 """Values of fields that came later, which ledgers from before them mean; they are still written by leaving them out."""
 
 
@@ -143,10 +145,13 @@ class EmdDP(Guarantee):
         Bags of any sizes; or only bags of one public size (in the local model, of equal size).
     model : {"central", "local", "shuffle"}
         Who sees what.
-    unit : {"user", "period"}
+    unit : {"user", "period", "history"}
         Which histories of a user are compared. ``"user"``: any two. ``"period"``, which is weaker: two that differ in
-        one period, a public part of the data; of two that differ in ``k`` periods less is said. It is of the central
-        model alone.
+        one period, a public part of the data; of two that differ in ``k`` periods less is said. ``"history"``: any two,
+        and ``d`` is the mean of the distances in ``periods`` periods, so that a record of one of them is a small part.
+        The latter two are of the central model alone.
+    periods : int, optional
+        Number of periods of ``unit="history"``, at least 1.
 
     Raises
     ------
@@ -161,6 +166,8 @@ class EmdDP(Guarantee):
     alpha = 25.86 per unit of d_em, delta = 1e-08 (unbounded central EmdDP)
     >>> EmdDP(2.0, unit="period").kind_name
     'unbounded central EmdDP per period'
+    >>> EmdDP(1040.0, unit="history", periods=52).kind_name
+    'unbounded central EmdDP per history of 52 periods'
     """
 
     alpha: float
@@ -168,21 +175,30 @@ class EmdDP(Guarantee):
     sizes: Sizes = "unbounded"
     model: Model = "central"
     unit: Unit = field(default="user", kw_only=True)
+    periods: int | None = field(default=None, kw_only=True)
     level_name: ClassVar[str] = "alpha"
 
     def __post_init__(self) -> None:
         self._check_parameters()
         check_choice("sizes", self.sizes, SIZES)
         check_choice("unit", self.unit, UNITS)
-        if self.unit == "period" and self.model != "central":
+        if (self.unit == "history") != (self.periods is not None):
             raise UsageError(
-                f"unit = 'period' does not fit model = {self.model!r}, whose messages are charged as a whole user's; "
-                "leave unit out, or take the central model."
+                f"periods must be given with unit = 'history' and with no other, got unit = {self.unit!r}; "
+                "say EmdDP(1040.0, unit='history', periods=52)."
+            )
+        if self.periods is not None:
+            object.__setattr__(self, "periods", check_count("periods", self.periods))
+        if self.unit != "user" and self.model != "central":
+            raise UsageError(
+                f"unit = {self.unit!r} does not fit model = {self.model!r}, whose messages are charged as a whole "
+                "user's; leave unit out, or take the central model."
             )
 
     @property
     def kind_name(self) -> str:
-        return f"{self.sizes} {self.model} EmdDP{' per period' if self.unit == 'period' else ''}"
+        units = {"user": "", "period": " per period", "history": f" per history of {self.periods} periods"}
+        return f"{self.sizes} {self.model} EmdDP{units[self.unit]}"
 
     def at(self, d: float) -> tuple[float, float]:
         """Return ``(epsilon, delta) = (alpha d, delta)``, for two bags at distance ``d`` or nearer.
@@ -325,6 +341,24 @@ def is_per_period(guarantee: Guarantee) -> bool:
     (True, False, False)
     """
     return isinstance(guarantee, EmdDP) and guarantee.unit == "period"
+
+
+def is_per_history(guarantee: Guarantee) -> bool:
+    """Say whether a guarantee is about a part of all that a user did in a public number of periods.
+
+    >>> is_per_history(EmdDP(104.0, unit="history", periods=52)), is_per_history(EmdDP(2.0))
+    (True, False)
+    """
+    return isinstance(guarantee, EmdDP) and guarantee.unit == "history"
+
+
+def is_by_source(guarantee: Guarantee) -> bool:
+    """Say whether a budget for a guarantee must know which period each answer reads.
+
+    >>> [is_by_source(EmdDP(2.0, unit=unit)) for unit in ("user", "period")]
+    [False, True]
+    """
+    return is_per_period(guarantee) or is_per_history(guarantee)
 
 
 def guarantee_from_json(description: Mapping[str, Any]) -> Guarantee:

@@ -21,6 +21,10 @@ Records in place of fractions. Where a table has slots, bags are filled up to ``
 at most ``k/M``, whoever has how many (:mod:`emdp.spaces.combined.elsewhere`): ``Change(records=k, distance=q)`` has
 ``d_em <= k/M min(q/diameter, 1)``. ``k`` records that are added, removed or changed in any way have ``d_em <= k/M``,
 at any ``rho``: of a user with more than ``M`` records it is the others that weigh more or less, up to 1 apart.
+
+Histories. Over ``T`` periods of ``M`` slots each a record is ``1/(T M)`` of all (:mod:`emdp.privacy.guarantees.units`),
+so that ``k`` records, in whichever periods, have ``d~ <= k/(T M) min(q/diameter, 1)``: ``periods=T``. A fraction is
+then one of all slots of the history, and has the distance that it has anyway.
 """
 
 from collections.abc import Sequence
@@ -114,7 +118,7 @@ class Change:
             raise UsageError(f"part must be a column or a position, not {type(self.part).__name__}; pass one.")
 
 
-def protect(*changes: Change, space: HasDiameter) -> float:
+def protect(*changes: Change, space: HasDiameter, periods: int = 1) -> float:
     """Return the largest alpha that covers every change with its epsilon.
 
     Fractions are of the records that one answer reads: where a table has periods, of each period's records.
@@ -125,6 +129,8 @@ def protect(*changes: Change, space: HasDiameter) -> float:
         At least one.
     space : Space
         The space whose ground metric the guarantee will be stated in.
+    periods : int
+        Of a guarantee with ``unit="history"`` its periods: records, and fractions, are then of all of them together.
 
     Returns
     -------
@@ -146,6 +152,9 @@ def protect(*changes: Change, space: HasDiameter) -> float:
     25.86
     >>> protect(Change(1, 1e9, 0.2), space=earth)
     0.2
+    >>> week = SimpleNamespace(diameter=50.0, slots=20)
+    >>> [protect(Change(records=3, distance=5, epsilon=0.2), space=week, periods=count) for count in (1, 52)]
+    [13.333333333333332, 693.3333333333333]
     """
     if not changes:
         raise UsageError("protect needs at least one change; pass emdp.Change(fraction, distance, epsilon).")
@@ -155,7 +164,8 @@ def protect(*changes: Change, space: HasDiameter) -> float:
             f"changes must each be an emdp.Change, not {type(strange[0]).__name__}; pass them one by one, as in "
             "protect(one, other, space=space)."
         )
-    return float_down(min(as_decimal(change.epsilon) / _distance(change, space) for change in changes))
+    count = check_count("periods", periods)
+    return float_down(min(as_decimal(change.epsilon) / _distance(change, space, count) for change in changes))
 
 
 def epsilon_for(alpha: float, change: Change, *, space: HasDiameter) -> float:
@@ -180,14 +190,14 @@ def epsilon_for(alpha: float, change: Change, *, space: HasDiameter) -> float:
     return float_up(as_decimal(level) * _distance(change, space))
 
 
-def change_distance(change: Change, *, space: HasDiameter) -> float:
-    """Return the largest ``d_em`` that a change can have, in (0, 1], rounded up.
+def change_distance(change: Change, *, space: HasDiameter, periods: int = 1) -> float:
+    """Return the largest ``d_em`` that a change can have, in (0, 1], rounded up; of a history of ``periods`` its mean.
 
     >>> from types import SimpleNamespace
     >>> change_distance(Change(0.5, 10.0, 1.0), space=SimpleNamespace(diameter=100.0))
     0.05
     """
-    return float_up(_distance(change, space))
+    return float_up(_distance(change, space, periods))
 
 
 def change_fraction(change: Change, *, space: HasDiameter) -> float:
@@ -202,7 +212,7 @@ def change_fraction(change: Change, *, space: HasDiameter) -> float:
     return float_up(_fraction(change, space))
 
 
-def _fraction(change: Change, space: HasDiameter) -> Fraction:
+def _fraction(change: Change, space: HasDiameter, periods: int = 1) -> Fraction:
     if change.records is None:
         return as_decimal(change.fraction)
     slots: int | None = getattr(space, "slots", None)
@@ -211,10 +221,10 @@ def _fraction(change: Change, space: HasDiameter) -> Fraction:
             "records says how many records change, and nothing says of how many; read the table with slots=20, or the "
             "number that fits, or pass fraction."
         )
-    return min(Fraction(change.records, slots), Fraction(1))
+    return min(Fraction(change.records, slots * periods), Fraction(1))
 
 
-def _distance(change: Change, space: HasDiameter) -> Fraction:
+def _distance(change: Change, space: HasDiameter, periods: int = 1) -> Fraction:
     if not hasattr(space, "diameter"):
         raise UsageError(f"space must be a space, not {type(space).__name__}; pass table.space.")
     if isinstance(change.distance, str):
@@ -226,12 +236,12 @@ def _distance(change: Change, space: HasDiameter) -> Fraction:
             )
         # With slots records that are gone may leave others that weigh more.
         farthest = as_decimal(rho) if getattr(space, "slots", None) is None else Fraction(1)
-        return _fraction(change, space) * farthest
+        return _fraction(change, space, periods) * farthest
     parts: Sequence[HasDiameter] = getattr(space, "parts", (space,))
     position = _position(change.part, parts)
     diameter = as_decimal(check_positive("diameter", parts[position].diameter))
     moved = min(as_decimal(change.distance) / diameter, Fraction(1))
-    return _fraction(change, space) * _share(space, position) * moved
+    return _fraction(change, space, periods) * _share(space, position) * moved
 
 
 def _share(space: HasDiameter, position: int) -> Fraction:

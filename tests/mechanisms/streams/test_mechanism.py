@@ -71,7 +71,7 @@ class TestPrice:
         assert 0 < own.slack_epsilon("period") < 1e-8
         assert own.slack_epsilon("period") > 100 * stream("totals", 1).slack_epsilon("period")
 
-    @pytest.mark.parametrize("wrong", [{"sensitivity": 0.0}, {"delta": 0.0}, {"unit": "history"}, {"dimension": 0}])
+    @pytest.mark.parametrize("wrong", [{"sensitivity": 0.0}, {"delta": 0.0}, {"unit": "year"}, {"dimension": 0}])
     def test_what_is_refused(self, wrong: dict[str, object]) -> None:
         with pytest.raises(UsageError):
             stream(**wrong)  # type: ignore[arg-type]
