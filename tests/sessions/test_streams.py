@@ -433,7 +433,7 @@ class TestFigures:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"unit": "history"}, "unit"),
+        ({"unit": "year"}, "unit"),
         ({"unit": "user", "plan": "totals"}, "plan must be 'days'"),
         ({"plan": "weeks"}, "plan"),
         ({"show": ("week",)}, "show"),
