@@ -487,7 +487,7 @@ ROWS: list[tuple[str, str, Call]] = [
     ("streams/strategy", "there is a block", lambda: Strategy(0, False)),
     ("streams/mechanism", "Gaussian noise has a delta", lambda: StreamMechanism(DAYS, 4, "period", 0.1, 1, 1.0, 0.0)),
     ("streams/mechanism", "a bound above 0", lambda: StreamMechanism(DAYS, 4, "period", 0.0, 1, 1.0, 1e-6)),
-    ("streams/mechanism", "one of two units", lambda: StreamMechanism(DAYS, 4, "history", 0.1, 1, 1.0, 1e-6)),  # type: ignore[arg-type]
+    ("streams/mechanism", "one of three units", lambda: StreamMechanism(DAYS, 4, "year", 0.1, 1, 1.0, 1e-6)),  # type: ignore[arg-type]
     ("streams/mechanism", "there is a period", lambda: StreamMechanism(DAYS, 0, "period", 0.1, 1, 1.0, 1e-6)),
 ]
 
