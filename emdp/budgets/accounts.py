@@ -13,10 +13,12 @@ import polars as pl
 
 from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.declarations import Declaration, Held, check_apart, check_held, is_pinned
+from emdp.budgets.history import history_of
+from emdp.budgets.lists import PeriodList
 from emdp.budgets.parts import begun_part, check_parts
 from emdp.budgets.promises import batch_of, check_budgets, declared_in
 from emdp.budgets.reservations import held_from
-from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, field_of, payer_of
+from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, payer_of
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.entries import after, of_kinds
 from emdp.privacy import Account, Budget, Event, Guarantee
@@ -29,18 +31,6 @@ __all__ = ["Accounts", "Limit", "Tags"]
 Marks = tuple[Sequence[str], Sequence[str], Sequence[str]]
 Limit = Callable[[Sequence[Entry], Sequence[Event]], object]
 """Given a table's entries so far and the events about to be charged, raises if these must be refused."""
-
-HISTORY = {
-    "sequence": pl.Int64,
-    "time": pl.String,
-    "query": pl.String,
-    "mechanism": pl.String,
-    "alpha": pl.Float64,
-    "delta": pl.Float64,
-    "kind": pl.String,
-    "hash": pl.String,
-}
-"""Columns of a history; ``alpha`` is the level of the event's own kind."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +68,8 @@ class Accounts:
         What a budget belongs to besides the name: the declared rules (:mod:`emdp.budgets.declarations`).
     period : str, optional
         The period that is read: a budget per period counts its charges for this one; without it for every period.
+    users : PeriodList, optional
+        The period's own list of users, where a catalog has one for each.
 
     Raises
     ------
@@ -93,8 +85,10 @@ class Accounts:
         identity: Declaration,
         *,
         period: str | None = None,
+        users: PeriodList | None = None,
     ) -> None:
         self.ledger = ledger
+        self._users = users
         self.period = period
         self.name = name
         self.budgets = budgets
@@ -142,9 +136,13 @@ class Accounts:
         Charges that were added up before are not added again: entries never change, which the ledger checks.
         """
         if entries is None:
-            entries = self.ledger.entries(self.name)
+            entries = self._entries()
         if is_by_source(budget.guarantee):
             return account_of(budget, charges_of(entries), self.period)
+        if self._users is not None:
+            return self._users.account(budget, entries)
+        if self._identity.period is not None:
+            return account_of(budget, charges_of(entries))
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
         charges = after(of_kinds(entries, "charge"), last)
@@ -152,6 +150,13 @@ class Accounts:
         if entries:
             self._known[kind] = (max(last, entries[-1].sequence), account)
         return account
+
+    def _entries(self) -> Sequence[Entry]:
+        """Return the table's entries as they are now, the lists of the periods that they name looked at."""
+        entries = self.ledger.entries(self.name)
+        if self._users is not None:
+            self._users.look(entries)
+        return entries
 
     def _payer_of(self, entry: Entry) -> str:
         """Return the kind of the budget that a charge names; one that is none of the table's must not go uncounted."""
@@ -175,7 +180,7 @@ class Accounts:
             Name of the reservation that may be drawn on.
         """
         if entries is None:
-            entries = self.ledger.entries(self.name)
+            entries = self._entries()
         return self.account(budget, entries).replay(held_from(entries, budget, reserve))
 
     def check_affordable(self, events: Iterable[Event], *, reserve: str | None = None) -> None:
@@ -187,12 +192,12 @@ class Accounts:
             If a budget does not.
         """
         due = [(budget, priced) for budget, priced, _ in self._priced(list(events))]
-        self._check_covered(self.ledger.entries(self.name), due, reserve)
+        self._check_covered(self._entries(), due, reserve)
 
     def affordable(self, event: Event) -> int:
         """Return how many more such releases the budgets cover that pay and count one."""
         payer = self.payer(event)
-        entries = self.ledger.entries(self.name)
+        entries = self._entries()
         counting = [own for own in self.budgets if own == payer or counts_in(own, payer)]
         return min(self.available(own, entries).affordable(event) for own in counting)
 
@@ -231,6 +236,7 @@ class Accounts:
         """
         entries: dict[int, Entry] = {}
         priced = self._priced([event for event, _ in charges])
+        self._entries()
         for place, (budget, event, members) in enumerate(priced):
             own = [charges[member][1] for member in members]
             payload = {
@@ -241,6 +247,7 @@ class Accounts:
                 "event": event.to_json(),
                 "budget": budget.guarantee.kind_name,
                 **self._in_periods(budget),
+                **({} if self._users is None else self._users.said()),
             }
             due = [(payer, cost) for payer, cost, _ in priced[place:]]
             covered = partial(self._check_covered, due=due, reserve=payload["reserve"])
@@ -337,23 +344,8 @@ class Accounts:
         self.ledger.append("validated", self.name, dict(key))
 
     def history(self) -> pl.DataFrame:
-        """Return the table's charges, one row an event; see ``HISTORY``."""
-        rows = []
-        for entry in self.ledger.entries(self.name, "charge"):
-            event = event_of(entry)
-            rows.append(
-                {
-                    "sequence": entry.sequence,
-                    "time": entry.time,
-                    "query": field_of(entry, "query"),
-                    "mechanism": event.shown_name,
-                    "alpha": event.guarantee.level,
-                    "delta": event.guarantee.delta,
-                    "kind": event.guarantee.kind_name,
-                    "hash": entry.hash,
-                }
-            )
-        return pl.DataFrame(rows, schema=HISTORY)
+        """Return the table's charges, one row an event; see :data:`emdp.budgets.history.HISTORY`."""
+        return history_of(self.ledger.entries(self.name, "charge"))
 
     def _declare(self) -> None:
         payload = self._declaration

@@ -6,7 +6,7 @@ reservations. Everywhere ``entries`` are those of one table, in order.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -58,12 +58,18 @@ class Charge:
         The budget that paid.
     periods : tuple of str or None
         Of a budget per period: the periods that it counts for; None: for every period.
+    users : str or None
+        Hash of the list of users of its period, where each has its own; None: anybody.
+    apart : tuple of str
+        Hashes of lists before it that have nobody in common with that one.
     """
 
     entry: Entry
     event: Event
     budget: Budget
     periods: tuple[str, ...] | None = None
+    users: str | None = None
+    apart: tuple[str, ...] = ()
 
     @property
     def period(self) -> str | None:
@@ -147,7 +153,8 @@ def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
             budget = budgets[named]
         else:
             raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
-        paid = Charge(entry, event_of(entry), budget)
+        own = _list_of(entry)
+        paid = Charge(entry, event_of(entry), budget, users=own.get("users"), apart=tuple(own.get("apart", ())))
         charges += [paid] if not is_by_source(budget.guarantee) else []
         charges += [one for own in budgets if counts_in(own, budget) for one in _in_periods(paid, own)]
     return tuple(charges)
@@ -163,6 +170,8 @@ def counts_in(budget: Budget, payer: Budget) -> bool:
 def account_of(budget: Budget, charges: Iterable[Charge], period: str | None = None) -> Account:
     """Return a budget with what was charged to it; one per period with what that period was charged, or the dearest.
 
+    Where periods have lists of users, it is what is left of it for those of the period's, or for who was charged most.
+
     Raises
     ------
     LedgerError
@@ -170,7 +179,7 @@ def account_of(budget: Budget, charges: Iterable[Charge], period: str | None = N
     """
     paid = [charge for charge in charges if charge.budget == budget]
     if not is_by_source(budget.guarantee):
-        return Account.from_charges(budget, [charge.event for charge in paid])
+        return _of_users(budget, paid, period)
     # Loaded where it is needed.
     from emdp.privacy.account.periods import SourceCharge, history_account, largest_account, period_account
 
@@ -178,6 +187,25 @@ def account_of(budget: Budget, charges: Iterable[Charge], period: str | None = N
     if is_per_history(budget.guarantee):
         return history_account(budget, own, None if period is None else [period])
     return largest_account(budget, own) if period is None else period_account(budget, own, period)
+
+
+def _of_users(budget: Budget, paid: Sequence[Charge], period: str | None) -> Account:
+    """Return a budget per user with charges; with lists by period for those of one, or for who was charged most."""
+    if all(charge.users is None for charge in paid):
+        return Account.from_charges(budget, [charge.event for charge in paid])
+    # Loaded where it is needed.
+    from emdp.privacy.account.lists import ListCharge, account_of_list
+
+    listed = [ListCharge(own.event, own.users, frozenset(own.apart)) for own in paid]
+    mine = [own.users for own in paid if period is not None and own.period == period and own.users is not None]
+    return account_of_list(budget, listed, mine[-1] if mine else None)
+
+
+def _list_of(entry: Entry) -> Mapping[str, Any]:
+    """Return what a charge says of its list of users; nothing where it names none."""
+    # Most charges of a long ledger name no list, and reading one's text anew takes a while.
+    found = entry.payload.get("list") if '"list"' in entry.text else None
+    return found if isinstance(found, dict) and isinstance(found.get("users"), str) else {}
 
 
 def check_periods(
@@ -295,7 +323,7 @@ def burn_down(charges: Sequence[Charge], budget: Budget) -> tuple[tuple[str, flo
     """
     promised = as_decimal(budget.guarantee.level)
     paid = [charge for charge in charges if charge.budget == budget]
-    if is_by_source(budget.guarantee):
+    if is_by_source(budget.guarantee) or any(charge.users is not None for charge in paid):
         places = range(1, len(paid) + 1)
         accounts = (account_of(budget, paid[:place], paid[place - 1].period) for place in places)
     else:

@@ -43,9 +43,9 @@ from emdp.privacy.guarantees.kinds import is_by_removal, is_by_source
 from emdp.questions.names import Names
 from emdp.sessions.session import Session, read
 from emdp.spaces import Space, from_json
-from emdp.tables import Table, read_public
+from emdp.tables import Table, UserList, read_public
 from emdp.tables.engines.duckdb.source import MAIN_SCHEMA
-from emdp.tables.public import is_same_source
+from emdp.tables.public import is_same_source, make_user_list
 from emdp.tables.registry import named_opener, named_table
 from emdp.tables.source import DUCKDB_SEPARATOR
 from emdp.tables.space_types import extended_space
@@ -124,7 +124,13 @@ class Catalog:
             links=links,
             **{key: entry[key] for key in ("records", "columns", "wait", "header") if key in own},
         )
-        return replace(table, users_period=period) if has_lists else table
+        if not has_lists:
+            return table
+
+        def users_of(other: str) -> UserList:
+            return make_user_list(self._path(self._filled(name, entry["users"], other)), entry["user"])
+
+        return replace(table, users_period=period, users_of=users_of)
 
     def account(self, name: str | None = None) -> str:
         """Return the name under which the ledger keeps a table's budget: its own, or that of ``shares``."""

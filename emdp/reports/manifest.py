@@ -279,7 +279,7 @@ class _Against:
         first, last = max(listed, default=0), self.manifest["ledger"]["sequence"]
         budget = next(budget for budget in budgets_of(own) if budget.guarantee == promise)
         charges = [one for one in charges_of(own) if one.budget == budget and one.entry.sequence <= last]
-        if is_by_source(budget.guarantee):
+        if is_by_source(budget.guarantee) or any(one.users is not None for one in charges):
             places = range(sum(one.entry.sequence <= first for one in charges), len(charges) + 1)
             return [account_of(budget, charges[:place], self.manifest["period"]) for place in places]
         account, states = Account(budget), []

@@ -13,6 +13,7 @@ from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.declarations import Declaration, carried_spaces, links_digest, space_digest
+from emdp.budgets.lists import PeriodList
 from emdp.budgets.promises import check_history_budgets, make_budgets
 from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
@@ -81,7 +82,10 @@ class Asking:
         try:
             # Under another table's budget equal names may be of unlike periods, weeks and months: all may be read.
             own = self._tags.period if table.account == table.name else None
-            self._accounts = Accounts(opened, table.account, budgets, identity, period=own)
+            listed = None
+            if own is not None and table.users_period == own and table.users_of is not None:
+                listed = PeriodList(own, table.users, table.users_of)
+            self._accounts = Accounts(opened, table.account, budgets, identity, period=own, users=listed)
         except BaseException:
             opened.close()
             raise

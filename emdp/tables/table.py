@@ -1,9 +1,9 @@
 """A private table as its owner declares it: where its rows are, who its users are, what distance means in it."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -57,6 +57,8 @@ class Table(TableFacts):
         Name of the table whose budget pays, where it is not this one's own.
     users_period : str or None
         The period that the list of users is of, where a catalog has one for each.
+    users_of : callable, optional
+        Returns the list of another period there.
     linked : mapping of str to LinkedTable
         Private tables of the same people, by name (:mod:`emdp.tables.links`).
     """
@@ -64,6 +66,7 @@ class Table(TableFacts):
     version: str | None = None
     shares: str | None = None
     users_period: str | None = None
+    users_of: Callable[[str], UserList] | None = field(default=None, repr=False)
 
     @property
     def account(self) -> str:
