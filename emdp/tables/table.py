@@ -56,9 +56,7 @@ class Table(TableFacts):
     shares : str or None
         Name of the table whose budget pays, where it is not this one's own.
     users_period : str or None
-        The period that the list of users is of, where a catalog has one for each.
-    users_of : callable, optional
-        Returns the list of another period there.
+        The period that the list of users is of, where a catalog has one for each; ``users_of`` returns others'.
     linked : mapping of str to LinkedTable
         Private tables of the same people, by name (:mod:`emdp.tables.links`).
     """
@@ -395,9 +393,7 @@ def read(
         version=version,
         shares=None if shares is None else check_table_name(shares),
     )
-    if not links:
-        return table
-    linked = linked_tables(table, links, float(wait))
+    linked = linked_tables(table, links, float(wait)) if links else {}
     if users is not None and any(is_same_source(own.source, users) for own in linked.values()):
         raise UsageError("users must not be read off a linked table; pass the public list, or its length.")
-    return replace(table, linked=linked)
+    return replace(table, linked=linked) if linked else table

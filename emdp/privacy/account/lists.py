@@ -23,6 +23,7 @@ differ.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.privacy.account.budget import Budget
@@ -108,7 +109,9 @@ class _Lists:
         touching = {other for other in self.own if users is None or other is None or other not in apart}
         self.own[users] = Account(self.budget)
         # Whoever is on no list has what is of no list, and nothing else.
-        self.around[users] = _sum(self.budget, [self.own[other] for other in touching if users is not None])
+        self.around[users] = reduce(
+            _plus, [self.own[other] for other in touching if users is not None], Account(self.budget)
+        )
         self._touching[users] = {users, *touching}
         for other in touching:
             self._touching[other].add(users)
@@ -137,22 +140,21 @@ class _Lists:
             reserve_delta=after.reserve_delta - before.reserve_delta,
             reserve_slack=after.reserve_slack - before.reserve_slack,
         )
-        self.own[charge.users] = _sum(self.budget, [self.own[charge.users], paid])
+        self.own[charge.users] = _plus(self.own[charge.users], paid)
         for other in self._touching[charge.users] - ({None} if charge.users is not None else set()):
-            self.around[other] = _sum(self.budget, [self.around[other], paid])
+            self.around[other] = _plus(self.around[other], paid)
 
 
-def _sum(budget: Budget, accounts: Iterable[Account]) -> Account:
-    listed = list(accounts)
+def _plus(one: Account, other: Account) -> Account:
     return Account(
-        budget,
-        count=sum(own.count for own in listed),
-        level=sum((own.level for own in listed), Account(budget).level),
-        delta=sum((own.delta for own in listed), Account(budget).delta),
-        slack=sum((own.slack for own in listed), Account(budget).slack),
-        square=sum((own.square for own in listed), Account(budget).square),
-        reserve_delta=sum((own.reserve_delta for own in listed), Account(budget).reserve_delta),
-        reserve_slack=sum((own.reserve_slack for own in listed), Account(budget).reserve_slack),
+        one.budget,
+        count=one.count + other.count,
+        level=one.level + other.level,
+        delta=one.delta + other.delta,
+        slack=one.slack + other.slack,
+        square=one.square + other.square,
+        reserve_delta=one.reserve_delta + other.reserve_delta,
+        reserve_slack=one.reserve_slack + other.reserve_slack,
     )
 
 
