@@ -53,6 +53,7 @@ def periodic(folder: Path, source: str, users: str = "3", more: str = "") -> emd
     return emdp.load_catalog(folder / "emdp.toml")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "source",
     [
@@ -91,6 +92,7 @@ def test_a_period_may_stand_in_the_users_alone_or_nowhere(weekly: Path) -> None:
     assert versions == {named.table().data_version(), named.table(period="any").data_version()}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "period", ["", ".", "..", ".x", "a/b", "a::b", "a b", "*", "[a]", "{period}", "é", "x" * 65, 46, "a\n"]
 )

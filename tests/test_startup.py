@@ -119,6 +119,7 @@ def run_with(ending: str, folder: Path, *words: str) -> subprocess.CompletedProc
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=folder, check=False)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("query", "status"),
     [(QUERY, 0), (QUERY.replace("AVG(minutes)", "SUM(minutes)"), 2), (QUERY.replace("alpha = 1", "alpha = 1000"), 3)],

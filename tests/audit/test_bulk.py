@@ -426,6 +426,7 @@ def test_a_mixed_search_for_strings_stands_and_is_seen_to_lose() -> None:
     assert ks_2samp(scores.first[:, 0], scores.second[:, 0]).pvalue < CERTAIN
 
 
+@pytest.mark.slow
 def test_users_who_are_not_alike_are_run_as_a_whole() -> None:
     """Of more users than an audit makes records for, some have none: draws of one law would be wrong."""
     planned, tables = _planned(Case(PAIR, frequencies(epsilon=1.0, delta=1e-6, model="shuffle"), 1000, ORACLE))

@@ -55,6 +55,7 @@ DRAWS = {
 }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", QUERIES)
 def test_the_true_mechanism_stands_and_seven_tenths_of_its_noise_is_caught(
     kind: str, table: Table, monkeypatch: pytest.MonkeyPatch

@@ -37,6 +37,7 @@ def instants(zone: str) -> list[dt.datetime]:
     return sorted({time for time in [*around, *days, START, END - dt.timedelta(seconds=1)] if START <= time < END})
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("zone", FEW)
 def test_local_times_are_those_of_zoneinfo(zone: str) -> None:
     rules, times = packaged(zone), instants(zone)

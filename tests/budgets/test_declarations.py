@@ -49,6 +49,7 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("other", "said"), OTHERS)
 def test_rules_are_pinned_after_a_charge(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], said: str
@@ -143,6 +144,7 @@ def test_a_charge_keeps_space_and_user_column(ask: Ask, tmp_path: Path) -> None:
         ask(space=emdp.Interval("x", 0, 2))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "odd",
     [

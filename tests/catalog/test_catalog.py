@@ -128,6 +128,7 @@ def test_a_session_gets_the_public_tables(place: Path, monkeypatch: pytest.Monke
     assert {name: frame.rows() for name, frame in passed["public"].items()} == {"stations": [("A", 1)], "zones": [(1,)]}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

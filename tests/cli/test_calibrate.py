@@ -158,6 +158,7 @@ def test_a_promise_for_near_bags_is_met_by_sampling(capsys: pytest.CaptureFixtur
     assert 90 <= chosen["reduction"][1]["samples"] <= 100
 
 
+@pytest.mark.slow
 def test_messages_of_every_kind_both_ways_and_the_three_models(capsys: pytest.CaptureFixture[str]) -> None:
     # shuffle-known-randomizers.md 3: k = 1000
     mixed = ["--delta", "1e-6", "--users", "10000"]

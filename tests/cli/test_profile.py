@@ -116,6 +116,7 @@ def test_what_would_be_paid_for_nothing_is_said_before_the_charge(capsys: pytest
     assert err.startswith("stored, nothing spent")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("reply", "status"), [("n\n", 2), ("", 2), ("y\n", 0)])
 def test_on_a_terminal_one_is_asked_whether_to_pay(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, reply: str, status: int

@@ -91,6 +91,7 @@ def test_two_names_are_set_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert "spent in all: epsilon = 2.0" in run(capsys, "ledger", "show", "city.ledger")[1]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("options", "said"),
     [

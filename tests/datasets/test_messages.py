@@ -30,6 +30,7 @@ def clean(tmp_path_factory):
     return made(tmp_path_factory.mktemp("clean"), users=1000, records=30_000, dirty=0.0)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("records", [1, 2, 999, 10_001])
 @pytest.mark.parametrize("users", [1, 19, 20, 200])
 def test_the_number_of_rows_is_exact_and_users_are_listed(tmp_path, users, records):

@@ -124,6 +124,7 @@ def releaser_of(users: int, expressions: int, model: str, **options: Any) -> Any
     return plan_user_mean(query, space=SPACE, users=users).releaser
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("expressions", "model"), [(1, "central"), (1, "local"), (1, "shuffle"), (2, "central"), (2, "local")]
 )

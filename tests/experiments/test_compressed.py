@@ -51,6 +51,7 @@ def test_the_multiplier_is_on_the_safe_side_and_least() -> None:
         renyi_multiplier(1e-9, 1, 1e-300)
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_with_the_stated_squared_error() -> None:
     counts = np.array([500, 0, 120, 80, 300, 0, 0, 0] * 2, dtype=np.int64)
     n, rows, sigma, runs = int(counts.sum()), 4, 0.02, 3000

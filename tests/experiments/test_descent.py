@@ -10,6 +10,7 @@ from emdp.mechanisms.descent.loss import minimum
 from emdp.testing import seeded
 
 
+@pytest.mark.slow
 def test_every_schedule_has_a_gap_and_a_place_in_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descent, "USERS", 600)
     monkeypatch.setattr(descent, "EPSILONS", (2.0,))

@@ -44,6 +44,7 @@ def p_value(first: list[int], second: list[int]) -> float:
     return float(scipy.stats.chi2_contingency(np.array(table)).pvalue)
 
 
+@pytest.mark.quarter
 @both_laws
 @pytest.mark.parametrize("scale", [0.5, 3.0, 16.7, 1e12 / 3])
 def test_both_draw_from_one_law(law: str, scale: float) -> None:

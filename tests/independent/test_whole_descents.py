@@ -131,6 +131,7 @@ def test_three_rounds_with_laplace_noise_cost_what_they_claim(monkeypatch: Any) 
     assert check_central(monkeypatch, 3, 2, 0.0, COARSE) > 0.99
 
 
+@pytest.mark.slow
 def test_three_rounds_with_gaussian_noise_cost_what_they_claim(monkeypatch: Any) -> None:
     assert check_central(monkeypatch, 2, 2, 0.01, FINE) > 0.99
 

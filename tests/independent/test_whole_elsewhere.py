@@ -160,6 +160,7 @@ MESSAGES: dict[str, tuple[Any, bool, float]] = {
 FURTHER = [(1.0, None), pytest.param(0.5, None, marks=pytest.mark.slow), (1.0, 2)]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("rho", "slots"), FURTHER, ids=str)
 @pytest.mark.parametrize("name", MESSAGES)
 def test_messages_cost_what_they_claim(
@@ -192,6 +193,7 @@ def test_messages_cost_what_they_claim(
     )
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("rho", "slots"), FURTHER, ids=str)
 @pytest.mark.parametrize("level", ["alpha", "epsilon"])
 def test_noise_of_every_user_costs_what_it_claims(level: str, rho: float, slots: int | None) -> None:

@@ -121,6 +121,7 @@ def check_reduced(
     return float(exact.smallest_alpha(P, Q, np.ones(len(P)), guarantee.delta) / guarantee.epsilon)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("name", "model", "samples"), [("KRR", "central", 1), ("KRR", "central", 2), ("Exponential", "local", 2)]
 )
@@ -175,6 +176,7 @@ def check_local(replay: Any, name: str, sizes: tuple[int, ...]) -> float:
     return float(found / guarantee.level)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_local_releases_cost_what_they_claim(replay: Any, name: str) -> None:
     assert check_local(replay, name, (0, 1, 2)) > UNBOUNDED[name][3]

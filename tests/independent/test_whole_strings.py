@@ -181,6 +181,7 @@ def in_order(laws: dict[Any, exact.Law]) -> tuple[Floats, Floats]:
     return P, Q
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("oracle", "own"), [(KRROracle, [(0,), (0, 1), (2, 3)]), (OneBitHadamardOracle, [(0,), (2,)])])
 def test_a_prefix_search_of_two_levels_costs_what_it_claims(monkeypatch: Any, oracle: Any, own: list[Bag]) -> None:
     epsilon = 1.5

@@ -153,6 +153,7 @@ def messages_of(users: int, delta: float, model: str, strength: float, *, is_sam
     return LocalUserVector(setting, frame, "two rounds", is_sampled, (strength, strength), users, True)
 
 
+@pytest.mark.slow
 def test_one_user_s_ranges_and_mean_cost_what_they_claim(monkeypatch: Any) -> None:
     way, weak = (messages_of(1, 0.0, "local", 1.0 / part, is_sampled=False) for part in (1.0, rounds.WEAKER))
     few = tables(1, 2)

@@ -37,6 +37,7 @@ def opened(folder: Path, data: pl.DataFrame | None = None, space: emdp.Space = S
     return emdp.Session(table, budget=(emdp.UserDP(100.0, 1e-4), emdp.EmdDP(9.0)), ledger=folder / "x.ledger")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("model", "delta"), [("central", 1e-6), ("central", 0.0), ("local", 0.0), ("shuffle", 1e-6)])
 def test_a_fit_is_one_charge_in_each_model(tmp_path: Path, model: Any, delta: float) -> None:
     with emdp.testing.seeded(3):
@@ -68,6 +69,7 @@ ELSEWHERE = emdp.Product(
 )
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("model", "delta", "more"),
     [
@@ -111,6 +113,7 @@ def test_a_model_of_slots_is_refused_before_a_charge(tmp_path: Path) -> None:
         assert session.spent(emdp.UserDP).epsilon == 0
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("way", [{"sampled": 300}, {"participation": 0.1}])
 def test_users_may_be_drawn_anew_in_each_shuffled_round(tmp_path: Path, way: dict[str, Any]) -> None:
     options: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "model": "shuffle", "rounds": 8, **way}

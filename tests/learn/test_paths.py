@@ -130,6 +130,7 @@ def test_one_user_moves_all_rounds_together_by_no_more_than_is_charged(is_gaussi
     assert 0.99 < largest <= 1.0 + 1e-9
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("is_gaussian", [False, True])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (4.0, 1e-2)])
 def test_all_outcomes_of_two_rounds_of_one_user(monkeypatch, is_gaussian, epsilon, delta):
@@ -163,6 +164,7 @@ def test_all_outcomes_of_two_rounds_of_one_user(monkeypatch, is_gaussian, epsilo
 # ---- Users' messages: each user in one round, once, at no more than its epsilon; shuffled among those of the round.
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("model", ["local", "shuffle"])
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
 def test_every_sign_is_as_weak_as_the_message_says_and_users_send_once_a_round(monkeypatch, model, epsilon):

@@ -136,6 +136,7 @@ def test_one_entry_pays_for_all_rounds(tmp_path: Path) -> None:
         again.close()
 
 
+@pytest.mark.slow
 def test_own_models_are_nearer_than_common_and_lonely_ones() -> None:
     users, records, rng = 400, 4, np.random.default_rng(5)
     truth = np.array([0.5, -0.4]) + rng.normal(0, 0.3, (users, 2))
@@ -161,6 +162,7 @@ def test_own_models_are_nearer_than_common_and_lonely_ones() -> None:
     assert error(own) < 0.9 * error(alone)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("apart", "records", "most"), [(0.3, 6, 1.1), (1.0, 6, 0.95), (1.0, 30, 0.6)])
 def test_own_models_of_few_records_are_about_as_good_as_the_common_one_and_of_many_better(
     apart: float, records: int, most: float

@@ -86,6 +86,7 @@ LOOSE = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("statement", LOOSE, ids=["usage", "select", "column", "table", "policies", "rule"])
 def test_a_state_that_others_may_read_or_change_is_not_used(clean: Any, statement: str) -> None:
     asked(clean.address(), 1)

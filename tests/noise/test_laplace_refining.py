@@ -50,6 +50,7 @@ def test_float64_is_near_enough_to_decide(b: int, strong: float, weak: float) ->
     assert _approximate(b, strong, weak) == pytest.approx(exact, abs=2.0**-36)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("weaker", [0, 4, -4])
 def test_draws_have_the_law_with_power(weaker: int) -> None:
     draws, strong, weak = 12_000 if weaker == 0 else 4000, 1.0, 3.0

@@ -169,6 +169,7 @@ def _corners(path: str, x: float, y: float) -> Iterator[float]:
         yield from corner
 
 
+@pytest.mark.slow
 def test_altair_draws_the_same(drawn: Drawn) -> None:
     assert len(drawn) > 25
     for plane, layers in drawn.values():

@@ -30,6 +30,7 @@ def exact_delta(epsilon: float, z: float, rate: float) -> float:
     return quad(excess, -12 * z, 1 + 14 * z, limit=800, points=[0.0, 1.0])[0]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("z", "rate"), [(0.8, 0.02), (2.0, 0.3), (5.0, 1.0)])
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 0.6])
 def test_one_round_is_the_quadrature_from_above(z: float, rate: float, epsilon: float) -> None:

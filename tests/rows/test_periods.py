@@ -55,6 +55,7 @@ def keys(zone: str) -> list[Node]:
             *(Cast(own, Kind.DATE) for own in cuts), cut("month", cut("day", TS)), Cast(TS, Kind.DATE)]  # fmt: skip
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("zone", ZONES)
 def test_every_value_within_the_bounds_is_listed(zone: str) -> None:
     source = random.Random(zone)

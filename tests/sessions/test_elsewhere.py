@@ -114,6 +114,7 @@ def test_what_does_not_know_it_is_refused_before_the_charge(session: emdp.Sessio
     assert session.history().height == 0
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("model", "delta", "spread"),
     [("central", 0.0, None), ("central", 0.1, 0.5), ("local", 0.0, 0.5), ("shuffle", 1e-6, None)],
@@ -149,6 +150,7 @@ def test_a_mean_over_nobody_has_no_value(tmp_path: Path) -> None:
         assert session.sql(statement).frame["m"].to_list() == [None]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("model", "slots"), [("local", None), ("shuffle", None), ("local", 4)])
 def test_means_by_messages_are_among_what_is_somewhere(tmp_path: Path, model: Any, slots: int | None) -> None:
     users = 400
@@ -221,6 +223,7 @@ CARRIED: list[tuple[emdp.Space, Any, emdp.Space, Any, bool]] = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("place", range(len(CARRIED)))
 def test_a_ledger_goes_on_where_its_charges_hold(tmp_path: Path, place: int) -> None:
     before, had, after, has, holds = CARRIED[place]
@@ -251,6 +254,7 @@ def kinds(tmp_path: Path) -> emdp.Session:
     return emdp.Session(table, budget=[emdp.EmdDP(1e9), emdp.UserDP(1e9)], ledger=tmp_path / "kinds.ledger")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("method", ["histogram", "krr", "hadamard", "subset", "unary"])
 def test_frequencies_of_all_items_have_it_as_one_more(kinds: emdp.Session, method: Any) -> None:
     model = "central" if method == "histogram" else "local"
@@ -335,6 +339,7 @@ OF_RECORDS = (
 )
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("asked", OF_RECORDS)
 def test_no_sentence_says_that_what_is_elsewhere_counts(asked: str, tmp_path: Path) -> None:
     table = emdp.read(FRAME, user="user", space=LINE, users=5, name="trips", elsewhere=1)

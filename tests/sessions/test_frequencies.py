@@ -256,6 +256,7 @@ def mean_squares(space: emdp.Space) -> np.ndarray[Any, Any]:
     return np.asarray(squares / USERS)
 
 
+@pytest.mark.slow
 def test_adjusted_shares_are_a_distribution_and_leave_the_rest_alone(tmp_path: Path) -> None:
     for name in ("categories", "clusters", "distances", "grid"):
         folder, space = tmp_path / name, SPACES[name]

@@ -59,6 +59,7 @@ def switched() -> Iterator[None]:
         yield
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("model", "listed"),
     [("local", False), ("local", True), ("shuffle", True), ("central", False), ("central", True)],

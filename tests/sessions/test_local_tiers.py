@@ -82,6 +82,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[[str], emdp.Session]]:
         one.close()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("request_name", REQUESTS)
 @pytest.mark.parametrize("kind", ["alpha", "epsilon"])
 def test_one_charge_and_files_that_give_every_reader_the_own_answer(
@@ -332,6 +333,7 @@ def test_an_audit_of_several_means_finds_what_they_cost() -> None:
     assert report.rows[0].audited_epsilon > 3.0
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("space", ["x", "kind"])
 def test_an_audit_finds_a_key_of_two_questions(space: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table = emdp.read(ROWS, user="user", space=SPACES[space], users=USERS)

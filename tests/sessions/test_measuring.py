@@ -93,6 +93,7 @@ def test_sql_reads_a_measure_as_a_public_table(opened: Any) -> None:
     assert len(both.notes) == 2
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("text", "match"),
     [

@@ -38,6 +38,7 @@ def test_a_label_without_a_row_of_a_joined_table_is_chosen_by_nothing(tmp_path: 
         assert found == pytest.approx(share, abs=1e-6)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("value", ["zoo", None, ""])
 def test_a_category_that_is_not_listed_is_elsewhere_or_refused(tmp_path: Path, value: str | None) -> None:
     rows = {"user": [1, 2], "kind": ["b", value]}

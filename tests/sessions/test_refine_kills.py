@@ -65,6 +65,7 @@ def kills(folder: Path, shares: list[float]) -> tuple[int, int]:
     return ended, after
 
 
+@pytest.mark.slow
 def test_two_kills(tmp_path: Path) -> None:
     assert sum(kills(tmp_path, [0.6, 0.95])) == 2
 

@@ -48,6 +48,7 @@ REQUESTS: dict[str, Callable[[emdp.Session], emdp.Answer]] = {
 }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", REQUESTS)
 def test_the_difference_is_paid_and_the_answer_is_that_of_the_new_level(opened: Any, name: str) -> None:
     session = opened()
@@ -173,6 +174,7 @@ def test_two_processes_draw_once(opened: Any, monkeypatch: pytest.MonkeyPatch) -
     assert session.refine(answer, alpha=4).guarantee.level == 4.0
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("ask", "level"),
     [

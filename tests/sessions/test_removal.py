@@ -98,6 +98,7 @@ def test_a_table_without_users_is_asked_by_removal_alone(tmp_path: Path) -> None
     assert charge.payload["event"]["kind"]["neighbours"] == "remove"
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("asked", "kinds", "spent"),
     [
@@ -131,6 +132,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("text", "cap"), ROWS)
 def test_rows_with_owners_are_asked_by_removal_without_a_number_of_users(tmp_path: Path, text: str, cap: str) -> None:
     statement = f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, neighbours = 'remove'{cap}) {text}"

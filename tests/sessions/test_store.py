@@ -44,6 +44,7 @@ def ask(session: emdp.Session, text: str, **options: Any) -> Any:
     return Store(session).ask(plan_request(text, session.names), **options)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "text",
     [

@@ -62,6 +62,7 @@ REQUESTS: dict[str, Callable[[emdp.Session], emdp.Answer]] = {
 }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("request_name", REQUESTS)
 def test_each_tier_has_its_promise_and_all_are_one_charge(opened: Any, request_name: str) -> None:
     session = opened()
@@ -99,6 +100,7 @@ def test_what_tiers_cost_beside_the_best_noise_is_said(opened: Any) -> None:
     assert "with K-norm noise, which has no tiers: an expected error of" in text
 
 
+@pytest.mark.slow
 def test_intervals_of_every_tier_hold(tmp_path: Path) -> None:
     ROWS.write_parquet(tmp_path / "visits.parquet")
     held = np.zeros(3)

@@ -108,6 +108,7 @@ def test_ways_are_compared_by_the_same_error_and_told_apart(tmp_path: Path) -> N
 SQL = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 2.0{}) USER_MEAN({}) {} FROM t {}"
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("model", ["central", "local"])
 def test_sql_asks_the_same(tmp_path: Path, model: Any) -> None:
     data = rows().with_columns(y=pl.col("hour") * 0.5 - 3.0)

@@ -24,6 +24,7 @@ def test_every_registered_kind_has_a_case(cases: Any) -> None:
     assert not missing, f"add a case to tests/spaces/conftest.py for each of {sorted(missing)}"
 
 
+@pytest.mark.quarter
 def test_what_a_space_states_holds_of_its_metric(case: Any) -> None:
     check_numbers(case.make())
 
@@ -40,6 +41,7 @@ def combined(space: Space) -> Iterator[Space]:
         yield Elsewhere(Product(Grid(space, [5, 3, 2][:axes]), Cycle("another", 7.0)), 0.75)
 
 
+@pytest.mark.quarter
 def test_it_holds_of_combinations(case: Any) -> None:
     for space in combined(case.make()):
         check_numbers(space, seed=1)
@@ -61,6 +63,7 @@ def test_narrow_boxes_and_small_diameters() -> None:
             check_numbers(space, seed)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("kind", "name", "make"),
     [

@@ -26,6 +26,7 @@ def test_items_of_the_domain_lie_in_the_ranges_and_invalid_ones_of_a_box_do_not(
         assert not all(value is not None and span.holds(value) for span, value in zip(space.spans, bad, strict=True))
 
 
+@pytest.mark.quarter
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_the_stated_formula_is_the_distance(case: Any, data: st.DataObject) -> None:

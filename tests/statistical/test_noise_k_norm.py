@@ -94,6 +94,7 @@ def right_norm(d: int, size: int, generator: np.random.Generator, scale: float =
     return scale * generator.gamma(d, size=size)[:, None] * direction
 
 
+@pytest.mark.quarter
 @dimensions
 @paths
 def test_true_law_passes(path: str, d: int) -> None:
@@ -102,6 +103,7 @@ def test_true_law_passes(path: str, d: int) -> None:
     assert direction_p(points) > THRESHOLD
 
 
+@pytest.mark.quarter
 @dimensions
 @paths
 @pytest.mark.parametrize("factor", [0.7, 1.3])

@@ -69,6 +69,7 @@ def test_true_scale_passes_and_wrong_scales_fail(law: str, case: str) -> None:
         assert p_value(covered(wrong, *release), side) < THRESHOLD
 
 
+@pytest.mark.quarter
 @laws
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0, 2.0, 4.0])
 def test_small_denominators_cover_at_least_the_level(law: str, share: float) -> None:

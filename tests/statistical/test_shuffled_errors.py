@@ -19,6 +19,7 @@ from emdp.testing import seeded
 RELEASES = 6000
 
 
+@pytest.mark.slow
 def test_signs_of_a_number_err_as_predicted() -> None:
     users, centre = 40, 2**40
     setting = UserMeanSetting(users, 0.0, 2.0, 30.0, 1e-6, "shuffle")
@@ -28,6 +29,7 @@ def test_signs_of_a_number_err_as_predicted() -> None:
     assert 0.95 < math.sqrt(np.mean(np.square(drawn))) / way.deviation < 1.05
 
 
+@pytest.mark.slow
 def test_signs_in_a_range_that_was_found_err_as_predicted() -> None:
     users = 400
     setting = UserMeanSetting(users, -50, 50, 40.0, 1e-6, "shuffle", spread=1.0, records=100, failure=0.1)
@@ -51,6 +53,7 @@ def test_several_hadamard_bits_of_each_user_err_as_predicted() -> None:
     assert 0.95 < math.sqrt(np.mean(np.square(rare)) / oracle.variance()) < 1.05
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("way", ["sampled", "joined"])
 def test_rounds_of_drawn_users_err_as_predicted(way: str) -> None:
     users, dimension = 60, 3

@@ -41,6 +41,7 @@ def test_29_of_43_questions_are_answered_as_they_are() -> None:
     assert len([one for one in clickbench.ASKED if not one.instead]) == 29
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("one", clickbench.ASKED, ids=lambda one: str(one.number))
 def test_a_question_is_accepted_or_its_refusal_says_what_to_write(session: emdp.Session, one: Any) -> None:
     _, refused = clickbench.check(session, one.text, answer=False)

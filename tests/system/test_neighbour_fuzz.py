@@ -140,7 +140,7 @@ def on_duckdb(world: World, bags: Sequence[Sequence[Row]]) -> Table:
 
 
 @pytest.mark.slow
-@settings(max_examples=DUCKDB_CASES // 10, **QUIET)
+@settings(max_examples=DUCKDB_CASES // 25, **QUIET)
 @given(pairs())
 def test_a_near_neighbour_moves_statistics_by_at_most_sensitivity_times_distance(pair: Pair) -> None:
     check(pair, on_duckdb)

@@ -21,7 +21,7 @@ from emdp.estimators import Plan
 from emdp.sessions.planning import plan_request
 
 WORLDS = 12
-QUICK, CHUNK, FULL = 120, 1_000, 20_000
+QUICK, CHUNK, FULL = 80, 1_000, 20_000
 ENGINE = re.compile(
     "duckdb|binder|catalog error|conversion error|out of range|traceback|sqlglot|select .*group by", re.I
 )

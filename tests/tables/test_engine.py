@@ -112,6 +112,7 @@ def reference(table: Table, frame: pl.DataFrame, expression: emdp.Expression) ->
     return math.fsum(means) / table.n
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("name", "rule"), CASES)
 def test_matches_numpy_on_clean_and_bad_values(name: str, rule: str) -> None:
     build, expressions = (CONTINUOUS | FINITE)[name]
@@ -236,6 +237,7 @@ def test_a_statistic_hides_its_value() -> None:
         statistic.__reduce__()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("rule", ["clamp", "neutral"])
 @pytest.mark.parametrize("shape", [{"radius": 1.0}, {"box": [(-0.4, 0.5)] * 60}])
 def test_a_vector_of_many_columns_has_the_same_rule(shape: dict[str, object], rule: str) -> None:
@@ -253,6 +255,7 @@ def test_a_vector_of_many_columns_has_the_same_rule(shape: dict[str, object], ru
         assert float(value) == pytest.approx(reference(table, frame, expression), rel=1e-11, abs=1e-12)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("rule", ["clamp", "neutral"])
 @pytest.mark.parametrize("writer", ["polars", "pyarrow"])
 def test_nan_is_found_though_the_footer_of_a_file_leaves_it_out(writer: str, rule: str, tmp_path: object) -> None:

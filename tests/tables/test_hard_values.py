@@ -31,6 +31,7 @@ def declared(source: object, space: emdp.Space, users: object = 2) -> Table:
     return read(source, user="user", space=space, users=users)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("x", [5.0, 5.001, None])
 def test_a_valid_vector_in_a_ball_stays_where_it_is_when_another_part_is_clamped(x: float | None) -> None:
     ball = emdp.Vector(["a", "b"], radius=1, on_invalid="clamp")

@@ -37,6 +37,7 @@ def covariance(axes: list[FitAxis]) -> np.ndarray:
     return matrix @ np.diag(variances) @ matrix.T
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", AXES)
 def test_the_fit_minimises_in_the_norm_of_the_noise(name: str) -> None:
     axes = AXES[name]

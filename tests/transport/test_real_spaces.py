@@ -58,6 +58,7 @@ def draw_bag(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", SPACES)
 @given(st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=20)

@@ -165,6 +165,7 @@ def test_pot_calls_a_wrong_optimum_optimal_at_1e16_and_ours_does_not() -> None:
     assert solve(THIRDS, THIRDS, with_entry(1e3)) == pytest.approx(10 / 3)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("spread", [1e2, 1e4, 1e6, 1e8, 1e10, 1e12, 1e14, 1e18, 1e30, 1e300])
 def test_costs_of_any_spread_are_solved_or_refused_never_wrong(spread: float) -> None:
     rng = np.random.default_rng(int(np.log10(spread)))

@@ -129,6 +129,7 @@ class TestQuantile:
 
 
 class TestIntervals:
+    @pytest.mark.quarter
     @mechanisms
     @settings(deadline=None, max_examples=100)
     @given(data=st.data())

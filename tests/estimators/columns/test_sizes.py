@@ -77,6 +77,7 @@ def answer_all(plan: Any) -> None:
             assert len(plan.finisher.frame(rows, 0.95, together=together))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_the_sizes_a_query_is_refused_or_answered(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -127,6 +127,7 @@ def test_quotients_together_share_the_tail_among_all_intervals() -> None:
         assert together.get_column(column).to_list() == pytest.approx(alone.get_column(column).to_list(), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_intervals_have_their_coverage() -> None:
     # 250 cells, 80 releases: 20,000 intervals of level 0.95 miss 1,000 times, and by less than 800 or more than 1,200
     # times with probability below 1e-9. With 0.7 (1.3) of the noise they would miss about 300 (1,900) times.

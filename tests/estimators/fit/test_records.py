@@ -124,6 +124,7 @@ def test_moments_are_of_one_sample_of_a_users_records_even_if_workers_lose_their
     assert len(exact) == 8
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("model", "options", "kind"),
     [

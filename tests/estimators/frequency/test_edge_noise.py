@@ -112,6 +112,7 @@ def test_cells_that_miss_items_have_no_flow() -> None:
         plan_frequencies(query, space=emdp.Categories("kind", ["cafe", "bar", "zoo"]), users=100)
 
 
+@pytest.mark.slow
 def test_a_session_releases_what_the_theory_says(tmp_path: Path) -> None:
     """Simulated: error of a cell, of a region of cells, exact sum, coverage of cells' intervals and of together."""
     rng = np.random.default_rng(2)
@@ -138,6 +139,7 @@ def test_a_session_releases_what_the_theory_says(tmp_path: Path) -> None:
         assert answers[0].region(0.9, "d_em") > 0
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("space", [Interval("x", 0, 10), Vector(["x", "y"], box=[(0, 10), (0, 10)])])
 def test_an_audit_finds_no_more_than_alpha(space: Space) -> None:
     assert audited(space).is_sound

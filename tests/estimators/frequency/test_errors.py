@@ -36,6 +36,7 @@ def check(errors: np.ndarray, found: object, space: Space, items: np.ndarray) ->
     assert is_within([kr_norm(row, space, items) for row in centred[:6000]], found.d_em)  # type: ignore[attr-defined]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("law", ["laplace", "normal"])
 @pytest.mark.parametrize(
     "space",

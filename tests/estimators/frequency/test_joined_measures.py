@@ -46,6 +46,7 @@ def test_a_part_has_the_noise_that_it_has_in_the_whole() -> None:
     assert [axis.form for axis in hours.mechanisms[0].axes] == ["round"]
 
 
+@pytest.mark.slow
 @emdp.testing.seeded(2)
 def test_zones_tell_what_independence_loses(tmp_path: Path) -> None:
     table = emdp.read(records(), user="user", space=SPACE, users=USERS, name="t")

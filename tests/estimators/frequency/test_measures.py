@@ -96,6 +96,7 @@ def test_what_has_no_measure() -> None:
             call()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("gone", [0.0, 0.3, 1.0])
 def test_who_is_elsewhere_is_at_one_more_place(tmp_path: Path, gone: float) -> None:
     rows = records(400, 10)
@@ -163,6 +164,7 @@ def test_one_event_and_what_a_preview_says(tmp_path: Path) -> None:
     assert answer.frame["share"].sum() == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_tables_samples_and_means(tmp_path: Path) -> None:
     with emdp.testing.seeded(2):
         session = session_of(tmp_path, ALL)

@@ -32,6 +32,7 @@ def test_the_fixed_numbers_look_like_independent_normals() -> None:
         assert scipy.stats.kstest(sums, "norm").pvalue > 1e-6
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("post", ["simplex", "d_em"])
 @pytest.mark.parametrize("factor", [0.8, 1.0])

@@ -74,6 +74,7 @@ def test_python_and_sql_ask_the_same(tmp_path: Path) -> None:
                 session.mean(col("x"), alpha=1.0, delta=1e-6, model=model, by="kind")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_share_that_may_be_nothing_gives_no_quotient(tmp_path: Path) -> None:
     with emdp.testing.seeded(5):
         answer = session_of(tmp_path).sql(

@@ -59,6 +59,7 @@ def bins(keys: Any, bag: Any) -> list[int]:
     return [int(count) for count in found]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("keys", [(), KEYS])
 def test_a_user_is_in_one_octave_of_the_rows_that_count(keys: Any) -> None:
     found = {bag: bins(keys, bag) for bag in BAGS}
@@ -177,6 +178,7 @@ def lognormal(users: int) -> Any:
     return np.maximum(1, np.rint(np.exp(2.0 + norm.ppf(places)))).astype(np.int64)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 def test_intervals_are_for_the_true_total(neighbours: Any) -> None:
     totals = lognormal(2000)

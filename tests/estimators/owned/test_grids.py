@@ -80,6 +80,7 @@ def weights(plan: QuantilePlan, bags: dict[int, Sequence[Any]]) -> dict[tuple[in
     return {(cell, place): int(weight) for cell, place, weight in computed(plan, bags).rows()}
 
 
+@pytest.mark.quarter
 @GROUPED
 def test_the_weights_of_a_user_are_at_most_the_cap_exactly(keys: tuple[Key, ...]) -> None:
     plan = quantile(keys)
@@ -91,6 +92,7 @@ def test_the_weights_of_a_user_are_at_most_the_cap_exactly(keys: tuple[Key, ...]
     assert plan.interval.groups == (2 if keys else 1)
 
 
+@pytest.mark.quarter
 @GROUPED
 def test_weights_of_users_add_up(keys: tuple[Key, ...]) -> None:
     plan = quantile(keys)
@@ -100,6 +102,7 @@ def test_weights_of_users_add_up(keys: tuple[Key, ...]) -> None:
         assert both == {place: sum(own.get(place, 0) for own in alone) for place in {*alone[0], *alone[1]}}
 
 
+@pytest.mark.quarter
 @NEIGHBOURS
 def test_costs_of_all_groups_move_by_no_more_than_the_choice_is_for(neighbours: Neighbours) -> None:
     # |(1 - p) below - p above| of each group, at each place between: Q = 4, P = 1.

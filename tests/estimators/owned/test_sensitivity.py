@@ -159,6 +159,7 @@ def test_no_user_moves_more_under_a_cap_of_each_group(
     check_moves(kinds, KEYS, None, most, noise, neighbours, each)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("neighbours", "noise", "expected"),
     [("remove", "laplace", 2.0), ("replace", "laplace", 3.0), ("remove", "gaussian", 2**0.5),

@@ -75,6 +75,7 @@ def drawn(plan: Any) -> list[tuple[float, ...]]:
     return found
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize(
     ("count", "keys", "noise", "others"),
@@ -142,6 +143,7 @@ def test_its_numbers_are_those_of_sql() -> None:
     assert exact["s1"].to_list() == pytest.approx([-3, -3], abs=1e-4)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("factor", "is_right"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_the_noise_of_a_count_is_what_is_said(factor: float, is_right: bool) -> None:
     keys = (Key("k", Column("t", "k", Kind.TEXT), tuple(f"g{place}" for place in range(500))),)

@@ -150,6 +150,7 @@ def test_no_user_moves_more_than_the_noise_is_for_and_some_move_as_much(
         assert most_moved >= bound * (0.999 if len(plan.blocks) == 1 and noise == "laplace" and each is None else 0.7)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("kinds", "keys"), [(["users", "avg"], (OPEN,)), (["rows"], (LISTED, DAY))])
 def test_what_a_user_counts_depends_on_nobody_else(kinds: Sequence[str], keys: tuple[Key, ...]) -> None:
     # Trap 1 of the note: a choice by place or arrival shifts with the rows of others.

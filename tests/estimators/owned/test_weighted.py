@@ -56,6 +56,7 @@ def drawn(plan: Any) -> list[tuple[float, ...]]:
     return found
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("keys", [(), KEYS], ids=["one", "groups"])
@@ -121,6 +122,7 @@ MEANINGS = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", MEANINGS, ids=range(len(MEANINGS)))
 def test_it_is_the_number_that_sql_has(tmp_path: Path, text: str) -> None:
     connection = duckdb.connect()

@@ -45,6 +45,7 @@ THREE = [(Fraction(3, 100), Fraction(4, 10)), (Fraction(-2, 100), Fraction(5, 10
 """Numerators around the middle, and shares of the chosen records, of three periods."""
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("figures", ["days", "totals", "both"])
 def test_the_change_of_a_quotient_is_covered(figures: Figures) -> None:
     """300 streams at level 0.8: Binomial(300, 0.8) is below 207 with probability 1e-5; ratios of differences: never."""

@@ -68,6 +68,7 @@ def items_of(space: Space, rng: np.random.Generator, count: int) -> Floats:
     return items
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(300))
 def test_no_pair_of_bags_exceeds_the_constants_nor_the_spread(seed: int) -> None:
     rng = np.random.default_rng(seed)

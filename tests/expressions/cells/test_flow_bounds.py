@@ -97,6 +97,7 @@ def random_items(space: Space, count: int, seed: int) -> Floats:
     return space.encode(columns)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", CASES)
 def test_no_pair_of_items_needs_more_flow(name: str) -> None:
     space, axes = CASES[name]

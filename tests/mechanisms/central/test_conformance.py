@@ -113,6 +113,7 @@ class TestSlack:
 
 
 class TestRelease:
+    @pytest.mark.quarter
     @kinds
     @settings(deadline=None, max_examples=40)
     @given(values=st.lists(st.fractions(), min_size=3, max_size=3), seed=st.integers(0, 9))
@@ -190,6 +191,7 @@ class TestIntervals:
         if kind != "k_norm":
             assert both < 0.9 * count + 6 * math.sqrt(0.09 * count)
 
+    @pytest.mark.quarter
     @kinds
     def test_moments_match_draws(self, kind: str) -> None:
         mechanism = build(kind, dimension=2, sensitivity=0.01)

@@ -92,6 +92,7 @@ def test_a_sum_of_discrete_gaussians_is_as_near_as_the_theorem_says(a: float, b:
     assert np.abs(summed[inner] / law(total)[inner] - 1).max() <= bound + 1e-9
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("factor", [0.7, 1.0, 1.3])
 def test_each_tier_has_the_law_of_its_level(kind: str, factor: float) -> None:

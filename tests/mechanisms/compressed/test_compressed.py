@@ -87,6 +87,7 @@ def test_signs_that_are_sent_are_as_many_as_said() -> None:
     assert law.uncompressed_error() < law.squared_error()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("bits", [1, 2, 4])
 def test_hadamard_shares_have_the_error_said(bits: int) -> None:
     codes = np.repeat([0, 3, 5, 6], [40, 10, 30, 20])
@@ -125,6 +126,7 @@ def test_the_printed_encoder_is_not_as_private_as_it_says_and_this_one_is() -> N
     assert math.log(strength.ratio) <= law.epsilon0 * (1 + 1e-12)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("norm", [1.0, 2.0, math.inf])
 def test_rounds_of_signs_cost_what_the_accountant_says_and_are_unbiased(norm: float) -> None:
     with seeded(8):

@@ -123,6 +123,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 def test_moves_are_those_of_all_pairs_of_bags(case: tuple, neighbours: Neighbours) -> None:

@@ -107,6 +107,7 @@ def test_reports_that_are_mixed_apart_are_as_many_rounds() -> None:
     assert whole.epsilon == shuffle_epsilon(bits.epsilon, 3200, 1e-6, rounds=8).epsilon
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("way", [{"sampled": 400}, {"participation": rounded_participation(0.3)}])
 def test_users_drawn_anew_cost_what_is_charged(way: dict[str, Any]) -> None:
     setting = DescentSetting(3200, 3, "squared", 2.5, 1.0, 1.0, 1e-6, "shuffle")
@@ -132,6 +133,7 @@ def test_users_drawn_anew_cost_what_is_charged(way: dict[str, Any]) -> None:
         assert len(set(sizes)) > 1
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("way", [{"sampled": 60}, {"participation": rounded_participation(0.3)}])
 def test_the_error_of_a_round_of_users_drawn_anew(way: dict[str, Any]) -> None:
     """The mean squared error over its formula, with power: 0.7 and 1.3 times it are some fifteen deviations away."""

@@ -96,6 +96,7 @@ def test_without_noise_to_speak_of_it_is_least_squares() -> None:
     assert found.weights == pytest.approx(least_squares(records), abs=3e-3)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("epsilon", "delta"), [(4.0, 1e-6), (8.0, 0.0)])
 def test_intervals_hold_as_often_as_said(epsilon: float, delta: float) -> None:
     records = people(3000, 3)

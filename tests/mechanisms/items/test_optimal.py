@@ -105,6 +105,7 @@ class TestOptimal:
         assert randomizer.expected_distance == pytest.approx(value, rel=1e-6)
         assert largest_excess(randomizer) <= 0
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("name", SYMMETRIC)
     def test_distance_falls_with_alpha0(self, name: str) -> None:
         ladder = [0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 14.0]
@@ -203,12 +204,14 @@ class TestOptimal:
         assert at_request - 1e-9 <= found <= at_stretch + 1e-9
         assert len(pairs) >= 15
 
+    @pytest.mark.slow
     def test_four_hundred_cells_take_seconds(self) -> None:
         randomizer = Optimal(square(20), 4.0)
         assert 3.99 <= randomizer.alpha0 <= 4.0
         assert randomizer.expected_distance < 0.24
         assert randomizer.stretch < 1.05
 
+    @pytest.mark.slow
     def test_hundred_and_forty_four_cells(self) -> None:
         randomizer = Optimal(square(12), 4.0)
         assert 3.9 <= randomizer.alpha0 <= 4.0

@@ -127,6 +127,7 @@ def exact_alpha0(weights: npt.NDArray[np.int64], distances: Floats) -> Decimal:
         return largest
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("kind", "name"), CASES)
 @pytest.mark.parametrize("alpha0", [0.05, 9.0])
 def test_alpha0_is_that_of_the_weights_and_never_above_the_request(kind: str, name: str, alpha0: float) -> None:

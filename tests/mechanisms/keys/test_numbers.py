@@ -94,6 +94,7 @@ def test_numbers_are_asked_for_of_keys_that_passed_and_of_no_others(both: Any) -
     assert all(abs(own - 1000 * place) < 400 for own, place in zip(found.numbers[0], found.index, strict=True))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("factor", [1.0, 0.7, 1.3])
 @pytest.mark.parametrize("both", [together(), apart()])
 def test_the_law_of_what_is_released(both: Any, factor: float) -> None:

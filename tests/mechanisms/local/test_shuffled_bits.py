@@ -33,6 +33,7 @@ def planned(query: Any, space: Any = SPACE, users: int = USERS) -> tuple[Message
     return plan, plan.releaser.mechanism
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("messages", [1, 5])
 @pytest.mark.parametrize("price", [{"alpha": 0.5}, {"epsilon": 0.5}])
 def test_errors_are_those_predicted(messages: int, price: dict[str, float]) -> None:
@@ -66,6 +67,7 @@ def test_the_strength_is_the_accountants() -> None:
     assert bits.coordinates[0].strength == pytest.approx(math.tanh(bits.unmixed / 2), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_more_messages_round_less_and_auto_stops_in_time() -> None:
     spreads = [
         planned(mean(col("x"), alpha=0.5, delta=1e-6, model="shuffle", messages=count))[0].releaser.standard_deviation  # type: ignore[attr-defined]
@@ -86,6 +88,7 @@ def test_the_preview_compares_all_three_models_at_one_price() -> None:
     assert plan.guarantee.model == "shuffle"
 
 
+@pytest.mark.slow
 def test_vectors_and_answers_of_a_session(tmp_path: Any) -> None:
     users = 500
     frame = pl.DataFrame({"user": [str(user) for user in range(users) for _ in range(2)], "x": [0.25, 0.5] * users})

@@ -283,6 +283,7 @@ class TestDraws:
             low, high = oracle.intervals(oracle.decode(tally), 1 - 1e-9, together=True)
             assert ((low <= bags.shares(11)) & (bags.shares(11) <= high)).all()
 
+    @pytest.mark.quarter
     def test_errors_of_draw_tally_are_those_of_the_formula(self, kind: type[FrequencyOracle]) -> None:
         """Users with several records: the mean squared error of 400 tallies over 16 items is within 5 % (3 sd)."""
         users, items = 300, 16

@@ -26,6 +26,7 @@ def counts(table: dict[int, tuple[int, ...]], cap: int) -> np.ndarray:  # type: 
     return np.bincount([GROUPS[pairs[place][1]] for place in taken.tolist()], minlength=2)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("cap", [1, 2])
 def test_groups_move_by_the_cap_together_on_all_small_instances(cap: int) -> None:
     removed = replaced = 0

@@ -49,6 +49,7 @@ def owner_rule(table: Table, cap: int, places: dict[int, int]) -> int:
 SETS = [chosen for size in range(5) for chosen in combinations(range(4), size)]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("cap", [1, 2])
 def test_greedy_moves_by_the_cap_on_all_small_instances(cap: int) -> None:
     worst = 0

@@ -164,6 +164,7 @@ class TestRows:
         found = estimate(own.strategy, rows, weights, sigma=own.sigma, grid=own.grid)
         assert found.values[0] == pytest.approx(7 / 3)
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("plan", ["totals", "both"])
     def test_deviations_by_simulation(self, plan: Plan) -> None:
         """Noise alone, 20,000 streams of 52 periods at once: the deviation of totals is the formula's within 2 %."""

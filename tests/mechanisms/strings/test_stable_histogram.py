@@ -65,6 +65,7 @@ def worst_delta(histogram: StableHistogram, threshold: int) -> float:
     return worst
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("slots", "epsilon", "delta"), [(1, 1.0, 0.01), (2, 0.5, 0.003), (3, 1.0, 0.01), (3, 6.0, 0.02)]
 )

@@ -128,6 +128,7 @@ def test_few_users_are_planned_within_the_budget(users: int, epsilon: float) -> 
         assert as_decimal(way.epsilon) <= as_decimal(epsilon)
 
 
+@pytest.mark.slow
 def test_the_error_of_signs_is_that_of_the_formula() -> None:
     """A simulation with power: 0.7 and 1.3 times the formula are more than five deviations away."""
     law, users, draws = Signs(16)(0.0, 1.0, 0.8), 400, 1000

@@ -57,6 +57,7 @@ def test_a_user_moves_both_sums_by_no_more_than_the_noise_of_the_first_is_for(
         assert set(scales) == {float(width)}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 def test_the_noise_of_both_is_that_of_the_claim(delta: float) -> None:
     mean = ClippedMean(0.0, 4.0, 100, 0.5, delta)

@@ -282,6 +282,7 @@ def test_shuffling_answers_better_than_local_messages_and_worse_than_a_curator()
     assert errors["central"] < 0.5 * errors["shuffle"] < 0.25 * errors["local"]
 
 
+@pytest.mark.slow
 def test_shuffled_answers_are_near() -> None:
     # 15 runs, 2 coordinates: a deviation of 26 %.
     setting, rng = shuffled(), np.random.default_rng(2)

@@ -177,6 +177,7 @@ def by_transform(law: SetLaw, epsilon: float, n: int, points: int = 2**17) -> fl
     return float(law_of_sum @ np.maximum(sums, 0)) / n
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("method", ["krr", "hadamard", "subset", "unary", "rappor", "projective"])
 def test_two_other_sums_agree(method: str) -> None:
     law = oracle_of(method, 12, 3.0).sets
@@ -204,6 +205,7 @@ def mixed_bags(matrix: np.ndarray, shares: np.ndarray, others: tuple[int, ...]) 
     return np.asarray(sum(share * exact.released(matrix, (x, *others)) for x, share in enumerate(shares)))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("method", ["krr", "hadamard"])
 def test_near_users_and_all_distances(method: str) -> None:
     """Users with any records: epsilon at their distance in total variation, and alpha at every distance."""

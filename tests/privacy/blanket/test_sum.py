@@ -40,6 +40,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("values", "chances", "N"), CASES)
 def test_the_sum_is_above_the_exact_one_and_near_it(values: list[float], chances: list[float], N: int) -> None:
     exact = exact_log(values, chances, N)

@@ -34,6 +34,7 @@ def test_unit_vectors(epsilon: float, n: int, tilt: float, clone: float, value: 
     assert value * (1 - 1e-11) <= found <= value * (1 + 3e-8)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("others", [0, 1, 2, 5, 17, 40])
 @pytest.mark.parametrize("clone", [1e-6, 0.05, 0.37, 0.8, 0.9999])
 @pytest.mark.parametrize("ratio", [1e-3, 0.21, 1.0, 7.3, 1e6])

@@ -123,6 +123,7 @@ def exp_bounds(x: float) -> tuple[Fraction, Fraction]:
     return value * (1 - Fraction(1, 10**50)), value * (1 + Fraction(1, 10**50))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("m", "N"), [(1, 1), (1, 2), (2, 5), (7, 7), (3, 30), (12, 40)])
 @pytest.mark.parametrize("alpha0", [0.001, 0.3, 2.0, 7.0])
 @pytest.mark.parametrize("delta", [1e-2, 1e-9, 1e-30])

@@ -149,6 +149,7 @@ def test_random_numbers_of_messages_by_their_sum() -> None:
             assert total * (1 - 1e-6) <= round_.delta(epsilon, unit=unit) <= total * 1.01 + 1e-12
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("n", "q", "epsilon0", "delta", "joining", "fixed"),
     [

@@ -30,6 +30,7 @@ def plane_error(strengths: tuple[float, ...]) -> float:
     return (told - sum(gain**2 for gain in gains[:-1])) / (4 * USERS)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("epsilon", "single", "single_error", "strengths", "error"), PLANES)
 def test_planes_of_a_number_cost_and_err_as_the_table_says(
     epsilon: float, single: float, single_error: float, strengths: tuple[float, ...], error: float

@@ -106,6 +106,7 @@ def allocations(random: np.random.Generator, m: int, w_min: float) -> list[Float
     return [moves for moves in kept if moves.size]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("w_min", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize(
     ("alpha0", "m", "shuffled", "delta"),
@@ -128,6 +129,7 @@ def test_exact_compositions_of_clone_pairs_obey(
         assert exact_delta(alpha0, shuffled - 1, moves, epsilon) <= delta
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("setting", [(0.1, 200, 200, 1e-6), (0.3, 100, 100, 1e-6), (1.0, 40, 900, 1e-8)])
 def test_the_claim_is_close_to_the_exact_composition(setting: tuple[float, int, int, float]) -> None:
     alpha0, m, shuffled, delta = setting

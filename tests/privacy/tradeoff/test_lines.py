@@ -25,6 +25,7 @@ def exact_gap(t: float, others: int, alpha0: float) -> float:
     return total
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("alpha0", "shuffled"), [(0.5, 2), (1.0, 6), (3.0, 40), (0.1, 150), (2.0, 700)])
 def test_a_line_is_just_above_the_exact_sum(alpha0: float, shuffled: int) -> None:
     slopes, gaps = clone_lines(alpha0, shuffled)

@@ -51,6 +51,7 @@ def rows_of_one(relation: Relation, bag: tuple[int, ...]) -> list[str]:
     return sorted(str(row) for row in found if row[0] == "1")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", RELATIONS)
 def test_rows_of_one_user_alone_meet(name: str) -> None:
     found = {tuple(rows_of_one(RELATIONS[name], bag)) for bag in BAGS}

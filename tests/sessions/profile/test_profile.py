@@ -70,6 +70,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     return found
 
 
+@pytest.mark.slow
 def test_a_dirty_table(found: Profile) -> None:
     columns = {column.name: column for column in found.columns}
     assert found.records.value == pytest.approx(4 * USERS, abs=1)
@@ -108,6 +109,7 @@ def test_quartiles_weigh_few_records_of_a_user_however_many_are_counted(tmp_path
             assert f"max_records_per_user = {own})" in texts["quartiles"]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 def test_a_preview_is_what_is_asked_and_spends_nothing(neighbours: Neighbours, tmp_path: Path) -> None:
     with emdp.testing.seeded(4), session(tmp_path, neighbours, budget=2.0) as asked:

@@ -70,6 +70,7 @@ def test_weighted_sums_have_the_exact_law_of_their_noise(answers: dict[str, emdp
     assert share_of_hits(answers[name], 0.7) < LEVEL - SLACK
 
 
+@pytest.mark.slow
 def test_intervals_that_hold_together_are_wider(answers: dict[str, emdp.Answer]) -> None:
     for answer in answers.values():
         each, every = (answer.interval(of="capped", coverage=kind) for kind in ("each", "all"))

@@ -60,6 +60,7 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("header", "text", "plain", "error"), STATEMENTS)
 def test_it_means_what_duckdb_makes_of_it(
     session: emdp.Session, records: pl.DataFrame, header: str, text: str, plain: str | None, error: float

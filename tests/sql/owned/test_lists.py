@@ -25,6 +25,7 @@ def session(tmp_path: Path) -> emdp.Session:
     return emdp.Session(table, budget=emdp.UserDP(1e6), ledger=tmp_path / "l", public=public)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("text", "keys"),
     [

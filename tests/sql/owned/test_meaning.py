@@ -24,6 +24,7 @@ def session(tmp_path: Path) -> Iterator[emdp.Session]:
         yield made
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "text",
     [

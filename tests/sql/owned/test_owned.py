@@ -116,6 +116,7 @@ CHOSEN = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", CHOSEN)
 def test_groups_are_chosen_and_ordered_as_duckdb_does(session: emdp.Session, records: pl.DataFrame, text: str) -> None:
     answer = session.sql(HEADER.replace("1.0", "1e5") + text)
@@ -278,6 +279,7 @@ AUTOMATIC = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("options", "text"), AUTOMATIC)
 def test_a_cap_is_chosen_after_one_charge(session: emdp.Session, options: str, text: str) -> None:
     statement = f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 5.0{options}) {text}"

@@ -36,6 +36,7 @@ LISTS = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", LISTS, ids=range(len(LISTS)))
 def test_lists_that_a_statement_writes_are_public_tables(
     session: emdp.Session, records: pl.DataFrame, text: str

@@ -45,6 +45,7 @@ LEXICAL = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", LEXICAL, ids=range(len(LEXICAL)))
 def test_names_of_with_are_lexical(session: emdp.Session, records: pl.DataFrame, text: str) -> None:
     for own, wanted in zip(found(session, text), truth(text, records), strict=True):
@@ -81,6 +82,7 @@ SEVERAL = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", SEVERAL, ids=range(len(SEVERAL)))
 def test_a_value_that_may_have_several_rows_is_refused_before_the_charge(session: emdp.Session, text: str) -> None:
     for ask in (session.preview, session.sql):
@@ -107,6 +109,7 @@ SINGLE = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", SINGLE, ids=range(len(SINGLE)))
 def test_a_value_that_has_one_row_is_answered(session: emdp.Session, records: pl.DataFrame, text: str) -> None:
     for own, wanted in zip(found(session, text), truth(text, records), strict=True):
@@ -129,6 +132,7 @@ PUBLIC = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("text", "value", "level"), PUBLIC)
 def test_the_number_of_all_users_is_public_in_a_sub_query_too(
     session: emdp.Session, text: str, value: float | None, level: float | None

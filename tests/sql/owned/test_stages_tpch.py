@@ -119,6 +119,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[emdp.Session]:
         yield made
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("number", QUESTIONS)
 def test_it_is_answered_by_its_stages(session: emdp.Session, number: int) -> None:
     text, labels, rows = QUESTIONS[number]

@@ -66,6 +66,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("header", "text"), STATEMENTS)
 def test_groups_of_many_users_are_what_duckdb_makes_of_them(
     session: emdp.Session, records: pl.DataFrame, header: str, text: str

@@ -55,6 +55,7 @@ def test_the_clauses_of_the_language_pass(sql: str) -> None:
     check_clauses(statement)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_construct_that_is_not_listed_is_refused(kind: type[exp.Expr]) -> None:
     if kind not in PARTS:
@@ -63,6 +64,7 @@ def test_a_construct_that_is_not_listed_is_refused(kind: type[exp.Expr]) -> None
         assert error.code == (NODES[kind].code if kind in NODES else "unsupported")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in PARTS], ids=lambda kind: kind.__name__)
 def test_a_part_that_is_not_listed_is_refused(kind: type[exp.Expr]) -> None:
     (statement,) = parse(BASE)

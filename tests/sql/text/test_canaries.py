@@ -73,6 +73,7 @@ def untried() -> Iterator[None]:
     check_grouping.cache_clear()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("text", "grouping"), CANARIES)
 def test_duckdb_groups_as_the_canaries_say(text: str, grouping: str) -> None:
     assert as_duckdb_reads(text) == as_duckdb_reads(in_parentheses(grouping))

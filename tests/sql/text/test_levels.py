@@ -81,6 +81,7 @@ def test_the_number_reads_back_exactly_and_no_digit_is_added():
         assert as_decimal(found) == as_decimal(float(level))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("path", [*ACCEPTED, *QUERIES], ids=lambda path: path.stem)
 def test_statements_with_their_level_taken_out_and_put_in_are_what_they_were(path):
     """Every shipped and accepted statement: what comes after the header is untouched, and so are its lines."""

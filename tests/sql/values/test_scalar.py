@@ -301,6 +301,7 @@ def test_no_pair_of_items_changes_a_value_more_than_its_constant(
         assert values.max() <= analysis.high + analysis.rounding
 
 
+@pytest.mark.slow
 def test_the_brute_force_would_notice_a_constant_that_is_half_as_large(spaces: dict[str, Names]) -> None:
     rng = np.random.default_rng(5)
     for space, leaves in LEAVES.items():

@@ -163,6 +163,7 @@ def test_caps_with_and_without_weights(axes: tuple[LabelAxis | HatAxis, ...], mo
         check(frame, on(values, *axes, **MODES[mode]), users=23)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("mode", MODES)
 def test_groups_of_users_count_their_own_absent_members(mode: str) -> None:
     frame = rows(seed=3)
@@ -198,6 +199,7 @@ FINITE = {
 }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("mode", [{}, {"cap": 4}])
 @pytest.mark.parametrize("name", FINITE)
 def test_labels_of_every_finite_space(name: str, mode: dict[str, int]) -> None:

@@ -196,6 +196,7 @@ def test_times_of_a_frame_that_fit_no_microseconds_are_invalid_items() -> None:
     assert sorted(table.space.encode(frame)[:, 0].tolist()) == [1, 12, 12, 12, 12]
 
 
+@pytest.mark.slow
 def test_infinities_are_invalid_items_and_not_errors(tmp_path: Path) -> None:
     path = tmp_path / "city.duckdb"
     with duckdb.connect(str(path)) as connection:

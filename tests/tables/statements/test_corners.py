@@ -68,6 +68,7 @@ def on(values: list[Expression], *axes: LabelAxis | HatAxis, **rest: object) -> 
     return Aggregation(tuple(values), axes, **rest)  # type: ignore[arg-type]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("mode", MODES)
 def test_no_order_and_no_number_of_threads_changes_a_bit(
     mode: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch

@@ -87,6 +87,7 @@ def test_duckdb_computes_what_the_reference_says(name: str) -> None:
     made(emdp.read(frame, user="user", space=space, users=USERS, elsewhere=1), frame, values, axes)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", SPACES)
 def test_duckdb_fills_bags_up_to_the_slots(name: str) -> None:
     space, values, axes = SPACES[name]

@@ -183,6 +183,7 @@ def test_listed_users_are_numbered_by_the_list_and_others_left_out(name: str) ->
     assert means.shape == (len(users), len(EXPRESSIONS[name]))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("rule", ["clamp", "neutral"])
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_points_match_numpy(name: str, rule: str) -> None:
@@ -222,6 +223,7 @@ def joined_means(blocks: Iterator[Any]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([block.users for block in found]), np.concatenate([block.means for block in found])
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_user_means_are_those_of_the_mean_of_means(name: str) -> None:
     frame, expressions = rows(seed=13), EXPRESSIONS[name]
@@ -241,6 +243,7 @@ def test_user_means_are_those_of_the_mean_of_means(name: str) -> None:
     np.testing.assert_allclose(np.sort(found[:, 0] / 2.0 ** means.exponents[0]), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("where", ["count", "list"])
 def test_many_batches_hold_whole_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: str) -> None:
     monkeypatch.setattr(item_reads, "BLOCK_ROWS", 2048)
@@ -269,6 +272,7 @@ def test_many_batches_hold_whole_users(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert sorted(users_found.tolist()) == (list(range(len(present))) if where == "count" else present)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("dtype", "keys"),
     [

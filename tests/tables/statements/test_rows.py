@@ -38,6 +38,7 @@ def closed() -> Any:
         yield connection
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kinds", CASES, ids=lambda kinds: "-".join(kind.value for kind in kinds))
 def test_no_value_raises_and_results_are_of_their_kind(kinds: tuple[Kind, ...]) -> None:
     nodes, rows = CASES[kinds], rows_of(kinds)
@@ -59,6 +60,7 @@ def test_every_function_has_a_case() -> None:
     assert used | cast == set(FUNCTIONS)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", REFERENCES)
 def test_values_are_those_of_python(name: str) -> None:
     tried = 0

@@ -124,6 +124,7 @@ def test_a_part_of_several_columns_is_named_by_all_of_them(tmp_path: Path) -> No
         check_rules(table)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", [name for name, (_, expected) in CASES.items() if expected])
 def test_a_session_says_of_a_broken_rule_no_count(name: str, tmp_path: Path) -> None:
     frame, expected = CASES[name]

@@ -98,6 +98,7 @@ def test_ten_aggregates_are_one_scan(stored: Table) -> None:
     assert len(scans(stored, statement.query, statement.lookups)) == 1
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", TWO_SCANS)
 def test_cells_are_a_scan_and_one_of_the_users_alone(stored: Table, name: str) -> None:
     statement = cell_statement(stored, TWO_SCANS[name])
@@ -129,6 +130,7 @@ def exact(table: Table, aggregation: Aggregation) -> list[list[Fraction]]:
     return [list(group.open()) for group in aggregate(table, aggregation)]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", MEANS)
 def test_two_scans_give_the_means_of_one(stored: Table, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     groups = pl.Series([place % 2 for place in range(30)], dtype=pl.Int64)
@@ -146,6 +148,7 @@ def test_two_scans_give_the_means_of_one(stored: Table, name: str, monkeypatch: 
             assert max(abs(a - b) for a, b in zip(group, same, strict=True)) <= (4 + 2**MEAN_BITS) * unit
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("users", [40, list(range(3, 40))])
 @pytest.mark.parametrize("name", TOTALS)
 def test_two_scans_give_the_totals_of_one(
@@ -217,6 +220,7 @@ def test_keys_of_any_type_with_and_without_gaps(kind: Any, name: str, monkeypatc
         assert list(map(float, one[0])) == pytest.approx(list(map(float, other[0])), rel=1e-9)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("users", [25, "listed"])
 @pytest.mark.parametrize("name", TWO_SCANS)
 def test_a_footer_that_lies_about_the_keys_changes_no_answer(users: Any, name: str, tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def sums_of(frame: pl.DataFrame, aggregation: Aggregation) -> dict[int, list[int
     return {row[1]: list(row[3:]) for row in found if row[1] is not None}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("bits", [SHARED_BITS, WEIGHT_BITS], ids=["means", "totals"])
 def test_sums_are_of_the_integers_of_the_definition(axes: tuple[HatAxis, ...], bits: int) -> None:
@@ -102,6 +103,7 @@ def test_sums_are_of_the_integers_of_the_definition(axes: tuple[HatAxis, ...], b
     assert found == {base: [sums[place] for place in range(width)] for base, sums in expected.items()}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("axes", AXES[:5])
 def test_weights_multiply_the_same_integers(axes: tuple[HatAxis, ...]) -> None:
     frame, chosen = frame_of(7), emdp.ramp(emdp.col("y"), 0, 3)

@@ -90,6 +90,7 @@ def bags_of(table: Table, column: TextColumn) -> dict[int, Counter[str | None]]:
     return found
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
 @pytest.mark.parametrize("block", [7, 2**18])
 def test_listed_users_by_brute_force(column: TextColumn, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,6 +183,7 @@ def test_a_column_that_is_not_there_is_refused() -> None:
         check_items(table, Reading("texts", True, column=TextColumn("other")))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", ["text_value", "text_raw", "user_key", "number", "records", "raw", "key"])
 def test_columns_named_like_those_of_a_statement(name: str) -> None:
     for user in ("user", "text_raw" if name != "text_raw" else "text_value"):
