@@ -4,7 +4,7 @@ import json
 import math
 import os
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -120,10 +120,9 @@ def run(
     elif alpha is not None or epsilon is not None:
         promises = (("The budget", _tried(alpha, epsilon, delta)),)
     else:
-        from emdp.privacy.guarantees.kinds import is_by_source
+        from emdp.privacy.guarantees.kinds import is_per_history
 
-        whole = [promise for promise in subject.promises if not is_by_source(promise)]
-        promises = tuple(("The whole budget, whatever is asked", promise) for promise in whole)
+        promises = tuple(map(_in_all, (promise for promise in subject.promises if not is_per_history(promise))))
     if not promises:
         raise UsageError("there is no budget; pass --alpha or --epsilon, or a catalog whose table has one.")
     blocks = _blocks(subject, promises, stories, _numbers("--prior", prior), reports, group)
@@ -167,6 +166,16 @@ def _numbers(option: str, text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(f"{option} {text!r} is no list of numbers; write them with commas between.") from None
+
+
+def _in_all(promise: "Guarantee") -> "tuple[str, Guarantee]":
+    """Return a budget with its title; one of a period is told for the records that somebody has in one."""
+    from emdp.privacy import EmdDP
+    from emdp.privacy.guarantees.kinds import is_per_period
+
+    if isinstance(promise, EmdDP) and is_per_period(promise):
+        return "All about one period, of the records that somebody has in it", replace(promise, unit="user")
+    return "The whole budget, whatever is asked", promise
 
 
 def _tried(alpha: float | None, epsilon: float | None, delta: float) -> "Guarantee":

@@ -261,7 +261,7 @@ def consequences_of(
     rows = tuple(_row(story, story.d_em(space), model, before) for story in own)
     lost = max(model.delta_of(row.d_em) for row in rows)
     failing = min(1.0, 2.0 * failure(lost, BELIEF_SLACK)) if lost < 1 else 1.0
-    return Consequences(guarantee, before, rows, failing, count, people, warnings_of(space, guarantee, own))
+    return Consequences(guarantee, before, rows, failing, count, people, warnings_of(space, guarantee))
 
 
 @dataclass(frozen=True)

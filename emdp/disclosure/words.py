@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from emdp.disclosure.stories import Story
 from emdp.pictures.beliefs import Belief
 from emdp.privacy import DiscreteEmdDP, EmdDP, Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import is_by_removal
@@ -91,7 +90,7 @@ def failing(failure: float) -> str:
     )
 
 
-def warnings_of(space: Space, guarantee: Guarantee, stories: Sequence[Story]) -> tuple[str, ...]:
+def warnings_of(space: Space, guarantee: Guarantee) -> tuple[str, ...]:
     """Return what a reader must know beside the numbers; each is computed from public facts."""
     found: list[str] = []
     if not is_by_removal(guarantee):
@@ -107,10 +106,11 @@ def warnings_of(space: Space, guarantee: Guarantee, stories: Sequence[Story]) ->
         )
     if isinstance(guarantee, EmdDP):
         found += _of_metric(space, guarantee)
-        if not any(story.fraction == 1 for story in stories):
+        if space.slots is None:
             found.append(
-                "A person with one record has all of it in each story: what is said of one record among several does "
-                "not hold for them."
+                "What is said of one record among several does not hold for somebody with fewer: one of m records may "
+                f"cost epsilon {_rate(guarantee.level)}/m, which is all of it with one record, and "
+                f"{_rate(guarantee.level / 5)} with five."
             )
         whole = guarantee.level
         if whole > 3:
@@ -123,6 +123,7 @@ def warnings_of(space: Space, guarantee: Guarantee, stories: Sequence[Story]) ->
     if isinstance(guarantee, UserDP) and guarantee.level > 3:
         found.append(f"Epsilon {_digits(guarantee.level, ROUND_CEILING)} hides little, whatever a person changes.")
     found.append("Friends' records tell of a person too; what is bounded is what the person's own records tell.")
+    found.append("A stored answer that is shown again tells nothing new, however often.")
     return tuple(found)
 
 

@@ -48,6 +48,19 @@ def test_a_budget_of_a_catalog(capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["emdp.toml", "visits.csv"]
 
 
+def test_a_budget_of_one_period_stands_beside_that_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """One visit weighs more among the few records of a week than among those of a year, at a smaller alpha."""
+    text = CATALOG.replace("visits.csv", "visits-{period}.csv").replace("delta = 1e-8", "per_period = { alpha = 2.0 }")
+    Path("emdp.toml").write_text(text.replace("users = 2", "users = 2\nelsewhere = 1"))
+    Path("visits.csv").rename("visits-w1.csv")
+    status, out, _ = run(capsys, "--period", "w1", "--records", "20", "--json")
+    whole, one = json.loads(out)
+    assert (status, whole["title"]) == (0, "The whole budget, whatever is asked")
+    assert one["title"] == "All about one period, of the records that somebody has in it"
+    visits = [next(row for row in found["rows"] if "20 records" in row["story"]) for found in (whole, one)]
+    assert [row["epsilon"] for row in visits] == pytest.approx([0.5, 0.1], abs=2e-3)
+
+
 def test_a_statement_and_what_was_spent(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--after", STATEMENT, "--json")
     (table,) = json.loads(out)

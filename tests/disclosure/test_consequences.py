@@ -17,6 +17,7 @@ from emdp.disclosure.stories import Story, default_stories, once, read_stories
 from emdp.disclosure.words import percent
 from emdp.mechanisms.central.laplace import LaplaceMechanism
 from emdp.privacy.inference import advantage, gaussian_advantage, power
+from emdp.tables.space_types import extended_space
 
 CITY = emdp.Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
 LINE = emdp.Interval("x", 0.0, 40.0, unit="km")
@@ -96,6 +97,28 @@ def test_parts_have_their_share() -> None:
     assert Story("all", 1.0).d_em(TOWN) == 1.0
     with pytest.raises(UsageError, match="part is missing"):
         consequences_of(TOWN, emdp.EmdDP(1.0), stories=[Story("where?", 0.5, 2.0)])
+
+
+def test_the_traps_have_warnings() -> None:
+    """What misleads in such numbers is said beside them, computed from the space and the budget."""
+
+    def told(space: emdp.Space, guarantee: emdp.Guarantee) -> str:
+        return " ".join(consequences_of(space, guarantee).warnings)
+
+    small, large = told(LINE, emdp.EmdDP(20.0)), told(emdp.Interval("x", 0.0, 4000.0, unit="km"), emdp.EmdDP(20.0))
+    assert "epsilon 0.5 per km of x" in small
+    assert "epsilon 0.005 per km of x" in large
+    both = told(TOWN, emdp.EmdDP(20.0))
+    assert "0.25 per km of x; 10 for another value of kind" in both
+    assert "all of it with one record, and 4 with five" in both
+    assert "with one record" not in told(extended_space(LINE, None, 20), emdp.EmdDP(20.0))
+    assert "would show (epsilon 20)" in both
+    assert "would show" not in told(LINE, emdp.EmdDP(2.0))
+    for text in (both, told(LINE, emdp.UserDP(1.0))):
+        for said in ("in the table at all is not hidden", "Friends' records tell", "shown again tells nothing new"):
+            assert said in text
+    assert "is hidden with epsilon 1" in told(LINE, emdp.UserDP(1.0, neighbours="remove"))
+    assert "hides little" in told(LINE, emdp.UserDP(5.0))
 
 
 def test_default_stories_are_sorted_and_end_with_everything() -> None:
