@@ -3,6 +3,7 @@
     python benchmarks/measures.py [--data gowalla.parquet foursquare.parquet]   # the tables of docs/measures.md
     python benchmarks/measures.py --questions [--data ...]                      # questions that nobody listed
     python benchmarks/measures.py --user-level [--data ...]                     # at user level, by both noises
+    python benchmarks/measures.py --pairs [--data ...]                          # two records of one user
     python benchmarks/measures.py --priors                                      # the factors of the preview
 
 Without `--data` (columns `user_id`, `lat`, `lon`) the tables are two that it generates: two towns and a river in a box
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--factors", type=float, nargs="*", default=(0.25, 1.0, 4.0))
     parser.add_argument("--questions", action="store_true")
     parser.add_argument("--user-level", action="store_true")
+    parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--priors", action="store_true")
     wanted = parser.parse_args()
     if wanted.priors:
@@ -60,6 +62,8 @@ def main() -> None:
                 print_user_level(given, wanted.rounds)
             elif wanted.questions:
                 print_questions(given)
+            elif wanted.pairs:
+                print_pairs(given, wanted.rounds)
             else:
                 print_distances(given, wanted.factors, wanted.rounds)
 
@@ -225,6 +229,41 @@ def values(given: Given, function: object, frame: pl.DataFrame) -> Floats:
     from emdp.expressions import evaluate
 
     return evaluate(function, given.space, given.space.encode(frame.select("lat", "lon")))  # type: ignore[arg-type]
+
+
+def print_pairs(given: Given, rounds: int) -> None:
+    """Print how far two records of one user are apart: the truth, measures of pairs, and independent records."""
+    print("| two records of one user | mean, km | within 2 km | over 15 km |")
+    print("|---|---|---|---|")
+    km, users = kilometres(given.items), given.items.get_column("user_id").rank("dense").to_numpy().astype(int) - 1
+    order = np.argsort(users, kind="stable")
+    own = [apart(km[part][:: len(part) // 2000 + 1]) for part in np.split(order, np.cumsum(np.bincount(users))[:-1])]
+    show_pairs("truth", [np.mean(own, axis=0)])
+    times, found = [], []
+    for _ in range(rounds):
+        answer = given.session.measure(alpha=given.alpha, pairs=True, name=f"m{given.session.history().height}")
+        start = time.perf_counter()
+        mean, near, far = answer.apart([2, 15]).row(0)
+        times.append(time.perf_counter() - start)
+        found.append(np.array([mean, near, 1.0 - far]))
+    show_pairs("measure of pairs", found)
+    sample = given.session.measure(alpha=given.alpha).sample(2000)
+    show_pairs("independent records of a measure", [apart(kilometres(sample))])
+    print(f"\n{answer.frame.height} nodes, fit {np.mean(times):.1f} s")
+
+
+def apart(km: Floats) -> Floats:
+    """Return the mean distance of all pairs of some places, the share within 2 km, and that over 15 km."""
+    lengths = ot.dist(km, km, metric="euclidean")
+    return np.array([lengths.mean(), (lengths <= 2.0).mean(), (lengths > 15.0).mean()])
+
+
+def show_pairs(name: str, found: list[Floats]) -> None:
+    """Print a row of means, with standard errors of several."""
+    means = np.mean(found, axis=0)
+    errors = np.std(found, axis=0, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else [0.0] * len(means)
+    shown = [f"{own:.2f}" + (f" ± {error:.2f}" if error else "") for own, error in zip(means, errors, strict=True)]
+    print(f"| {name} | " + " | ".join(shown) + " |", flush=True)
 
 
 def print_priors(rounds: int) -> None:

@@ -1,5 +1,6 @@
 """What an answer to a question for a measure has besides its rows: all post-processing of what was released."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -61,6 +62,30 @@ class Measured:
             raise UsageError("other must be a measure; ask session.measure() for one with further columns.")
         found: pl.DataFrame = rows(self.released, other._rows, other.released)
         return found
+
+    def apart(self, within: Iterable[float] = ()) -> pl.DataFrame:
+        """Return how far two records of one user are apart, of a measure of pairs: one row, at no cost.
+
+        Not for naming pairs of places, such as home and work: those that are known are asked one by one.
+
+        Parameters
+        ----------
+        within : iterable of float
+            Distances in the natural unit.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``mean`` of the distance, and for each of ``within`` the share of pairs that are no farther apart.
+
+        Raises
+        ------
+        UsageError
+            If the answer is no measure of pairs, or a distance is not finite.
+        """
+        if not hasattr(self._rows, "apart"):
+            raise UsageError("apart is for a measure of pairs; ask session.measure(pairs=True) first.")
+        return pl.DataFrame([self._rows.apart(self.released, tuple(within))])
 
     def sample(self, n: int) -> pl.DataFrame:
         """Return ``n`` records that stand for a measure: equal steps of mass along a curve through all places, free.

@@ -13,6 +13,7 @@ from emdp.estimators.mean.linear import NAMED
 from emdp.estimators.plan import parallel_event
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.expressions.cells.bounds import aggregation_errors, aggregation_lipschitz, aggregation_spread
+from emdp.expressions.cells.errors import aggregation_sum_error
 from emdp.mechanisms import AdditiveMechanism, Choice, GaussianMechanism, KNormMechanism, LaplaceMechanism, choose
 from emdp.mechanisms.central.additive import independent_tail
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
@@ -141,6 +142,8 @@ def change_of(aggregation: Aggregation, space: Space, price: Price, *, is_cumula
     NotLipschitzError
         Under ``alpha``, if the vector has no finite constant.
     """
+    if aggregation.pairs:
+        return _change_of_pairs(aggregation, space, price)
     scales = (1.0,) * len(aggregation.values)
     try:
         norms = aggregation_lipschitz(aggregation, scales, space, is_cumulative=is_cumulative)
@@ -154,6 +157,22 @@ def change_of(aggregation: Aggregation, space: Space, price: Price, *, is_cumula
     # What is constant has no error that depends on the neighbour, and needs no noise.
     error = max(aggregation_errors(aggregation, space, is_cumulative=is_cumulative)) if norms[0] > 0 else 0.0
     return Change(*norms, lipschitz, error, aggregation.dimension)
+
+
+def _change_of_pairs(aggregation: Aggregation, space: Space, price: Price) -> Change:
+    """Return the change of products of means ``v``: ``|vv - v'v'| <= |v - v'| (|v| + |v'|)``, with norms at most 1.
+
+    At user level they are at least 0 with sum 1, as ``v`` is, and change by no more than the value 1 over cells may.
+    """
+    own = change_of(aggregation.of_one, space, price)
+    factor = 1.0 if price.is_user_level else 2.0
+    return Change(
+        factor * own.norm_1,
+        factor * own.norm_2,
+        2.0 * own.lipschitz,
+        aggregation_sum_error(aggregation, space),
+        aggregation.dimension,
+    )
 
 
 def mechanism_of(

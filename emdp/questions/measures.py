@@ -40,6 +40,10 @@ class Measure:
     columns : sequence of str
         Columns of the parts that it is of; by default all. It has more of the budget's use then, and two such measures
         make a table of all parts: :meth:`emdp.Answer.joined`.
+    pairs : bool
+        Whether it is of pairs of records of one user, each with each, of one part of the space, under ``alpha``: for
+        how far apart a person's places are (:meth:`emdp.Answer.apart`). It is not for naming pairs of places, such as
+        home and work: those are asked one by one.
     order, limit, offset, statement, written
         As in :class:`emdp.questions.user_mean.UserMean`.
 
@@ -55,6 +59,7 @@ class Measure:
     name: str = "share"
     noise: MeasureNoise = "auto"
     columns: tuple[str, ...] = ()
+    pairs: bool = False
     order: "tuple[Order, ...]" = ()
     limit: int | None = None
     offset: int = 0
@@ -75,6 +80,10 @@ class Measure:
             raise UsageError("noise='laplace' is for measures at user level; leave noise out.")
         if self.noise == "edges" and self.price.is_user_level and not self.price.delta > 0:
             raise UsageError("noise='edges' is Gaussian at user level, and needs a delta; pass one such as 1e-8.")
+        if not isinstance(self.pairs, bool):
+            raise UsageError("pairs must be True or False; leave it out for single records.")
+        if self.pairs and self.price.is_user_level:
+            raise UsageError("pairs is under alpha, where near pairs are alike; pass alpha, or leave pairs out.")
         if not isinstance(self.name, str) or not self.name:
             raise UsageError("name must be a non-empty text; pass the answer's column.")
 
@@ -84,6 +93,7 @@ class Measure:
         if self.statement:
             return self.statement
         given = [f"{own}={getattr(self, own):g}" for own in ("pitch", "resolution") if getattr(self, own) is not None]
+        given += ["pairs=True"] * self.pairs
         return f"measure({', '.join(given)})"
 
 
@@ -97,6 +107,7 @@ def measure(
     delta: float = 0.0,
     noise: MeasureNoise = "auto",
     columns: Iterable[str] = (),
+    pairs: bool = False,
     neighbours: Neighbours = "replace",
 ) -> Measure:
     """Return a :class:`Measure` query; see there for what is not below.
@@ -111,9 +122,8 @@ def measure(
     'measure(pitch=1.5)'
     """
     refuse_removal(neighbours, "a measure")
-    return Measure(
-        Price.asked(alpha=alpha, epsilon=epsilon, delta=delta), pitch, resolution, name, noise, _names(columns)
-    )
+    price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta)
+    return Measure(price, pitch, resolution, name, noise, _names(columns), pairs)
 
 
 def _names(columns: Iterable[str]) -> tuple[str, ...]:
@@ -127,9 +137,12 @@ def measure_statement(query: Measure, table: str) -> str:
 
     >>> measure_statement(measure(alpha=20.0, name="city"), "visits")
     'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS "city" FROM "visits"'
+    >>> measure_statement(measure(alpha=9.0, pairs=True, columns=["lat", "lon"]), "visits")
+    'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 9.0) MEASURE(PAIRS("lat", "lon")) AS "share" FROM "visits"'
     """
     name, source, *columns = ('"' + text.replace('"', '""') + '"' for text in (query.name, table, *query.columns))
-    asked = [*columns, *([] if query.pitch is None else [f"PITCH({query.pitch!r})"])]
+    chosen = [f"PAIRS({', '.join(columns)})"] if query.pairs else columns
+    asked = [*chosen, *([] if query.pitch is None else [f"PITCH({query.pitch!r})"])]
     pitch = ", ".join(asked) or "*"
     price = query.price
     kind = "USER" if price.is_user_level else "EMD"

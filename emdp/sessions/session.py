@@ -50,10 +50,8 @@ class Session(Personal, Refining, Profiling, Measuring):
 
     Raises
     ------
-    UsageError
-        If an argument is malformed.
-    LedgerError
-        If the ledger is damaged, holds another budget or other rules, or is of the other side of the test switch.
+    UsageError, LedgerError
+        If an argument is malformed; if the ledger is damaged, has another budget or rules, or another test switch.
 
     Guarantee
     ---------
@@ -245,13 +243,14 @@ class Session(Personal, Refining, Profiling, Measuring):
         delta: float = 0.0,
         noise: MeasureNoise = "auto",
         columns: Iterable[str] = (),
+        pairs: bool = False,
         neighbours: Neighbours = "replace",
     ) -> Answer:
         """Release a private measure (:func:`emdp.measure`): one row a node; ``answer.table()``, ``sample``, ``mean``.
 
         ``(alpha, 0)`` d_EM-DP, or user-level (:mod:`emdp.estimators.frequency.measures`); errors as of :meth:`mean`.
         """
-        more: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "noise": noise, "neighbours": neighbours}
+        more: Any = {"epsilon": epsilon, "delta": delta, "noise": noise, "neighbours": neighbours, "pairs": pairs}
         return self.answer(measure(alpha=alpha, pitch=pitch, resolution=resolution, name=name, columns=columns, **more))
 
     def quantiles(

@@ -69,6 +69,9 @@ BY_USER_EDGES = Rule(
 )
 """Gaussian noise on edges at user level; the loss is ``n`` over the noise's scale at sensitivity 1."""
 
+OTHER = "other_"
+"""Before the names of the columns of a pair's other record."""
+
 FINER = 4
 """Places of the fine grid a pitch, by default and where there is room."""
 
@@ -98,6 +101,8 @@ class MeasureCells:
         The rule's power of ``V`` over the loss, in the unit of ``d_X``.
     rule : Rule
         What the pitch and the expected distance are by.
+    pairs : bool
+        Whether the axes are those of two records of one user, one after the other.
     """
 
     cells: Cells
@@ -108,6 +113,7 @@ class MeasureCells:
     scale: float
     typical: float
     rule: Rule = BY_MOVES
+    pairs: bool = False
 
     @property
     def expected(self) -> tuple[float, float]:
@@ -164,6 +170,7 @@ def measure_cells(
     pitch: float | None = None,
     resolution: float | None = None,
     columns: Sequence[str] = (),
+    pairs: bool = False,
     rule: Rule = BY_MOVES,
 ) -> MeasureCells:
     """Return the nodes and places of a measure on a space.
@@ -174,7 +181,7 @@ def measure_cells(
         Parts with grids, and parts of listed values.
     loss : float
         ``e``: alpha times the public number of users; see the rules for others.
-    pitch, resolution, columns
+    pitch, resolution, columns, pairs
         As in :class:`emdp.questions.measures.Measure`.
     rule : Rule
         By the kind of noise.
@@ -192,10 +199,15 @@ def measure_cells(
     """
     kept = chosen_parts(space, columns)
     _check(kept)
+    if pairs and len(kept) > 1:
+        raise UsageError("pairs is of one part of the space; pass columns, those of the part.")
     shares = dict(zip(map(id, space.parts), space.exact_shares, strict=True))
     scales = [float(shares[id(part)]) / part.diameter for part in kept]
     first = next(place for place, part in enumerate(kept) if part.labels is None)
     lengths, values = _lengths(kept, scales)
+    if pairs:
+        # a move of one record's place moves both places of its pairs
+        lengths, loss = lengths * 2, loss / 2.0
     count = len(lengths)
     typical = (math.prod(lengths) * values / loss) ** rule.power(count)
     widest = kept[first].domain_diameter
@@ -205,16 +217,18 @@ def measure_cells(
         raise UsageError(f"pitch must be at most {widest:.6g}, the largest distance in the space, got {pitch:.6g}.")
     own = min(wanted, widest)
     axes, spans = _axes(kept, [own * scales[first] / scale for scale in scales])
+    names = tuple(name for part in kept for name in part.columns)
+    if pairs:
+        axes, spans, names = axes * 2, spans * 2, (*names, *(f"{OTHER}{name}" for name in names))
     nodes = math.prod(axis.size for axis in axes)
     if nodes > MOST_CELLS:
         raise UsageError(f"pitch {own:.4g} makes {nodes} nodes, more than {MOST_CELLS}; pass a larger pitch.")
     finer = FINER if resolution is None else max(1, math.ceil(own / resolution))
     counts = _counts(axes, spans, finer)
-    names = tuple(name for part in kept for name in part.columns)
-    text = f"a measure on {', '.join(names)}, pitch {own:.4g}"
-    cells = Cells(axes, names, text, is_map=len(kept) == 1 and kept[0].is_map)
-    unit = kept[first].unit
-    return MeasureCells(cells, spans, counts, own, "" if unit is None else f" {unit}", scales[first], typical, rule)
+    text = f"a measure {'of pairs ' if pairs else ''}on {', '.join(names)}, pitch {own:.4g}"
+    cells = Cells(axes, names, text, is_map=len(kept) == 1 and kept[0].is_map and not pairs)
+    unit = "" if kept[first].unit is None else f" {kept[first].unit}"
+    return MeasureCells(cells, spans, counts, own, unit, scales[first], typical, rule, pairs)
 
 
 def chosen_parts(space: Space, columns: Sequence[str]) -> tuple[Space, ...]:

@@ -21,7 +21,7 @@ from emdp.questions.shape import Shape
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
 from emdp.spaces.combined.elsewhere import COLUMN
-from emdp.transport.fit import FitAxis, coarse_weights, fit_measure
+from emdp.transport.fit import STEPS, FitAxis, coarse_weights, fit_measure
 from emdp.transport.hilbert import hilbert_order
 
 __all__ = ["WEIGHT", "MeasureRows"]
@@ -55,6 +55,9 @@ class MeasureRows:
     grid: MeasureCells
     mechanism: AdditiveMechanism
     space: Space
+
+    steps = STEPS
+    """Steps of the fit."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,7 +110,7 @@ class MeasureRows:
     def _fit(self, values: Floats) -> Floats:
         nodes, away = values[: self.grid.cells.size], values[self.grid.cells.size :]
         if isinstance(self.mechanism, EdgeMechanism):
-            return fit_measure(nodes, self._axes, away=self._away)
+            return fit_measure(nodes, self._axes, away=self._away, steps=self.steps)
         return fit_measure(nodes, self._axes, variance=1.0, away_value=float(away[0]) if len(away) else None)
 
     def table(self, released: Released) -> pl.DataFrame:

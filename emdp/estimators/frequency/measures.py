@@ -20,6 +20,7 @@ from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.frequency.edge_noise import edge_noise
 from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
+from emdp.estimators.frequency.pair_rows import PairRows
 from emdp.estimators.frequency.smoothed import with_absent
 from emdp.estimators.plan import Plan
 from emdp.estimators.user_groups import GroupNoise, change_of, check_names, noise_of_groups
@@ -38,6 +39,11 @@ __all__ = ["plan_measure"]
 
 BLOCK = 4
 """Side, in nodes, of the square whose share is compared with a question of its own."""
+
+PAIR_NOTES = (
+    "pairs of records of one user, each with each, for how far apart a person's places are: apart(); not for naming "
+    "pairs of places, such as home and work: ask for those you know one by one",
+)
 
 
 def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
@@ -77,7 +83,7 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     if grid.cells.size < 2:
         raise UsageError("a measure of one node tells nothing; pass a smaller pitch.")
     aggregation = _aggregation(grid)
-    rows = MeasureRows(query.name, grid, mechanism, space)
+    rows = (PairRows if query.pairs else MeasureRows)(query.name, grid, mechanism, space)
     check_names(rows.columns)
     constant = change_of(aggregation, space, query.price).lipschitz
     return Plan(
@@ -88,7 +94,7 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
         columns=(noise.share_column(query, grid.cells.text, constant),),
         choice=noise.choice,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        notes=(*_notes(grid, mechanism, users, query.price), *_absent_notes(space)),
+        notes=(*_notes(grid, mechanism, users, query.price), *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
         has_absent=space.elsewhere is not None,
         comparison=_comparison(ways, grid),
     )
@@ -101,7 +107,9 @@ def _ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureCells, 
     if not price.is_user_level:
         if price.delta > 0:
             raise UsageError("a measure under alpha has Laplace noise, which spends no delta; leave delta out.")
-        grid = measure_cells(space, price.level * users, **asked)
+        if query.pairs and space.elsewhere is not None:
+            raise UsageError("pairs is of records that have a place; leave it out where they may be elsewhere.")
+        grid = measure_cells(space, price.level * users, pairs=query.pairs, **asked)
         return [(grid, edge_noise(_aggregation(grid), space, (users,), price).required())]
     found = []
     grid = measure_cells(space, price.level * users, rule=BY_CELLS, **asked)
@@ -123,11 +131,11 @@ def _where(noise: GroupNoise) -> str:
 
 
 def _aggregation(grid: MeasureCells) -> Aggregation:
-    return Aggregation((Constant(1.0),), grid.cells.axes)
+    return Aggregation((Constant(1.0),), grid.cells.axes, pairs=grid.pairs)
 
 
 def _notes(grid: MeasureCells, mechanism: AdditiveMechanism, users: int, price: Price) -> tuple[str, ...]:
-    unit, loss = grid.unit, users * price.level
+    unit, loss = grid.unit, users * price.level / (2.0 if grid.pairs else 1.0)
     is_edges = isinstance(mechanism, EdgeMechanism)
     direct = math.sqrt(2.0) / (loss if price.is_user_level else grid.pitch * grid.scale * loss)
     block = _block_deviation(grid, mechanism)

@@ -7,7 +7,7 @@ estimators say how sensitive it is, and :func:`cell_values` is the reference tha
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -133,6 +133,10 @@ class Aggregation:
         Largest total weight of one user's records.
     chosen : Expression, optional
         With a cap: weight ``c`` of a record, in [0, 1]; every record weighs 1 by default.
+    pairs : bool
+        Whether it is the mean over users of the mean over *pairs* of their records, each with each and with itself: the
+        second half of the axes is the first half again, of the other record. A user's pairs have the product ``v_k
+        v_l`` of the user's means of weights.
     """
 
     values: tuple[Expression, ...]
@@ -140,10 +144,15 @@ class Aggregation:
     users: UserGroups | None = None
     cap: int | None = None
     chosen: Expression | None = None
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         if not self.values or (self.chosen is not None and self.cap is None):
             raise UsageError("values must hold an expression, and chosen needs a cap; pass both or none.")
+        half = len(self.axes) // 2
+        is_twice = half > 0 and self.axes[:half] == self.axes[half:]
+        if self.pairs and not (is_twice and self.cap is None and len(self.values) == 1):
+            raise UsageError("pairs needs one value, no cap, and every axis of one record twice; pass such axes.")
 
     @property
     def cells(self) -> int:
@@ -154,6 +163,11 @@ class Aggregation:
     def dimension(self) -> int:
         """Number of coordinates a group: value ``i`` in cell ``k`` is coordinate ``i * cells + k``."""
         return len(self.values) * self.cells
+
+    @property
+    def of_one(self) -> "Aggregation":
+        """The same for single records: of pairs the axes of the first one."""
+        return replace(self, axes=self.axes[: len(self.axes) // 2], pairs=False) if self.pairs else self
 
     @property
     def is_plain(self) -> bool:

@@ -7,7 +7,7 @@ from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis
 from emdp.expressions.cells.hat_bounds import hat_rates
 from emdp.expressions.numbers.bounds import Analysis
-from emdp.expressions.numbers.fixed_point import ERROR_UNITS, SPLIT_UNITS, fixed_point_exponent
+from emdp.expressions.numbers.fixed_point import ERROR_UNITS, PAIR_BITS, SPLIT_UNITS, fixed_point_exponent
 from emdp.expressions.numbers.outward import add_up, mul_up, sum_up
 from emdp.spaces.base import Space
 
@@ -86,6 +86,10 @@ def aggregation_sum_error(aggregation: Aggregation, space: Space) -> float:
     proves for means in one scan (in two scans it is less), and twice the sum of the axes' place errors. What a user
     without records counts with is computed in doubles, within ``h`` units of ``2**-53`` of what it is.
 
+    Of pairs each of a user's means of the first axes is rounded down by less than ``2**-48`` in place of the last
+    rounding above, ``cells 2**h`` of them in all; with ``e`` the bound for these means the products are within
+    ``e (2 + e)`` of the exact ones, whose sum is 1, and their sums over users are exact.
+
     Parameters
     ----------
     aggregation : Aggregation
@@ -102,12 +106,15 @@ def aggregation_sum_error(aggregation: Aggregation, space: Space) -> float:
     """
     if aggregation.cap is not None or [getattr(value, "value", None) for value in aggregation.values] != [1.0]:
         raise UsageError("aggregation must be the mean of the value 1 over cells; pass a histogram's.")
-    hats = [hat_rates(axis, space) for axis in aggregation.axes if isinstance(axis, HatAxis) and axis.size > 1]
+    one = aggregation.of_one
+    hats = [hat_rates(axis, space) for axis in one.axes if isinstance(axis, HatAxis) and axis.size > 1]
     places = sum_up(hat.error for hat in hats)
     count = len(hats)
-    units = 2.0**count + count / 2 + 0.25 + aggregation.cells * 2.0 ** (count - 11)
-    exponent = fixed_point_exponent(analyse(aggregation.values[0], space))
-    return add_up(math.ldexp(units, -exponent), mul_up(2.0, places))
+    exponent = fixed_point_exponent(analyse(one.values[0], space))
+    last = 2.0 ** (exponent - PAIR_BITS) if aggregation.pairs else 2.0**-11
+    units = 2.0**count + count / 2 + 0.25 + one.cells * 2.0**count * last
+    found = add_up(math.ldexp(units, -exponent), mul_up(2.0, places))
+    return mul_up(found, add_up(2.0, found)) if aggregation.pairs else found
 
 
 def _error(known: Analysis, places: float, units: float, records: float) -> float:

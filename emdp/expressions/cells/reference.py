@@ -89,7 +89,8 @@ def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats
         item standing for an empty bag; with slots of the sum over their items, over the larger of the slots and the
         number of those that are somewhere. With a cap the total over users and items of ``C v_i w_k``, where ``C`` is
         ``chosen`` rounded to a multiple of ``2**-WEIGHT_BITS``, times ``cap`` over the user's sum of ``C`` where that
-        is above the cap. Records elsewhere have the weight 0 under a cap.
+        is above the cap. Records elsewhere have the weight 0 under a cap. Of pairs the mean over users of the products
+        of a user's means.
 
     >>> from emdp.expressions import col
     >>> from emdp.spaces import Interval
@@ -101,6 +102,9 @@ def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats
     """
     if not bags:
         raise UsageError("bags is empty; pass one bag a public user, empty where the user has no records.")
+    if aggregation.pairs:
+        means = [user_statistic(aggregation.of_one, space, [bag]) for bag in bags]
+        return np.asarray(np.mean([np.outer(own, own).ravel() for own in means], axis=0), dtype=np.float64)
     capped = aggregation.cap is not None
     filled = [np.asarray(bag) if len(bag) or capped else space.neutral_item for bag in bags]
     owners = np.repeat(np.arange(len(filled)), [len(bag) for bag in filled])

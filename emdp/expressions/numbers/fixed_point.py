@@ -16,7 +16,8 @@ import math
 from emdp.base.errors import InternalError
 from emdp.expressions.numbers.bounds import Analysis
 
-__all__ = ["ERROR_UNITS", "SPLIT_UNITS", "VALUE_BITS", "WEIGHT_BITS", "fixed_point_error", "fixed_point_exponent"]
+__all__ = ["ERROR_UNITS", "PAIR_BITS", "SPLIT_UNITS", "VALUE_BITS", "WEIGHT_BITS"]
+__all__ += ["fixed_point_error", "fixed_point_exponent"]
 
 VALUE_BITS = 51
 """Scaled values stay within ``2**51``: half a unit is then at least their relative error of ``2**-52`` in a mean."""
@@ -43,6 +44,10 @@ That rounding is part of what a capped total *is*: any weights of at least 0 tha
 same sensitivity, so it costs no privacy, only ``2**-25`` of a record. If weights had more bits than the sums have room
 for, or products were rounded record by record, the error of a user with many light records would have no bound.
 """
+
+PAIR_BITS = 48
+"""A user's means over cells are rounded down to multiples of ``2**-48`` before products of two of them are added up:
+products have 96 bits, and sums over ``2**30`` users fit 128 bits, and 38 digits."""
 
 EXPONENT_LIMIT = 1000
 """Keeps ``2**exponent`` and its inverse normal doubles."""

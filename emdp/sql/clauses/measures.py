@@ -13,7 +13,7 @@ from emdp.sql.values.scalar import Scalars
 
 __all__ = ["measure_query"]
 
-FORM = "MEASURE(*), MEASURE(PITCH(1.0)) or MEASURE(lat, lon, PITCH(1.0))"
+FORM = "MEASURE(*), MEASURE(PITCH(1.0)), MEASURE(lat, lon, PITCH(1.0)) or MEASURE(PAIRS(lat, lon))"
 
 
 def measure_query(
@@ -46,11 +46,12 @@ def measure_query(
     context, node = scalars.context, aggregate.node
     _check_whole(context, node, *chosen)
     _check_options(context)
-    pitch, columns = _asked(scalars, node)
+    pitch, columns, pairs = _asked(scalars, node)
     return Measure(
         context.price,
         pitch=pitch,
         columns=columns,
+        pairs=pairs,
         name=name,
         noise=_noise(context) or "auto",
         order=order,
@@ -73,18 +74,21 @@ def _check_whole(context: Context, node: exp.Anonymous, grouping: Grouping, left
     )
 
 
-def _asked(scalars: Scalars, node: exp.Anonymous) -> tuple[float | None, tuple[str, ...]]:
-    """Return the pitch and the columns of a call."""
+def _asked(scalars: Scalars, node: exp.Anonymous) -> tuple[float | None, tuple[str, ...], bool]:
+    """Return the pitch and the columns of a call, and whether it is of pairs of records."""
     context = scalars.context
     given = [unwrapped(own) for own in node.expressions]
     if len(given) == 1 and isinstance(given[0], exp.Star):
-        return None, ()
+        return None, (), False
     pitch: float | None = None
-    if given and isinstance(given[-1], exp.Anonymous) and given[-1].name.upper() == "PITCH":
+    if given and _is_call(given[-1], "PITCH"):
         call = given.pop()
         pitch = scalars.constant(call.expressions[0], "the pitch of MEASURE") if len(call.expressions) == 1 else 0.0
+    pairs = len(given) == 1 and _is_call(given[0], "PAIRS")
+    if pairs:
+        given = [unwrapped(own) for own in given[0].expressions]
     names = [one_by_name(own.name, context.names.space.columns) for own in given if isinstance(own, exp.Column)]
-    if (pitch is None and not given) or (pitch is not None and pitch <= 0) or len(names) != len(given):
+    if (pitch is None and not given and not pairs) or (pitch is not None and pitch <= 0) or len(names) != len(given):
         names = [()]
     if any(len(own) != 1 for own in names):
         raise context.refusal(
@@ -93,7 +97,18 @@ def _asked(scalars: Scalars, node: exp.Anonymous) -> tuple[float | None, tuple[s
             remedy=f"write {FORM}",
             code="measure-argument",
         )
-    return pitch, tuple(own for (own,) in names)
+    if pairs and context.is_user_level:
+        raise context.refusal(
+            node,
+            "PAIRS is under EMD_PRIVACY, where near pairs of places are alike",
+            remedy="write WITH EMD_PRIVACY and an alpha, or leave PAIRS out",
+            code="measure-pairs",
+        )
+    return pitch, tuple(own for (own,) in names), pairs
+
+
+def _is_call(node: exp.Expr, name: str) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.upper() == name
 
 
 def _check_options(context: Context) -> None:

@@ -41,12 +41,19 @@ difference, since a sum has one rounding whoever is in it. A coordinate adds up 
 corners, hence at most ``2**(h + 1)`` sums that changed, each with a rounding that moves by less than 2. Half of that
 counts at each end: ``2**(h + 1 - WEIGHT_BITS)`` units, at most the half that the last rounding of a user's total counts
 otherwise, for up to 22 hat axes, and so for every node of a cumulative axis. No doubles scale anything.
+
+Pairs of a user's records, in one scan. A user's pairs have the products of the user's means of weights, so the sums of
+a user and base cell are divided by the number of records, in integers, and rounded down to multiples of
+``2**-PAIR_BITS``; the rows of a user are joined with one another, and products added up over users, exactly. Rows that
+are joined are as many as a user's base cells, whatever the number of records. A pair of base cells has the sums at all
+pairs of their corners, named as for one base cell on twice the axes.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -54,7 +61,7 @@ from sqlglot import exp
 
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.expressions.cells.reference import cell_values
-from emdp.expressions.numbers.fixed_point import WEIGHT_BITS
+from emdp.expressions.numbers.fixed_point import PAIR_BITS, WEIGHT_BITS
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.compile import USER, item_rows, reads_users_apart
@@ -122,12 +129,14 @@ def cell_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement
         If a value or an axis does not fit the table's space.
     """
     neutral = cell_values(aggregation, table.space, table.space.neutral_item)[0]
-    layout = layout_of(aggregation, table.space)
+    layout = layout_of(aggregation.of_one, table.space)
     records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
     # Weights of records would be computed in both scans, and no bound forgives two that differ.
     is_shared = layout.has_cells and layout.weight is None and layout.slots is None and reads_users_apart(table)
-    if is_shared:
+    if aggregation.pairs:
+        query = _over_pairs(_per_user(records, layout), table, aggregation, layout)
+    elif is_shared:
         query = _over_equal_users(records, table, aggregation, layout)
     else:
         query = _over_users(_per_user(records, layout), table, aggregation, layout)
@@ -137,6 +146,8 @@ def cell_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement
     absent = {} if is_total else {int(at): Fraction(float(neutral[at])) for at in np.flatnonzero(neutral)}
     bits = WEIGHT_BITS if is_total else SHARED_BITS if is_shared else MEAN_BITS if layout.has_cells else 0
     units = tuple(Fraction(2) ** -(exponent + bits) for exponent in layout.exponents)
+    if aggregation.pairs:
+        units = (Fraction(2) ** (-2 * PAIR_BITS),)
     return CellStatement(query, lookups, units, absent)
 
 
@@ -164,12 +175,44 @@ def _over_users(per_user: exp.Select, table: TableFacts, aggregation: Aggregatio
         users = _counted(per_user, columns_of(shares), table, aggregation)
         columns = {GROUP: sql.column(GROUP), BASE: sql.integer(0), PRESENT: exp.Count(this=exp.Star()), **sums}
         return layer(columns, users).group_by(sql.column(GROUP), copy=False)
+    query = _with_present(_joined(_cells(sums), exp.to_table("users")), shares)
+    return _of_all_users(query, per_user, table, aggregation)
+
+
+def _of_all_users(query: exp.Union, per_user: exp.Select, table: TableFacts, aggregation: Aggregation) -> exp.Union:
+    """Add the layer of users and base cells to a statement, and that of the users that count."""
     weights = {USER: sql.column(USER), WEIGHT: exp.Sum(this=sql.column(WEIGHT))}
     all_users = sql.select(weights, exp.to_table("spread")).group_by(sql.column(USER), copy=False)
     users = _counted(all_users, {}, table, aggregation)
-    query = _with_present(_joined(_cells(sums), exp.to_table("users")), shares)
     query = query.with_("spread", as_=per_user, materialized=True, copy=False)
     return query.with_("users", as_=users, materialized=True, copy=False)
+
+
+def _over_pairs(per_user: exp.Select, table: TableFacts, aggregation: Aggregation, layout: Layout) -> Sql:
+    """Return the statement of pairs: sums over the users that count of the products of a user's means in two cells."""
+    records = sql.multiply(sql.column(USER_WEIGHT), sql.integer(2 ** (layout.exponents[0] - PAIR_BITS)))
+    names = layout.shares(len(layout.hats))
+    means: dict[str, Sql] = {name: sql.cast(_quotient(sql.column(name), records.copy()), "BIGINT") for name in names}
+    rows = sql.select({**columns_of((USER, GROUP, BASE)), **means}, exp.to_table("spread"))
+    rows = _joined(rows, exp.to_table("users"))
+    one, other = "one", "other"
+    cell = sql.multiply(sql.cast(sql.column(BASE, one), "BIGINT"), sql.integer(aggregation.of_one.cells))
+    sums: dict[str, Sql] = {}
+    for place, (first, second) in enumerate(product(names, repeat=2)):
+        whole = sql.multiply(sql.cast(sql.column(first, one), "HUGEINT"), sql.column(second, other))
+        sums[f"share_0_{place}"] = exp.Sum(this=whole)
+    columns = {
+        GROUP: sql.column(GROUP, one),
+        BASE: sql.add(cell, sql.column(BASE, other)),
+        PRESENT: exp.Null(),
+        **sums,
+    }
+    pairs = sql.select(columns, exp.to_table("means", alias=one))
+    same_user = exp.EQ(this=sql.column(USER, one), expression=sql.column(USER, other))
+    pairs = pairs.join(exp.Join(this=exp.to_table("means", alias=other), on=same_user), copy=False)
+    pairs = pairs.group_by(columns[GROUP].copy(), columns[BASE].copy(), copy=False)
+    query = _of_all_users(_with_present(pairs, sums), per_user, table, aggregation)
+    return query.with_("means", as_=rows, materialized=True, copy=False)
 
 
 def _over_equal_users(rows: exp.Select, table: TableFacts, aggregation: Aggregation, layout: Layout) -> Sql:

@@ -11,6 +11,7 @@ import emdp
 from emdp.base.errors import DataRuleError
 from emdp.expressions import Expression, category_is, col
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis, UserGroups
+from emdp.expressions.nodes.base import Constant
 from emdp.tables import engine, mean_of_user_means
 from emdp.tables.engines.spark import engine as spark
 from emdp.tables.engines.spark.parts import parts_of
@@ -138,3 +139,10 @@ def test_a_statement_has_no_parentheses_that_spark_would_look_ahead_for(spark: A
     for text in found:
         # What is in parentheses belongs to a function, or is a query.
         assert re.findall(r"(?<![\w`])\((?!SELECT)", text) == [], text
+
+
+@pytest.mark.slow
+def test_pairs_of_a_users_records_are_as_on_duckdb(table: emdp.Table) -> None:
+    pairs = Aggregation((Constant(1.0),), (TENTS, TENTS), pairs=True)
+    (own,), (other,) = engine.aggregate(table, pairs), engine.aggregate(read(ROWS), pairs)
+    assert own.open() == other.open()

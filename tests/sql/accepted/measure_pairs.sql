@@ -1,0 +1,2 @@
+-- space: city
+SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20) MEASURE(PAIRS(), PITCH(8)) AS far FROM visits ORDER BY far DESC LIMIT 5
