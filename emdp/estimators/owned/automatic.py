@@ -88,9 +88,9 @@ class MeasuredPlan(RowsPlan):
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The two releases as one."""
-        cap, is_automatic = self.typical.aggregation.cap or ASSUMED_CAP, self.rule.query.cap is None
-        noise = self.typical.mechanisms[0]
-        return (MeasuredRelease(self.rule.histogram, noise, cap, is_automatic, self.event.slack_epsilon),)
+        cap = self.typical.aggregation.cap or ASSUMED_CAP
+        assumed = f"a cap of {cap}" if self.rule.query.cap is None else None
+        return (MeasuredRelease(self.rule.histogram, self.typical.mechanisms[0], assumed, self.event.slack_epsilon),)
 
     @property
     def choice(self) -> str:

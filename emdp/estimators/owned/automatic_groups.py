@@ -23,7 +23,7 @@ import polars as pl
 
 from emdp.base.errors import UsageError
 from emdp.estimators.owned.automatic import HISTOGRAM_WEIGHTS, MeasuredPlan, value_unit
-from emdp.estimators.owned.caps import MeasuredRows, octave_bins
+from emdp.estimators.owned.caps import MeasuredRelease, MeasuredRows, octave_bins
 from emdp.estimators.owned.noise import choose, totals_of
 from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.owned.totals import plan_owned
@@ -103,8 +103,8 @@ class GroupsPlan(MeasuredPlan):
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The two releases as one."""
-        cap, noise = self.typical.aggregation.groups_cap or 0, self.typical.mechanisms[0]
-        return (GroupsRelease(self.rule.histogram, noise, cap, self.event.slack_epsilon),)
+        assumed = f"{self.typical.aggregation.groups_cap or 0} groups of a user"
+        return (MeasuredRelease(self.rule.histogram, self.typical.mechanisms[0], assumed, self.event.slack_epsilon),)
 
     @property
     def choice(self) -> str:
@@ -122,33 +122,6 @@ class GroupsPlan(MeasuredPlan):
 
     def _with_octaves(self, noisy: Sequence[int], released: Any) -> Released:
         return (tuple(map(Fraction, noisy)), released)
-
-
-@dataclass(frozen=True)
-class GroupsRelease:
-    """The two releases, as a reader of an answer sees them: histogram, noise at the assumed ``L``, and the slack."""
-
-    histogram: OctaveHistogram
-    noise: Mechanism
-    cap: int
-    slack_epsilon: float
-    is_exact = False
-
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return f"{self.histogram.theorem}; then {self.noise.theorem}; their epsilons add up"
-
-    @property
-    def slack_delta(self) -> float:
-        """The part of delta that covers rounding, of the second release."""
-        return self.noise.slack_delta
-
-    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the noise of the histogram, and that of the statement at the assumed number of groups."""
-        first = ("octaves", f"epsilon {self.histogram.epsilon:.6g}, noise scale {self.histogram.scale:.6g} users a bin")
-        shown = ((name, f"{fact}, at {self.cap} groups of a user") for name, fact in self.noise.facts(unit))
-        return (first, *shown)
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,19 +89,16 @@ class MeasuredRelease:
     histogram : OctaveHistogram
         The first.
     noise : Mechanism
-        The second, at the cap that a preview assumes.
-    cap : int
-        That cap.
-    is_automatic : bool
-        Whether the cap is chosen.
+        The second, at what a preview assumes.
+    assumed : str or None
+        What it assumes, in words; None where nothing is chosen.
     slack_epsilon : float
         What is charged for rounding, whatever the cap.
     """
 
     histogram: OctaveHistogram
     noise: Mechanism
-    cap: int
-    is_automatic: bool
+    assumed: str | None
     slack_epsilon: float
     is_exact = False
 
@@ -116,12 +113,10 @@ class MeasuredRelease:
         return self.noise.slack_delta
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the noise of the histogram, and that of the statement at the given or assumed cap."""
+        """Return the noise of the histogram, and that of the statement at what is given or assumed."""
         first = ("octaves", f"epsilon {self.histogram.epsilon:.6g}, noise scale {self.histogram.scale:.6g} users a bin")
-        if not self.is_automatic:
-            return (first, *self.noise.facts(unit))
-        shown = tuple((name, f"{fact}, at a cap of {self.cap}") for name, fact in self.noise.facts(unit))
-        return (first, *shown)
+        end = "" if self.assumed is None else f", at {self.assumed}"
+        return (first, *((name, f"{fact}{end}") for name, fact in self.noise.facts(unit)))
 
 
 @dataclass(frozen=True, eq=False)
