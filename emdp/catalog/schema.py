@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from emdp.catalog.budgets import BUDGET_KEYS, PER_PERIOD_KEYS
+from emdp.catalog.budgets import BUDGET_KEYS, HISTORY_KEYS, PER_PERIOD_KEYS
 from emdp.catalog.catalog import CATALOG_KEYS
 from emdp.catalog.entries import LINK_KEYS, LINKED_KEYS, PUBLIC_KEYS, TABLE_KEYS
 from emdp.spaces import Elsewhere
@@ -52,8 +52,11 @@ def _value(key: str, types: type | tuple[type, ...], text: str) -> dict[str, Any
         # Draft 7 reads nothing beside a $ref.
         return {"allOf": [SPACE], "description": text}
     if key == "budget":
-        per_period = _closed(dict.fromkeys(sorted(PER_PERIOD_KEYS), NUMBER), ("alpha",))
-        one = _closed({own: per_period if own == "per_period" else {} for own in BUDGET_KEYS}, ())
+        inner = {
+            "per_period": _closed(dict.fromkeys(sorted(PER_PERIOD_KEYS), NUMBER), ("alpha",)),
+            "history": _closed(dict.fromkeys(sorted(HISTORY_KEYS), NUMBER), ("periods",)),
+        }
+        one = _closed({own: inner.get(own, {}) for own in BUDGET_KEYS}, ())
         return {"anyOf": [one, {"type": "array", "items": one}], "description": text}
     if key == "link":
         return {**_closed({own: {"type": "string"} for own in LINK_KEYS}, LINK_KEYS), "description": text}

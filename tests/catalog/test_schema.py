@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from emdp.base.errors import UsageError
-from emdp.catalog.budgets import BUDGET_KEYS, PER_PERIOD_KEYS
+from emdp.catalog.budgets import BUDGET_KEYS, HISTORY_KEYS, PER_PERIOD_KEYS
 from emdp.catalog.catalog import CATALOG_KEYS, load_catalog
 from emdp.catalog.entries import LINK_KEYS, LINKED_KEYS, PUBLIC_KEYS, TABLE_KEYS
 from emdp.catalog.schema import catalog_schema
@@ -103,6 +103,7 @@ header = true
         ('kind = "grid"', 'kind = "product"'),
         ("low = 0, high = 1 } }", "low = 0 } }"),
         ("per_period = { alpha", "per_period = { epsilon"),
+        ("per_period = { alpha = 2.0, delta = 1e-9 }", "history = { alpha = 2.0, weeks = 52 }"),
         ("fraction = 0.1", "share = 0.1"),
         ('distance = "elsewhere", ', ""),
         ('key = "order"', 'keys = "order"'),
@@ -151,6 +152,7 @@ def test_the_schema_has_every_key_and_kind() -> None:
     budget = table["properties"]["budget"]["anyOf"][0]
     assert set(budget["properties"]) == set(BUDGET_KEYS)
     assert set(budget["properties"]["per_period"]["properties"]) == PER_PERIOD_KEYS
+    assert set(budget["properties"]["history"]["properties"]) == HISTORY_KEYS
     for place in ("part", "space"):
         kinds = {
             one["properties"]["kind"]["const"]: set(one["properties"]) for one in schema["definitions"][place]["anyOf"]

@@ -112,3 +112,79 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
 def test_the_test_command_is_where_ci_looks_for_it() -> None:
     after = README.read_text().split("<!-- test command -->", 1)[1]
     assert after.lstrip().startswith("```sh\npip install '.[test]' && pytest -n auto\n```")
+
+
+CITY = """
+import numpy as np
+import emdp
+from emdp.resources import load_dataset_module
+load_dataset_module("checkins").write_checkins("visits.parquet", users=300, records=9000)
+city = emdp.Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km", on_invalid="clamp")
+visits = emdp.read("visits.parquet", user="user_id", users=300, space=city)
+"""
+MINUTES = """
+import numpy as np
+import emdp
+rows = {"user": np.repeat(np.arange(200), 5), "minutes": np.random.default_rng(1).uniform(0, 60, 1000)}
+table = emdp.read(rows, user="user", users=200, space=emdp.Interval("minutes", 0, 60), name="visits")
+session = emdp.Session(table, budget=emdp.EmdDP(100.0), ledger="minutes.ledger")
+"""
+
+BEFORE = {
+    "docs/profile.md": {
+        "profile_preview(": f"{CITY}session = emdp.Session(visits, budget=emdp.UserDP(4, 1e-6), ledger='a.ledger')",
+    },
+    "docs/elsewhere.md": {
+        "elsewhere=1,": """
+import numpy as np
+import polars as pl
+import emdp
+generator = np.random.default_rng(1)
+rows = {"taxi": np.arange(3000), "lat": generator.uniform(40.5, 41.0, 3000), "lon": np.full(3000, -74.0)}
+pl.DataFrame({**rows, "km": generator.uniform(0, 50, 3000)}).write_parquet("trips.parquet")
+""",
+        "slots=20": """
+place = emdp.Geo("lat", "lon", (40.48, -74.26, 40.92, -73.70), unit="km", on_invalid="elsewhere")
+space = emdp.Product(place, emdp.Interval("km", 0, 50))
+""",
+    },
+    "docs/measures.md": {
+        "emdp.measure(alpha=20)": f"{CITY}session = emdp.Session(visits, budget=emdp.EmdDP(100), ledger='a.ledger')",
+        "places.joined(": """
+whole = emdp.Product(city, emdp.Cycle("hour", 24))
+days = emdp.read("visits.parquet", user="user_id", users=300, space=whole, name="days")
+session = emdp.Session(days, budget=emdp.EmdDP(100), ledger="b.ledger")
+""",
+    },
+    "docs/streams.md": {"session.stream(": CITY},
+    "docs/tiers.md": {
+        "emdp.tiers([8, 4, 1])": MINUTES,
+        "session.refine(": "",
+        "write_messages(": """
+from pathlib import Path
+Path("release").mkdir()
+session = emdp.Session(table, budget=emdp.UserDP(9.0, 1e-6), ledger="local.ledger")
+""",
+        "TieredResponse(": "items = np.array([0, 1, 2, 3] * 50)",
+    },
+}
+"""Of pages about one feature each: what a block of Python is known by, and what their reader has before it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", BEFORE)
+def test_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    own = [text for kind, text in blocks(page) if kind == "python"]
+    for known, before in BEFORE[page].items():
+        (text,) = (text for text in own if known in text)
+        exec(before, names)  # noqa: S102
+        exec(compile(text, page, "exec"), names)  # noqa: S102
+
+
+def test_every_page_that_teaches_runs() -> None:
+    """A page of the tutorial or a how-to with a block that says what it is written in is one whose blocks run."""
+    pages = [page for folder in ("tutorial", "how-to", "explanation") for page in (ROOT / "docs" / folder).glob("*.md")]
+    named = {page.relative_to(ROOT).as_posix() for page in pages if BLOCK.search(page.read_text())}
+    assert named <= PAGES.keys()
