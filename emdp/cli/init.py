@@ -294,8 +294,9 @@ def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
     """Return comments on columns that could be parts of the space too."""
     rules = 'on_invalid = "elsewhere", "clamp" or "neutral"'
     lines = [f"invalid values are an error where a part has no other rule; add {rules} to it"]
+    taken = (user, *(_places(schema) or ()))
     for column, kind in schema.items():
-        if column == user:
+        if column in taken:
             continue
         if _kind(kind) in TEXTS:
             lines.append(f'{{ kind = "categories", col = {toml_text(column)}, values = ["..."] }} lists public values')

@@ -105,7 +105,11 @@ def test_a_row_of_names_is_taken_for_one(
     monkeypatch.chdir(tmp_path)
     Path("v.csv").write_text(f"{first}\n")
     assert run(capsys, "v.csv", "--user", first.split(",")[0], "--users", "2")[0] == 0
-    assert "header" not in tomllib.loads(Path("emdp.toml").read_text())["tables"]["v"]
+    written = Path("emdp.toml").read_text()
+    assert "header" not in tomllib.loads(written)["tables"]["v"]
+    # Columns of a place are no further parts.
+    assert 'col = "lat"' not in written
+    assert ('col = "lon"' in written, 'col = "text"' in written) == (False, first == "nick,text")
 
 
 def test_names_of_other_files_that_look_like_values_are_pointed_out(
