@@ -249,6 +249,8 @@ def print_pairs(given: Given, rounds: int) -> None:
     show_pairs("measure of pairs", found)
     sample = given.session.measure(alpha=given.alpha).sample(2000)
     show_pairs("independent records of a measure", [apart(kilometres(sample))])
+    users = answer.synthetic_users(1000, sizes=20).partition_by("synthetic_user")
+    show_pairs("1000 synthetic users of 20 records", [np.mean([apart(kilometres(one)) for one in users], axis=0)])
     print(f"\n{answer.frame.height} nodes, fit {np.mean(times):.1f} s")
 
 

@@ -1,6 +1,6 @@
 """What an answer to a question for a measure has besides its rows: all post-processing of what was released."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -8,6 +8,7 @@ import polars as pl
 from emdp.answers.description import DEFAULT_LEVEL
 from emdp.base.checks import check_unit_interval
 from emdp.base.errors import UsageError
+from emdp.privacy import UserDP
 
 __all__ = ["Measured"]
 
@@ -87,6 +88,39 @@ class Measured:
             raise UsageError("apart is for a measure of pairs; ask session.measure(pairs=True) first.")
         return pl.DataFrame([self._rows.apart(self.released, tuple(within))])
 
+    def synthetic_users(self, n: int, *, sizes: "int | Mapping[int, float] | Measured") -> pl.DataFrame:
+        """Return records of ``n`` users who are nobody, of a measure of pairs: users of types, at no cost.
+
+        How far apart the records of one of them are is as in the measure, and no finer; they name no pair of places of
+        anybody. Nothing is drawn at random.
+
+        Parameters
+        ----------
+        n : int
+            How many users.
+        sizes : int, mapping of int to float, or Answer
+            How many records a user has, which no measure knows: a public number for all, a public law (shares of users
+            by number of records), or an answer under ``USER_PRIVACY`` with the numbers of people by the column
+            ``octave`` (whole part of the base-2 logarithm of their records) or ``records``. Sizes have nothing to do
+            with places here.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``synthetic_user``, a number, and the columns of a record; at most ten million rows.
+
+        Raises
+        ------
+        UsageError
+            If the answer is no measure of pairs, or ``sizes`` are no such law.
+        """
+        if not hasattr(self._rows, "synthetic_users"):
+            raise UsageError("synthetic_users is for a measure of pairs; ask session.measure(pairs=True) first.")
+        if isinstance(sizes, Measured):
+            sizes = _paid_sizes(sizes)
+        found: pl.DataFrame = self._rows.synthetic_users(self.released, n, sizes)
+        return found
+
     def sample(self, n: int) -> pl.DataFrame:
         """Return ``n`` records that stand for a measure: equal steps of mass along a curve through all places, free.
 
@@ -138,3 +172,10 @@ class Measured:
         if not hasattr(self._rows, "fitted"):
             raise UsageError(f"{what} is for a measure; ask session.measure() first.")
         return getattr(self._rows, what)
+
+
+def _paid_sizes(answer: Any) -> Any:
+    """Return the frame of an answer at user level; under a distance of normalised bags no answer tells sizes."""
+    if not isinstance(answer.guarantee, UserDP):
+        raise UsageError("sizes are told by no answer under alpha; pass a public law, or an answer under USER_PRIVACY.")
+    return answer.frame

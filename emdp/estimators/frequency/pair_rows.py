@@ -12,18 +12,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
+import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_finite
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.measure_cells import OTHER, chosen_parts
 from emdp.estimators.frequency.measure_rows import WEIGHT, MeasureRows
+from emdp.estimators.frequency.synthetic_users import dealt_users, octaves, types_of
 from emdp.questions.columns import Released
 from emdp.questions.shape import Shape
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
+from emdp.transport.hilbert import hilbert_order
 
 __all__ = ["PairRows"]
+
+USER = "synthetic_user"
+"""Column of the number of a synthetic user, who is nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +68,20 @@ class PairRows(MeasureRows):
         weights = table.get_column(WEIGHT).to_numpy()
         shares = {f"within_{own:g}": float(weights @ (lengths <= own)) for own in limits}
         return {"mean": float(weights @ lengths), **shares}
+
+    def synthetic_users(self, released: Released, count: int, sizes: object) -> pl.DataFrame:
+        """Return the records of synthetic users of the types that the fit is a mixture of."""
+        half = len(self.grid.counts) // 2
+        order = hilbert_order(self.grid.counts[:half])
+        pairs = self.fitted(released).reshape(len(order), len(order))[order][:, order]
+        weights, laws = types_of((pairs + pairs.T) / (2.0 * pairs.sum()))
+        owners, places = dealt_users(weights, laws, count, octaves(sizes) if isinstance(sizes, pl.DataFrame) else sizes)
+        numbers = np.unravel_index(order[places], self.grid.counts[:half])
+        columns = [
+            pl.Series(name, values).gather(pl.Series(own))
+            for name, values, own in zip(self.grid.cells.columns[:half], self.grid.values[:half], numbers, strict=True)
+        ]
+        return pl.DataFrame([pl.Series(USER, owners), *columns])
 
     def _fit(self, values: Floats) -> Floats:
         half = round(len(values) ** 0.5)

@@ -13,6 +13,7 @@ import emdp
 from emdp.audit import audit
 from emdp.base.errors import SqlError, UsageError
 from emdp.estimators.frequency.measures import plan_measure
+from emdp.estimators.frequency.synthetic_users import dealt_users, types_of
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis
 from emdp.expressions.cells.errors import aggregation_sum_error
 from emdp.expressions.cells.flow_bounds import flow_lipschitz
@@ -207,3 +208,71 @@ def test_the_noise_is_for_pairs_and_the_audit_breaks_less(
     # moves of single records move half as much, and have half of the noise
     monkeypatch.setattr(edge_laws, "laplace_integers", lambda units, size: drawn(factor * units, size))
     assert audit(table, query, **asked).broken
+
+
+def mixture(seed: int) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    weights, laws = rng.dirichlet(np.ones(3)), rng.dirichlet(np.full(12, 0.3), 3)
+    return weights, laws.T @ (weights[:, None] * laws)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_types_are_a_mixture_with_the_pairs(seed: int) -> None:
+    _, pairs = mixture(seed)
+    weights, laws = types_of(pairs)
+    assert weights.sum() == pytest.approx(1.0)
+    assert laws.sum(axis=1) == pytest.approx(np.ones(len(laws)))
+    near = [
+        np.abs(own[1].T @ (own[0][:, None] * own[1]) - pairs).sum()
+        for own in ((weights, laws), types_of(pairs, steps=0))
+    ]
+    # the anchors alone have the marginal, and too little in common
+    assert near[0] < 0.3 * near[1]
+    assert weights @ laws == pytest.approx(pairs.sum(axis=1), abs=1e-6)
+
+
+def test_users_are_dealt_by_equal_steps() -> None:
+    weights, laws = np.array([0.25, 0.75]), np.array([[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]])
+    owners, places = dealt_users(weights, laws, 400, {1: 0.5, 10: 0.5})
+    sizes = np.bincount(owners)
+    assert sorted(set(sizes.tolist())) == [1, 10]
+    assert (sizes == 10).mean() == pytest.approx(0.5, abs=0.02)
+    for kind, users in enumerate((owners < 100, owners >= 100)):
+        assert np.bincount(places[users], minlength=3) / users.sum() == pytest.approx(laws[kind], abs=0.05)
+    # half of ten records at either place, for each user of the first type
+    assert all((places[owners == user] == 0).sum() == 5 for user in np.flatnonzero(sizes[:100] == 10))
+
+
+def test_synthetic_users_have_pairs_and_sizes_that_were_paid_for(tmp_path: Path) -> None:
+    rows = records(600, 10)
+    table = emdp.read(rows, user="user", space=PLANE, users=600, name="visits")
+    budget = [emdp.EmdDP(1e5), emdp.UserDP(100.0)]
+    with emdp.testing.seeded(4), emdp.Session(table, budget=budget, ledger=tmp_path / "u.ledger") as session:
+        answer = session.measure(alpha=300.0, pairs=True, name="both")
+        octaves = session.sql(
+            "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 2) octave, COUNT(*) AS people FROM (SELECT user, CAST(FLOOR("
+            "LOG2(COUNT(*))) AS BIGINT) AS octave FROM visits GROUP BY user) AS per WHERE octave BETWEEN 0 AND 6 "
+            "GROUP BY octave"
+        )
+        charges = session.history().height
+        found = answer.synthetic_users(300, sizes=octaves)
+        assert session.history().height == charges
+        assert found.columns == ["synthetic_user", "x", "y"]
+        sizes = found.group_by("synthetic_user").len()["len"]
+        assert len(sizes) == 300
+        # ten records are in the octave from 8 to 15
+        assert (sizes == 11).mean() > 0.9
+        users = answer.synthetic_users(300, sizes=10).partition_by("synthetic_user")
+        apart = [ot.dist(own, own, "euclidean").mean() for own in (one.select("x", "y").to_numpy() for one in users)]
+        assert np.mean(apart) == pytest.approx(answer.apart()["mean"][0], abs=0.5)
+        assert answer.synthetic_users(5, sizes={3: 1.0}).equals(answer.synthetic_users(5, sizes=3))
+        mean = session.mean(emdp.col("x"), alpha=1.0)
+        for sizes, match in (
+            (mean, "under alpha"), (0, "sizes"), ({}, "sizes"), ({5: -1.0}, "sizes"), (10**9, "records"),
+            (1.5, "sizes"),
+            (session.sql("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) COUNT(*) AS n FROM visits"), "octave"),
+        ):  # fmt: skip
+            with pytest.raises(UsageError, match=match):
+                answer.synthetic_users(300, sizes=sizes)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="pairs=True"):
+            mean.synthetic_users(5, sizes=1)
