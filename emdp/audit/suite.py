@@ -126,6 +126,7 @@ def _means(table: Table) -> Iterator[Case]:
     )
     yield Case("mean, local user level", table, mean(first, epsilon=1.0, model="local"))
     yield Case("mean, local, with keys", table, mean(first, epsilon=tiers([2.0, 0.5]), model="local"))
+    yield Case("vector mean, local, with keys", table, vector_mean(several, epsilon=tiers([4.0, 2.0]), model="local"))
     few = _fewer(table, FEW)
     mixed: dict[str, Any] = {"delta": DELTA, "model": "shuffle"}
     yield Case("mean, one mixed bit", few, mean(first, alpha=ALPHA, messages=1, **mixed))

@@ -56,7 +56,7 @@ SETTINGS: Sequence[tuple[int, float, float]] = ((100_000, 1.0, 1e-6), (10_000, 0
 BITS, FULL_BITS = (1, 2, 4, 6, 8, 10, 11), tuple(range(1, 12))
 """Bits a user, on average: ``B = 2^(11 - b)``."""
 
-RUNS, FULL_RUNS = 20, 200
+RUNS, FULL_RUNS = 20, 50
 
 
 def renyi_epsilon(multiplier: float, rows: int, delta: float) -> float:
@@ -140,14 +140,25 @@ def draw_estimate(counts: Integers, rows: int, sigma: float) -> Floats:
     ...     draw_estimate(np.array([3, 1]), 1, 0.0).tolist()
     [0.75, 0.25]
     """
+    return _decoded(_draw_cells(counts, rows), sigma)
+
+
+def _draw_cells(counts: Integers, rows: int) -> Floats:
+    """Draw the cells before noise, shape (chunks, rows): all that the server adds up."""
     users, items = int(counts.sum()), counts.size
     repeated = np.repeat(counts, rows)
     # Users of one item keep a row alike, so only their number counts.
     kept = draw_binomials(repeated, np.ones(repeated.size, dtype=np.int64), np.full(repeated.size, rows))
     signs = 1 - 2 * (np.bitwise_count(np.arange(rows)[:, None] & np.arange(rows)) & 1).astype(np.int64)
     # kept[chunk, offset, row]: the sum over offsets of the signs is a cell.
-    cells = np.einsum("cor,or->cr", kept.reshape(items // rows, rows, rows), signs) * (rows / users)
-    noisy = cells + sigma * _normal(items).reshape(cells.shape)
+    sums = np.einsum("cor,or->cr", kept.reshape(items // rows, rows, rows), signs)
+    return np.asarray(sums * (rows / users), dtype=np.float64)
+
+
+def _decoded(cells: Floats, sigma: float) -> Floats:
+    """Return the estimated shares of cells with fresh noise."""
+    rows = cells.shape[1]
+    noisy = cells + sigma * _normal(cells.size).reshape(cells.shape)
     return np.concatenate([walsh_hadamard(chunk) / rows for chunk in noisy])
 
 
@@ -205,12 +216,17 @@ def setting_rows(n: int, epsilon: float, delta: float, *, bits: Sequence[int], r
             ("published, Renyi", multiplier * size / n),
             ("published, closed form", closed_sigma(epsilon, size, delta, n)),
         )
-        for name, sigma in priced:
-            errors = [_squared(draw_estimate(counts, size, sigma), truth) for _ in range(runs)]
+        errors: list[list[float]] = [[] for _ in priced]
+        # The same users send for every price; noise is its own.
+        for _ in range(runs):
+            cells = _draw_cells(counts, size)
+            for own, (_, sigma) in zip(errors, priced, strict=True):
+                own.append(_squared(_decoded(cells, sigma), truth))
+        for own, (name, sigma) in zip(errors, priced, strict=True):
             shared = {"d": ITEMS, "n": n, "b": bit, "B": size, "epsilon": epsilon, "delta": delta, "sigma": sigma}
             found.append(
                 row_of(
-                    errors, panel=panel, x=float(bit), method=f"Hadamard rows, {name}", guarantee=USER,
+                    own, panel=panel, x=float(bit), method=f"Hadamard rows, {name}", guarantee=USER,
                     model="central", measure=SQUARED, parameters={**shared, "z": sigma * n / size},
                     bound=(size - 1) / n + ITEMS * sigma * sigma / size, bound_source="(B - 1)/n + d sigma^2/B, exact",
                 )

@@ -20,14 +20,20 @@ over users, the own model minimises ``L + pull D``, ``L`` the user's mean loss. 
 ``D`` is half a sum of ``d`` squares, and the posterior mode of a user with ``m`` records has ``pull = s^2 d/(2 psi
 m)``, ``s^2`` the noise of a target (1 for the logistic loss; of squared losses the user's mean square around the common
 model, rather too much). The published ``1/(2 psi)`` draws users with few records too little: with six yes/no records
-own models did worse than the common one. ``psi`` is told by the slope ``g`` of a user's loss at ``mu``: ``(g' H^-1 g -
-s^2 d/m)/2``, ``H`` the curvature there, has about the mean of ``D`` where ``D`` is small, and needs no own model, whose
-early steps would make users look farther apart than they are. The common model moves by steps of the users' own losses.
+own models did worse than the common one. What users tell is half of ``g' H^-1 g``, ``g`` the slope of the own loss at
+``mu`` and ``H`` the curvature there, over pairs of different records alone: its mean is that of the user's true model,
+whatever the noise of targets, and it needs no own model, whose early steps would make users look farther apart than
+they are. A user with one record has no pair and moves nothing. Of the squared loss this is ``D``; slopes of the
+logistic one level off, so that what is told of people far apart is less (two fifths of ``D`` at a deviation of 3 of the
+log-odds). Both are known functions of that deviation, taken here for normal log-odds around 0, and ``psi`` is what
+belongs to the mean that was told (:func:`divergence`), of public numbers alone. The common model moves by steps of the
+users' own losses.
 """
 
 import math
 import os
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -55,6 +61,10 @@ LOWEST, HIGHEST = 1e-3, 100.0
 """Ends of ``psi``: at the first every own model is nearly the common one."""
 RIDGE = 0.02
 """Curvature that is added to that of a user's loss, so that few records settle no direction which they do not show."""
+TOLD_RIDGE = 0.005
+"""The same where it is only told how far a user is: it makes that less."""
+FARTHEST = 8.0
+"""Largest standard deviation of log-odds that is told apart from larger ones."""
 LONGEST = 4.0
 """Length at which a step of an own model is cut."""
 SHORTER = 1.0 - 2.0**-40
@@ -72,7 +82,7 @@ class Round:
     common : numpy.ndarray, shape (features,)
         ``mu``.
     spread : float
-        ``psi``.
+        Mean of what users tell of their distance; ``psi`` is :func:`divergence` of it.
     """
 
     number: int
@@ -114,7 +124,7 @@ class Round:
             raise UsageError(f"own must be {len(mu)} numbers; pass what train returned, or the common model.")
         if not len(y):
             return theta, self.encode(mu, self.spread)
-        told = _apart(x, y, mu, self.loss)
+        told = _apart(x, y, mu, self.loss) if len(y) > 1 else self.spread
         for _ in range(self.steps):
             mu = mu - self.step * _gradient(x, y, mu, self.loss)
         return self._drawn(x, y, theta), self.encode(mu, min(max(told, -HIGHEST), HIGHEST))
@@ -124,7 +134,7 @@ class Round:
         expected = _predicted(x @ self.common, self.loss)
         # From few records the residuals of an own fit say too little of the noise; these say rather too much.
         noise = 1.0 if self.loss == "logistic" else float(np.mean((y - expected) ** 2))
-        pull = noise * len(self.common) / (2.0 * self.spread * len(y))
+        pull = noise * len(self.common) / (2.0 * divergence(self.spread, self.loss) * len(y))
         blended = (y + pull * expected) / (1.0 + pull)
         for _ in range(self.steps):
             curvature = _curvature(x, theta, self.loss) + RIDGE * np.eye(len(theta))
@@ -168,9 +178,9 @@ class Personalised:
     steps, step : int and float
         Local steps of a round, and their length.
     clip, clip_spread : float
-        How far a user may want to move ``mu``, in the 2-norm, and ``psi``.
+        How far a user may want to move ``mu``, in the 2-norm, and ``spread``.
     spread : float
-        ``psi`` to begin with.
+        To begin with; see there.
     ledger, name
         As of :class:`emdp.learn.LinearBandit`.
 
@@ -179,7 +189,7 @@ class Personalised:
     common : numpy.ndarray
         ``mu``, public.
     spread : float
-        ``psi``, public.
+        Mean of what users tell of their distance, public; ``psi`` is :func:`divergence` of it.
     multiplier : float
         ``z``.
     guarantee : UserDP
@@ -337,17 +347,35 @@ def _curvature(x: Floats, theta: Floats, loss: Loss) -> Floats:
 
 
 def _apart(x: Floats, y: Floats, common: Floats, loss: Loss) -> float:
-    """Return how far a user tells to be from the common model, in mean divergence: noisy, but right in the mean.
+    """Return how far a user with several records tells to be from the common model: noisy, but right in the mean.
 
     Of records that are too large for doubles it is 0: they say nothing.
     """
-    curvature, slope = _curvature(x, common, loss), _gradient(x, y, common, loss)
-    if not (np.isfinite(curvature).all() and np.isfinite(slope).all()):
+    curvature, left = _curvature(x, common, loss), y - _predicted(x @ common, loss)
+    if not (np.isfinite(curvature).all() and np.isfinite(left).all()):
         return 0.0
-    inverse = np.linalg.inv(curvature + RIDGE * np.eye(len(common)))
-    shown = float(np.trace(curvature @ inverse))
-    noise = 1.0
-    if loss == "squared":
-        left = y - x @ (common - inverse @ slope)
-        noise = float(left @ left) / max(len(y) - shown, 1.0)
-    return 0.5 * (float(slope @ inverse @ slope) - noise * shown / len(y))
+    inverse = np.linalg.inv(curvature + TOLD_RIDGE * np.eye(len(common)))
+    slopes = x * left[:, None]
+    total = slopes.sum(axis=0)
+    # Of each record with itself the noise of its target would be counted.
+    alone = np.einsum("rj,jk,rk->", slopes, inverse, slopes)
+    return 0.5 * float(total @ inverse @ total - alone) / (len(y) * (len(y) - 1))
+
+
+def divergence(told: float, loss: Loss) -> float:
+    """Return the mean divergence of users' predictions that belongs to a mean of what they tell: never less.
+
+    >>> divergence(0.3, "squared"), round(divergence(0.01, "logistic"), 4), round(divergence(0.25, "logistic"), 2)
+    (0.3, 0.0103, 0.59)
+    """
+    return told if loss == "squared" else float(np.interp(told, *_logistic_divergences()))
+
+
+@cache
+def _logistic_divergences() -> tuple[Floats, Floats]:
+    """Return what users tell, and the divergence, for growing deviations of log-odds around 0."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    odds = np.concatenate([[0.0], np.geomspace(0.01, FARTHEST, 200)])[:, None] * nodes
+    shares = weights / weights.sum()
+    told = 2.0 * (_predicted(odds, "logistic") - 0.5) ** 2 @ shares
+    return told, np.logaddexp(0.0, odds) @ shares - math.log(2.0)

@@ -139,8 +139,13 @@ def user_gradients(
             margins += weight * row[rows]
         limits = (clip * _INSIDE) / records.lengths[rows]
         slopes = np.clip(_slope(loss)(margins, records.targets[rows]), -limits, limits)
+        is_one_each = counts.size == slopes.size
         for place, row in enumerate(records.features):
-            whole = np.trunc(np.ldexp(slopes * row[rows], exponent)).astype(np.int64)
+            # Times a power of two, which is exact, and cut off.
+            whole = (slopes * row[rows] * 2.0**exponent).astype(np.int64)
+            if is_one_each:
+                means[part, place] = whole
+                continue
             sums = np.add.reduceat(whole, starts)
             means[part, place] = np.sign(sums) * (np.abs(sums) // counts)
     return means
