@@ -21,17 +21,19 @@ HEAD = """<!doctype html>
 """
 
 STYLE = """
-:root { color-scheme: light dark; --emdp-ink: #1b1b1b; --emdp-muted: #5c5c5c; --emdp-grid: #dcdcdc; }
-@media (prefers-color-scheme: dark) {
-  :root { --emdp-ink: #e8e8e8; --emdp-muted: #a8a8a8; --emdp-grid: #3a3a3a; }
+:root { color-scheme: light dark; --emdp-ink: #1b1b1b; --emdp-muted: #5c5c5c; --emdp-grid: #dcdcdc;
+        --emdp-ground: #fff; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --emdp-ink: #e8e8e8; --emdp-muted: #a8a8a8; --emdp-grid: #3a3a3a; --emdp-ground: #121212; }
 }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem;
-       color: var(--emdp-ink); background: Canvas; overflow-wrap: break-word; }
+       color: var(--emdp-ink); background: var(--emdp-ground); overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .first { border-left: .3rem solid #0072b2; padding: .4rem .8rem; }
 .warning { border-left: .3rem solid #b00020; padding: .2rem .8rem; }
 figure { margin: 1rem 0; }
-.wide { overflow-x: auto; }
+figcaption, footer { color: var(--emdp-muted); font-size: .9rem; }
+.scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; }
 caption { text-align: left; padding: .3rem 0; color: var(--emdp-muted); }
 th, td { border-bottom: 1px solid var(--emdp-grid); padding: .25rem .6rem; text-align: left; vertical-align: top; }
@@ -43,6 +45,17 @@ CAPTION = (
     "Largest belief afterwards by the belief before; share caught at one false alarm in 100; largest gap between "
     "detection and false alarms. All rounded up."
 )
+
+FOOT = "All of this follows from public numbers alone: no record was read, and nothing was spent."
+
+CAPTIONS = {
+    "beliefs": "A circle is what somebody believed before; the bar ends at the most and the least afterwards.",
+    "reach": "The largest belief from 50 %, over how far records lie from where they were thought to be.",
+    "home": "Among how many homes on a line one is hidden, at least, over the way from one to the next.",
+    "people": "Whom the best detector catches that raises one false alarm in 100 people.",
+    "year": "The largest gap between detection and false alarms, by the number of such releases.",
+}
+"""What stands below each kind of picture."""
 
 GAUSSIAN_CAPTION = "Where all noise is Gaussian: the largest gap, and what a belief usually stays below."
 
@@ -80,11 +93,13 @@ def page(title: str, space: Space, blocks: Sequence[Block]) -> str:
     >>> "http" in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     False
     """
-    body = [f"<h1>{escape(title)}</h1>", f'<p class="first">{escape(head(blocks[0].found.guarantee))}</p>']
+    first = f'<p class="first">{escape(head(blocks[0].found.guarantee))}</p>'
+    body = ["<header>", f"<h1>{escape(title)}</h1>", first, "</header>", "<main>"]
     for place, block in enumerate(blocks):
         body += _block(block, space, f"c{place}")
     warnings = dict.fromkeys(text for block in blocks for text in block.found.warnings)
     body += ["<h2>What these numbers do not say</h2>", *(f'<p class="warning">{escape(text)}</p>' for text in warnings)]
+    body += ["</main>", f"<footer><p>{FOOT}</p></footer>"]
     top = f"<title>{escape(title)}</title>\n<style>{STYLE}</style></head>\n<body>\n"
     return HEAD + top + "\n".join(body) + "\n</body></html>\n"
 
@@ -139,7 +154,7 @@ def _block(block: Block, space: Space, name: str) -> list[str]:
     return [
         f"<h2>{escape(block.title)}</h2>",
         f"<p>{escape(block.text)}</p>",
-        *(_figure(picture, f"{name}-{kind}") for kind, picture in drawn if picture is not None),
+        *(_figure(picture, name, kind) for kind, picture in drawn if picture is not None),
         "<ul>",
         *(f"<li>{escape(found.sentence(row))}</li>" for row in found.rows),
         "</ul>",
@@ -153,8 +168,8 @@ def _from_one(row: Consequence) -> float:
     return abs(math.log(row.epsilon))
 
 
-def _figure(picture: Picture, name: str) -> str:
-    return f"<figure>{renamed(picture, name).svg}</figure>"
+def _figure(picture: Picture, name: str, kind: str) -> str:
+    return f"<figure>{renamed(picture, f'{name}-{kind}').svg}<figcaption>{CAPTIONS[kind]}</figcaption></figure>"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
@@ -164,7 +179,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str) ->
         cells = "".join(f"<td{_class(place)}>{escape(text)}</td>" for place, text in enumerate(row[1:], 1))
         lines.append(f'<tr><th scope="row">{escape(row[0])}</th>{cells}</tr>')
     return (
-        '<div class="wide" role="region" tabindex="0" aria-label="table"><table>'
+        '<div class="scroll" role="region" tabindex="0" aria-label="table"><table>'
         f"<caption>{escape(caption)}</caption>"
         f"<thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )

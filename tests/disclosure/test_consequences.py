@@ -5,18 +5,20 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from dp_accounting.pld import common
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 import emdp
 from emdp.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
 from emdp.base.errors import UsageError
 from emdp.disclosure.asked import write
-from emdp.disclosure.consequences import Consequences, consequences_of
+from emdp.disclosure.consequences import CURVE_DELTAS, Consequences, consequences_of
 from emdp.disclosure.page import Block, page
 from emdp.disclosure.pictures import homes_hidden
 from emdp.disclosure.stories import Story, default_stories, once, read_stories
 from emdp.disclosure.words import percent
 from emdp.mechanisms.central.laplace import LaplaceMechanism
-from emdp.privacy.inference import advantage, gaussian_advantage, power
+from emdp.privacy.inference import advantage, curve_advantage, curve_power, gaussian_advantage, power
 from emdp.tables.space_types import extended_space
 
 CITY = emdp.Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
@@ -181,6 +183,17 @@ def test_reports_fixed_in_advance_tell_less_than_their_sum() -> None:
     assert found.epsilon == pytest.approx(2.6)
     assert found.advantage < 0.5 < advantage(2.6)
     assert found.caught < power(0.01, 2.6)
+
+
+def test_reports_fixed_in_advance_agree_with_dp_accounting() -> None:
+    """Detection and gap (T7) by the loss distribution of another library: 52 responses of epsilon 0.05."""
+    found = consequences_of(LINE, emdp.EmdDP(1.0), stories=[once("visit", 20)], reports=52).rows[0]
+    response = common.DifferentialPrivacyParameters(0.05, 0.0)
+    losses = pld.from_privacy_parameters(response, value_discretization_interval=1e-4).self_compose(52)
+    curve = [(losses.get_epsilon_for_delta(delta), delta) for delta in CURVE_DELTAS]
+    assert found.caught == pytest.approx(curve_power(0.01, curve), abs=1e-4)
+    assert found.advantage == pytest.approx(curve_advantage(curve), abs=1e-4)
+    assert found.caught < 0.4 * power(0.01, 2.6)
 
 
 def test_numbers_in_words_are_rounded_up() -> None:

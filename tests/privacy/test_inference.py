@@ -76,6 +76,29 @@ def test_power_is_concave_above_the_diagonal_and_monotone(epsilon: float, delta:
     assert power(x, epsilon + 0.1, delta) >= power(x, epsilon, delta) - 1e-12
 
 
+@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), LOSSES, LOSSES, DELTAS, DELTAS)
+def test_more_is_never_less(p: float, q: float, epsilon: float, larger: float, delta: float, more: float) -> None:
+    """Bounds grow with the prior, the loss and the delta, and so with alpha and the distance."""
+    low, high = sorted((p, q))
+    least, most = sorted((epsilon, larger))
+    rare, often = sorted((delta, more))
+    assert posterior(low, least) <= posterior(high, most) + 1e-12
+    assert posterior_floor(high, least) >= posterior_floor(low, most) - 1e-12
+    assert power(low, least, rare) <= power(high, most, often) + 1e-12
+    assert advantage(least, rare) <= advantage(most, often) + 1e-12
+    assert failure(rare, 0.1) <= failure(often, 0.1)
+    assert group_loss([least, least], rare) <= group_loss([most, most], often)
+    assert right_guess(least, 5, rare) <= right_guess(most, 5, often) + 1e-12
+
+
+@given(RATES, st.floats(0.0, 12.0), DELTAS)
+def test_power_is_symmetric(rate: float, epsilon: float, delta: float) -> None:
+    """The other version has the same bound: missed at most so often as the first one is falsely told."""
+    detected = power(rate, epsilon, delta)
+    if detected < 1.0:
+        assert power(1.0 - detected, epsilon, delta) == pytest.approx(1.0 - rate, abs=1e-9 + 4e-12 * math.exp(epsilon))
+
+
 def _laws(epsilon: float, delta: float, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return two laws that are (epsilon, delta) apart, in both orders: a mixture towards each other until they are."""
     first, second = rng.dirichlet(np.full(size, 0.3), 2)

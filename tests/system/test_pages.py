@@ -10,6 +10,9 @@ import pytest
 from browser import browse, in_dark, look, print_page
 from made_runs import full_run, outcome, run_of, single
 
+import emdp
+from emdp.disclosure.consequences import consequences_of
+from emdp.disclosure.page import Block, page
 from emdp.reports.export import write_report
 
 WIDTHS = (400, 1200)
@@ -23,9 +26,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def _modes(text: str) -> dict[str, tuple[str, int]]:
+def _modes(text: str, widths: tuple[int, ...] = WIDTHS) -> dict[str, tuple[str, int]]:
     pages = {"light": text, "dark": in_dark(text)}
-    return {f"{mode} {width}": (page, width) for mode, page in pages.items() for width in WIDTHS}
+    return {f"{mode} {width}": (page, width) for mode, page in pages.items() for width in widths}
 
 
 @pytest.mark.slow
@@ -44,6 +47,20 @@ def test_a_page_of_a_failure_and_of_a_test_run_is_in_order(tmp_path: Path) -> No
     write_report(run_of(outcomes, is_private=False), tmp_path / "out")
     found = look(_modes((tmp_path / "out" / "index.html").read_text(encoding="utf-8")), tmp_path)
     assert [(name, own["problems"]) for name, own in found.items() if own["problems"]] == []
+
+
+@pytest.mark.slow
+def test_the_page_of_consequences_is_in_order(tmp_path: Path) -> None:
+    """All five pictures, both tables and the warnings; it has no script, and lets a browser load nothing."""
+    city = emdp.Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
+    promises = (emdp.EmdDP(20.0), emdp.EmdDP(5.0, 1e-8), emdp.UserDP(2.0, neighbours="remove"))
+    blocks = [Block(f"Budget {promise}", "All.", consequences_of(city, promise)) for promise in promises]
+    text = page("What visits may tell about one person", city, blocks)
+    assert "default-src 'none'" in text
+    assert "<script" not in text
+    found = look(_modes(text, (360, 1280)), tmp_path)
+    assert [(name, own["problems"]) for name, own in found.items() if own["problems"]] == []
+    assert {own["pictures"] for own in found.values()} == {5 + 4 + 2}
 
 
 MUTANTS = {
