@@ -30,6 +30,7 @@ from emdp.mechanisms.descent.loss import user_gradients
 from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
+from emdp.mechanisms.local.shuffled_planes import ShuffledPlanes
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.oracles.symbol import SymbolOracle
@@ -103,7 +104,7 @@ def bulk_of(plan: MessagePlan, tables: Neighbours) -> Bulk | None:
         return _of_prefixes(releaser, blocks)
     if isinstance(releaser, FactMessages):
         return _of_facts(releaser, blocks, users)
-    if isinstance(releaser, LocalMeans) and isinstance(releaser.mechanism, ShuffledOneBit):
+    if isinstance(releaser, LocalMeans) and isinstance(releaser.mechanism, ShuffledOneBit | ShuffledPlanes):
         return _of_bits(releaser, releaser.mechanism, blocks, tables)
     return None
 
@@ -198,9 +199,12 @@ def _of_facts(releaser: FactMessages, blocks: tuple[Any, Any], users: int) -> Mi
 
 
 def _of_bits(
-    releaser: LocalMeans, bits: ShuffledOneBit, blocks: tuple[Any, Any], tables: Neighbours
+    releaser: LocalMeans, bits: ShuffledOneBit | ShuffledPlanes, blocks: tuple[Any, Any], tables: Neighbours
 ) -> MixedMessages | None:
-    users, places = tables.first.n, np.arange(len(bits.coordinates))
+    users, places = tables.first.n, np.arange(bits.width)
+    # of planes the weakest come first, so that a user's own messages that are looked at together are many
+    planes = bits.strengths if isinstance(bits, ShuffledPlanes) else ()
+    order = np.argsort(-(places % len(planes)), kind="stable") if planes else places
     rows = [[tuple(row) for block in own for row in block.means.tolist()] for own in blocks]
     own = _changed(rows[0], rows[1], users)
     if own is None:
@@ -209,13 +213,18 @@ def _of_bits(
     def draw(table: int, count: int) -> npt.NDArray[Any]:
         means = np.tile(np.array([own[table]], dtype=np.int64), (count, 1))
         asked = np.zeros(count, dtype=np.int64)
-        drawn = [bits.encode(means, releaser.exponents, asked) > 0 for _ in range(bits.messages)]
-        return np.hstack([2 * places + signs for signs in drawn])
+        drawn = [bits.encode(means, releaser.exponents, asked) > 0 for _ in range(bits.draws)]
+        return np.hstack([(2 * places + signs)[:, order] for signs in drawn])
 
     def release(sent: npt.NDArray[Any]) -> Any:
         ones = [int((sent == 2 * place + 1).sum()) for place in places]
-        return (bits.decode(ones, [users * bits.messages] * len(places)),)
+        return (bits.decode(ones, [users * bits.draws] * len(places)),)
 
+    if isinstance(bits, ShuffledPlanes):
+        each = tuple(planes[place % len(planes)] for place in order.tolist()) * bits.draws
+        return MixedMessages(
+            users, draw, _as_they_are, release, bits.bits_per_user, bits.epsilon0, is_apart=True, strengths=each
+        )
     per = tables.distance if bits.level == "alpha0" else 1.0
     epsilon0 = product_up(bits.unmixed * bits.bits_per_user, per) + bits.slack_epsilon
     return MixedMessages(users, draw, _as_they_are, release, bits.bits_per_user, epsilon0, is_apart=True)

@@ -20,6 +20,7 @@ more of them promise shows in events that are too rare for any number of draws.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -120,6 +121,8 @@ class MixedMessages:
         What one user's messages promise about the two tables for whoever sees them alone; None where it is not known.
     is_apart : bool
         Whether each of a user's messages is mixed by itself, all of them alike in what they promise.
+    strengths : tuple of float
+        What each of them promises, where they are not alike.
     joining : callable or None
         From a number of releases to how many users take part in each, and whether the one who changes is among them;
         None where all do.
@@ -133,13 +136,18 @@ class MixedMessages:
     epsilon0: float | None = None
     is_apart: bool = False
     joining: Callable[[int], tuple[Integers, Integers]] | None = None
+    strengths: tuple[float, ...] = ()
 
     def alone(self) -> "MixedMessages | None":
         """Return the messages of the user who changes, unmixed; None where that is this, or nothing is known of it."""
         if self.users == 1 or self.epsilon0 is None:
             return None
         width, epsilon0, draw = self.width, self.epsilon0, self.draw
-        if self.is_apart and width > 1:
+        if self.strengths:
+            sums = np.cumsum(self.strengths)
+            width = max(int((sums <= SEEN).sum()), 1)
+            epsilon0 = float_up(sum(map(as_decimal, self.strengths[:width]), Fraction(0)))
+        elif self.is_apart and width > 1:
             width = min(max(int(SEEN * width / epsilon0), 1), width)
             epsilon0 = float_up(as_decimal(epsilon0) * width / self.width)
         return replace(
@@ -150,6 +158,7 @@ class MixedMessages:
             width=width,
             epsilon0=epsilon0,
             joining=None,
+            strengths=(),
         )
 
     @cached_property

@@ -131,7 +131,8 @@ def _means(table: Table) -> Iterator[Case]:
     mixed: dict[str, Any] = {"delta": DELTA, "model": "shuffle"}
     yield Case("mean, one mixed bit", few, mean(first, alpha=ALPHA, messages=1, **mixed))
     yield Case("vector mean, mixed bits", few, vector_mean(several, alpha=ALPHA, messages=2, **mixed))
-    yield Case("mean, mixed bits, user level", few, mean(first, epsilon=1.0, messages=2, **mixed))
+    yield Case("mean, mixed bits, user level", few, mean(first, epsilon=1.0, messages=1, **mixed))
+    yield Case("mean, mixed digits, user level", few, mean(first, epsilon=1.0, messages=3, **mixed))
     own = [one for one in several if analyse(one, table.space).low >= 0 and analyse(one, table.space).high <= 1]
     if own:
         yield Case("shares, local", table, shares(own, epsilon=1.0))

@@ -25,6 +25,7 @@ from emdp.mechanisms.descent import central as descent_central
 from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
+from emdp.mechanisms.local.shuffled_planes import ShuffledPlanes
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.krr import KRROracle
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
@@ -38,7 +39,7 @@ from emdp.mechanisms.vector.direction import VectorDirection
 from emdp.mechanisms.vector.mixed_bits import MixedBits
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.privacy import BoundedReduction
-from emdp.questions import frequencies, heavy_hitters, itemwise, mean, shares, user_mean
+from emdp.questions import frequencies, heavy_hitters, itemwise, mean, shares, user_mean, vector_mean
 from emdp.questions.linear_fit import linear_fit_query
 from emdp.questions.resolution import Query
 from emdp.randomizers import KRR
@@ -122,6 +123,10 @@ BITS = _stronger(
     lambda own: replace(own, coordinates=tuple(replace(one, rate=one.rate / WEAKER) for one in own.coordinates)),
 )
 
+DIGITS = _stronger(
+    ShuffledPlanes, "encode", lambda own: replace(own, strengths=tuple(one / WEAKER for one in own.strengths))
+)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -167,7 +172,10 @@ CASES = {
     "range, local": Case(LINE, _um("local"), 1, SCALAR),
     "range, shuffle": Case(LINE, _um("shuffle", delta=1e-6), 2, SCALAR),
     "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 2, BITS),
-    "mixed bits, two of each": Case(LINE, _mixed(epsilon=1.0, messages=2), 2, BITS),
+    "mixed bits, two means": Case(
+        PLANE, vector_mean([col("x"), col("y")], epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 2, BITS
+    ),
+    "mixed digits": Case(LINE, _mixed(epsilon=1.0, messages=2), 2, DIGITS),
     "facts, local": Case(PAIR, shares(FACTS, epsilon=1.0), 1, VECTOR_BITS),
     "facts, shuffle": Case(PAIR, shares(FACTS, epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 2, MIXED_BITS),
     "items, central": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6), 2, ITEMS, records=1),
@@ -237,6 +245,7 @@ MANY = {
     "range, both rounds": Case(LINE, _um("shuffle", delta=1e-6), 300, _both),
     "facts": Case(PAIR, shares(FACTS, epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 300, MIXED_BITS),
     "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 300, BITS),
+    "mixed digits": Case(LINE, _mixed(epsilon=1.0, messages=4), 300, DIGITS),
     "items": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 1000, ITEMS, records=1),
     "strings": Case(
         WORDS,

@@ -41,6 +41,7 @@ from emdp.mechanisms.keys.weighted import WeightedKeys
 from emdp.mechanisms.local.noise import LocalNoise
 from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
 from emdp.mechanisms.local.shuffled_bits import ShuffledOneBit
+from emdp.mechanisms.local.shuffled_planes import ShuffledPlanes
 from emdp.mechanisms.local.tiered_bits import TieredBits
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
@@ -276,6 +277,16 @@ ROWS: list[tuple[str, str, Call]] = [
         "local/shuffled_bits",
         "an unmixed bit is private",
         lambda: ShuffledOneBit((OneBitCoordinate(0, 1, 1.0),), 9, unmixed=0),
+    ),
+    (
+        "local/shuffled_planes",
+        "planes are not dealt out",
+        lambda: ShuffledPlanes((OneBitCoordinate(0, 1, 1.0),), 9, True, messages=2, strengths=(1.0, 1.0)),
+    ),
+    (
+        "local/shuffled_planes",
+        "every plane has as many signs",
+        lambda: ShuffledPlanes((OneBitCoordinate(0, 1, 1.0),), 9, messages=3, strengths=(1.0, 1.0)),
     ),
     ("vector/mixed_bits", "a message has a strength", lambda: MixedBits(4, 0.0, 10, blocks=2)),
     ("vector/mixed_bits", "a block has a bit", lambda: MixedBits(4, 1.0, 10, blocks=5)),

@@ -64,8 +64,9 @@ class MeanEncoder:
             if (parts is not None) is not self.mechanism.is_dealt:
                 raise InternalError("coordinates were dealt out for a release that asks for all; please report it.")
             dealt = np.zeros(len(means), dtype=np.int64) if parts is None else parts
-            sums[MESSAGES], sums[ASKED] = np.zeros_like(means), np.zeros_like(means)
-            for _ in range(self.mechanism.messages):
+            shape = len(means), self.mechanism.width
+            sums[MESSAGES], sums[ASKED] = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+            for _ in range(self.mechanism.draws):
                 signs = self.mechanism.encode(means, self.exponents, dealt)
                 sums[MESSAGES], sums[ASKED] = sums[MESSAGES] + (signs > 0), sums[ASKED] + (signs != 0)
         else:
@@ -76,9 +77,20 @@ class MeanEncoder:
         return pl.concat(frames).cast(dict(self.schema))  # type: ignore[arg-type]
 
 
-def added_up(frames: Iterator[pl.DataFrame], size: int) -> dict[int, list[int]]:
-    """Return the exact sums of some outputs, by what they are: one a coordinate, of which there are ``size``."""
-    sums = {what: [0] * size for what in (MESSAGES, ASKED, EXACT)} | {USERS: [0]}
+def added_up(frames: Iterator[pl.DataFrame], size: int, width: int | None = None) -> dict[int, list[int]]:
+    """Return the exact sums of some outputs, by what they are: one a mean, or a column of signs.
+
+    Parameters
+    ----------
+    frames : iterator of polars.DataFrame
+        What encoders gave.
+    size : int
+        Number of means.
+    width : int, optional
+        Number of columns of signs, where it is another.
+    """
+    columns = size if width is None else width
+    sums = {MESSAGES: [0] * columns, ASKED: [0] * columns, EXACT: [0] * size, USERS: [0]}
     for frame in frames:
         for what, place, high, low in frame.iter_rows():
             sums[what][place] += (high << LOW_BITS) + low

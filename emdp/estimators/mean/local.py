@@ -99,12 +99,13 @@ class LocalMeans(WrappedRelease):
         self, encoder: MeanEncoder, frames: Iterator[pl.DataFrame], dealt: Integers | None, users: int
     ) -> tuple[tuple[tuple[Fraction, ...], ...], Released | None]:
         """Add the messages of users without records, and decode: this spends."""
-        sums = added_up(frames, len(self.neutral))
+        width = self.mechanism.width if isinstance(self.mechanism, LocalOneBit) else None
+        sums = added_up(frames, len(self.neutral), width)
         (present,) = sums[USERS]
         if present > users:
             raise InternalError(OTHER_USERS)
         parts = repeat(None) if dealt is None else (dealt[start : start + AT_ONCE] for start in _starts(present, users))
-        rest = added_up(map(encoder.summed, self._absent_means(present, users), parts), len(self.neutral))
+        rest = added_up(map(encoder.summed, self._absent_means(present, users), parts), len(self.neutral), width)
         sums = {what: _added(own, rest[what]) for what, own in sums.items()}
         released = (
             self.mechanism.decode(sums[MESSAGES], sums[ASKED])

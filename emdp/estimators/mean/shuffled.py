@@ -2,7 +2,10 @@
 
 As in the local model a bit's mean is the user's own mean, for any number of records. Mixed among all users' bits it
 may be far stronger for the same ``alpha`` (:mod:`emdp.mechanisms.local.shuffled_bits`); several bits of each mean, each
-mixed apart, leave little of the bits' rounding.
+mixed apart, leave little of the bits' rounding. At user level they are digits of the mean, some signs of each
+(:mod:`emdp.mechanisms.local.shuffled_planes`), by the number of digits that errs least; in ``d_em`` a digit promises
+nothing, and all bits are drawn alike. Means fill a box, whose directions would err ``pi/2`` times as much in variance
+as its coordinates do: they serve balls (:mod:`emdp.mechanisms.user_vector.directions`).
 """
 
 import math
@@ -18,9 +21,12 @@ from emdp.expressions import evaluate
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.mechanisms.local.one_bit import OneBitCoordinate
 from emdp.mechanisms.local.shuffled_bits import DELTA_SHARE, ShuffledOneBit
+from emdp.mechanisms.local.shuffled_planes import ShuffledPlanes, plane_variance
+from emdp.mechanisms.vector.cube import LARGEST_PLANES, plane_gains
 from emdp.privacy import EmdDP, GuaranteeEvent
 from emdp.privacy.rounding import quotient_up
 from emdp.privacy.shuffle.metric_product import LARGEST_SIGNS, signs_alpha0
+from emdp.privacy.shuffle.planes import likely_strengths, plane_strengths
 from emdp.privacy.shuffle.users import shuffle_epsilon0
 from emdp.questions.comparison import ROOT_MEAN_SQUARE, ComparedMethod
 from emdp.questions.reading import Reading
@@ -33,6 +39,9 @@ MOST_MESSAGES = 64
 
 ENOUGH = 2.25
 """Variance over that of ever more bits at which more are not chosen."""
+
+NEAR = 1.1
+"""The same of planes, over the least variance of so many bits."""
 
 
 def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan | MessagePlan:
@@ -72,8 +81,7 @@ def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan
         return plan_linear(query, space=space, users=users)
     _check_varying(needs)
     kind = query.price.promise("shuffle")
-    messages = _messages(query.messages, needs, users)
-    mechanism = _bits(needs, users, messages)
+    mechanism = _mechanism(query.messages, needs, users)
     neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in needs.expressions)
     exponents = tuple(fixed_point_exponent(entry) for entry in needs.analysis.entries)
     places = range(len(needs.names))
@@ -108,21 +116,66 @@ def _check_varying(needs: LinearNeeds) -> None:
             )
 
 
-def _messages(wanted: int | str, needs: LinearNeeds, users: int) -> int:
-    """Return how many bits of each mean: as asked for, or until more of them would help little."""
+def _mechanism(wanted: int | str, needs: LinearNeeds, users: int) -> ShuffledOneBit | ShuffledPlanes:
+    """Return the bits of each mean: as many as asked for, or until more of them would help little."""
     most = LARGEST_SIGNS // len(needs.names)
     if most < 1:
         raise UsageError(f"at most {LARGEST_SIGNS} means fit the shuffle model, got {len(needs.names)}; ask for fewer.")
+    if not isinstance(wanted, str) and wanted > most:
+        raise UsageError(f"messages must be at most {most} for {len(needs.names)} means, got {wanted}; pass fewer.")
+    if users >= 2 and not isinstance(needs.kind, EmdDP):
+        planes, draws = _layout(wanted, min(MOST_MESSAGES, most), needs.alpha, users, needs.delta, len(needs.names))
+        if planes == 1:
+            return _bits(needs, users, draws)
+        found, single = _planes(needs, users, planes, draws), _single(needs, users)
+        # of few users the normal limit, by which planes are chosen, says little
+        is_worse = isinstance(wanted, str) and single is not None and single.variance <= found.variance
+        return single if is_worse and single is not None else found
     if not isinstance(wanted, str):
-        if wanted > most:
-            raise UsageError(f"messages must be at most {most} for {len(needs.names)} means, got {wanted}; pass fewer.")
-        return wanted
+        return _bits(needs, users, wanted)
     # By the normal limit mu^2 is T t^2/(1 - t) times a constant, and the variance 1/(T t^2): 1/(1 - t) above its least.
     strengths = [own.strength for own in _bits(needs, users, 1).coordinates]
     signal = max(t * t / (1.0 - t) for t in strengths)
     weakest = 1.0 - 1.0 / ENOUGH
     count = math.ceil(signal * (1.0 - weakest) / weakest**2)
-    return min(max(count, 1), MOST_MESSAGES, most)
+    return _bits(needs, users, min(max(count, 1), MOST_MESSAGES, most))
+
+
+@lru_cache(maxsize=256)
+def _layout(wanted: int | str, most: int, epsilon: float, users: int, delta: float, count: int) -> tuple[int, int]:
+    """Return planes and signs of each: those of least likely error, or unasked the fewest that are near it.
+
+    >>> _layout(4, 64, 1.0, 1000, 1e-5, 1), _layout("auto", 64, 1.0, 10**6, 1e-6, 1)
+    ((4, 1), (11, 1))
+    """
+    given = None if isinstance(wanted, str) else wanted
+    limit = most if given is None else given
+    errors = {}
+    for planes in range(1, min(limit, LARGEST_PLANES) + 1):
+        share = limit // planes
+        for draws in {share} if given else {2**power for power in range(share.bit_length())}:
+            own = likely_strengths(epsilon, users, delta, plane_gains(planes), draws * count)
+            errors[planes, draws] = plane_variance(own) / draws
+    enough = min(errors.values()) * (1.0 if given else NEAR)
+    return min((pair for pair, error in errors.items() if error <= enough), key=lambda pair: (pair[0] * pair[1], pair))
+
+
+def _single(needs: LinearNeeds, users: int) -> ShuffledOneBit | None:
+    """Return one bit of each mean; None where it would be too strong for its integers."""
+    try:
+        return _bits(needs, users, 1)
+    except UsageError:
+        return None
+
+
+def _planes(needs: LinearNeeds, users: int, planes: int, draws: int) -> ShuffledPlanes:
+    rounds = draws * len(needs.names)
+    strengths = plane_strengths(needs.alpha, users, needs.delta * DELTA_SHARE, plane_gains(planes), rounds)
+    coordinates = tuple(
+        one_bit_coordinate(strengths[-1], entry, single, needs.kind)
+        for entry, single in zip(needs.analysis.entries, needs.singles, strict=True)
+    )
+    return ShuffledPlanes(coordinates, users, messages=planes * draws, strengths=strengths)
 
 
 def _bits(needs: LinearNeeds, users: int, messages: int) -> ShuffledOneBit:
@@ -149,7 +202,7 @@ def _epsilon0(epsilon: float, users: int, delta: float, rounds: int) -> float:
     return min(shuffle_epsilon0(epsilon, users, delta, rounds, randomizer="binary"), LARGEST_EPSILON)
 
 
-def _choice(mechanism: ShuffledOneBit, wanted: int | str) -> str:
+def _choice(mechanism: ShuffledOneBit | ShuffledPlanes, wanted: int | str) -> str:
     count = mechanism.messages
     bits = "one bit" if count == 1 else f"{count} bits"
     why = (
@@ -161,11 +214,13 @@ def _choice(mechanism: ShuffledOneBit, wanted: int | str) -> str:
     )
     if isinstance(wanted, str) and count == MOST_MESSAGES:
         why = "the most that are sent unasked"
+    if isinstance(mechanism, ShuffledPlanes):
+        bits += f", {mechanism.draws} of each of its {len(mechanism.strengths)} leading digits and of what is left,"
     return f"shuffle model, {bits} of each mean of every user ({why}); {mechanism.bits_per_user} bits per user."
 
 
 def _compared(
-    query: LinearQuery, own: ShuffledOneBit, needs: LinearNeeds, space: Space, users: int
+    query: LinearQuery, own: ShuffledOneBit | ShuffledPlanes, needs: LinearNeeds, space: Space, users: int
 ) -> tuple[ComparedMethod, ...]:
     """Return the errors of all three models at this price, that of one bit beside that of several."""
 
@@ -179,8 +234,8 @@ def _compared(
         line("central", spread**2, f"a curator adds {central.name} noise"),
         line("shuffle", own.variance, bits, is_chosen=True),
     ]
-    if own.messages > 1:
-        single = _bits(needs, users, 1)
+    single = _single(needs, users) if own.messages > 1 else None
+    if single is not None:
         lines.append(
             line("shuffle, one bit of each mean", single.variance, f"{single.bits_per_user} bits a user, mixed")
         )

@@ -146,6 +146,16 @@ class LocalOneBit:
         return False
 
     @property
+    def draws(self) -> int:
+        """How often each user's :meth:`encode` is called."""
+        return self.messages
+
+    @property
+    def width(self) -> int:
+        """Columns of a draw: signs of a user that are counted apart."""
+        return len(self.coordinates)
+
+    @property
     def slack_epsilon(self) -> float:
         """Additive epsilon of one user's messages, rounded up."""
         slacks = [coordinate.slack * self.messages for coordinate in self.coordinates]

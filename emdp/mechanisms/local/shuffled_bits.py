@@ -14,9 +14,8 @@ single). So sign ``i`` of every user goes to shuffler ``i``, or carries its numb
 Bits, not binary digits. Several signs of one mean are drawn alike and afresh. The digits of a number would have less
 rounding error, but a digit jumps between two bags however near they are: its ``w`` is 2 at every distance, and no
 alpha holds (tested). With ``T`` signs the variance is ``B^2/(t^2 n T)`` at most, and as ``t`` falls it tends to the
-curator's Gaussian noise for the same ``mu``. At user level digits would hold, and need fewer bits: of 1,000 users at
-epsilon 1 and delta 1e-5 six planes (multimessage-shuffle.md 3) have a variance of 2.66e-5 in a range of 1, 64 signs
-2.35e-5, a curator 1.39e-5 (``tests/privacy/shuffle/test_several_messages.py``). They are not built.
+curator's Gaussian noise for the same ``mu``. At user level digits hold, and need fewer bits:
+:mod:`emdp.mechanisms.local.shuffled_planes`.
 
 Rounding. A sign's chance is within ``2^-48`` of the formula's: for the others the accountant takes a ``t`` that is
 larger by ``2^-46``; the user's own sign has the slack of :mod:`emdp.mechanisms.local.one_bit`, and delta is lowered

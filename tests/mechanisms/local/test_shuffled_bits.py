@@ -35,7 +35,7 @@ def planned(query: Any, space: Any = SPACE, users: int = USERS) -> tuple[Message
 
 @pytest.mark.quarter
 @pytest.mark.parametrize("messages", [1, 5])
-@pytest.mark.parametrize("price", [{"alpha": 0.5}, {"epsilon": 0.5}])
+@pytest.mark.parametrize("price", [{"alpha": 0.5}, {"alpha": 5.0}])
 def test_errors_are_those_predicted(messages: int, price: dict[str, float]) -> None:
     """The root mean square of 2000 releases is within 5 % of the plan's: 3 standard errors; 0.7x and 1.3x are not."""
     query = mean(col("x"), delta=1e-6, model="shuffle", messages=messages, **price)
@@ -46,7 +46,7 @@ def test_errors_are_those_predicted(messages: int, price: dict[str, float]) -> N
     errors, asked_of = [], np.zeros(USERS, dtype=np.int64)
     with emdp.testing.seeded(7):
         for _ in range(runs if messages == 1 else runs // 2):
-            parts = [bits.tally(bits.encode(means, exponents, asked_of)) for _ in range(messages)]
+            parts = [bits.tally(bits.encode(means, exponents, asked_of)) for _ in range(bits.draws)]
             ones, asked = (np.sum([part[place] for part in parts], axis=0).tolist() for place in (0, 1))
             errors.append(float(bits.decode(ones, asked)[0]) - 2.0)
     seen = math.sqrt(np.mean(np.square(errors)))
@@ -61,7 +61,8 @@ def test_the_strength_is_the_accountants() -> None:
     assert bits.unmixed == pytest.approx(alpha0, rel=1e-9)
     assert bits.coordinates[0].strength <= alpha0 / (2.0 + alpha0)
     assert bits.coordinates[0].strength == pytest.approx(alpha0 / (2.0 + alpha0), rel=1e-9)
-    _, bits = planned(mean(col("x"), epsilon=0.5, delta=1e-6, model="shuffle", messages=3))
+    several = [col("x"), col("x") * 0.5, abs(col("x") - 1.0)]
+    _, bits = planned(vector_mean(several, epsilon=0.5, delta=1e-6, model="shuffle", messages=1))
     assert shuffle_total([ShuffleRound(bits.unmixed, USERS, "binary", None, 3)], 1e-6).epsilon <= 0.5
     assert bits.coordinates[0].strength <= math.tanh(bits.unmixed / 2)
     assert bits.coordinates[0].strength == pytest.approx(math.tanh(bits.unmixed / 2), rel=1e-9)
@@ -75,7 +76,7 @@ def test_more_messages_round_less_and_auto_stops_in_time() -> None:
     ]
     assert spreads == sorted(spreads, reverse=True)
     assert planned(mean(col("x"), alpha=0.01, delta=1e-6, model="shuffle"))[1].messages == 1
-    assert planned(mean(col("x"), epsilon=8.0, delta=1e-6, model="shuffle"))[1].messages > 4
+    assert planned(mean(col("x"), alpha=8.0, delta=1e-6, model="shuffle"))[1].messages > 4
 
 
 def test_the_preview_compares_all_three_models_at_one_price() -> None:
