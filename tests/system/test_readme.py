@@ -24,7 +24,7 @@ PAGES = {
     "docs/python.md": {"python": 12},
     "docs/command-line.md": {"sh": 2, "toml": 1},
     "docs/tutorial/first-map.md": {"sh": 5, "sql": 1, "toml": 1},
-    "docs/tutorial/own-file.md": {"sh": 2, "sql": 1, "toml": 1},
+    "docs/tutorial/own-file.md": {"sh": 3, "sql": 1, "toml": 1},
     "docs/tutorial/first-report.md": {"sh": 2, "toml": 2},
     "docs/how-to/choose-alpha.md": {"python": 1, "sh": 1},
     "docs/how-to/after-an-error.md": {"sh": 1},
