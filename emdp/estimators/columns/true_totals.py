@@ -13,6 +13,7 @@ from typing import Any
 from emdp.estimators.columns.values import NO_END, Draw, Estimate, OutputColumn
 
 __all__ = [
+    "AMOUNT_TOTALS",
     "MEASURED_TOTALS",
     "TRUE_TOTALS",
     "Measured",
@@ -37,6 +38,15 @@ MEASURED_TOTALS = (
     'since a handful of users may hold any number; answer.interval(of="capped") has both ends of the capped total'
 )
 """The same where what the cap leaves out was estimated."""
+
+AMOUNT_TOTALS = (
+    "users whose records add more than {cap}, in records of the largest amounts, count as that: an interval of a sum "
+    "is for the true total of all records. What is left out so is estimated from noisy numbers of users by octave of "
+    "what they add, and twice the estimate, of all groups and columns together, is added to the outer end (which is "
+    "left out where no octave stands out from its noise): that end rests on the shape of the tail, "
+    'since a handful of users may hold any number; answer.interval(of="capped") has both ends of the capped total'
+)
+"""The same where the cap is on amounts."""
 
 SOMEWHERE = {
     "every record counts": "every record that is somewhere counts",

@@ -28,7 +28,7 @@ from emdp.base.errors import InternalError, UsageError
 from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.caps import CapRule, MeasuredRelease, MeasuredRows
-from emdp.estimators.owned.noise import choose, totals_of
+from emdp.estimators.owned.noise import choose, in_amounts, totals_of
 from emdp.estimators.owned.notes import owned_notes
 from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
 from emdp.mechanisms import GaussianMechanism
@@ -88,8 +88,8 @@ class MeasuredPlan(RowsPlan):
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The two releases as one."""
-        cap = self.typical.aggregation.cap or ASSUMED_CAP
-        assumed = f"a cap of {cap}" if self.rule.query.cap is None else None
+        cap = self.typical.aggregation.cap_records or ASSUMED_CAP
+        assumed = f"a cap of {cap:g}" if self.rule.query.cap is None else None
         return (MeasuredRelease(self.rule.histogram, self.typical.mechanisms[0], assumed, self.event.slack_epsilon),)
 
     @property
@@ -169,15 +169,19 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
     chosen = choose(unit, totals)
     law: VectorNoise = "gaussian" if chosen.kind is GaussianMechanism else "laplace"
     kappa = _kappa(query.items, chosen.errors)
-    rule = CapRule(replace(query, price=inner, noise=law, measures_cap=False), users, histogram, kappa, totals.cells)
-    largest, typical = (rule.plan_at(cap) for cap in (LARGEST_CAP, query.cap or ASSUMED_CAP))
+    asked = replace(query, price=inner, noise=law, measures_cap=False)
+    # Sums of a cap that is chosen: by what records add, where they do not all add as much.
+    has_sums = query.cap is None and any(item.kind == "sum" for item in query.items)
+    asked = replace(asked, amounts=has_sums and in_amounts(chosen, totals) is not None)
+    rule = CapRule(asked, users, histogram, kappa, totals.cells)
+    largest, typical = (rule.plan_at(cap) for cap in (LARGEST_CAP, query.cap or ASSUMED_CAP * rule.unit))
     slack = SLACK_FACTOR * max(plan.event.slack_epsilon for plan in (largest, typical))
     delta = max(plan.event.guarantee.delta for plan in (largest, typical))
     cap = "the cap" if query.cap is None else str(query.cap)
     automatic = ("the cap is automatic: known after the charge",) if query.cap is None else ()
     return MeasuredPlan(
         rule=rule,
-        octaves=octaves_of(totals),
+        octaves=octaves_of(typical.aggregation),
         typical=typical,
         event=GuaranteeEvent(
             price.promise().at_level(price.level, delta),
@@ -185,7 +189,10 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
             slack,
         ),
         columns=typical.columns if query.cap else tuple(map(_assumed, typical.columns, largest.columns)),
-        notes=(*automatic, *owned_notes(query, cap, is_measured=True, norm=typical.aggregation.norm)),
+        notes=(
+            *automatic,
+            *owned_notes(replace(query, amounts=asked.amounts), cap, is_measured=True, norm=typical.aggregation.norm),
+        ),
         finisher=MeasuredRows(rule, typical.finisher.shape),
     )
 

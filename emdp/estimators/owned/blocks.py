@@ -41,6 +41,16 @@ Several arguments in one block: a record is in one part of each, so that in the 
 cap of a cell is rounded besides; for both users it is added to the bound, since differences of arguments need not be
 at least 0 after rounding.
 
+Theorem (cap of amounts). Let every part ``p`` of all blocks have a cost ``c_p >= 0``, and let a user's numbers, over
+all blocks and cells, be at least 0 with ``sum c_p q_p <= T``. Of a part that costs nothing nothing is drawn: ``v_p =
+0``. Removing a user moves what is drawn by at most ``T max |v_p|/c_p`` in the 1-norm. Replacing: by at most ``T`` times
+the largest of ``|v_p/c_p|`` and ``|v_p/c_p - v_q/c_q|`` (one cell; of two blocks that is the sum of both sizes), or
+twice the former with more cells. Proof. What is drawn depends on the parts with a cost alone, whose numbers lie in
+``T`` times the hull of 0 and the unit vectors of (part, cell) over ``c_p``; the change is convex, so largest at
+vertices. No rounding has to be added: the hypothesis holds for the numbers that are computed
+(:mod:`emdp.questions.owned.totals`). With costs ``c_p`` proportional to ``|v_p|`` the cap is on the norm of what a
+user's records add (user-level-sql.md 1.2), or above it where signs cancel: records of small values count little.
+
 Blocks stand beside one another: 1-norms add up, 2-norms by Pythagoras. All of it is exact arithmetic, rounded up once.
 """
 
@@ -123,11 +133,13 @@ class Block:
         ``L`` where ``most`` is the cap ``M`` of each cell.
     members : tuple of Argument
         The arguments, where the block is of several.
+    costs : tuple of Fraction
+        Cost of each part, where ``most`` is the cap ``T`` of amounts, over all such blocks together.
     """
 
     first: int
     parts: int
-    most: int
+    most: int | Fraction
     cells: int
     is_people: bool = False
     argument: Argument | None = None
@@ -135,6 +147,7 @@ class Block:
     norm: int = 1
     groups: int | None = None
     members: tuple[Argument, ...] = ()
+    costs: tuple[Fraction, ...] = ()
 
     def change(self, drawing: Drawing, norm: int) -> Fraction:
         """Return the theorem's bound: of a 1-norm, or of the square of a 2-norm."""
@@ -188,8 +201,38 @@ class Block:
 
 def sensitivity(drawings: Iterable[tuple[Block, Drawing]], norm: int) -> float:
     """Return how far one user moves all that is drawn, in a norm, rounded up."""
-    total = sum((block.change(drawing, norm) for block, drawing in drawings), Fraction(0))
+    pairs = list(drawings)
+    total = sum((block.change(drawing, norm) for block, drawing in pairs if not block.costs), Fraction(0))
+    total += _amounts([pair for pair in pairs if pair[0].costs], norm)
     return root_up(total) if norm == 2 else float_at_least(total)
+
+
+def _amounts(drawings: Sequence[tuple[Block, Drawing]], norm: int) -> Fraction:
+    """Return the bound of all blocks under a cap of amounts, of the 1-norm."""
+    if not drawings:
+        return Fraction(0)
+    first = drawings[0][0]
+    found: list[tuple[int, tuple[Fraction, ...]]] = []
+    for place, (block, drawing) in enumerate(drawings):
+        for part, cost in enumerate(block.costs):
+            column = drawing.column(part)
+            if cost:
+                found.append((place, tuple(value / cost for value in column)))
+            elif any(column):
+                raise InternalError("a part that costs nothing was to be drawn; please report this.")
+        if norm != 1 or block.members or (block.most, block.cells) != (first.most, first.cells):
+            raise InternalError("a cap of amounts was taken for another one; please report this.")
+    own = max(_size(column, 1) for _, column in found)
+    if first.neighbours == "remove":
+        return own * first.most
+    if first.cells > 1:
+        return 2 * own * first.most
+    pairs = [(left, right) for place, left in enumerate(found) for right in found[:place]]
+    apart = [
+        _size([x - y for x, y in zip(left, right, strict=True)], 1) if one == other else _size((*left, *right), 1)
+        for (one, left), (other, right) in pairs
+    ]
+    return max(own, *apart, Fraction(0)) * first.most
 
 
 def express(rows: Sequence[Row], functional: Functional) -> tuple[Fraction, ...] | None:

@@ -17,7 +17,7 @@ from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.release import Mechanism
 from emdp.questions.columns import Finisher, Released
 from emdp.questions.owned.question import OwnedSelect
-from emdp.questions.owned.totals import MOST_CAP
+from emdp.questions.owned.totals import AMOUNT_BITS, MOST_CAP
 from emdp.questions.shape import Shape
 
 __all__ = ["CapRule", "MeasuredRelease", "MeasuredRows", "octave_bins"]
@@ -48,6 +48,11 @@ class CapRule:
     cells: int
     _plans: dict[tuple[int, float | None], OwnedPlan] = field(default_factory=dict, repr=False)
 
+    @property
+    def unit(self) -> int:
+        """Units of the octaves and of the cap in a record: in one of the largest amounts where these are capped."""
+        return 2**AMOUNT_BITS if self.query.amounts else 1
+
     def cap(self, noisy: Sequence[int]) -> int:
         """Return the cap: the given one, or that of least expected error."""
         return min(math.ceil(self._least(noisy).cap), MOST_CAP - 1) if self.query.cap is None else self.query.cap
@@ -70,7 +75,9 @@ class CapRule:
         key = (cap, cut)
         found = self._plans.get(key)
         if found is None:
-            found = plan_owned(replace(self.query, cap=cap), users=self.users, cut=cut)
+            found = plan_owned(
+                replace(self.query, cap=cap), users=self.users, cut=None if cut is None else cut / self.unit
+            )
             # The last one alone is kept, for the rows of the answer that it made.
             self._plans.clear()
             self._plans[key] = found
@@ -152,10 +159,11 @@ class MeasuredRows:
     def diagnostics(self, released: Released) -> dict[str, Any]:
         """Return the cap, the estimated number of records that it leaves out, and users by octave of their records."""
         noisy = _octaves(released)
+        cut = self.rule.cut(noisy)
         return {
-            "cap": self.rule.cap(noisy),
-            "records_left_out": self.rule.cut(noisy),
-            "users_by_records": octave_bins(noisy, "records"),
+            "cap": self.rule.cap(noisy) / self.rule.unit if self.rule.query.amounts else self.rule.cap(noisy),
+            "records_left_out": None if cut is None else cut / self.rule.unit,
+            "users_by_records": octave_bins(noisy, "records", self.rule.unit),
             "users_noise_scale": self.rule.histogram.scale,
         }
 
@@ -163,16 +171,19 @@ class MeasuredRows:
         """Return the cap and what it leaves out, and what the statement's own rows remark."""
         noisy = _octaves(released)
         how = "a cap of" if self.rule.query.cap is not None else "the cap was chosen as"
-        cut = self.rule.cut(noisy)
+        cut, cap = self.rule.cut(noisy), self.rule.cap(noisy)
+        shown = f"{cap / self.rule.unit:.4g}" if self.rule.query.amounts else str(cap)
+        of = " of the largest amounts" if self.rule.query.amounts else ""
         what = (
             "no octave of users stands out from its noise, so that nothing is known of the records it leaves out"
             if cut is None
-            else f"it leaves out about {cut:.4g} records, an estimate that rests on the shape of the tail"
+            else f"it leaves out about {cut / self.rule.unit:.4g} records{of}, an estimate that rests on the shape of "
+            "the tail"
         )
         inner = self._rows(released)
         own = getattr(getattr(inner, "finisher", inner), "remarks", None)
         return (
-            f"{how} {self.rule.cap(noisy)} records a user; {what}",
+            f"{how} {shown} records{of} a user; {what}",
             *(() if own is None else own(released[1:])),
         )
 
@@ -183,12 +194,13 @@ class MeasuredRows:
         return found
 
 
-def octave_bins(noisy: Sequence[int], what: str) -> pl.DataFrame:
+def octave_bins(noisy: Sequence[int], what: str, unit: int = 1) -> pl.DataFrame:
     """Return noisy numbers of users by octave as a table: above how many, up to how many, and users."""
     bins = range(len(noisy))
+    ends = [2**place if unit == 1 else 2**place / unit for place in bins]
     found = {
-        f"{what}_above": [0 if place == 0 else 2 ** (place - 1) for place in bins],
-        f"{what}_up_to": [None if place == bins[-1] else 2**place for place in bins],
+        f"{what}_above": [0 * ends[0], *ends[:-1]],
+        f"{what}_up_to": [*ends[:-1], None],
         "users": list(noisy),
     }
     return pl.DataFrame(found)

@@ -1,7 +1,7 @@
 """Caps of a statement over rows with owners: what they need, and what a reader must know of them, in words."""
 
 from emdp.base.errors import UsageError
-from emdp.estimators.columns.true_totals import MEASURED_TOTALS, TRUE_TOTALS
+from emdp.estimators.columns.true_totals import AMOUNT_TOTALS, MEASURED_TOTALS, TRUE_TOTALS
 from emdp.questions.owned.question import OwnedSelect
 
 __all__ = ["QUOTIENTS", "check_caps", "owned_notes", "weight_note"]
@@ -50,7 +50,9 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -
     elif any(item.kind != "users" for item in query.items):
         notes.append(f"records are those that conditions leave in listed groups; {weight_note(query, cap, norm)}")
     if not is_per_user and any(item.kind in ("rows", "count", "sum") for item in query.items):
-        notes.append((MEASURED_TOTALS if is_measured else TRUE_TOTALS).format(cap=cap))
+        notes.append(
+            (AMOUNT_TOTALS if query.amounts else MEASURED_TOTALS if is_measured else TRUE_TOTALS).format(cap=cap)
+        )
     if any(item.kind in QUOTIENTS for item in query.items):
         notes.append(
             f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
@@ -79,6 +81,11 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -
 
 def weight_note(query: OwnedSelect, cap: str, norm: int) -> str:
     """Return in words with what weight a user's records count."""
+    if query.amounts:
+        return (
+            f"of a user whose records add more than {cap}, in records of the largest amounts, each counts as {cap} "
+            "divided by what they add, none is left out"
+        )
     if query.group_rows is not None:
         return (
             f"of a user above {query.group_rows} in a group each counts as {query.group_rows} divided by their number "

@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from emdp.base.errors import UsageError
+from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
 from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level
@@ -26,7 +26,7 @@ from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn,
 from emdp.estimators.mean.expectations import expected_absolute
 from emdp.estimators.owned.blocks import Block, Drawing, express
 from emdp.estimators.owned.columns import Combination, Quotient, Spread, Terms
-from emdp.estimators.owned.noise import Chosen, Shape, cap_norm, choose, totals_of
+from emdp.estimators.owned.noise import Chosen, Shape, cap_norm, choose, in_amounts, totals_of
 from emdp.estimators.owned.notes import QUOTIENTS, check_caps, owned_notes
 from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.plan import parallel_event
@@ -76,7 +76,10 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
     """
     _check(query)
     totals = totals_of(query)
-    chosen = choose(query, totals)
+    if query.amounts:
+        chosen, totals = _in_amounts(query, totals)
+    else:
+        chosen = choose(query, totals)
     numbers = chosen.rows * totals.cells
     if numbers > MOST_NUMBERS:
         raise UsageError(f"the statement releases {numbers} numbers, more than {MOST_NUMBERS}; make fewer groups.")
@@ -86,8 +89,14 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
     is_cut = query.groups_cap is not None and query.groups_cap < totals.cells
     is_capped = not query.relation.is_per_user
     columns = tuple(
-        of_truth(item, own, is_cut=is_cut if item.kind == "users" else is_capped, cut=cut)
-        for item, own in zip(query.items, capped, strict=True)
+        of_truth(
+            item,
+            own,
+            is_cut=is_cut if item.kind == "users" else is_capped,
+            cut=cut,
+            reach=_reach(chosen, place) if query.amounts else None,
+        )
+        for place, (item, own) in enumerate(zip(query.items, capped, strict=True))
     )
     keys = _keys(query)
     names = answer_names(query, keys)
@@ -138,10 +147,11 @@ def additive_mechanism(
     """Return the noise of what is drawn."""
     most = MOST_USERS if users is None or query.price.is_by_removal else users
     largest = max(
-        abs(value) * block.most * most * max(len(block.members), 1)
+        abs(value) / (block.costs[part] if block.costs else 1) * block.most * most * max(len(block.members), 1)
         for block, drawing in chosen.blocks
         for part in range(block.parts)
         for value in drawing.column(part)
+        if value
     )
     return chosen.kind(
         alpha=query.price.level,
@@ -149,6 +159,23 @@ def additive_mechanism(
         sensitivity=chosen.change,
         dimension=chosen.rows * totals.cells,
         magnitude=float_at_least(Fraction(largest)),
+    )
+
+
+def _in_amounts(query: OwnedSelect, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals]:
+    """Return the drawing, chosen as at a cap of one record, and the sums under a cap of amounts."""
+    found = in_amounts(choose(replace(query, cap=1), replace(totals, cap=1)), totals)
+    if found is None:
+        raise InternalError("a cap of amounts was asked for where all records add as much; please report this.")
+    return found
+
+
+def _reach(chosen: Chosen, place: int) -> float:
+    """Return the most that an item's total changes by for a unit of amounts that a cap leaves out."""
+    block, _ = chosen.blocks[chosen.places[place]]
+    top = chosen.shapes[place].top
+    return (
+        float(max(abs(own) / cost for own, cost in zip(top, block.costs, strict=True) if cost)) if block.costs else 1.0
     )
 
 
@@ -204,10 +231,17 @@ def _mean_column(
     return Quotient(item.name, top, bottom, shape.centre, item.low, item.high)
 
 
-def of_truth(item: OwnedItem, column: OutputColumn, *, is_cut: bool, cut: float | None = None) -> OutputColumn:
-    """Return a total with the ends that hold for the true one; means are of capped rows."""
+def of_truth(
+    item: OwnedItem, column: OutputColumn, *, is_cut: bool, cut: float | None = None, reach: float | None = None
+) -> OutputColumn:
+    """Return a total with the ends that hold for the true one; means are of capped rows.
+
+    ``cut`` is what is left out, in records, or where ``reach`` is given in amounts of so much of the item each.
+    """
     if cut is not None and item.kind in ("rows", "count", "sum"):
         low, high = (item.low, item.high) if item.kind == "sum" else (0.0, 1.0)
+        if reach is not None:
+            low, high = (reach * ((end > 0) - (end < 0)) for end in (low, high))
         return measured_total(column, low, high, cut)
     if not is_cut:
         return column
@@ -254,7 +288,7 @@ class Preview:
     @property
     def count(self) -> float:
         groups = min(self.totals.cells, self.totals.groups_cap or self.totals.cells)
-        each = (self.totals.cap or 1) if self.totals.group_rows is None else groups * self.totals.group_rows
+        each = (self.totals.cap_records or 1) if self.totals.group_rows is None else groups * self.totals.group_rows
         return (self.users or ASSUMED_USERS) * each * ASSUMED_FILLING / self.totals.cells
 
     def column(self, place: int, column: OutputColumn) -> PlannedColumn:
@@ -322,7 +356,7 @@ class Preview:
 
     def _range(self, item: OwnedItem) -> tuple[float, float]:
         users = MOST_USERS if self.users is None else self.users
-        most = float(users * (self.totals.group_rows or self.totals.cap or 1))
+        most = float(users * (self.totals.group_rows or self.totals.cap_records or 1))
         width = item.high - item.low
         return {
             "rows": (0.0, most),

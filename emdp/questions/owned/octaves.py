@@ -1,7 +1,7 @@
 """Statistic that a cap is chosen from: numbers of users with up to 1, 2, 4, ... rows, or groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from emdp.base.errors import InternalError, UsageError
@@ -18,10 +18,16 @@ class OwnedOctaves(OwnedTotals):
     :mod:`emdp.mechanisms.contribution.octaves`: a user who has a row is in one bin, others in none.
 
     Made by :func:`octaves_of`; ``counts_users`` is all that it asks for, and its cells are the bins. With ``of_groups``
-    the users are by their number of groups in which they have a row; then keys need no list.
+    the users are by their number of groups in which they have a row; then keys need no list. With ``costs`` they are by
+    what their rows add, in units of ``2**-AMOUNT_BITS``.
     """
 
     of_groups: bool = False
+
+    @property
+    def parts(self) -> int:
+        """Number of parts: users."""
+        return 1
 
     def __post_init__(self) -> None:
         if not self.of_groups:
@@ -54,4 +60,7 @@ def octaves_of(totals: OwnedTotals | OwnedGroups, *, of_groups: bool = False) ->
     >>> octaves_of(OwnedTotals(Private("t"), counts_users=True)).dimension
     21
     """
-    return OwnedOctaves(totals.relation, totals.keys, counts_users=True, public=totals.public, of_groups=of_groups)
+    made = OwnedOctaves(totals.relation, totals.keys, counts_users=True, public=totals.public, of_groups=of_groups)
+    if not isinstance(totals, OwnedTotals) or not totals.costs:
+        return made
+    return replace(made, arguments=totals.arguments, cap=totals.cap, costs=totals.costs)

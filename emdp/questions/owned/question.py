@@ -130,6 +130,8 @@ class OwnedSelect:
     measures_groups : bool
         Whether a tenth of epsilon buys the numbers of users by octave of their groups, from which ``groups_cap`` is
         chosen, which is None then.
+    amounts : bool
+        Whether ``cap`` is on what a user's records add to sums, in units of ``2**-AMOUNT_BITS`` of the largest record.
     distinct_cap : int or None
         ``max_distinct_per_user``: values of a user that a count of different values counts at most; None to choose it.
     public : mapping of str to polars.DataFrame
@@ -169,6 +171,7 @@ class OwnedSelect:
     is_distinct: bool = False
     group_rows: int | None = None
     measures_groups: bool = False
+    amounts: bool = False
 
     @property
     def is_plain(self) -> bool:

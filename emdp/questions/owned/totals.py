@@ -28,6 +28,12 @@ most ``w k``, ``k`` the rows there and ``w`` the weight, and the root of the sum
 above ``M``, and all of them with ``L/g`` besides where the user has rows in ``g > L`` cells: per cell numbers of at
 most ``M``, and of at most ``L M`` together.
 
+**Amounts.** With ``costs`` the cap is on what a user's rows add rather than on how many they are: ``costs`` are whole
+numbers ``c_j`` of ``1/U``, one for each part of the arguments, 0 to ``U``, and a user whose parts ``p_j``, over all
+arguments and cells, have ``A = sum c_j p_j/U`` above ``T`` counts each row with weight ``T/A``. ``T`` is ``cap`` in
+units of ``2^-AMOUNT_BITS``. What is computed keeps ``sum c_j q_j/U <= T`` exactly: ``A`` is rounded up, the ``q_j``
+down. A part that costs nothing has no bound, and must not be drawn.
+
 **People.** A user with rows in ``k`` listed cells counts 1 in each or, with ``groups_cap = L < k``, ``L/k`` rounded
 down to a multiple of ``1/U``: at least 0, at most 1 a cell, and at most ``L`` together.
 """
@@ -44,10 +50,16 @@ from emdp.questions.owned.relations import Relation
 from emdp.rows.nodes import Node
 from emdp.rows.types import Value
 
-__all__ = ["UNIT_BITS", "Argument", "Key", "OwnedTotals"]
+__all__ = ["AMOUNT_BITS", "LEAST_COST", "UNIT_BITS", "Argument", "Key", "OwnedTotals"]
 
 UNIT_BITS = 20
 """Sums are whole numbers of ``2**-UNIT_BITS``."""
+
+LEAST_COST = 2**10
+"""Least cost of a part that is drawn: what a user may give of it fits 63 bits."""
+
+AMOUNT_BITS = 8
+"""A cap on amounts is a whole number of ``2**-AMOUNT_BITS``: of the largest record at a cost of 1."""
 
 MOST_CAP = 2**31
 """Largest cap: a user's sums times it fit 127 bits for up to ``2**75`` rows."""
@@ -130,6 +142,7 @@ class Summed:
     cap: int | None
     norm: int
     group_rows: int | None
+    costs: tuple[int, ...] = ()
 
     def check_caps(self, groups_cap: int | None) -> None:
         """Check that arguments have one cap, and that it fits."""
@@ -142,6 +155,11 @@ class Summed:
         for name, value in (("cap", self.cap), ("group_rows", self.group_rows), ("groups_cap", groups_cap)):
             if value is not None and not 1 <= value < MOST_CAP:
                 raise UsageError(f"{name} must be from 1 to {MOST_CAP - 1}, got {value}; pass such a number.")
+
+    @property
+    def cap_records(self) -> float | None:
+        """The cap as a number of records, of amounts in records of the largest cost."""
+        return self.cap / 2**AMOUNT_BITS if self.costs and self.cap is not None else self.cap
 
     def most_rows(self, groups: int) -> int:
         """Return the most that a user's numbers of an argument add up to, in so many cells."""
@@ -192,6 +210,8 @@ class OwnedTotals(Summed):
         Norm of a user's numbers of rows by cell that ``cap`` is of.
     group_rows : int or None
         ``M``: largest weight of one user's rows in a cell, with ``groups_cap`` and in place of ``cap``.
+    costs : tuple of int
+        Cost of each part of the arguments, where ``cap`` is on amounts; none where it is on rows.
     public : mapping of str to polars.DataFrame
         The public tables that the relation names.
     """
@@ -205,6 +225,7 @@ class OwnedTotals(Summed):
     public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     norm: int = 1
     group_rows: int | None = None
+    costs: tuple[int, ...] = ()
 
     is_plain = False
     users = None
@@ -217,6 +238,16 @@ class OwnedTotals(Summed):
         if not (self.arguments or self.counts_users):
             raise UsageError("arguments or counts_users must be given; pass one of them.")
         self.check_caps(self.groups_cap)
+        self._check_costs()
+
+    def _check_costs(self) -> None:
+        parts = self.first_part(len(self.arguments))
+        if self.costs and (self.norm != 1 or len(self.costs) != parts or self.cap is None):
+            raise UsageError("costs must be one for each part, under a cap of the 1-norm; leave them out otherwise.")
+        if any(cost and not LEAST_COST <= cost <= 2**UNIT_BITS for cost in self.costs):
+            raise UsageError(
+                f"costs must be 0 or whole numbers from {LEAST_COST} to {2**UNIT_BITS}; divide by the largest record's."
+            )
 
     @property
     def cells(self) -> int:
@@ -234,6 +265,9 @@ class OwnedTotals(Summed):
         InternalError
             If they are not.
         """
+        if self.costs:
+            self._check_amounts(users, statistic)
+            return
         most = [users * self.most_rows(min(self.cells, self.groups_cap or self.cells))] * len(self.arguments)
         blocks = [(self.first_part(place), argument.parts) for place, argument in enumerate(self.arguments)]
         if self.counts_users:
@@ -244,4 +278,14 @@ class OwnedTotals(Summed):
             sum(statistic[first * self.cells : (first + count) * self.cells]) > largest
             for (first, count), largest in zip(blocks, most, strict=True)
         ):
+            raise InternalError("an engine computed sums that no table has; please report this.")
+
+    def _check_amounts(self, users: int, statistic: Sequence[Fraction]) -> None:
+        cells = self.cells
+        sums = [sum(statistic[part * cells : (part + 1) * cells], Fraction(0)) for part in range(len(self.costs))]
+        whole = sum((cost * value for cost, value in zip(self.costs, sums, strict=True)), Fraction(0))
+        people = statistic[(self.parts - 1) * cells :] if self.counts_users else ()
+        is_right = len(statistic) == self.dimension and all(value >= 0 for value in statistic)
+        is_right &= whole <= users * Fraction(self.cap or 0, 2**AMOUNT_BITS) * 2**UNIT_BITS
+        if not is_right or sum(people) > users * min(cells, self.groups_cap or cells):
             raise InternalError("an engine computed sums that no table has; please report this.")

@@ -9,12 +9,15 @@ where rows are few. No row is sorted and none is chosen, so that nothing depends
 which are whole numbers in units of ``2^-20`` that add up to ``n`` in each argument: together at most ``C``. A cap of
 the 2-norm has ``floor(s C 2^16 / r)``, ``r >= 2^16 sqrt(n)`` a whole number, ``n`` the sum of squares of rows by cell;
 it is made of a root in floating point times ``1 + 2^-40``, which is above the root's rounding. A cap of each cell has
-``floor(s M / k)``, and of a user in ``g > L`` cells ``floor(. L / g)`` of that. What is released is made of these
-alone: a weight rounded by itself, beside them, would move by itself.
+``floor(s M / k)``, and of a user in ``g > L`` cells ``floor(. L / g)`` of that. With costs the cap is on
+what a user's rows add, ``A``, rounded up to a whole number of units, and gives ``floor(s T / A)``. What is released is
+made of these alone: a weight rounded by itself, beside them, would move by itself.
 
 **Nothing raises.** Expressions of a row cannot (:mod:`emdp.tables.statements.rows`). A record's number is at most
 ``2^20``, so sums of BIGINT, which are HUGEINT, hold for ``2^107`` rows; ``s C`` is below ``2^(20 + 63 + 31)``; what a
 user gives is at most ``C 2^20 < 2^51``, so that its cast to BIGINT holds, and so does the sum over users.
+Of amounts ``T`` is below ``2^43`` in units, ``s T`` below ``2^126``, and of a part with cost at least ``LEAST_COST`` a
+user gives at most ``T 2^20/LEAST_COST < 2^53``; parts without cost give nothing.
 """
 
 import math
@@ -32,7 +35,7 @@ from emdp.questions.owned.groups import OwnedGroups, OwnedKeys
 from emdp.questions.owned.octaves import OwnedOctaves
 from emdp.questions.owned.parts import expressions, relations
 from emdp.questions.owned.relations import Private
-from emdp.questions.owned.totals import UNIT_BITS, Argument, OwnedTotals
+from emdp.questions.owned.totals import AMOUNT_BITS, UNIT_BITS, Argument, OwnedTotals
 from emdp.rows.nodes import Column, columns
 from emdp.rows.types import Kind
 from emdp.tables.facts import TableFacts
@@ -259,10 +262,10 @@ def _total(value: Sql) -> Sql:
 def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     """Return the sums over users, by cell."""
     if not totals.keys:
-        parts = _parts(totals, sql.column(ROWS), sql.integer(1))
+        parts = _parts(totals, _amount(totals) if totals.costs else sql.column(ROWS), sql.integer(1))
         return sql.select({CELL: sql.integer(0), **parts}, by_user.subquery("by_user", copy=False))
     listed = in_cells(by_user, totals.keys)
-    counts = {OWNER: sql.column(OWNER), ALL_ROWS: user_rows(totals.norm), GROUPS: exp.Count(this=exp.Star())}
+    counts = {OWNER: sql.column(OWNER), ALL_ROWS: user_rows(totals), GROUPS: exp.Count(this=exp.Star())}
     users = sql.select(counts, exp.to_table("listed")).group_by(sql.column(OWNER), copy=False)
     same = exp.EQ(this=sql.column(OWNER, "listed"), expression=sql.column(OWNER, "users"))
     parts = _parts(totals, sql.column(ALL_ROWS), sql.column(GROUPS))
@@ -272,22 +275,37 @@ def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     return made.with_("listed", as_=listed, materialized=True, copy=False)
 
 
-def user_rows(norm: int) -> Sql:
-    """Return a user's number of rows in all cells, or the sum of squares of these numbers."""
+def user_rows(totals: OwnedTotals | OwnedGroups) -> Sql:
+    """Return a user's number of rows in all cells, or the sum of squares of these numbers, or what they add."""
     rows = sql.column(ROWS)
-    return exp.Sum(this=rows if norm == 1 else sql.multiply(sql.cast(rows, "HUGEINT"), rows.copy()))
+    if isinstance(totals, OwnedTotals) and totals.costs:
+        return exp.Sum(this=_amount(totals))
+    return exp.Sum(this=rows if totals.norm == 1 else sql.multiply(sql.cast(rows, "HUGEINT"), rows.copy()))
+
+
+def _amount(totals: OwnedTotals) -> Sql:
+    """Return what a user's rows of a group add, in units of the square of ``UNIT``."""
+    values = [value for place, argument in enumerate(totals.arguments) for value in _user_parts(place, argument)]
+    terms = [
+        sql.multiply(sql.cast(value, "HUGEINT"), sql.integer(cost))
+        for value, cost in zip(values, totals.costs, strict=True)
+        if cost
+    ]
+    return exp.Paren(this=sql.total(terms))
 
 
 def _octaves(by_user: exp.Select, totals: OwnedOctaves) -> exp.Select:
     """Return the number of users in each octave of rows or groups, in units; by comparisons, which are exact."""
     rows = on_lists(by_user, totals.keys)
     # A row here is a user and group.
-    total: Sql = exp.Count(this=exp.Star()) if totals.of_groups else exp.Sum(this=sql.column(ROWS))
+    total: Sql = exp.Count(this=exp.Star()) if totals.of_groups else user_rows(totals)
+    scale = 2 ** (2 * UNIT_BITS - AMOUNT_BITS) if totals.costs else 1
     counts = {OWNER: sql.column(OWNER), ALL_ROWS: total}
     users = sql.select(counts, rows.subquery("listed", copy=False)).group_by(sql.column(OWNER), copy=False)
     last = totals.cells - 1
     bins = [
-        (sql.compare(sql.column(ALL_ROWS), "<=", sql.integer(2**place)), sql.integer(place)) for place in range(last)
+        (sql.compare(sql.column(ALL_ROWS), "<=", sql.integer(scale << place)), sql.integer(place))
+        for place in range(last)
     ]
     named = sql.select({CELL: sql.case(bins, sql.integer(last))}, users.subquery("users", copy=False))
     people = sql.multiply(exp.Count(this=exp.Star()), sql.integer(UNIT))
@@ -313,11 +331,21 @@ def summed(parts: Sequence[Sql]) -> dict[str, Sql]:
     return {f"part_{place}": exp.Sum(this=sql.cast(value, "BIGINT")) for place, value in enumerate(parts)}
 
 
+def _costed(totals: OwnedTotals, values: list[Sql]) -> list[Sql]:
+    """Return a user's numbers in a group, 0 in place of those that cost nothing, which are not drawn."""
+    return [value if cost else sql.integer(0) for value, cost in zip(values, totals.costs, strict=True)]
+
+
 def capped_parts(totals: OwnedTotals | OwnedGroups, rows: Sql) -> list[Sql]:
     """Return a user's numbers in a group under the cap, by what :func:`user_rows` gives of the user."""
     values = [value for place, argument in enumerate(totals.arguments) for value in _user_parts(place, argument)]
     if totals.group_rows is not None:
         return [capped(value, sql.column(ROWS), totals.group_rows) for value in values]
+    if isinstance(totals, OwnedTotals) and totals.costs:
+        # Rounded up to the unit of the parts, so that the cap holds exactly.
+        amount = exp.Paren(this=_whole(exp.Paren(this=sql.add(rows, sql.integer(UNIT - 1))), sql.integer(UNIT)))
+        most = (totals.cap or 0) << (UNIT_BITS - AMOUNT_BITS)
+        return [capped(value, amount, most) for value in _costed(totals, values)]
     under = capped if totals.norm == 1 else _capped_norm
     return [under(value, rows, totals.cap or 0) for value in values]
 

@@ -61,7 +61,7 @@ def groups_statement(table: TableFacts, groups: OwnedGroups, writing: RowsWritin
     if not groups.arguments:
         made = sql.select({**keys, **counts}, kept.subquery("kept", copy=False))
     else:
-        users = sql.select({OWNER: sql.column(OWNER), ALL_ROWS: user_rows(groups.norm)}, exp.to_table("kept"))
+        users = sql.select({OWNER: sql.column(OWNER), ALL_ROWS: user_rows(groups)}, exp.to_table("kept"))
         users = users.group_by(sql.column(OWNER), copy=False)
         same = exp.EQ(this=sql.column(OWNER, "kept"), expression=sql.column(OWNER, "users"))
         parts = summed(capped_parts(groups, sql.column(ALL_ROWS)))
