@@ -287,5 +287,5 @@ class OwnedTotals(Summed):
         people = statistic[(self.parts - 1) * cells :] if self.counts_users else ()
         is_right = len(statistic) == self.dimension and all(value >= 0 for value in statistic)
         is_right &= whole <= users * Fraction(self.cap or 0, 2**AMOUNT_BITS) * 2**UNIT_BITS
-        if not is_right or sum(people) > users * min(cells, self.groups_cap or cells):
+        if not is_right or sum(people, Fraction(0)) > users * min(cells, self.groups_cap or cells):
             raise InternalError("an engine computed sums that no table has; please report this.")
