@@ -2,6 +2,7 @@
 
 emdp needs no plug-in: a report is one command. It charges each period once, so that a task may be tried again as often
 as Airflow likes: what was paid for is stored, and given again for nothing. Exit status 3, a spent budget, is final.
+Run with Airflow 3.3 in November 2026.
 """
 
 import datetime

@@ -2,6 +2,7 @@
 
 emdp needs no plug-in: a report is one command. It charges each period once, so that a partition may be made again as
 often as anybody likes: what was paid for is stored, and given again for nothing.
+Run with Dagster 1.13 in November 2026.
 """
 
 import subprocess
