@@ -4,7 +4,7 @@ import json
 import math
 import os
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -120,9 +120,7 @@ def run(
     elif alpha is not None or epsilon is not None:
         promises = (("The budget", _tried(alpha, epsilon, delta)),)
     else:
-        from emdp.privacy.guarantees.kinds import is_per_history
-
-        promises = tuple(map(_in_all, (promise for promise in subject.promises if not is_per_history(promise))))
+        promises = tuple(_titled("The whole budget, whatever is asked", own) for own in subject.promises)
     if not promises:
         raise UsageError("there is no budget; pass --alpha or --epsilon, or a catalog whose table has one.")
     blocks = _blocks(subject, promises, stories, _numbers("--prior", prior), reports, group)
@@ -168,14 +166,14 @@ def _numbers(option: str, text: str) -> list[float]:
         raise UsageError(f"{option} {text!r} is no list of numbers; write them with commas between.") from None
 
 
-def _in_all(promise: "Guarantee") -> "tuple[str, Guarantee]":
-    """Return a budget with its title; one of a period is told for the records that somebody has in one."""
-    from emdp.privacy import EmdDP
-    from emdp.privacy.guarantees.kinds import is_per_period
+def _titled(title: str, promise: "Guarantee") -> "tuple[str, Guarantee]":
+    """Return a guarantee with its title; one by periods is told for the records that somebody has in one of them."""
+    from emdp.privacy.guarantees.kinds import is_by_source
+    from emdp.privacy.guarantees.units import of_one_period
 
-    if isinstance(promise, EmdDP) and is_per_period(promise):
-        return "All about one period, of the records that somebody has in it", replace(promise, unit="user")
-    return "The whole budget, whatever is asked", promise
+    if is_by_source(promise):
+        return f"{title}: about one period, of the records that somebody has in it", of_one_period(promise)
+    return title, promise
 
 
 def _tried(alpha: float | None, epsilon: float | None, delta: float) -> "Guarantee":
@@ -197,7 +195,7 @@ def _of_statement(q: str, catalog: str, table: str | None, period: str | None) -
 
         checked, _ = check_definition(q, catalog=catalog, period=period)
         if checked.budget is not None:
-            return ((f"The report {q}", checked.budget),)
+            return (_titled(f"The report {q}", checked.budget),)
         guarantees = [entry.planned.plan.guarantee for entry in checked.entries]
     else:
         text = read_query(q)
@@ -221,7 +219,7 @@ def _of_ledger(path: str, name: str) -> "tuple[tuple[str, Guarantee], ...]":
     found = [own for own in spending_of(entries) if own.table.casefold() == name.casefold()]
     if not found:
         raise UsageError(f"--spent {path!r} has no budget of the table {name!r}; pass the ledger of this table.")
-    return tuple(("All that was released so far", own.account.spent) for own in found)
+    return tuple(_titled("All that was released so far", own.account.spent) for own in found)
 
 
 def _blocks(
