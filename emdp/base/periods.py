@@ -1,13 +1,14 @@
 """Names of periods in order: listed one by one, or from one to another."""
 
 import re
-from collections.abc import Sequence
+from calendar import monthrange
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 
 from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 
-__all__ = ["period_names"]
+__all__ = ["meeting", "period_names"]
 
 BETWEEN = ".."
 """Sign between the first and the last name of a range."""
@@ -18,6 +19,7 @@ MOST = 4096
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WEEK = re.compile(r"(\d{4})-W(\d{2})")
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
+_YEAR = re.compile(r"\d{4}")
 
 
 def period_names(periods: object) -> tuple[str, ...]:
@@ -50,6 +52,43 @@ def period_names(periods: object) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise UsageError("periods must have each name once, in the order of time; leave the second one out.")
     return tuple(names)
+
+
+def meeting(names: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
+    """Return two days, ISO weeks, months or years with a day in common, one of them of the first names; None if none.
+
+    Other names say nothing of their days.
+
+    >>> meeting(["2026-01"], ["2025-W52", "2026-W05"]), meeting(["2026-02"], ["2026-01", "2026-W04", "a", "2026-02"])
+    (('2026-01', '2026-W05'), None)
+    """
+    asked = set(names)
+    known = [(days, name) for name in {*asked, *others} if (days := _days(name)) is not None]
+    # In the order of their first days each is held against the one before it that ends last.
+    latest: tuple[tuple[date, date], str] | None = None
+    for own in sorted(known):
+        if latest is not None and own[0][0] <= latest[0][1] and asked & {own[1], latest[1]}:
+            first, second = sorted((own[1], latest[1]), key=lambda name: name not in asked)
+            return first, second
+        latest = own if latest is None or own[0][1] > latest[0][1] else latest
+    return None
+
+
+def _days(name: str) -> tuple[date, date] | None:
+    """Return the first and the last day of a day, ISO week, month or year by its name; None of other names."""
+    try:
+        if _DAY.fullmatch(name):
+            return date.fromisoformat(name), date.fromisoformat(name)
+        if _WEEK.fullmatch(name):
+            return date.fromisoformat(f"{name}-1"), date.fromisoformat(f"{name}-7")
+        if _MONTH.fullmatch(name):
+            first = date.fromisoformat(f"{name}-01")
+            return first, first.replace(day=monthrange(first.year, first.month)[1])
+        if _YEAR.fullmatch(name):
+            return date.fromisoformat(f"{name}-01-01"), date.fromisoformat(f"{name}-12-31")
+    except ValueError:
+        pass
+    return None
 
 
 def _between(first: str, last: str) -> tuple[str, ...]:

@@ -181,7 +181,13 @@ class Accounts:
         """
         if entries is None:
             entries = self._entries()
-        return self.account(budget, entries).replay(held_from(entries, budget, reserve))
+        account, held = self.account(budget, entries), held_from(entries, budget, reserve)
+        if self._identity.period is None:
+            return account.replay(held)
+        # Loaded where it is needed.
+        from emdp.privacy.account.lists import with_held
+
+        return with_held(account, held)
 
     def check_affordable(self, events: Iterable[Event], *, reserve: str | None = None) -> None:
         """Check that the budgets cover some events together, without charging them.

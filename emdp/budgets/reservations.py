@@ -30,6 +30,9 @@ Gaussian noise: a reservation is plain level and delta, and sets no ``mu`` aside
 Gaussian share used up pays a Gaussian release as its ``(alpha, delta)``, by the theorem. One that the share still
 pays counts against the reservation as well, with what it states; then more is left for all. Rounding: ``slack_limit``
 is common to all and is not set aside; a release takes about 1e-12 of it.
+
+Where periods have lists of users (:mod:`emdp.privacy.account.lists`), (1) holds and (2) does not: what is set aside is
+looked at beside the list that had most, and one that joins people of several lists may have less left.
 """
 
 from collections.abc import Iterator, Sequence

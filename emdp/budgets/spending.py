@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from emdp.base.errors import LedgerError, UsageError
+from emdp.base.periods import meeting
 from emdp.ledger import Entry
 from emdp.ledger.entries import of_kinds
 from emdp.privacy import Account, Budget, EmdDP, Event, conversion_factor, converts_to, event_from_json
@@ -220,6 +221,12 @@ def check_periods(
     from emdp.privacy.account.periods import SourceCharge, check_history, period_account
 
     own = [SourceCharge(charge.event, charge.periods) for charge in charges if charge.budget == budget]
+    named = {name: None for charge in own for name in charge.periods or ()}
+    if both := meeting(periods or (), named):
+        raise UsageError(
+            f"period {both[0]} has days in common with {both[1]}, and a budget per period counts them apart; ask for "
+            "periods that have no day in common."
+        )
     if is_per_history(budget.guarantee):
         if periods is None:
             raise UsageError(
@@ -228,7 +235,6 @@ def check_periods(
             )
         check_history(budget, own, events, periods)
         return
-    named = {name: None for charge in own for name in charge.periods or ()}
     for name in (None, *named) if periods is None else periods:
         account = period_account(budget, own, name)
         for event in events:

@@ -160,9 +160,13 @@ def _of_history(own: Guarantee, everything: Sequence[Guarantee], change: Change,
     beside = [other for other in everything if not isinstance(other, EmdDP)]
     distance = change_distance(change, space=space, periods=periods)
     records = f"your records of all {periods} periods together"
+    # All of them may be of one period, whose bags are then that many times as far apart.
+    nearest = min((as_decimal(other.r) for other in beside if isinstance(other, DiscreteEmdDP)), default=Fraction(1))
+    loss = NOTHING if nearest < 1 and as_decimal(distance) * periods > nearest else _loss([own, *beside], distance)
+    twice = "; one that moves to another period counts as two" if isinstance(change.distance, str) else ""
     return (
-        f" {_moved(change, records, space)} is hidden with {_loss([own, *beside], distance)} by all that is ever "
-        "answered, in whichever periods they are."
+        f" {_moved(change, records, space)} is hidden with {loss} by all that is ever answered, in whichever periods "
+        f"they are{twice}."
     )
 
 

@@ -69,6 +69,20 @@ def test_beside_one_per_period_both_count(tmp_path: Path) -> None:
         assert [asked.spent(own).level for own in budget] == [6.0, 2.0]
 
 
+def test_a_month_beside_its_weeks_is_refused(tmp_path: Path) -> None:
+    """A record of the week is one of the month, and both budgets would count it apart."""
+    for place, budget in enumerate((HISTORY, EmdDP(8.0, unit="period"))):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        with session(folder, "2026-W02", budget) as asked:
+            ask(asked, 0.5)
+        with session(folder, "2026-01", budget) as asked, pytest.raises(UsageError, match="days in common"):
+            ask(asked, 0.5)
+        with session(folder, "2026-02", budget) as asked:
+            ask(asked, 0.5)
+        assert len([entry for entry in _entries(folder) if entry.kind == "charge"]) == 2
+
+
 def test_without_a_period_it_is_refused(tmp_path: Path) -> None:
     with session(tmp_path, None) as asked, pytest.raises(UsageError, match="period is missing"):
         ask(asked, 0.1)
@@ -195,6 +209,19 @@ def test_in_words() -> None:
     found = meaning([EmdDP(52.0, unit="history", periods=52)], changes, space)
     assert found is not None
     assert found.rows[0].epsilon == pytest.approx(0.015)
+
+
+def test_in_words_a_guarantee_up_to_a_distance_is_of_one_period() -> None:
+    """The three records may be of one week, whose bags are then 0.015 apart, and 0.015/52 is no distance of any."""
+    space = emdp.read({"user": [1], "x": [0.1]}, user="user", space=emdp.Interval("x", 0, 50), users=1, slots=20).space
+    changes, spent = [Change(records=3, distance=5, epsilon=0.2)], [EmdDP(52.0, unit="history", periods=52)]
+    for r, said in ((0.01, "no promise at all"), (0.02, "epsilon 0.5")):
+        promises = [EmdDP(1040.0, unit="history", periods=52), emdp.DiscreteEmdDP(0.2, 0.0, r)]
+        (found,) = protection_sentences(spent, promises, changes, space, period="W1")
+        assert f"of all 52 periods together by 5 is hidden with {said} by all that is ever" in found
+    change = Change(records=3, distance="elsewhere", epsilon=0.2)
+    (found,) = protection_sentences(spent, [EmdDP(1040.0, unit="history", periods=52)], [change], space, period="W1")
+    assert found.endswith("in whichever periods they are; one that moves to another period counts as two.")
 
 
 def _entries(folder: Path) -> tuple[emdp.ledger.Entry, ...]:

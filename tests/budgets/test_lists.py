@@ -153,3 +153,29 @@ def test_another_list_of_a_period_is_refused(folder: Path) -> None:
     (folder / "lists/W1.csv").write_text("user\n1\n2\n4\n")
     with pytest.raises(LedgerError, match="other users"):
         ask(folder, "W1", alpha=1.0)
+
+
+def test_a_list_that_joins_people_of_two_lists_has_nothing_left(folder: Path) -> None:
+    """Each of W1 and W2 had 5 of 8; W5 has people of both, of whom none had more than 8, and nothing is left."""
+    for week in ("W1", "W2"):
+        ask(folder, week, alpha=5.0)
+    pl.DataFrame({"user": [1, 4], "x": [1.0, 1.0]}).write_parquet(folder / "W5.parquet")
+    (folder / "lists/W5.csv").write_text("user\n1\n4\n")
+    with emdp.load_catalog(folder / "emdp.toml").session(period="W5") as session:
+        assert (session.spent().level, session.remaining().level) == (8.0, 0.0)
+        assert session.preview(emdp.mean(emdp.col("x"), alpha=1.0, name="x")).frame["affordable"].to_list() == [0]
+        with pytest.raises(BudgetExceededError):
+            session.mean(emdp.col("x"), alpha=1.0, name="x")
+    ask(folder, "W1", alpha=3.0)
+
+
+def test_what_is_set_aside_may_be_more_than_a_joining_list_has_left(folder: Path) -> None:
+    for week in ("W1", "W2"):
+        ask(folder, week, alpha=3.0)
+    with open_ledger(folder / "city.ledger") as ledger:
+        reserve(ledger, "visits", "weekly", EmdDP(4.0))
+    pl.DataFrame({"user": [1, 4], "x": [1.0, 1.0]}).write_parquet(folder / "W5.parquet")
+    (folder / "lists/W5.csv").write_text("user\n1\n4\n")
+    with pytest.raises(BudgetExceededError):
+        ask(folder, "W5", alpha=0.5)
+    ask(folder, "W1", alpha=1.0)

@@ -14,7 +14,9 @@ paid from the part (reserve or not) that was decided for it when it was admitted
 
 Lists of 3, 5 and 4 without anybody in common cost 5; with one user on the first and the third 7. A chain of lists, each
 with people of the one before it, is counted as each list with its neighbours, which may be more than any user has, and
-never less. A charge of no known list counts for everybody: in the sums around all lists, and by itself. Pseudonyms that
+never less. People of lists that are apart may meet on a later one, whose sum is then above the budget though nobody's
+is: what they had is at most the budget, nothing is left for that list, and that is what its account says. A charge of
+no known list counts for everybody: in the sums around all lists, and by itself. Pseudonyms that
 are given anew in each period make no lists of different people: somebody is then on all of them, under names that
 differ.
 
@@ -23,6 +25,7 @@ differ.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
@@ -30,7 +33,7 @@ from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account
 from emdp.privacy.events.base import Event
 
-__all__ = ["ListCharge", "account_of_list"]
+__all__ = ["ListCharge", "account_of_list", "with_held"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,22 @@ def account_of_list(
         return _largest(budget, lists.around.values())
     lists.know(users, frozenset(apart))
     return lists.before(users)
+
+
+def with_held(account: Account, held: Iterable[Event]) -> Account:
+    """Return an account with what is set aside for others as well, which may be more than a list has left.
+
+    >>> from emdp.privacy.events.table import GuaranteeEvent
+    >>> from emdp.privacy.guarantees.kinds import EmdDP
+    >>> account = Account(Budget(EmdDP(8.0))).charge(GuaranteeEvent(EmdDP(6.0)))
+    >>> [with_held(account, [GuaranteeEvent(EmdDP(alpha))]).remaining.alpha for alpha in (1.0, 4.0)]
+    [1.0, 0.0]
+    """
+    try:
+        return account.replay(held)
+    except LedgerError:
+        level, delta, _ = account.budget.plain
+        return replace(account, level=level, delta=delta)
 
 
 class _Lists:
@@ -159,14 +178,15 @@ def _plus(one: Account, other: Account) -> Account:
 
 
 def _largest(budget: Budget, accounts: Iterable[Account]) -> Account:
-    listed = [Account(budget), *accounts]
+    """Return the largest sums, each up to what the budget has: nobody had more."""
+    listed, (level, delta, slack), reserve = [Account(budget), *accounts], budget.plain, budget.reserve
     return Account(
         budget,
         count=max(own.count for own in listed),
-        level=max(own.level for own in listed),
-        delta=max(own.delta for own in listed),
-        slack=max(own.slack for own in listed),
-        square=max(own.square for own in listed),
-        reserve_delta=max(own.reserve_delta for own in listed),
-        reserve_slack=max(own.reserve_slack for own in listed),
+        level=min(level, max(own.level for own in listed)),
+        delta=min(delta, max(own.delta for own in listed)),
+        slack=min(slack, max(own.slack for own in listed)),
+        square=min(Fraction(budget.mu_cap or 0.0) ** 2, max(own.square for own in listed)),
+        reserve_delta=min(reserve.slack_delta, max(own.reserve_delta for own in listed)),
+        reserve_slack=min(reserve.slack_epsilon, max(own.reserve_slack for own in listed)),
     )

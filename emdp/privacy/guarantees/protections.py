@@ -24,7 +24,8 @@ at any ``rho``: of a user with more than ``M`` records it is the others that wei
 
 Histories. Over ``T`` periods of ``M`` slots each a record is ``1/(T M)`` of all (:mod:`emdp.privacy.guarantees.units`),
 so that ``k`` records, in whichever periods, have ``d~ <= k/(T M) min(q/diameter, 1)``: ``periods=T``. A fraction is
-then one of all slots of the history, and has the distance that it has anyway.
+then one of all slots of the history, and has the distance that it has anyway. A record that goes to another period is
+one less there and one more here: it counts as two.
 """
 
 from collections.abc import Sequence
