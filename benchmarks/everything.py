@@ -1,14 +1,17 @@
-"""Run all benchmarks, one after the other, and gather what they print in one page.
+"""One page of all targets of speed, met or missed; and, with `--all`, everything that the benchmarks print.
 
-`python benchmarks/everything.py` from the project's root has every benchmark in its own size, hours; `--quick` has
-each in the least size that says something. In the folder `--out` are a Markdown page with all output, a table of
-commands, times and exit statuses as Markdown and Parquet, and folders of those that write tables of their own. A
-benchmark that fails does not stop the others; the exit status is 1 then. What each measures, and what its numbers
-should be, stands in benchmarks/README.md.
+`python benchmarks/everything.py` from the project's root measures every target of targets.py in its full size (an hour
+or more); `--quick` has each in the least size that says
+something, two minutes on a quiet machine. `--all` runs every benchmark besides, one after the other: hours in their
+own sizes. `--only` runs the named ones, and no target. In the folder `--out` are a Markdown page of targets and all
+output, a table of commands, times and exit statuses as Markdown and Parquet, and folders of those that write tables of
+their own. A benchmark that fails does not stop the others; the exit status is 1 then. What each measures, and what its
+numbers should be, stands in benchmarks/README.md.
 """
 
 import argparse
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import targets
 
 HERE = Path(__file__).parent
 
@@ -73,19 +77,28 @@ def main() -> None:
     """Run them and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the least sizes")
-    parser.add_argument("--only", nargs="+", choices=QUICK, default=list(QUICK), help="only these")
+    parser.add_argument("--all", action="store_true", help="every benchmark, after the targets")
+    parser.add_argument("--only", nargs="+", choices=QUICK, default=[], help="these benchmarks, and no target")
+    parser.add_argument("--targets", nargs="+", choices=targets.GROUPS, help="only these groups of targets")
     parser.add_argument("--environments", type=Path, help="folder that keeps the rivals' packages")
     parser.add_argument("--out", type=Path, default=Path("everything"), help="folder for the page and the tables")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    found: list[targets.Row] = []
+    for name in [] if options.only else options.targets or targets.GROUPS:
+        found += targets.rows_of(name, options)
+        (options.out / "everything.md").write_text(page(found, []))
+        print(f"{name}: measured", flush=True)
+    print("\n".join(table(found)))
     rows: list[dict[str, Any]] = []
-    for name in options.only:
+    for name in list(QUICK) if options.all else options.only:
         rows.append(run(name, options))
         print(f"{name}: {rows[-1]['seconds']:.0f} s, exit status {rows[-1]['status']}", flush=True)
         # After each, so that what was broken off leaves what there is.
-        (options.out / "everything.md").write_text(page(rows))
+        (options.out / "everything.md").write_text(page(found, rows))
         pl.DataFrame(rows).write_parquet(options.out / "everything.parquet")
-    sys.exit(any(row["status"] for row in rows))
+    failed = any(row["status"] for row in rows) or any(not row.point for row in found)
+    sys.exit(failed)
 
 
 def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -115,13 +128,28 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """Return the table of what ran, and everything that was printed."""
-    lines = ["# Benchmarks", "", "| command | seconds | exit status |", "|---|---:|---:|"]
-    lines += [f"| `{row['command']}` | {row['seconds']:.0f} | {row['status']} |" for row in rows]
+def page(found: list[targets.Row], rows: list[dict[str, Any]]) -> str:
+    """Return the table of targets, that of what ran, and everything that was printed."""
+    lines = ["# Benchmarks", ""]
+    if found:
+        lines += [machine(), "", *table(found), ""]
+    if rows:
+        lines += ["| command | seconds | exit status |", "|---|---:|---:|"]
+        lines += [f"| `{row['command']}` | {row['seconds']:.0f} | {row['status']} |" for row in rows]
     for row in rows:
         lines += ["", f"## {row['benchmark']}", "", "```", row["output"].rstrip(), "```"]
     return "\n".join(lines) + "\n"
+
+
+def table(found: list[targets.Row]) -> list[str]:
+    """Return the lines of the table of targets."""
+    return [*targets.HEAD, *(row.shown() for row in found)] if found else []
+
+
+def machine() -> str:
+    """Return what the figures were measured on, and what else it did."""
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    return f"{cores} processors ({platform.machine()}), Python {platform.python_version()}; load average {load:.1f}."
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 `python benchmarks/spark.py` makes a table of check-ins with Spark, asks seven questions of it in local mode, and prints
 a Markdown table. CPU seconds are of this process and all below it (Spark, its Python workers), so that they hold on a
 busy machine too; stages, tasks, rows and bytes come from Spark's event log. docs/spark.md derives larger sizes from it.
-Half of the check-ins have a note of their own, the others one of 50.
+`--against FILE` asks three of them in turns with the same sums in plain Spark SQL, prints both, and writes them as
+JSON. Half of the check-ins have a note of their own, the others one of 50.
 """
 
 import argparse
 import json
+import math
 import os
 import sys
 import tempfile
@@ -15,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import scale_cases
 
 import emdp
 import emdp.learn
@@ -39,6 +43,15 @@ QUESTIONS: dict[str, Callable[[emdp.Session], object]] = {
     ),
     "frequent notes": lambda asking: asking.heavy_hitters("note", count=50, epsilon=4.0, delta=1e-9),
 }
+PLAIN = {
+    "mean": scale_cases.PLAIN["plain mean"],
+    "10 aggregates": scale_cases.two_level(
+        [scale_cases.ramp(scale_cases.km((40.75, -73.98)), 2 * k + 2, 2 * k + 1) for k in range(10)]
+    ),
+    "smoothed histogram": scale_cases.PLAIN["plain map"].replace("AS MATERIALIZED", "AS"),
+}
+"""What one writes in Spark SQL for the same sums: no rule for rows that are wrong, doubles, no noise."""
+
 NOTES = 50
 """Notes that many check-ins have."""
 
@@ -133,6 +146,26 @@ def asked(session: Any, rows: Any, groups: list[str], users: int, records: int, 
     return seconds
 
 
+def compared(session: Any, rows: Any, users: int, records: int, ledger: Path, repeats: int) -> dict[str, list[float]]:
+    """Return the least CPU seconds of statements, emdp's and the plain one's, in turns after one not counted."""
+    space = emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
+    table = emdp.read(rows, user="user_id", space=space, users=users, records=records, name="visits", version="1")
+    rows.createOrReplaceTempView("visits")
+    best = {name: [math.inf, math.inf] for name in PLAIN}
+    with emdp.Session(table, budget=emdp.EmdDP(1e9, sizes="bounded"), ledger=ledger) as asking:
+        for repeat in range(repeats + 1):
+            for name, plain in PLAIN.items():
+                for place, run in enumerate(
+                    (lambda name=name: asking.sql(STATEMENTS[name]), lambda plain=plain: session.sql(plain).collect())
+                ):
+                    before = tree_seconds()
+                    run()
+                    spent = tree_seconds() - before
+                    if repeat:
+                        best[name][place] = min(best[name][place], spent)
+    return best
+
+
 def works(folder: Path) -> dict[str, Work]:
     """Return what each group's completed stages did, from the event log."""
     groups: dict[int, str] = {}
@@ -160,6 +193,24 @@ def _events(folder: Path) -> Iterator[dict[str, Any]]:
                 yield from map(json.loads, stream)
 
 
+def compare(options: argparse.Namespace) -> None:
+    """Print CPU seconds of emdp and of plain Spark SQL with their ratio, and write them."""
+    print("| rows | statement | CPU s | plain Spark SQL, CPU s | ratio |\n|--:|:--|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "events").mkdir()
+        session = started(folder / "events", options.partitions)
+        for rows in options.rows:
+            users, path = rows // options.records, folder / f"{rows}.parquet"
+            write_visits(session, path, rows, users, options.files, by_user=options.by_user)
+            frame, ledger = session.read.parquet(str(path)), folder / f"{rows}.ledger"
+            found = compared(session, frame, users, options.records, ledger, options.repeats)
+            for statement, (own, plain) in found.items():
+                print(f"| {rows:,} | {statement} | {own:.2f} | {plain:.2f} | {own / plain:.2f} |", flush=True)
+            options.against.write_text(json.dumps(found))
+        session.stop()
+
+
 def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -169,7 +220,12 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=8, help="of a shuffle; Spark's own default is 200")
     parser.add_argument("--by-user", action="store_true", help="each user's records stand in one file")
     parser.add_argument("--statements", nargs="+", default=[*QUESTIONS])
+    parser.add_argument("--against", type=Path, help="compare with plain Spark SQL, and write this file")
+    parser.add_argument("--repeats", type=int, default=3, help="of a comparison")
     options = parser.parse_args()
+    if options.against is not None:
+        compare(options)
+        return
     print("| rows | statement | CPU s | CPU s a million rows | stages | tasks | shuffled rows | shuffled bytes | "
           "bytes a shuffled row | bytes to the driver |")  # fmt: skip
     print("|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|")

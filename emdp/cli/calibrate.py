@@ -9,7 +9,7 @@ import typer
 
 from emdp.base.checks import check_choice, check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
-from emdp.cli import calibration, mixing
+from emdp.cli import calibration, mixing, progress
 from emdp.cli.calibration import Items, Section
 from emdp.cli.mixing import Messages
 from emdp.cli.options import CatalogOption, TableOption, check_table_option, numbers
@@ -199,10 +199,11 @@ def run(
         drawn=(sampled, participation),
     )
     _check_plot(plot, catalog)
-    found = _found(asked)
-    picture = None if plot is None else _curve(asked, found)
+    with progress.waiting("calculating"):
+        found = _found(asked)
+        picture = None if plot is None else _curve(asked, found)
     _print(found, as_json=as_json)
-    if plot is not None and picture is not None:
+    if picture is not None and plot is not None:
         write_pictures([picture], plot)
 
 
@@ -351,8 +352,7 @@ def _lipschitz(asked: _Asked) -> float | None:
 def _needed_items(asked: _Asked) -> Items:
     if asked.records is None:
         raise UsageError("--records is missing; an item-wise release depends on how many records a user has.")
-    items = asked.items(asked.records)
-    if items is None:
+    if (items := asked.items(asked.records)) is None:
         raise UsageError("--users is missing; it says how many records are mixed, or pass --model local.")
     return items
 
@@ -396,5 +396,5 @@ def _print(found: _Found, *, as_json: bool) -> None:
         tables = {section.name: list(section.rows) for section in found.sections}
         print(json.dumps(tables if found.alpha is None else {"alpha": found.alpha, **tables}, indent=2))
         return
-    shown = (f"{own.title}\n{frame_text(pl.DataFrame(own.rows), width=table_width())}" for own in found.sections)
-    print("\n\n".join(shown))
+    frames = ((own.title, pl.DataFrame(own.rows)) for own in found.sections)
+    print("\n\n".join(f"{title}\n{frame_text(rows, width=table_width())}" for title, rows in frames))

@@ -31,6 +31,7 @@ from emdp.cli.options import (
     read_table,
     space_of,
 )
+from emdp.cli.progress import waiting
 from emdp.cli.sql import has_charges
 
 if TYPE_CHECKING:
@@ -124,8 +125,9 @@ def _preview(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger
     with tempfile.TemporaryDirectory() as folder:
         # Looking ahead must not make a ledger, nor declare anything in it.
         place = ledger if has_charges(ledger, table.account) else os.path.join(folder, "preview.ledger")
-        with Session(table, budget=budget, ledger=place) as session:
-            print(session.preview(query).explain())
+        with waiting("planning"), Session(table, budget=budget, ledger=place) as session:
+            shown = session.preview(query).explain()
+        print(shown)
 
 
 def _answer(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger: str, query: "Mean") -> None:

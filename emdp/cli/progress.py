@@ -1,14 +1,18 @@
 """A bar on standard error for work that takes long, where that is a terminal."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["PATIENCE", "progress_bar"]
+__all__ = ["PATIENCE", "progress_bar", "waiting"]
 
 PATIENCE = 2.0
 """Seconds of work after which most commands show progress."""
+
+PLANNING = 1.0
+"""Seconds after which a plan does."""
 
 
 @contextmanager
@@ -41,3 +45,39 @@ def progress_bar(patience: float) -> Iterator[Callable[[int, int, str], None]]:
         yield show
     finally:
         bar.stop()
+
+
+@contextmanager
+def waiting(title: str, patience: float = PLANNING) -> Iterator[None]:
+    """Show a bar that moves, and the seconds so far, while work goes on that does not say how far it is.
+
+    Parameters
+    ----------
+    title : str
+        What is done.
+    patience : float
+        Seconds after which the bar appears.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    ended = threading.Event()
+
+    def show() -> None:
+        if ended.wait(patience):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            bar.add_task(title, total=None)
+            ended.wait()
+
+    beside = threading.Thread(target=show, name="emdp progress", daemon=True)
+    beside.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        beside.join()

@@ -20,6 +20,7 @@ from emdp.cli.output import (
     write_answers,
     write_pictures,
 )
+from emdp.cli.progress import waiting
 from emdp.cli.stopping import break_off_reads
 from emdp.cli.tables import preview_text, table_width
 
@@ -56,6 +57,9 @@ CHECKED = ("query", "expression", "lipschitz", "low", "high", "noise_scale", "ex
 HALF = "interval_95 is half the width of the 95 % interval: the answer is expected within so much of the true value"
 """What the name of a preview's column does not say."""
 
+PLANNING = "planning"
+"""Title of the bar of a plan that takes long."""
+
 WIDEST_REMARK = 200
 """Characters of a remark on a compared method that are shown: it says what the choice rests on."""
 
@@ -87,7 +91,8 @@ def check(
     loaded, name = table_of(q, text, catalog, table)
     _freeze_loaded()
     declared = loaded.table(name, period=period)
-    planned = plan_request(text, loaded.names(name, period=period), promises_of(loaded, name))
+    with waiting(PLANNING):
+        planned = plan_request(text, loaded.names(name, period=period), promises_of(loaded, name))
     shown = Preview(tuple(previewed(one, declared) for one in planned))
     doubt = None if getattr(declared.source, "header", None) is not None else suspicion(declared.schema)
     if doubt:
@@ -107,7 +112,7 @@ def preview(
     text = with_parameters(read_query(q), parameters)
     loaded, name = table_of(q, text, catalog, table)
     _freeze_loaded()
-    with looking_ahead(loaded, name, period) as session:
+    with waiting(PLANNING), looking_ahead(loaded, name, period) as session:
         shown = session.preview(text)
     _show(shown, None, explain=explain)
 
@@ -201,7 +206,8 @@ def query(
     read, public = loaded.table(name, period=period), loaded.public()
     # What reads released measures is no release, and is planned with those that the ledger has.
     is_reading = reads_measures(text)
-    planned = () if is_reading else plan_request(text, read.names(public), loaded.budgets(name))
+    with waiting(PLANNING):
+        planned = () if is_reading else plan_request(text, read.names(public), loaded.budgets(name))
     _check_targets(target, plot, len(planned) or 1, (*loaded.paths(), *([q] if _is_path(q) else [])))
     if is_reading and not has_charges(loaded.ledger_path, read.account):
         raise UsageError("Q reads a measure, and none was released yet; release one first by MEASURE(*) AS name.")

@@ -199,7 +199,11 @@ def exponential_alpha0(weights: Integers, distances: Floats, slack: float) -> fl
 
 
 def fit_weights(
-    weights_at: Callable[[float], Integers], reached_by: Callable[[Integers], float], requested: float, start: float
+    weights_at: Callable[[float], Integers],
+    reached_by: Callable[[Integers], float],
+    requested: float,
+    start: float,
+    aside: float = 0.0,
 ) -> tuple[Integers, float]:
     """Return the weights of the first strength, from ``start`` downward, that reach at most ``requested``, and that.
 
@@ -213,6 +217,9 @@ def fit_weights(
         The ``alpha0`` that must not be exceeded.
     start : float
         First strength, lowered by ``FIT_MARGIN``.
+    aside : float
+        How much lower than proportion says the next strength is, as a part of what the last one reached too much: an
+        attempt or two fewer where ``alpha0`` grows a little slower than the strength.
 
     Raises
     ------
@@ -226,6 +233,7 @@ def fit_weights(
         if reached <= requested:
             return weights, reached
         strength *= min(requested / reached, 1 - 2.0**-46) * (1 - 2.0**-50)
+        strength *= 1 - aside * (1 - requested / reached)
         if strength < LOWEST_FIT * start:
             break
     raise RefusedError(f"no 62-bit weights reach alpha0 = {requested:.6g} from below; ask for another alpha0.")

@@ -223,6 +223,7 @@ def test_the_page_has_the_noise_of_the_plan(rivals: dict[str, ModuleType]) -> No
 
 
 def test_everything_gathers_output_and_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER.parent)
     spec = importlib.util.spec_from_file_location("everything", FOLDER.parent / "everything.py")
     assert spec is not None
     assert spec.loader is not None
@@ -234,7 +235,13 @@ def test_everything_gathers_output_and_failures(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(everything, "HERE", tmp_path)
     monkeypatch.setattr(everything, "QUICK", {"bad.py": [], "good.py": ["--runs", "2"]})
     out = tmp_path / "out"
-    monkeypatch.setattr(sys, "argv", ["everything.py", "--quick", "--out", str(out)])
+    monkeypatch.setattr(sys, "argv", ["everything.py", "--quick", "--all", "--targets", "start", "--out", str(out)])
+    rows = [
+        everything.targets.Row("6", "start", "1 s", "", 1.0, 2.0),
+        everything.targets.Row("5", "speed", "1 s", "", 49.0, -50.0, " times"),
+        everything.targets.against("1", "ratio", 3.0, 2.0, 1.2),
+    ]
+    monkeypatch.setattr(everything.targets, "rows_of", lambda name, options: rows)
     with pytest.raises(SystemExit) as ended:
         everything.main()
     assert ended.value.code == 1
@@ -244,3 +251,11 @@ def test_everything_gathers_output_and_failures(tmp_path: Path, monkeypatch: pyt
     page = (out / "everything.md").read_text()
     assert "broken" in page
     assert "seen ['--runs', '2']" in page
+    assert [
+        line.rsplit("|", 2)[1].strip() for line in page.splitlines() if line.startswith(("| 6", "| 5", "| 1 "))
+    ] == [
+        "met",
+        "**missed**",
+        "**missed**",
+    ]
+    assert "| 1 | ratio | 3.000 CPU s | 2.000 CPU s | 1.50 | at most 1.2 |" in page

@@ -32,6 +32,9 @@ MOST_COMPARED = 256
 NEARLY = 1e-5
 """Part by which that bound may miss the request: the strength is then lowered by as much. On maps it is about 1e-7."""
 
+ASIDE = 2.0**-4
+"""Part of that which is given up besides, above so many items: 1e-8 of the strength, for half as many attempts."""
+
 
 class Exponential(FiniteRandomizer):
     """The exponential mechanism: nearer items more likely, for any finite metric.
@@ -79,6 +82,10 @@ class Exponential(FiniteRandomizer):
         if not self.tuned:
             return self.requested / 2
         return tuned_strength(self.items.matrix, self.requested, self.items.images)
+
+    @property
+    def _aside(self) -> float:
+        return ASIDE if self.items.count > MOST_COMPARED else 0.0
 
     def _weights_at(self, strength: float) -> Integers:
         own = self.items.representatives

@@ -79,7 +79,9 @@ class FiniteRandomizer(Randomizer):
     @cached_property
     def _fitted(self) -> tuple[Integers, float]:
         """The weights and their ``alpha0``."""
-        weights, reached = fit_weights(self._weights_at, self._reached_by, self.requested, self._first_strength)
+        weights, reached = fit_weights(
+            self._weights_at, self._reached_by, self.requested, self._first_strength, self._aside
+        )
         weights.flags.writeable = False
         return weights, reached
 
@@ -94,6 +96,11 @@ class FiniteRandomizer(Randomizer):
     def _first_strength(self) -> float:
         """The internal strength to try first."""
         return self.requested
+
+    @property
+    def _aside(self) -> float:
+        """What :func:`fit_weights` takes for ``aside``."""
+        return 0.0
 
     @property
     def weights(self) -> Integers:

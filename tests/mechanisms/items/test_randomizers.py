@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 from emdp.base.errors import RefusedError, UsageError
-from emdp.mechanisms.items.exponential import MOST_COMPARED, Exponential
+from emdp.mechanisms.items.exponential import ASIDE, MOST_COMPARED, Exponential
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.geometric import Geometric
 from emdp.mechanisms.items.gkrr import GKRR
@@ -368,6 +368,25 @@ class TestWeights:
         assert exact <= randomizer.alpha0 <= alpha0
         if alpha0 == 4.0:
             assert exact == pytest.approx(alpha0, rel=1e-7)
+
+    def test_what_is_given_up_besides_saves_attempts(self) -> None:
+        """A strength whose alpha0 grows slower than it is found at once, and hardly lower."""
+        asked: list[float] = []
+
+        def weights_at(strength: float) -> np.ndarray:
+            asked.append(strength)
+            return np.array([[strength]])
+
+        def fitted(aside: float) -> tuple[int, float]:
+            asked.clear()
+            _, reached = fit_weights(weights_at, lambda own: 4 + 0.99 * (float(own[0, 0]) - 2), 4.0, 2.0001, aside)
+            assert reached <= 4.0
+            return len(asked), reached
+
+        assert fitted(0.0)[0] > 3
+        attempts, reached = fitted(ASIDE)
+        assert attempts == 2
+        assert reached == pytest.approx(4.0, abs=1e-5)
 
     def test_a_strength_that_62_bits_cannot_follow_is_refused(self) -> None:
         flat = integer_rows(np.ones((2, 2)))
