@@ -379,7 +379,7 @@ class TestWeights:
 
         def fitted(aside: float) -> tuple[int, float]:
             asked.clear()
-            _, reached = fit_weights(weights_at, lambda own: 4 + 0.99 * (float(own[0, 0]) - 2), 4.0, 2.0001, aside)
+            _, reached = fit_weights(weights_at, lambda own: 4 + 1.98 * (float(own[0, 0]) - 2), 4.0, 2.0001, aside)
             assert reached <= 4.0
             return len(asked), reached
 
