@@ -32,7 +32,8 @@ FIRST_PREVIOUS_HASH = "0" * 64
 REMEDY = "put back the last good copy, and compare its head hash with one kept elsewhere."
 """Last words of the message about a damaged ledger."""
 
-_quoted = json.JSONEncoder().encode
+_quoted = json.encoder.encode_basestring_ascii
+"""What an encoder of JSON calls for a text."""
 
 _DOMAIN = "emdp ledger 1"
 """Leads what is hashed, so that no other use of SHA-256 can give the hash of an entry."""
@@ -82,7 +83,7 @@ def next_link(last: Link | None, time: str, kind: str, table: str, payload: str)
     >>> first.sequence, first.previous_hash == FIRST_PREVIOUS_HASH, len(first.hash)
     (1, True, 64)
     """
-    sequence, previous = (1, FIRST_PREVIOUS_HASH) if last is None else (last.sequence + 1, last.hash)
+    sequence, previous = _next(last)
     return Link(sequence, time, kind, table, payload, previous, _hash(sequence, time, kind, table, payload, previous))
 
 
@@ -110,7 +111,8 @@ def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[L
         if tuple(map(type, record)) != (int, str, str, str, str, str, str):
             raise LedgerError(f"ledger entry after {0 if last is None else last.sequence} is damaged; {REMEDY}")
         link = Link(*record)
-        if link != next_link(last, link.time, link.kind, link.table, link.payload):
+        own = (link.sequence, link.time, link.kind, link.table, link.payload, link.previous_hash)
+        if (link.sequence, link.previous_hash) != _next(last) or link.hash != _hash(*own):
             raise LedgerError(
                 f"the chain breaks after entry {0 if last is None else last.sequence}: "
                 f"an entry was changed, left out or put in; {REMEDY}"
@@ -166,6 +168,11 @@ def is_hash(text: str) -> bool:
     (True, False)
     """
     return len(text) == 64 and set(text) <= set("0123456789abcdef")
+
+
+def _next(last: Link | None) -> tuple[int, str]:
+    """Return sequence and previous hash of the link that follows."""
+    return (1, FIRST_PREVIOUS_HASH) if last is None else (last.sequence + 1, last.hash)
 
 
 @lru_cache(maxsize=1024)

@@ -26,6 +26,7 @@ class EntryIndex:
     def __init__(self) -> None:
         self._all: dict[str | None, list[Entry]] = {None: []}
         self._by_kind: dict[str | None, dict[str, list[Entry]]] = {None: {}}
+        self._made: dict[str | None, Entries] = {}
 
     @property
     def tables(self) -> set[str]:
@@ -41,8 +42,13 @@ class EntryIndex:
 
     def of(self, table: str | None) -> Entries:
         """Return the entries of a table, or of all."""
-        found = Entries(self._all.get(table, ()))
-        found._by_kind = self._by_kind.get(table, {})
+        own = self._all.get(table, [])
+        found = self._made.get(table)
+        # Entries are never taken out, so as many are the same; another thread may have put in more meanwhile.
+        if found is None or len(found) != len(own):
+            found = Entries(own)
+            found._by_kind = self._by_kind.get(table, {})
+            self._made[table] = found
         return found
 
 

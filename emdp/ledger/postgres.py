@@ -34,6 +34,7 @@ from emdp.ledger.chain import Link, entry_of
 from emdp.ledger.postgres_faults import ConnectionLostError, commit_error, ledger_error
 from emdp.ledger.postgres_schema import (
     APPEND,
+    COUNT,
     DROP,
     HOLD,
     KEEP,
@@ -156,9 +157,11 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
     def _records(self, connection: psycopg.Connection[Any], start: int) -> Iterable[tuple[Any, ...]]:
         return connection.execute(f"{SELECT_LINKS} WHERE sequence >= %s ORDER BY sequence", (start,)).fetchall()
 
-    def _end(self, connection: psycopg.Connection[Any]) -> tuple[list[tuple[Any, ...]], int]:
-        rows = connection.execute(SELECT_END).fetchall()
-        return [row[:2] for row in rows], rows[0][2] if rows else 0
+    def _end(self, connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+        return connection.execute(SELECT_END).fetchall()
+
+    def _count(self, connection: psycopg.Connection[Any]) -> int:
+        return int(_value(connection, COUNT))
 
     def _texts(self, connection: psycopg.Connection[Any], digest: str | None = None) -> list[tuple[Any, ...]]:
         if digest is None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "APPEND",
     "BROKEN_LINK",
+    "COUNT",
     "DROP",
     "HOLD",
     "KEEP",
@@ -60,7 +61,8 @@ MARK = "emdp ledger, format 1"
 """Comment on the schema: whose it is, and the version of the layout below; others are refused."""
 
 SELECT_LINKS = f'SELECT sequence, time, kind, "table", payload, previous_hash, hash FROM {SCHEMA}.event'
-SELECT_END = f"SELECT sequence, hash, (SELECT count(*) FROM {SCHEMA}.event) FROM {SCHEMA}.head"
+SELECT_END = f"SELECT sequence, hash FROM {SCHEMA}.head"
+COUNT = f"SELECT count(*) FROM {SCHEMA}.event"
 SELECT_CONTENT = f"SELECT digest, text FROM {SCHEMA}.content"
 HOLD = f"SELECT {SCHEMA}.hold()"
 APPEND = f"SELECT {SCHEMA}.append(%s::bigint, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text)"

@@ -104,9 +104,11 @@ class SqliteLedger(StoredLedger[sqlite3.Connection]):
     def _records(self, connection: sqlite3.Connection, start: int) -> Iterable[tuple[Any, ...]]:
         return connection.execute(f"{SELECT_LINKS} WHERE sequence >= ? ORDER BY sequence", (start,))
 
-    def _end(self, connection: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], int]:
-        head = connection.execute("SELECT sequence, hash FROM head").fetchall()
-        return head, connection.execute("SELECT count(*) FROM event").fetchone()[0]
+    def _end(self, connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+        return connection.execute("SELECT sequence, hash FROM head").fetchall()
+
+    def _count(self, connection: sqlite3.Connection) -> int:
+        return int(connection.execute("SELECT count(*) FROM event").fetchone()[0])
 
     def _texts(self, connection: sqlite3.Connection, digest: str | None = None) -> list[tuple[Any, ...]]:
         if not has_content(connection):

@@ -154,13 +154,14 @@ class StoredLedger(Ledger, Generic[Connection]):
     def verify(self, head: str | None = None) -> tuple[int, str]:
         if head is not None and not is_hash(head := str(head).strip().lower()):
             raise UsageError(f"head must be a hash of 64 hexadecimal digits, got {head!r}; pass it as it was printed.")
-        links, _ = self.snapshot()
-        if head is not None and all(link.hash != head for link in links):
-            raise LedgerError(
-                f"no entry of ledger {self._shown} has the head hash {head}: "
-                f"it is an older copy or another ledger; {REMEDY}"
-            )
-        return links[-1].sequence, links[-1].hash
+        with self._reading() as connection:
+            self._walk(connection)
+            if head is not None and all(entry.hash != head for entry in self._entries):
+                raise LedgerError(
+                    f"no entry of ledger {self._shown} has the head hash {head}: "
+                    f"it is an older copy or another ledger; {REMEDY}"
+                )
+            return self._entries[-1].sequence, self._entries[-1].hash
 
     def snapshot(self) -> Snapshot:
         """Walk the whole chain and check every text that is kept, and return both.
@@ -171,17 +172,8 @@ class StoredLedger(Ledger, Generic[Connection]):
             If the store or the chain is damaged, or a text is not the one that its digest is of.
         """
         with self._reading() as connection:
-            self._check_store(connection)
-            known, index = self._entries, self._index
-            self._entries, self._index = [], EntryIndex()
-            try:
-                self._check_new(connection)
-                if self._entries[: len(known)] != known:
-                    raise self._exchanged()
-            except BaseException:
-                self._entries, self._index = known, index
-                raise
-            return tuple(map(link_of, self._entries)), self._check_texts(connection)
+            texts = self._walk(connection)
+            return tuple(map(link_of, self._entries)), texts
 
     def close(self) -> None:
         self._closed = True
@@ -207,8 +199,12 @@ class StoredLedger(Ledger, Generic[Connection]):
         """Return the stored entries from the sequence ``start`` on, in order."""
 
     @abstractmethod
-    def _end(self, connection: Connection) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of the head record, and how many entries there are."""
+    def _end(self, connection: Connection) -> list[tuple[Any, ...]]:
+        """Return the rows of the head record."""
+
+    @abstractmethod
+    def _count(self, connection: Connection) -> int:
+        """Return how many entries there are: the store looks at each."""
 
     @abstractmethod
     def _texts(self, connection: Connection, digest: str | None = None) -> list[tuple[Any, ...]]:
@@ -245,9 +241,23 @@ class StoredLedger(Ledger, Generic[Connection]):
             raise UsageError(f"ledger {self._shown} is closed; open it again.")
 
     def _current(self) -> None:
-        """Read what is new."""
+        """Read what is new. That none of the rest was removed is counted when one is written, and on a walk."""
         with self._reading() as connection:
+            self._check_new(connection, is_counted=False)
+
+    def _walk(self, connection: Connection) -> tuple[tuple[str, str], ...]:
+        """Read and check the store, the whole chain and every text that is kept, and return the texts."""
+        self._check_store(connection)
+        known, index = self._entries, self._index
+        self._entries, self._index = [], EntryIndex()
+        try:
             self._check_new(connection)
+            if self._entries[: len(known)] != known:
+                raise self._exchanged()
+        except BaseException:
+            self._entries, self._index = known, index
+            raise
+        return self._check_texts(connection)
 
     def _keep(self, entries: Sequence[Entry]) -> None:
         self._entries.extend(entries)
@@ -269,7 +279,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             self._begin(connection, write=False)
             yield connection
 
-    def _check_new(self, connection: Connection) -> None:
+    def _check_new(self, connection: Connection, *, is_counted: bool = True) -> None:
         last = link_of(self._entries[-1]) if self._entries else None
         records = iter(self._records(connection, last.sequence if last else 0))
         if last and next(records, None) != tuple(last):
@@ -280,7 +290,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         except LedgerError as error:
             raise LedgerError(f"ledger {self._shown}: {error}") from error
         newest = links[-1] if links else last
-        head, count = self._end(connection)
+        head = self._end(connection)
+        count = self._count(connection) if is_counted or newest is None else newest.sequence
         if newest is None or head != [(newest.sequence, newest.hash)] or count != newest.sequence:
             raise LedgerError(
                 f"ledger {self._shown} does not end where its head record says: entries were removed; {REMEDY}"

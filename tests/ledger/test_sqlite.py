@@ -160,7 +160,14 @@ def test_tampering_is_refused_on_opening_and_under_an_open_ledger(ledger, path, 
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM event WHERE sequence = 4", "UPDATE head SET sequence = 3"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM event WHERE sequence = 4",
+        "DELETE FROM event WHERE sequence = 3",
+        "UPDATE head SET sequence = 3",
+    ],
+)
 def test_removed_entries_stop_the_next_charge(ledger, path, statement):
     for cost in range(3):
         ledger.append("charge", "visits", {"cost": cost})
