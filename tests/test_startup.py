@@ -33,8 +33,8 @@ NOT_FOR_A_MEAN = (
 )  # fmt: skip
 """Beginnings of the modules of other commands and other families of queries."""
 
-MOST_MODULES = 355
-"""Modules of emdp that a mean may load: 342 when this was counted, 20 of them of row expressions; all are 770."""
+MOST_MODULES = 365
+"""Modules of emdp that a mean may load: 359 when this was counted, 20 of them of row expressions; all are 840."""
 
 CATALOG = """
 ledger = "x.ledger"
