@@ -15,6 +15,7 @@ public rule.
 """
 
 import argparse
+import itertools
 import math
 import tempfile
 import time
@@ -26,7 +27,9 @@ import ot
 import polars as pl
 
 import emdp
-from emdp.estimators.frequency.measure_cells import PITCH_FACTOR
+from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_MOVES, BY_USER_EDGES
+from emdp.estimators.frequency.resistance import user_flow
+from emdp.mechanisms.central.edge_grid import EdgeAxis
 from emdp.transport.fit import FitAxis, fit_measure
 from emdp.transport.projection import project_on_blocks
 from emdp.transport.simplex import project_to_simplex
@@ -36,6 +39,14 @@ CHANGE = emdp.Change(fraction=1 / 30, distance=5.0, epsilon=0.2)
 KM_NORTH, KM_EAST = 111.195, 111.195 * math.cos(math.radians(0.5 * (BOX[0] + BOX[2])))
 CELL = 0.4
 PITCHES = (1.0, 2.0, 3.0, 4.0)
+
+RULES = {"edges": BY_MOVES, "nodes": BY_CELLS, "edges, users": BY_USER_EDGES}
+LOSSES = {
+    "edges": {1: (1e2, 1e3, 1e4), 2: (5e3, 5e4, 5e5), 3: (1e4, 1e5, 1e6)},
+    "nodes": {1: (1e2, 1e3, 1e4), 2: (5e2, 2e3, 8e3, 3e4), 3: (3e2, 3e3, 3e4)},
+    "edges, users": {1: (1e1, 1e2, 1e3), 2: (1e2, 5e2, 2e3), 3: (3e1, 3e2, 3e3)},
+}
+"""Losses of the simulations, by the noise and the number of axes."""
 
 Floats = np.ndarray
 
@@ -156,8 +167,11 @@ def print_distances(given: Given, factors: tuple[float, ...], rounds: int) -> No
 
 def print_user_level(given: Given, rounds: int) -> None:
     """Print distances at user level: a histogram at its best pitch in hindsight, and measures by both noises."""
-    print("| epsilon | cells, best pitch, near in d_em | measure, noise on nodes | ratio | edges, delta 1e-8 | ratio |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| epsilon | cells, best pitch, near in d_em | measure, noise on nodes | ratio | edges, delta 1e-8 | ratio "
+        "| chosen | 4 x 4 tree |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for epsilon in (0.5, 1.0, 2.0):
         flat = min(
             (
@@ -173,7 +187,51 @@ def print_user_level(given: Given, rounds: int) -> None:
             told = given.session.preview(emdp.measure(**asked)).comparison.filter(pl.col("is_chosen"))
             expected = told["expected_error"][0] * given.space.diameter
             shown += [f"{near[0]:.3f} ± {near[1]:.3f}", f"{expected / near[0]:.2f}"]
+        chosen = given.session.preview(emdp.measure(epsilon=epsilon, delta=1e-8)).comparison.filter(pl.col("is_chosen"))
+        shown.append("edges" if "edge" in chosen["method"][0] else "nodes")
+        rng = np.random.default_rng(3)
+        by_tree = repeated(lambda e=epsilon, rng=rng: tree(given, e, rng), rounds)  # type: ignore[misc]
+        shown.append(f"{by_tree[0]:.3f} ± {by_tree[1]:.3f}")
         print(f"| {epsilon:g} | " + " | ".join(shown) + " |", flush=True)
+
+
+def tree(given: Given, epsilon: float, rng: np.random.Generator) -> float:
+    """Return the distance of a 4 x 4 tree of three levels: least squares of all counts, splits shrunk (James, Stein),
+    and from the root down each made at least 0.
+
+    It is no part of emdp: counts of every level have Laplace noise of scale ``3 * 2/(n epsilon)``, of numpy.
+    """
+    side, levels = 64, 3
+    edges = np.array([(BOX[2] - BOX[0]) * KM_NORTH, (BOX[3] - BOX[1]) * KM_EAST]) / side
+    at = np.minimum((given.places / edges).astype(int), side - 1)
+    leaves = np.bincount(at @ [side, 1], given.mass, minlength=side**2).reshape(side, side)
+    scale = 2.0 * levels / (given.users * epsilon)
+    counts = [blocks(leaves, side // 4**level) for level in range(1, levels + 1)]
+    found = [own + rng.laplace(scale=scale, size=own.shape) for own in counts]
+    variance, variances = 2.0 * scale**2, [2.0 * scale**2]
+    for level in range(levels - 2, -1, -1):
+        below = 16.0 * variances[0]
+        share = below / (variance + below)
+        found[level] = share * found[level] + (1.0 - share) * blocks(found[level + 1], 4)
+        variances.insert(0, share * variance)
+    whole = np.ones((1, 1))
+    for own, spread in zip(found, variances, strict=True):
+        split = own - np.kron(blocks(own, 4) / 16.0, np.ones((4, 4)))
+        strength = np.maximum(0.0, 1.0 - 13.0 * spread / np.maximum(blocks(split**2, 4), 1e-300))
+        split *= np.kron(strength, np.ones((4, 4)))
+        below = np.zeros_like(own)
+        for north, east in np.argwhere(whole > 0.0):
+            mass, part = whole[north, east], (slice(4 * north, 4 * north + 4), slice(4 * east, 4 * east + 4))
+            below[part] = mass * project_to_simplex(1.0 / 16.0 + split[part].ravel() / mass).reshape(4, 4)
+        whole = below
+    middles = (np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij"), axis=-1) + 0.5) * edges
+    return given.distance(middles.reshape(-1, 2), project_to_simplex(whole.ravel()))
+
+
+def blocks(values: Floats, size: int) -> Floats:
+    """Return the sums of square blocks."""
+    rows, columns = (own // size for own in values.shape)
+    return np.asarray(values.reshape(rows, size, columns, size).sum(axis=(1, 3)))
 
 
 def repeated(run: Callable[[], float], rounds: int) -> tuple[float, float]:
@@ -269,55 +327,78 @@ def show_pairs(name: str, found: list[Floats]) -> None:
 
 
 def print_priors(rounds: int) -> None:
-    """Print the distance to the truth over ``(V/e)^(1/(j+1))`` at both priors, on a unit cube, by simulation."""
-    print("| axes | loss | towns | scattered |")
-    print("|---|---|---|---|")
-    for axes, losses in ((1, (1e3, 4e4)), (2, (2e4, 2e5)), (3, (1e4, 3e5))):
-        for loss in losses:
-            rng = np.random.default_rng(axes)
+    """Print the distance to the truth over the rule's power of ``V/loss`` at both priors, on a unit cube, simulated."""
+    print("| noise | axes | loss | length | towns | scattered |")
+    print("|---|---|---|---|---|---|")
+    for (name, rule), axes in itertools.product(RULES.items(), (1, 2, 3)):
+        for loss in LOSSES[name][axes]:
+            typical = (1.0 / loss) ** rule.power(axes)
             found = [
-                np.mean([simulated(prior, axes, loss, rng) for _ in range(rounds)]) for prior in ("towns", "scattered")
+                np.array([simulated(name, prior, axes, loss, np.random.default_rng(own)) for own in range(rounds)])
+                for prior in ("towns", "scattered")
             ]
-            print(f"| {axes} | {loss:.0e} | {found[0]:.2f} | {found[1]:.2f} |", flush=True)
+            shown = [f"{own.mean():.2f} ± {own.std(ddof=1) / math.sqrt(rounds):.2f}" for own in found]
+            print(f"| {name} | {axes} | {loss:g} | {typical:.4f} | {shown[0]} | {shown[1]} |", flush=True)
 
 
 def prior_of(kind: str, axes: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return places and weights: 2000 scattered places, or 40 towns of Gaussian shape, both by Zipf's law."""
+    """Return places and weights: 2000 scattered ones, or 40 towns of Gaussian shape around a city, by Zipf's law."""
     if kind == "scattered":
         weights = 1.0 / np.arange(1, 2001)
         return rng.random((2000, axes)), weights / weights.sum()
     sizes = 1.0 / np.arange(1, 41)
     sizes /= sizes.sum()
     counts = np.maximum((4000 * sizes).astype(int), 5)
-    centres, radii = rng.random((40, axes)).repeat(counts, axis=0), (0.005 + 0.02 * rng.random(40)).repeat(counts)
+    centres = (0.5 + 0.12 * rng.normal(size=(40, axes))).repeat(counts, axis=0)
+    radii = (0.005 + 0.02 * rng.random(40)).repeat(counts)
     places = centres + radii[:, None] * rng.normal(size=centres.shape)
     return places.clip(0, 1), (sizes / counts).repeat(counts)
 
 
-def simulated(prior: str, axes: int, loss: float, rng: np.random.Generator) -> float:
+def simulated(noise: str, prior: str, axes: int, loss: float, rng: np.random.Generator) -> float:
     """Return the distance of one simulated measure on a unit cube: two axes of a plane, a third by the sum metric."""
-    typical = (1.0 / loss) ** (1.0 / (axes + 1))
-    pitch = PITCH_FACTOR * typical
-    nodes, finest = math.ceil(1.0 / pitch) + 1, {1: 4000, 2: 110, 3: 32}[axes]
+    rule = RULES[noise]
+    typical = (1.0 / loss) ** rule.power(axes)
+    pitch = rule.pitches[axes] * typical
+    nodes, finest = math.ceil(1.0 / pitch) + 1, {1: 2000, 2: 110, 3: 32}[axes]
     places, weights = prior_of(prior, axes, rng)
-    scales = [(math.sqrt(2.0) if axes > 1 and axis < 2 else 1.0) / (pitch * loss) for axis in range(axes)]
-    count = min(math.ceil(4.0 / pitch), finest)
-    middles = (np.arange(count) + 0.5) / count
-    fine = hats(middles / pitch, nodes)
+    middles = (np.arange(count := min(math.ceil(4.0 / pitch), finest)) + 0.5) / count
     released = np.einsum(
         ",".join(f"n{'abc'[axis]}" for axis in range(axes)) + ",n->" + "abc"[:axes],
         *(hats(own / pitch, nodes).T for own in places.T), weights,
     )  # fmt: skip
-    for axis, scale in enumerate(scales):
-        noise = rng.laplace(scale=scale, size=[nodes - (place == axis) for place in range(axes)])
-        released = released - np.diff(noise, axis=axis, prepend=0, append=0)
-    fit = fit_measure(released.ravel(), [FitAxis(fine, "path", 2.0 * scale**2) for scale in scales]).ravel()
-    kept = fit > 1e-6
+    released, variances = noisy(noise, released, [pitch * loss] * axes, loss, rng)
+    fine = hats(middles / pitch, nodes)
+    given = None if noise == "nodes" else [FitAxis(fine, "path", own) for own in variances]
+    axes_of = given or [FitAxis(fine, "path", 1.0)] * axes
+    fit = fit_measure(released.ravel(), axes_of, variance=None if given else 1.0, steps=300).ravel()
+    kept = fit > 1e-5
     own = np.stack(np.meshgrid(*[middles] * axes, indexing="ij"), axis=-1).reshape(-1, axes)[kept]
-    costs = ot.dist(places[:, :2], own[:, :2], metric="euclidean")
+    # the truth in cells of a hundredth of a side, at the centres of their mass
+    _, cells = np.unique(np.floor(places / 0.01) @ 1000.0 ** np.arange(axes), return_inverse=True)
+    mass = np.bincount(cells, weights)
+    at = np.column_stack([np.bincount(cells, weights * line) / mass for line in places.T])
+    costs = ot.dist(at[:, :2], own[:, :2], metric="euclidean")
     if axes == 3:
-        costs += np.abs(places[:, 2:] - own[:, 2])
-    return float(ot.emd2(weights, fit[kept] / fit[kept].sum(), costs, numItermax=10**8)) / typical
+        costs += np.abs(at[:, 2:] - own[:, 2])
+    return float(ot.emd2(mass / mass.sum(), fit[kept] / fit[kept].sum(), costs, numItermax=10**8)) / typical
+
+
+def noisy(
+    noise: str, released: Floats, steps: list[float], loss: float, rng: np.random.Generator
+) -> tuple[Floats, list[float]]:
+    """Return node weights with noise of one kind, and the variance of an edge's noise along each axis."""
+    if noise == "nodes":
+        return released + rng.laplace(scale=2.0 / loss, size=released.shape), []
+    axes = released.ndim
+    scales = [(math.sqrt(2.0) if axes > 1 and axis < 2 else 1.0) / step for axis, step in enumerate(steps)]
+    if noise == "edges, users":
+        scales = [user_flow([EdgeAxis(size, 1.0) for size in released.shape]) / loss] * axes
+    for axis, scale in enumerate(scales):
+        size = [whole - (place == axis) for place, whole in enumerate(released.shape)]
+        drawn = rng.normal(scale=scale, size=size) if noise == "edges, users" else rng.laplace(scale=scale, size=size)
+        released = released - np.diff(drawn, axis=axis, prepend=0, append=0)
+    return released, [(1.0 if noise == "edges, users" else 2.0) * scale**2 for scale in scales]
 
 
 def hats(at: Floats, nodes: int) -> Floats:

@@ -5,7 +5,8 @@ With ``V`` the product of the lengths of the ``j`` continuous axes and of the nu
 ``e = alpha n`` the loss per unit of ``d_em``, the noise on edges ``h`` apart moves the measure by about
 ``V/(h^j e)``, smoothing by ``h``; so the best pitch is of the order of ``(V/e)^(1/(j+1))``, and so is the distance to
 the truth (private-measures.md 1, "Rates"). The factors are measured at two public priors, towns of very different
-sizes and scattered places, by ``benchmarks/measures.py --priors``.
+sizes around a city and scattered places, by ``benchmarks/measures.py --priors``. With noise on every node they are
+larger where there are more nodes, so they are looked up by the *length*: that power over the side ``V^(1/j)``.
 """
 
 import math
@@ -30,8 +31,8 @@ __all__ = ["BY_CELLS", "BY_MOVES", "BY_USER_EDGES", "MeasureCells", "Rule", "cho
 PITCH_FACTOR = 1.7
 """Of the pitch over ``(V/e)^(1/(j+1))``."""
 
-EXPECTED = {1: (0.6, 0.65), 2: (0.52, 0.9), 3: (0.8, 1.15)}
-"""By number of continuous axes: distance to the truth over ``(V/e)^(1/(j+1))``, at towns and at scattered places."""
+Points = tuple[tuple[float, float, float], ...]
+"""Lengths, the longest first, each with the factors at towns and at scattered places."""
 
 
 @dataclass(frozen=True)
@@ -42,30 +43,53 @@ class Rule:
     ----------
     powers, pitches : mapping of int to float
         Of ``V`` over the loss; of the pitch over that.
-    expected : mapping of int to (float, float)
-        Of the distance to the truth over that, at towns and at scattered places.
+    expected : mapping of int to tuple of (float, float, float)
+        Of the distance to the truth over that: for some lengths the factors at towns and at scattered places.
     """
 
     powers: Mapping[int, float]
     pitches: Mapping[int, float]
-    expected: Mapping[int, tuple[float, float]]
+    expected: Mapping[int, Points]
 
     def power(self, axes: int) -> float:
         """Return the power for any number of axes."""
         return self.powers.get(axes, self.powers[max(self.powers)] * max(self.powers) / axes)
 
+    def factors(self, axes: int, length: float) -> tuple[float, float]:
+        """Return the factors of the expected distance at towns and at scattered places, between the known lengths.
 
-BY_MOVES = Rule({1: 1 / 2, 2: 1 / 3, 3: 1 / 4, 4: 1 / 5}, dict.fromkeys((1, 2, 3), PITCH_FACTOR), EXPECTED)
+        >>> BY_CELLS.factors(2, 1.0), BY_CELLS.factors(2, 1e-9)
+        ((1.0, 1.2), (2.1, 2.1))
+        """
+        points = self.expected[min(axes, max(self.expected))]
+        lengths, *known = (np.array(own) for own in zip(*reversed(points), strict=True))
+        towns, scattered = (float(np.interp(math.log(length), np.log(lengths), own)) for own in known)
+        return towns, scattered
+
+
+BY_MOVES = Rule(
+    {1: 1 / 2, 2: 1 / 3, 3: 1 / 4, 4: 1 / 5},
+    dict.fromkeys((1, 2, 3), PITCH_FACTOR),
+    {1: ((1.0, 0.55, 0.7),), 2: ((1.0, 0.55, 0.9),), 3: ((1.0, 0.75, 1.2),)},
+)
 """Noise on edges under alpha; the loss is ``alpha n``."""
 
 BY_CELLS = Rule(
-    {1: 2 / 3, 2: 1 / 2, 3: 1 / 3}, {1: 0.8, 2: 3.0, 3: 2.0}, {1: (0.8, 0.95), 2: (1.05, 1.4), 3: (1.0, 1.45)}
+    {1: 2 / 3, 2: 1 / 2, 3: 1 / 3},
+    {1: 0.8, 2: 3.0, 3: 2.0},
+    {
+        1: ((0.046, 0.95, 1.0), (0.01, 1.45, 1.0), (0.0022, 2.75, 1.1)),
+        2: ((0.045, 1.0, 1.2), (0.022, 1.05, 1.3), (0.011, 1.4, 1.5), (0.0058, 2.1, 2.1)),
+        3: ((0.15, 0.9, 1.3), (0.07, 0.95, 1.3), (0.032, 1.05, 1.4)),
+    },
 )
 """Independent Laplace noise on every node at user level; the loss is ``epsilon n``. With one axis the errors of sums
 add up along it: ``k`` nodes have ``sqrt(k)/(epsilon n)``."""
 
 BY_USER_EDGES = Rule(
-    {1: 2 / 3, 2: 1 / 2, 3: 1 / 3}, {1: 0.3, 2: 1.0, 3: 0.75}, {1: (0.6, 0.6), 2: (0.75, 0.95), 3: (0.85, 1.05)}
+    {1: 2 / 3, 2: 1 / 2, 3: 1 / 3},
+    {1: 0.3, 2: 1.0, 3: 0.75},
+    {1: ((1.0, 0.45, 0.65),), 2: ((1.0, 0.56, 0.95),), 3: ((1.0, 0.72, 1.05),)},
 )
 """Gaussian noise on edges at user level; the loss is ``n`` over the noise's scale at sensitivity 1."""
 
@@ -97,8 +121,8 @@ class MeasureCells:
         That unit, with a space before it, or empty.
     scale : float
         That unit in the unit of ``d_X``.
-    typical : float
-        The rule's power of ``V`` over the loss, in the unit of ``d_X``.
+    typical, length : float
+        The rule's power of ``V`` over the loss, in the unit of ``d_X``, and over the side.
     rule : Rule
         What the pitch and the expected distance are by.
     pairs : bool
@@ -112,14 +136,14 @@ class MeasureCells:
     unit: str
     scale: float
     typical: float
+    length: float
     rule: Rule = BY_MOVES
     pairs: bool = False
 
     @property
     def expected(self) -> tuple[float, float]:
         """Distance to the truth that is expected at towns and at scattered places, in the natural unit."""
-        known = self.rule.expected
-        towns, scattered = known[min(sum(span is not None for span in self.spans), max(known))]
+        towns, scattered = self.rule.factors(sum(span is not None for span in self.spans), self.length)
         return towns * self.typical / self.scale, scattered * self.typical / self.scale
 
     @property
@@ -209,7 +233,9 @@ def measure_cells(
         # a move of one record's place moves both places of its pairs
         lengths, loss = lengths * 2, loss / 2.0
     count = len(lengths)
-    typical = (math.prod(lengths) * values / loss) ** rule.power(count)
+    volume = math.prod(lengths) * values
+    typical = (volume / loss) ** rule.power(count)
+    length = typical / volume ** (1.0 / count)
     widest = kept[first].domain_diameter
     factor = rule.pitches[min(count, max(rule.pitches))]
     wanted = factor * typical / scales[first] if pitch is None else pitch
@@ -228,7 +254,7 @@ def measure_cells(
     text = f"a measure {'of pairs ' if pairs else ''}on {', '.join(names)}, pitch {own:.4g}"
     cells = Cells(axes, names, text, is_map=len(kept) == 1 and kept[0].is_map and not pairs)
     unit = "" if kept[first].unit is None else f" {kept[first].unit}"
-    return MeasureCells(cells, spans, counts, own, unit, scales[first], typical, rule, pairs)
+    return MeasureCells(cells, spans, counts, own, unit, scales[first], typical, length, rule, pairs)
 
 
 def chosen_parts(space: Space, columns: Sequence[str]) -> tuple[Space, ...]:

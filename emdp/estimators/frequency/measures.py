@@ -78,7 +78,7 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     wanted = [way for way in ways if query.noise == "auto" or _where(way[1]) == query.noise]
     if not wanted:
         raise UsageError(f"noise={query.noise!r} has no bound here; leave noise out.")
-    grid, noise = min(wanted, key=lambda way: math.fsum(way[0].expected))
+    grid, noise = min(wanted, key=lambda way: way[0].expected)
     mechanism = noise.widest
     if grid.cells.size < 2:
         raise UsageError("a measure of one node tells nothing; pass a smaller pitch.")
@@ -179,7 +179,7 @@ def _block_deviation(grid: MeasureCells, mechanism: AdditiveMechanism) -> float:
 
 def _comparison(ways: Sequence[tuple[MeasureCells, GroupNoise]], chosen: MeasureCells) -> tuple[ComparedMethod, ...]:
     found = []
-    for grid, noise in sorted(ways, key=lambda way: math.fsum(way[0].expected)):
+    for grid, noise in sorted(ways, key=lambda way: way[0].expected):
         towns, scattered = (own * grid.scale for own in grid.expected)
         name = "measure" if len(ways) == 1 else noise.widest.name
         where = "edges" if _where(noise) == "edges" else "every node"

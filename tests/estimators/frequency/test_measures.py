@@ -268,6 +268,27 @@ def test_at_user_level_one_way_is_chosen_by_what_is_expected(tmp_path: Path) -> 
             assert session.sql("SELECT SUM(weight) AS w FROM MEASURE(here)").guarantee == emdp.UserDP(1.0)
 
 
+MEASURED = {
+    # users, epsilon: km of measures of Gowalla and Foursquare by both noises (docs/measures.md)
+    (7115, 0.5): (0.923, 0.977),
+    (7115, 1.0): (0.808, 0.669),
+    (7115, 2.0): (0.636, 0.516),
+    (1083, 0.5): (2.013, 3.101),
+    (1083, 1.0): (1.531, 2.249),
+    (1083, 2.0): (1.250, 1.600),
+}
+
+
+@pytest.mark.parametrize(("users", "epsilon"), MEASURED)
+def test_the_nearer_noise_is_chosen_and_its_distance_expected(users: int, epsilon: float) -> None:
+    plan = plan_measure(emdp.measure(epsilon=epsilon, delta=1e-8), space=CITY, users=users)
+    expected = {one.method: one.expected_error * CITY.diameter for one in plan.comparison}  # type: ignore[operator]
+    found = dict(zip(("Laplace", "edge Gaussian"), MEASURED[users, epsilon], strict=True))
+    assert all(0.7 < expected[name] / found[name] < 1.4 for name in found)
+    (chosen,) = (one.method for one in plan.comparison if one.is_chosen)
+    assert found[chosen] == min(found.values())
+
+
 def test_who_is_elsewhere_at_user_level(tmp_path: Path) -> None:
     table = emdp.read(
         records(400, 10).filter(pl.col("user") < 300), user="user", space=PLANE, users=list(range(400)), elsewhere=1
