@@ -79,12 +79,10 @@ class RowsMaker:
             return self._private(relation)
         if isinstance(relation, Public):
             return self._public(relation)
-        is_of_users = isinstance(relation, UserList | Grouped | Windowed | Marked | United)
-        if self.writing is not DUCKDB_ROWS and (
-            is_of_users or (isinstance(relation, Joined) and relation.other.is_owned)
-        ):
+        if self.writing is not DUCKDB_ROWS and _is_of_duckdb(relation):
             raise UsageError(
-                "this sub-query of the rows of each user runs on DuckDB alone; read the rows from Parquet files."
+                "windows, lists of users, quantiles, and sums and means of numbers with a fraction, of the rows of "
+                "each user in a sub-query, run on DuckDB alone; read the rows from Parquet files."
             )
         if isinstance(relation, UserList):
             return self._user_list(relation)
@@ -95,14 +93,14 @@ class RowsMaker:
         if isinstance(relation, Derived):
             return self._derived(relation, inner)
         if isinstance(relation, Grouped):
-            return grouped_rows(relation, inner)
+            return grouped_rows(relation, inner, self.writing)
         if isinstance(relation, Windowed):
             return windowed_rows(relation, inner)
         other = self.rows(relation.other)
         if isinstance(relation, Marked):
-            return marked_rows(relation, inner, other)
+            return marked_rows(relation, inner, other, self.writing)
         if isinstance(relation, United):
-            return united_rows(relation, inner, other)
+            return united_rows(relation, inner, other, self.writing)
         return self._joined(relation, inner, other)
 
     def _joined(self, relation: Joined, inner: OwnedRows, other: OwnedRows) -> OwnedRows:
@@ -161,6 +159,13 @@ class RowsMaker:
             raise UsageError("users must be a table where a list of users is read; declare it.")
         rows = self._public(relation.public)
         return replace(rows, owner=sql.cast(rows.column(relation.key), "TEXT"), has_text_owner=True)
+
+
+def _is_of_duckdb(relation: Relation) -> bool:
+    """Say whether DuckDB alone computes a relation: of others the results are the same whole numbers on all engines."""
+    if not isinstance(relation, Grouped):
+        return isinstance(relation, UserList | Windowed)
+    return any(own.function in ("quantile", "median") or own.size is not None for _, own in relation.summaries)
 
 
 def public_type(dtype: Any) -> str:

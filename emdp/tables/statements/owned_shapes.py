@@ -17,7 +17,7 @@ from emdp.rows.types import Kind
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.owned_summaries import Layers, comparable, summary_layers, window_layers
-from emdp.tables.statements.rows import row_expression
+from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting, row_expression
 
 __all__ = ["OWNER", "OwnedRows", "grouped_rows", "marked_rows", "same_owner", "united_rows", "windowed_rows"]
 
@@ -59,10 +59,10 @@ def same_owner(left: OwnedRows, right: OwnedRows) -> Sql:
     return sql.compare(owners[0], "=", owners[1])
 
 
-def grouped_rows(relation: Grouped, inner: OwnedRows) -> OwnedRows:
+def grouped_rows(relation: Grouped, inner: OwnedRows, writing: RowsWriting = DUCKDB_ROWS) -> OwnedRows:
     """Return a row for each user and values of the keys; of public rows for the values alone."""
-    layers = [summary_layers(summary, inner.column) for _, summary in relation.summaries]
-    keys = {f"column_{place}": comparable(node, inner.column) for place, (_, node) in enumerate(relation.keys)}
+    layers = [summary_layers(summary, inner.column, writing) for _, summary in relation.summaries]
+    keys = {f"column_{place}": comparable(node, inner.column, writing) for place, (_, node) in enumerate(relation.keys)}
     held = {**_owned(inner.owner), **keys}
     rows = inner.select({**held, **_arguments(layers)}).subquery("ungrouped", copy=False)
     kept = {name: sql.column(name) for name in held}
@@ -116,12 +116,12 @@ def windowed_rows(relation: Windowed, inner: OwnedRows) -> OwnedRows:
     return _renamed(made, name, known, inner)
 
 
-def marked_rows(relation: Marked, inner: OwnedRows, other: OwnedRows) -> OwnedRows:
+def marked_rows(relation: Marked, inner: OwnedRows, other: OwnedRows, writing: RowsWriting = DUCKDB_ROWS) -> OwnedRows:
     """Return the rows with a column more: whether the other relation has a row that fits, of the same user if owned."""
     conditions = [] if other.owner is None else [same_owner(inner, other)]
     if relation.condition is not None:
         known = {**inner.known, **other.known}
-        conditions.append(row_expression(relation.condition, lambda column: known[column].copy()))
+        conditions.append(writing.row_expression(relation.condition, lambda column: known[column].copy()))
     found = other.select({"one": sql.integer(1)})
     if conditions:
         found = found.where(sql.both(conditions), copy=False)
@@ -132,13 +132,15 @@ def marked_rows(relation: Marked, inner: OwnedRows, other: OwnedRows) -> OwnedRo
     return _renamed(made, name, {**columns, relation.found: sql.column("found", name)}, inner)
 
 
-def united_rows(relation: United, inner: OwnedRows, other: OwnedRows) -> OwnedRows:
+def united_rows(relation: United, inner: OwnedRows, other: OwnedRows, writing: RowsWriting = DUCKDB_ROWS) -> OwnedRows:
     """Return the rows of both, one after the other."""
     is_text = inner.has_text_owner or other.has_text_owner
     sides = []
     for rows, columns in ((inner, relation.columns), (other, relation.others)):
         owner = rows.owner if rows.owner is None or not is_text else sql.cast(rows.owner.copy(), "TEXT")
-        named = {f"column_{place}": row_expression(node, rows.column) for place, (_, node) in enumerate(columns)}
+        named = {
+            f"column_{place}": writing.row_expression(node, rows.column) for place, (_, node) in enumerate(columns)
+        }
         sides.append(rows.select({**_owned(owner), **named}))
     name = f"united_{relation.alias}"
     known = {

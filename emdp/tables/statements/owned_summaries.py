@@ -1,4 +1,4 @@
-"""Aggregates and windows over rows of one user for DuckDB, in three layers that never raise.
+"""Aggregates and windows over rows of one user, in three layers that never raise.
 
 An argument of a row; an engine's aggregates of it, over whole numbers where they add up; and the value that is made of
 these. A ``TRY`` takes no aggregate, so that what may raise stands in the third layer. Equal results do not depend on
@@ -16,7 +16,7 @@ from emdp.rows.nodes import Node
 from emdp.rows.types import Kind
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.rows import MOST_BITS, row_expression, summand
+from emdp.tables.statements.rows import DUCKDB_ROWS, MOST_BITS, RowsWriting, row_expression
 from emdp.tables.statements.spelled import Columns
 
 __all__ = ["Layers", "comparable", "summary_layers", "window_layers"]
@@ -43,27 +43,27 @@ class Layers:
     value: Callable[[Sequence[Sql]], Sql]
 
 
-def comparable(node: Node, columns: Columns) -> Sql:
+def comparable(node: Node, columns: Columns, writing: RowsWriting = DUCKDB_ROWS) -> Sql:
     """Return a value of which equal ones are one value: 0.0 for -0.0."""
-    value = row_expression(node, columns)
+    value = writing.row_expression(node, columns)
     if node.kind is not Kind.DOUBLE:
         return value
     is_zero = sql.compare(value.copy(), "=", sql.number(0.0))
     return sql.case([(is_zero, sql.number(0.0))], value)
 
 
-def summary_layers(summary: Summary, columns: Columns) -> Layers:
+def summary_layers(summary: Summary, columns: Columns, writing: RowsWriting = DUCKDB_ROWS) -> Layers:
     """Return the layers of an aggregate."""
     function, node = summary.function, summary.argument
     if node is None:
         return Layers(None, lambda column: (exp.Count(this=exp.Star()),), _first)
     if function in ("sum", "avg"):
-        return _total(summary, node, columns)
-    argument = comparable(node, columns)
+        return _total(summary, node, columns, writing)
+    argument = comparable(node, columns, writing)
     if node.kind is Kind.DOUBLE:
         # NaN has no value: no branch is left for it, nor for NULL.
         there = sql.negate(exp.IsNan(this=argument.copy()))
-        argument = exp.Case(ifs=[exp.If(this=there, true=argument)])
+        argument = sql.case([(there, argument)], exp.Null())
     if function == "median" and node.kind is Kind.BIGINT:
         argument = sql.cast(argument, "DOUBLE")
     return Layers(argument, _aggregates(summary), _first)
@@ -85,17 +85,17 @@ def window_layers(window: Window, columns: Columns) -> Layers:
     return Layers(argument, lambda column: (_call(name, column, *others),), _first)
 
 
-def _total(summary: Summary, node: Node, columns: Columns) -> Layers:
+def _total(summary: Summary, node: Node, columns: Columns, writing: RowsWriting) -> Layers:
     if node.kind is Kind.BIGINT:
-        argument = row_expression(node, columns)
+        argument = writing.row_expression(node, columns)
         value: Callable[[Sequence[Sql]], Sql] = lambda raw: sql.cast(raw[0], "DOUBLE")  # noqa: E731
         if summary.function == "sum":
-            value = lambda raw: exp.Anonymous(this="TRY", expressions=[sql.cast(raw[0], "BIGINT")])  # noqa: E731
+            value = lambda raw: sql.cast(raw[0], "BIGINT", safe=True)  # noqa: E731
     else:
         size = summary.size
         if size is None:
             raise InternalError("numbers with a fraction were to be summed up without a size; please report this.")
-        argument = summand(node, columns, -size, size, bits=MOST_BITS)
+        argument = writing.summand(node, columns, -size, size, MOST_BITS)
         value = lambda raw: sql.multiply(  # noqa: E731
             # Of n values of [-size, size], each raised by size: a whole number of units less n times half of them.
             sql.cast(sql.subtract(raw[0], _times(sql.cast(raw[1], "HUGEINT"), 2 ** (MOST_BITS - 1))), "DOUBLE"),
@@ -110,9 +110,12 @@ def _total(summary: Summary, node: Node, columns: Columns) -> Layers:
 
 
 def _aggregates(summary: Summary) -> Aggregates:
-    names = {"min": "MIN", "max": "MAX", "all": "BOOL_AND", "any": "BOOL_OR", "count": "COUNT"}
+    plain = {"min": exp.Min, "max": exp.Max, "count": exp.Count}
+    names = {"all": "BOOL_AND", "any": "BOOL_OR"}
     if summary.function == "distinct":
         return lambda column: (exp.Count(this=exp.Distinct(expressions=[column])),)
+    if summary.function in plain:
+        return lambda column: (plain[summary.function](this=column),)
     if summary.function in names:
         return lambda column: (_call(names[summary.function], column),)
     if summary.function == "median":

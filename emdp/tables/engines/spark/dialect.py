@@ -242,7 +242,7 @@ def _function(node: Sql, kinds: _Kinds) -> Sql:
         return _field(arguments[0].name, arguments[1])
     renamed = {"hash": "XXHASH64", "bit_xor": "BIT_XOR", "strlen": "OCTET_LENGTH", "regexp_matches": "REGEXP_LIKE"}
     renamed |= {"string_split": "SPLIT", "replace": "REPLACE"}
-    renamed |= {name: name.upper() for name in ("concat_ws", "md5", "dense_rank")}
+    renamed |= {name: name.upper() for name in ("concat_ws", "md5", "dense_rank", "bool_and", "bool_or")}
     return _call(renamed[name], *arguments)
 
 

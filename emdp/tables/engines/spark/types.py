@@ -5,6 +5,7 @@ are built of few node classes; one that is not known here is refused as a bug, n
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from sqlglot import exp
@@ -53,7 +54,7 @@ ALWAYS: Mapping[type[Sql], str] = {
     **dict.fromkeys(
         (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.And, exp.Or, exp.Not, exp.Is), BOOLEAN
     ),
-    **dict.fromkeys((exp.In, exp.IsNan, exp.Boolean, exp.NullSafeEQ), BOOLEAN),
+    **dict.fromkeys((exp.In, exp.IsNan, exp.Boolean, exp.NullSafeEQ, exp.Exists), BOOLEAN),
     **dict.fromkeys((exp.Translate, exp.Explode, exp.Array), TEXT),
     exp.Null: NOTHING,
 }
@@ -64,7 +65,7 @@ BY_NAME = {
     "make_timestamp": TIME,
     **dict.fromkeys(("regexp_extract_all", "list_reduce", "string_split", "split_part", "replace"), TEXT),
     **dict.fromkeys(("concat_ws", "md5"), TEXT),
-    "regexp_matches": BOOLEAN,
+    **dict.fromkeys(("regexp_matches", "bool_and", "bool_or"), BOOLEAN),
 }
 """Kinds of functions that sqlglot does not know."""
 
@@ -116,8 +117,14 @@ def kinds_of(query: Sql, tables: Mapping[str, Kinds]) -> dict[int, str]:
     return found
 
 
-def _query(query: Sql, tables: Mapping[str, Kinds], found: dict[int, str]) -> dict[str, str]:
-    """Note the kinds in a query, and return those of its columns."""
+Scope = Mapping[tuple[str, str], str]
+"""Columns by table and name, and those whose table is not written by ``""`` and name."""
+
+
+def _query(
+    query: Sql, tables: Mapping[str, Kinds], found: dict[int, str], outer: Scope = MappingProxyType({})
+) -> dict[str, str]:
+    """Note the kinds in a query, and return those of its columns; ``outer`` has those of the rows around it."""
     for shared in query.args["with_"].expressions if query.args.get("with_") else ():
         tables = {**tables, shared.alias: _query(shared.this, tables, found)}
     if isinstance(query, exp.Union):
@@ -126,7 +133,7 @@ def _query(query: Sql, tables: Mapping[str, Kinds], found: dict[int, str]) -> di
         return {name: _widest((own, other)) for (name, own), other in pairs}
     if not isinstance(query, exp.Select):
         raise InternalError(f"Spark reads no {type(query).__name__}; please report it.")
-    scope: dict[tuple[str, str], str] = {}
+    scope: dict[tuple[str, str], str] = dict(outer)
     relations = [query.args["from_"].this, *(join.this for join in query.args.get("joins") or ())]
     for relation in relations:
         for name, kind in _relation(relation, tables, found).items():
@@ -157,7 +164,7 @@ def _value(node: Sql, scope: Mapping[tuple[str, str], str], tables: Mapping[str,
         scope = {**scope, **{("", own.name): TEXT for own in node.expressions}}
     for child in node.iter_expressions():
         if isinstance(child, exp.Select | exp.Union):
-            _query(child, tables, found)
+            _query(child, tables, found, scope)
         elif isinstance(child, exp.Subquery):
             _query(child.this, tables, found)
         elif not isinstance(child, exp.Identifier | exp.DataType | exp.TableAlias):
@@ -185,7 +192,7 @@ def _kind(node: Sql, below: list[str], scope: Mapping[tuple[str, str], str], fou
         return _widest([*chosen, found[id(node.args["default"])]])
     if isinstance(node, exp.If):
         return found[id(node.args["true"])]
-    if isinstance(node, exp.Alias | exp.Paren | exp.Neg | exp.Abs | exp.Max | exp.Min | exp.Lambda):
+    if isinstance(node, exp.Alias | exp.Paren | exp.Neg | exp.Abs | exp.Max | exp.Min | exp.Lambda | exp.Distinct):
         return below[0]
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Mod | exp.Coalesce | exp.Least | exp.Greatest):
         return _widest(below)

@@ -12,6 +12,7 @@ import pytest
 from row_cases import POLARS, VALUES, cases
 
 import emdp
+from emdp.base.errors import UsageError
 from emdp.questions.owned.grids import OwnedFrame, OwnedPairs, OwnedWeights
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.octaves import octaves_of
@@ -192,6 +193,21 @@ STATEMENTS = (
 )
 
 
+BY_USER = (
+    "n, COUNT(*) AS c FROM (SELECT u, COUNT(*) AS n FROM t GROUP BY u) q WHERE n BETWEEN 20 AND 60 GROUP BY n",
+    "COUNT(*) FROM (SELECT u, MAX(i) AS most, MIN(k) AS first, COUNT(DISTINCT day) AS days, COUNT(x) AS there, "
+    "BOOL_OR(b) AS any_b, MIN(ts) AS begun FROM t GROUP BY u) q WHERE most > 50 AND days > 3 AND first = 'a' AND any_b",
+    "SUM(CLAMP(s, 0, 500)), AVG(CLAMP(m, -9, 99)) FROM (SELECT u, k, SUM(i % 100) AS s, AVG(i % 100) AS m, MAX(x) AS z "
+    "FROM t WHERE i < 1000 GROUP BY u, k HAVING COUNT(*) > 2 AND BOOL_AND(i IS NOT NULL)) q WHERE z IS NULL OR z > 0.5",
+    "COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t AS o WHERE o.u = t.u AND o.day > t.day AND o.k = 'a')",
+    "COUNT(DISTINCT u) FROM t WHERE x > 0.9 AND NOT EXISTS (SELECT 1 FROM t AS o WHERE o.u = t.u AND o.i = 99)",
+    "a.k, COUNT(*) FROM t a JOIN t b ON a.u = b.u AND a.day = b.day AND a.ts < b.ts WHERE a.k IN ('a', 'b') "
+    "GROUP BY a.k",
+    "COUNT(*), SUM(CLAMP(y, 0, 5)) FROM (SELECT u, x AS y FROM t WHERE b UNION ALL SELECT u, i + 0.5 AS y FROM t) q",
+    "COUNT(*) FROM t JOIN (SELECT u, MAX(day) AS last FROM t GROUP BY u) q ON q.u = t.u WHERE t.day = q.last",
+)
+
+
 def visits() -> pl.DataFrame:
     source = random.Random(1)
     wild = [None, float("nan"), 1.5, -2.0, 1e300, float("inf")]
@@ -229,6 +245,46 @@ def test_whole_statements(spark: Any) -> None:
         expected, found = (sums(table, own) for table, own in zip(tables, totals, strict=True))
         assert found == expected, statement
         assert any(expected), statement
+
+
+def test_sub_queries_of_the_rows_of_each_user(spark: Any) -> None:
+    tables = both(spark, visits(), space=SPACE, users=["ann", "bob", *"defghijkl"])
+    for statement in BY_USER:
+        header = HEADER.replace(", max_records_per_user = 7", "") if "COUNT(DISTINCT u)" in statement else HEADER
+        plans = [plan_request(header + statement, table.names(PUBLIC))[0].plan for table in tables]
+        totals: list[Any] = [plan.aggregation for plan in plans]  # type: ignore[union-attr]
+        expected, found = (sums(table, own) for table, own in zip(tables, totals, strict=True))
+        assert found == expected, statement
+        assert any(expected), statement
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "AVG(CLAMP(s, 0, 9)) FROM (SELECT u, SUM(CLAMP(x, 0, 1)) AS s FROM t GROUP BY u) q",
+        "COUNT(*) FROM (SELECT u, MEDIAN(i) AS m FROM t GROUP BY u) q WHERE m > 3",
+        "COUNT(*) FROM (SELECT u, day, LAG(day) OVER (PARTITION BY u ORDER BY ts) AS d FROM t) q WHERE day > d",
+    ],
+)
+def test_sub_queries_of_duckdb_alone_are_refused_before_the_charge(spark: Any, statement: str) -> None:
+    table = both(spark, visits(), space=SPACE, users=["ann", "bob", *"defghijkl"])[1]
+    (planned,) = plan_request(HEADER + statement, table.names(PUBLIC))
+    with pytest.raises(UsageError, match="run on DuckDB alone"):
+        check_aggregation(table, planned.plan.aggregation)  # type: ignore[union-attr]
+
+
+def test_sums_under_a_cap_of_what_records_add(spark: Any) -> None:
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=list(range(30)))
+    number, text = Column("t", "c0_DOUBLE", Kind.DOUBLE), Column("t", "c0_TEXT", Kind.TEXT)
+    key = Key("key", text, tuple(dict.fromkeys(VALUES[Kind.TEXT])))
+    arguments = (Argument(number, 1, -3.0, 5.0), Argument(Column("t", "c0_BIGINT", Kind.BIGINT), 1, 0.0, 7.0))
+    costs = (0, 2**18, 2**19, 0, 2**10, 2**19)
+    for keys in ((), (key,)):
+        totals = OwnedTotals(Private("t"), keys, arguments, 2**9, costs=costs)
+        for own in (totals, octaves_of(totals), octaves_of(totals, of_groups=True) if keys else totals):
+            found, expected = (sums(table, own) for table in reversed(tables))
+            assert found == expected
+            assert sum(expected) > 10
 
 
 def test_an_answer_of_a_session(spark: Any, tmp_path: Path) -> None:
