@@ -4,7 +4,7 @@ import json
 import math
 import os
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,6 +44,9 @@ SLACK = (
     "may stand here by that much above its own."
 )
 """What stands below a table with declared changes."""
+
+IN_ONE_PERIOD, ALONE = ": about one period, of the records that somebody has in it", ": of one budget alone"
+"""Ends of titles of what is not all that somebody sees."""
 
 NAMELESS = "x"
 """Column of a space of which only the diameter is known."""
@@ -172,7 +175,7 @@ def _titled(title: str, promise: "Guarantee") -> "tuple[str, Guarantee]":
     from emdp.privacy.guarantees.units import of_one_period
 
     if is_by_source(promise):
-        return f"{title}: about one period, of the records that somebody has in it", of_one_period(promise)
+        return f"{title}{IN_ONE_PERIOD}", of_one_period(promise)
     return title, promise
 
 
@@ -233,12 +236,23 @@ def _blocks(
     from emdp.disclosure.consequences import consequences_of
     from emdp.disclosure.page import Block
 
+    told: list[tuple[str, Guarantee, tuple[Guarantee, ...]]] = [(title, promise, ()) for title, promise in promises]
+    together = [promise for title, promise in promises if not title.endswith(IN_ONE_PERIOD)]
+    if len(together) > 1:
+        # Whoever sees the answers sees those of all budgets.
+        told = [
+            (title if title.endswith(IN_ONE_PERIOD) else f"{title}{ALONE}", promise, ()) for title, promise in promises
+        ]
+        told.insert(0, (promises[0][0], together[0], tuple(together[1:])))
     blocks = []
-    for title, promise in promises:
+    for title, promise, beside in told:
         found = consequences_of(
-            subject.space, promise, stories=stories, priors=priors, slack=subject.slack, reports=reports, group=group
-        )
-        text = f"Guarantee: {promise}."
+            subject.space, promise, stories=stories, priors=priors, slack=subject.slack, reports=reports, group=group,
+            beside=beside,
+        )  # fmt: skip
+        if title.endswith(ALONE):
+            found = replace(found, warnings=())
+        text = f"Guarantee: {found.promise}."
         times = f", {reports} times" if reports > 1 else f", {group} people together" if group > 1 else ""
         if reports > 1:
             text += (
@@ -303,7 +317,7 @@ def _tell(subject: _Subject, blocks: "list[Block]", out: str | None, *, as_json:
         width = table_width()
         print(textwrap.fill(head(blocks[0].found.guarantee), width))
         for block in blocks:
-            print("\n" + textwrap.fill(f"{block.title} ({block.found.guarantee})", width))
+            print("\n" + textwrap.fill(f"{block.title} ({block.found.promise})", width))
             for heads, rows in filter(None, (texts_of(block.found), gaussian_table(block.found))):
                 print(table_text(heads, rows, width))
         for text in dict.fromkeys(text for block in blocks for text in block.found.warnings):

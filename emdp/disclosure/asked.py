@@ -11,6 +11,7 @@ from emdp.disclosure.stories import Story, protected
 from emdp.pictures import picture_file
 from emdp.privacy import Change, Guarantee
 from emdp.privacy.account.budget import SLACK_LIMIT
+from emdp.privacy.guarantees.kinds import is_by_source
 from emdp.sessions.session import Session
 from emdp.spaces import Space
 from emdp.tables import Table
@@ -36,7 +37,7 @@ def consequences(
     subject : Session, Table or Space
         Whose space it is about; of a session the budget too.
     budget : Guarantee, optional
-        What may be released in all; needed unless a session with one budget is given.
+        What may be released in all; needed unless a session is given, all of whose budgets are taken then.
     changes : sequence of Change or Story, optional
         What is to be found out; by default what the space suggests.
     priors : sequence of float
@@ -68,14 +69,18 @@ the best detector with one false alarm in 100 people catches at most 2.8 of 100.
     """
     space = subject if isinstance(subject, Space) else _table(subject).space
     slack = 0.0
+    beside: tuple[Guarantee, ...] = ()
     if budget is None:
-        budget, slack = _own(subject), SLACK_LIMIT
+        own = _own(subject)
+        budget, beside, slack = own[0], own[1:], SLACK_LIMIT
     if not isinstance(budget, Guarantee):
         raise UsageError(f"budget must be a guarantee, not {type(budget).__name__}; pass one such as emdp.EmdDP(20.0).")
     stories = None
     if changes is not None:
         stories = [one if isinstance(one, Story) else protected([one], space)[0] for one in changes]
-    return consequences_of(space, budget, stories=stories, priors=priors, slack=slack, reports=reports, group=group)
+    return consequences_of(
+        space, budget, stories=stories, priors=priors, slack=slack, reports=reports, group=group, beside=beside
+    )
 
 
 def write(folder: str | Path, title: str, space: Space, blocks: Sequence[Block]) -> tuple[Path, ...]:
@@ -111,8 +116,9 @@ def _table(subject: object) -> Table:
     raise UsageError(f"subject must be a session, a table or a space, not {type(subject).__name__}; pass one of them.")
 
 
-def _own(subject: object) -> Guarantee:
+def _own(subject: object) -> tuple[Guarantee, ...]:
     promises = subject.promises if isinstance(subject, Session) else ()
-    if len(promises) != 1:
+    whole = tuple(promise for promise in promises if not is_by_source(promise))
+    if not whole:
         raise UsageError("budget is missing; pass what may be released in all, such as emdp.EmdDP(20.0).")
-    return promises[0]
+    return whole

@@ -121,6 +121,8 @@ class Consequences:
         How many people change together.
     warnings : tuple of str
         What a reader must know beside the numbers.
+    beside : tuple of Guarantee
+        Of what else is released about the same people, which the numbers have in them.
 
     Attributes
     ----------
@@ -140,6 +142,12 @@ class Consequences:
     reports: int = 1
     group: int = 1
     warnings: tuple[str, ...] = field(default=())
+    beside: tuple[Guarantee, ...] = ()
+
+    @property
+    def promise(self) -> str:
+        """All that is promised, in one line."""
+        return ", and ".join(map(str, (self.guarantee, *self.beside)))
 
     @property
     def frame(self) -> "pl.DataFrame":
@@ -220,7 +228,7 @@ def consequences_of(
     group : int
         How many people change together in the same way (T8).
     beside : sequence of Guarantee
-        Of what else is released about the same people: epsilons and deltas of each story add up (T7).
+        Of what else is released about the same people, as often: epsilons and deltas of each story add up (T7).
 
     Returns
     -------
@@ -229,8 +237,8 @@ def consequences_of(
     Raises
     ------
     UsageError
-        If an argument is out of its range, a story leaves open in which part of a product space it happens, or two of
-        several reports, a group and guarantees beside are asked for.
+        If an argument is out of its range, a story leaves open in which part of a product space it happens, or both
+        several reports and a group are asked for.
 
     References
     ----------
@@ -248,8 +256,6 @@ def consequences_of(
     count, people = check_count("reports", reports), check_count("group", group)
     if count > 1 and people > 1:
         raise UsageError("reports and group cannot both be above 1; ask for one of them.")
-    if beside and (count > 1 or people > 1):
-        raise UsageError("beside goes with one report and one person; leave it out, or reports and group.")
     if any(map(is_by_source, (guarantee, *beside))):
         raise UsageError(
             "guarantee is of one period, or of many, and stories are of all that somebody did; pass one per user."
@@ -261,7 +267,8 @@ def consequences_of(
     rows = tuple(_row(story, story.d_em(space), model, before) for story in own)
     lost = max(model.delta_of(row.d_em) for row in rows)
     failing = min(1.0, 2.0 * failure(lost, BELIEF_SLACK)) if lost < 1 else 1.0
-    return Consequences(guarantee, before, rows, failing, count, people, warnings_of(space, guarantee))
+    warnings = warnings_of(space, (guarantee, *beside))
+    return Consequences(guarantee, before, rows, failing, count, people, warnings, tuple(beside))
 
 
 @dataclass(frozen=True)
@@ -297,7 +304,7 @@ class _Losses:
         """Return points of the privacy curve, the plain sum among them."""
         points = [(self.epsilon_of(d), self.delta_of(d))]
         promise = self.guarantee
-        if self.reports > 1 and isinstance(promise, EmdDP) and promise.level > 0:
+        if self.reports > 1 and not self.beside and isinstance(promise, EmdDP) and promise.level > 0:
             events = [GuaranteeEvent(promise.at_level(promise.level, promise.delta))] * self.reports
             for delta in CURVE_DELTAS:
                 if delta > points[0][1]:

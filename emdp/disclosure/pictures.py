@@ -28,7 +28,7 @@ VISIT, LIFE = 20, 0.6
 def reach_picture(space: Space, found: Consequences) -> Picture | None:
     """Return how sure somebody may become, over how far records lie from where they were thought to be.
 
-    None where the space has no one distance, or the guarantee has none.
+    None where the space has no one distance, the guarantee has none, or another one is beside it.
 
     >>> from emdp.disclosure.consequences import consequences_of
     >>> from emdp.spaces import Interval
@@ -37,7 +37,7 @@ def reach_picture(space: Space, found: Consequences) -> Picture | None:
     'Curve of largest belief from 50 % over distance in km: home (6'
     """
     promise = found.guarantee
-    if len(space.parts) > 1 or space.labels is not None or not isinstance(promise, EmdDP):
+    if len(space.parts) > 1 or space.labels is not None or not isinstance(promise, EmdDP) or found.beside:
         return None
     curves = []
     for name, share in ((f"home ({LIFE:.0%} of the records)", LIFE), (f"one record of {VISIT}", 1 / VISIT)):
@@ -58,7 +58,7 @@ def reach_picture(space: Space, found: Consequences) -> Picture | None:
 def year_picture(found: Consequences, row: Consequence) -> Picture | None:
     """Return the gap between detection and false alarms over a year of such releases, by sum and fixed in advance.
 
-    None where the guarantee is no d_EM-DP, or the numbers are of several releases already.
+    None where the guarantee is no d_EM-DP, another one is beside it, or the numbers are of several releases already.
 
     >>> from emdp.disclosure.consequences import consequences_of
     >>> from emdp.spaces import Interval
@@ -67,7 +67,7 @@ def year_picture(found: Consequences, row: Consequence) -> Picture | None:
     'Curve of gap between detection and false alarms over reports'
     """
     promise = found.guarantee
-    if not isinstance(promise, EmdDP) or found.reports > 1 or found.group > 1 or not promise.level:
+    if not isinstance(promise, EmdDP) or found.reports > 1 or found.group > 1 or not promise.level or found.beside:
         return None
     event = GuaranteeEvent(promise)
     sums, fixed = [], []
@@ -116,9 +116,11 @@ def homes_hidden(space: Space, alpha: float, *, share: float = LIFE, apart: floa
 
 
 def home_picture(space: Space, found: Consequences) -> Picture | None:
-    """Return among how many homes one is hidden, over the distance between two of them; None where there is no map."""
+    """Return among how many homes one is hidden, over the distance between two of them; None as of the others."""
     promise = found.guarantee
-    if len(space.parts) > 1 or not space.is_map or not isinstance(promise, EmdDP) or promise.delta or not promise.level:
+    if len(space.parts) > 1 or not space.is_map or not isinstance(promise, EmdDP) or found.beside:
+        return None
+    if promise.delta or not promise.level:
         return None
     steps = [space.diameter / 2**power for power in range(1, 9)]
     points = [(step, homes_hidden(space, promise.level * found.reports, apart=step)[0]) for step in steps[::-1]]

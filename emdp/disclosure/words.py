@@ -90,10 +90,10 @@ def failing(failure: float) -> str:
     )
 
 
-def warnings_of(space: Space, guarantee: Guarantee) -> tuple[str, ...]:
-    """Return what a reader must know beside the numbers; each is computed from public facts."""
+def warnings_of(space: Space, guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
+    """Return what a reader must know beside the numbers of what holds together; each is computed from public facts."""
     found: list[str] = []
-    if not is_by_removal(guarantee):
+    if not all(map(is_by_removal, guarantees)):
         found.append(
             "Whether somebody is in the table at all is not hidden: the list or number of users is public. To hide it, "
             "declare a list that is wider than the table."
@@ -101,9 +101,18 @@ def warnings_of(space: Space, guarantee: Guarantee) -> tuple[str, ...]:
     else:
         found.append(
             "Whether somebody is in the table at all is hidden with epsilon "
-            f"{_digits(guarantee.level, ROUND_CEILING)}. A story changes records of somebody who stays: that is one "
-            "person less and one more, and costs twice that."
+            f"{_rate(math.fsum(own.level for own in guarantees))}. A story changes records of somebody who stays: that "
+            "is one person less and one more, and costs twice that."
         )
+    for own in guarantees:
+        found += _of_one(space, own)
+    found.append("Friends' records tell of a person too; what is bounded is what the person's own records tell.")
+    found.append("A stored answer that is shown again tells nothing new, however often.")
+    return tuple(found)
+
+
+def _of_one(space: Space, guarantee: Guarantee) -> list[str]:
+    found: list[str] = []
     if isinstance(guarantee, EmdDP):
         found += _of_metric(space, guarantee)
         if space.slots is None:
@@ -112,19 +121,16 @@ def warnings_of(space: Space, guarantee: Guarantee) -> tuple[str, ...]:
                 f"cost epsilon {_rate(guarantee.level)}/m, which is all of it with one record, and "
                 f"{_rate(guarantee.level / 5)} with five."
             )
-        whole = guarantee.level
-        if whole > 3:
+        if guarantee.level > 3:
             found.append(
-                f"If everything about a person were different it would show (epsilon {_digits(whole, ROUND_CEILING)}): "
-                "this budget does not hide who has a wholly different life."
+                f"If everything about a person were different it would show (epsilon {_rate(guarantee.level)}): this "
+                "budget does not hide who has a wholly different life."
             )
     if isinstance(guarantee, DiscreteEmdDP):
         found.append(f"Changes farther than {guarantee.r:g} of all of a person's data are not covered at all.")
     if isinstance(guarantee, UserDP) and guarantee.level > 3:
-        found.append(f"Epsilon {_digits(guarantee.level, ROUND_CEILING)} hides little, whatever a person changes.")
-    found.append("Friends' records tell of a person too; what is bounded is what the person's own records tell.")
-    found.append("A stored answer that is shown again tells nothing new, however often.")
-    return tuple(found)
+        found.append(f"Epsilon {_rate(guarantee.level)} hides little, whatever a person changes.")
+    return found
 
 
 def _of_metric(space: Space, guarantee: EmdDP) -> list[str]:

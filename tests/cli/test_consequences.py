@@ -66,6 +66,27 @@ def test_a_budget_of_one_period_stands_beside_that_of_all(capsys: pytest.Capture
     assert [found["rows"][-1]["epsilon"] for found in json.loads(out)] == pytest.approx([1.0, 1.0], abs=2e-3)
 
 
+def test_what_two_budgets_allow_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever sees the answers sees those of both budgets: first stands what they tell together."""
+    Path("emdp.toml").write_text(
+        CATALOG.replace("{ alpha = 10.0, delta = 1e-8 }", "[{ alpha = 10.0 }, { epsilon = 1.0 }]")
+    )
+    status, out, _ = run(capsys, "--json")
+    tables = json.loads(out)
+    assert status == 0
+    assert [table["rows"][-1]["epsilon"] for table in tables] == pytest.approx([11.0, 10.0, 1.0], abs=3e-3)
+    title = "The whole budget, whatever is asked"
+    assert [table["title"] for table in tables] == [title, *2 * [f"{title}: of one budget alone"]]
+    status, out, _ = run(capsys, "--group", "2")
+    assert status == 0
+    assert "and epsilon = 1.0" in " ".join(out.split())
+    both = (
+        f"{STATEMENT}; SELECT WITH USER_PRIVACY OPTIONS (epsilon = 0.5, max_records_per_user = 3) COUNT(*) FROM visits"
+    )
+    _, out, _ = run(capsys, "--after", both, "--json")
+    assert json.loads(out)[0]["rows"][-1]["epsilon"] == pytest.approx(1.5, abs=3e-3)
+
+
 def test_a_statement_and_what_was_spent(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--after", STATEMENT, "--json")
     (table,) = json.loads(out)

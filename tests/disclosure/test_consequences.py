@@ -1,6 +1,7 @@
 """Consequences of budgets: the New York example, stories against exact distances, words, warnings, page, attackers."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from emdp.base.errors import UsageError
 from emdp.disclosure.asked import write
 from emdp.disclosure.consequences import CURVE_DELTAS, Consequences, consequences_of
 from emdp.disclosure.page import Block, page
-from emdp.disclosure.pictures import homes_hidden
+from emdp.disclosure.pictures import home_picture, homes_hidden, reach_picture, year_picture
 from emdp.disclosure.stories import Story, default_stories, once, read_stories
 from emdp.disclosure.words import percent
 from emdp.mechanisms.central.laplace import LaplaceMechanism
@@ -121,6 +122,10 @@ def test_the_traps_have_warnings() -> None:
             assert said in text
     assert "is hidden with epsilon 1" in told(LINE, emdp.UserDP(1.0, neighbours="remove"))
     assert "hides little" in told(LINE, emdp.UserDP(5.0))
+    removal = emdp.UserDP(1.0, neighbours="remove")
+    mixed = " ".join(consequences_of(LINE, emdp.EmdDP(2.0), beside=[removal]).warnings)
+    assert "at all is not hidden" in mixed
+    assert "at all is hidden" not in mixed
 
 
 def test_default_stories_are_sorted_and_end_with_everything() -> None:
@@ -174,8 +179,12 @@ def test_what_is_released_beside_adds_up() -> None:
     near = consequences_of(LINE, emdp.EmdDP(2.0), stories=stories, beside=[emdp.DiscreteEmdDP(0.5, 1e-9, r=0.1)])
     assert [row.is_open for row in near.rows] == [False, True]
     assert near.rows[0].beliefs[0] > 1 / (1 + math.exp(-0.7))
-    with pytest.raises(UsageError, match="beside"):
-        consequences_of(LINE, emdp.EmdDP(2.0), group=2, beside=[emdp.UserDP(0.5)])
+    assert found.promise == f"{emdp.EmdDP(2.0, 1e-9)}, and {emdp.UserDP(0.5, 1e-9)}"
+    for asked in ({"group": 2}, {"reports": 2}):
+        twice = consequences_of(LINE, emdp.EmdDP(2.0), stories=stories, beside=[emdp.UserDP(0.5)], **asked)
+        assert [row.epsilon for row in twice.rows] == [1.4, 5.0]
+        # The curve of releases that are fixed in advance is of one guarantee alone.
+        assert [row.advantage for row in twice.rows] == [advantage(1.4), advantage(5.0)]
 
 
 def test_reports_fixed_in_advance_tell_less_than_their_sum() -> None:
@@ -254,3 +263,25 @@ def test_attackers_reach_the_bounds_and_do_not_pass_them(story: Story) -> None:
 def test_a_promise_of_one_period_tells_no_whole_stories() -> None:
     with pytest.raises(UsageError, match="one period"):
         consequences_of(emdp.Interval("x", 0, 40), emdp.EmdDP(2.0, unit="period"))
+
+
+def test_pictures_of_one_guarantee_are_not_drawn_for_two() -> None:
+    """A curve of alpha alone would lie below what both tell; the picture of beliefs has both in it."""
+    both = consequences_of(LINE, emdp.EmdDP(2.0), beside=[emdp.UserDP(1.0)])
+    alone = consequences_of(LINE, emdp.EmdDP(2.0))
+    text = page("Both", LINE, [Block("Budget", "All.", both)])
+    assert (text.count("<svg"), page("One", LINE, [Block("Budget", "All.", alone)]).count("<svg")) == (2, 4)
+    assert reach_picture(LINE, both) is None
+    assert year_picture(both, both.rows[0]) is None
+    assert home_picture(CITY, consequences_of(CITY, emdp.EmdDP(2.0), beside=[emdp.UserDP(1.0)])) is None
+    assert home_picture(CITY, consequences_of(CITY, emdp.EmdDP(2.0))) is not None
+
+
+def test_a_session_is_told_with_all_its_budgets(tmp_path: Path) -> None:
+    table = emdp.read({"who": [1], "x": [1.0]}, user="who", users=5, space=LINE, name="t")
+    budgets = [emdp.EmdDP(2.0), emdp.UserDP(1.0)]
+    with emdp.Session(table, budget=budgets, ledger=tmp_path / "both.ledger") as session:
+        found = emdp.consequences(session)
+    assert found.rows[-1].epsilon == pytest.approx(3.0, abs=3e-3)
+    with pytest.raises(UsageError, match="budget is missing"):
+        emdp.consequences(LINE)
