@@ -18,6 +18,7 @@ from emdp.sessions.presentation import public_part
 if TYPE_CHECKING:
     from emdp.questions.resolution import Query
     from emdp.sessions.store import Kept
+    from emdp.tables import Table
 
 __all__ = ["Measuring"]
 
@@ -29,7 +30,24 @@ MOST_KEPT = 8
 class Reading(Planned):
     """A statement over released measures, with the releases that it reads."""
 
-    releases: tuple["Kept", ...] = ()
+    table: "Table"
+    releases: tuple["Kept", ...]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        return tuple(one.stored.sequence for one in self.releases)
+
+    def answer(self) -> Answer:
+        """Return the answer, under the receipt of the first release: it costs nothing of its own."""
+        first = self.releases[0].answer
+        is_private = all(one.answer.is_private for one in self.releases)
+        return Answer(
+            **public_part(self, self.table, first.period),
+            released=(),
+            receipt=first.receipt,
+            charged=self.plan.event.guarantee,
+            _exact=None if is_private else (),
+        )
 
 
 class Measuring(Asking):
@@ -55,7 +73,7 @@ class Measuring(Asking):
 
     def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
         if len(planned) == 1 and isinstance(planned[0], Reading):
-            return (self._read(planned[0]),)
+            return (planned[0].answer(),)
         if not any(_is_measure(one) for one in planned):
             return super()._run(planned)
         from emdp.sessions.store import Store
@@ -115,18 +133,7 @@ class Measuring(Asking):
             choice="No noise: the statement reads what was released before, and costs nothing.",
             promised=_together([one.answer.guarantee for one in releases]),
         )
-        return Reading(asked.context.statement.text, plan, releases)
-
-    def _read(self, reading: Reading) -> Answer:
-        first = reading.releases[0].answer
-        is_private = all(one.answer.is_private for one in reading.releases)
-        return Answer(
-            **public_part(reading, self._table, first.period),
-            released=(),
-            receipt=first.receipt,
-            charged=reading.plan.event.guarantee,
-            _exact=None if is_private else (),
-        )
+        return Reading(asked.context.statement.text, plan, self._table, releases)
 
     def _measure(self, name: str, text: str) -> "Kept":
         """Return the newest measure of a name that was released of this table and period, or refuse a text."""

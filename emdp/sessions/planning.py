@@ -39,6 +39,11 @@ class Planned:
     text: str
     plan: AnyPlan
 
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Numbers of the ledger's entries that keep the released measures it is made of, and of nothing else."""
+        return ()
+
 
 class Planner:
     """Plans requests where what is public does not change, and remembers the plans of texts: one that is asked again

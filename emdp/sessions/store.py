@@ -3,6 +3,9 @@
 The order is: charge, release, store, and only then show. So a charge without a stored answer bought nothing that
 anybody saw. Where it is certain that the process which made the charge is gone (a report holds a lock while it runs),
 the same question may be answered under that charge: seen from outside there is one release, and one charge for it.
+
+What reads released measures alone is no release. It has neither a charge nor a stored answer of its own, not even one
+of cost 0, for a charge says that something was released; it stands under the charge of the first release that it reads.
 """
 
 import hashlib
@@ -79,14 +82,17 @@ class Store:
     def find(self, planned: Planned) -> Kept | None:
         """Return the stored answer to a statement, for the data as they are now; None if there is none.
 
-        Two questions are the same if their words, the table's declared rules, the version of its data, the period and
-        the public tables they join are. The newest answer counts.
+        Two questions are the same if their words, the table's declared rules, the version of its data, the period, the
+        public tables they join and the releases they read are. The newest answer counts. What reads released measures
+        alone is answered from them, whatever is stored.
 
         Raises
         ------
         LedgerError
             If the ledger is damaged.
         """
+        if planned.reads:
+            return self._read(planned)
         kept = self._found(self.question(planned, self._session.table.data_version()))
         return None if kept is None else _drawable(kept, planned)
 
@@ -105,7 +111,7 @@ class Store:
         EmdpError
             As :meth:`Session.sql`.
         """
-        found = [None if fresh else self.find(one) for one in planned]
+        found = [None if fresh and not one.reads else self.find(one) for one in planned]
         # A statement that stands twice is one question, and has one answer.
         missing = {spelled(one.text): one for one, kept in zip(planned, found, strict=True) if kept is None}
         released = self.release(list(missing.values())) if missing else []
@@ -116,7 +122,7 @@ class Store:
 
     def is_paid(self, planned: Planned, *, fresh: bool = False) -> bool:
         """Say whether asking would cost nothing: the answer is stored, or a charge for it bought nothing yet."""
-        if not fresh and self.find(planned) is not None:
+        if planned.reads or (not fresh and self.find(planned) is not None):
             return True
         return self._unfinished(planned, self.question(planned, self._session.table.data_version())) is not None
 
@@ -126,13 +132,15 @@ class Store:
         # Every word counts: SQL finds a table by any case, and WITH may name what it makes as the table it is made of.
         words = {token.text.lower() for token in read_tokens(planned.text)}
         public = {name: self._digest(name) for name in self._public if name.lower() in words}
-        asked = {
+        asked: dict[str, Any] = {
             "query": spelled(planned.text),
             "data_version": version,
             "period": self._tags.period,
             "rules": rules,
             "public": public,
         }
+        if planned.reads:
+            asked["releases"] = list(planned.reads)
         return hashlib.sha256(canonical_json(asked).encode("ascii")).hexdigest()
 
     @property
@@ -149,6 +157,15 @@ class Store:
             self._public[name].write_ipc_stream(stream)
             self._digests[name] = hashlib.sha256(stream.getvalue()).hexdigest()
         return self._digests[name]
+
+    def _read(self, planned: Any) -> Kept:
+        """Return the answer of a statement over released measures, under what the first of them cost and is kept by."""
+        first: Kept = planned.releases[0]
+        own = first.answer
+        stored = StoredAnswer.of(
+            planned.answer(), period=own.period, data_version=own.data_version, receipt=own.receipt
+        )
+        return replace(first, answer=replace(stored, time=own.time))
 
     def _found(self, question: str) -> Kept | None:
         for entry in reversed(self._ledger.entries(self._session.table.account, "answer")):

@@ -153,3 +153,27 @@ def test_test_switch_answers_stay_marked(tmp_path: Path) -> None:
         assert not session.sql("SELECT SUM(weight) AS w FROM MEASURE(share)").is_private
         with pytest.raises(UsageError, match="another name"):
             _ = again.exact_frame
+
+
+def test_a_reading_of_measures_has_no_charge_and_no_answer_of_its_own(opened: Any) -> None:
+    session = opened()
+    session.measure(alpha=20.0, pitch=2.0, name="nyc")
+    text = "SELECT SUM(weight) AS east FROM MEASURE(nyc) WHERE x >= 5"
+    store = Store(session)
+    before = len(session.ledger.entries(session.table.account))
+    (planned,) = session._planned(text)
+    (first,) = store.ask([planned])
+    assert first.is_reused
+    assert store.is_paid(planned, fresh=True)
+    assert store.ask([planned], fresh=True)[0].answer.frame.equals(first.answer.frame)
+    assert first.answer.frame["east"][0] == session.sql(text).frame["east"][0]
+    assert len(session.ledger.entries(session.table.account)) == before
+    # of the same name released anew the words are the same, and the question is another one
+    session.measure(alpha=5.0, pitch=2.0, name="nyc")
+    (later,) = session._planned(text)
+    version = session.table.data_version()
+    assert later.reads > planned.reads
+    assert store.question(later, version) != store.question(planned, version)
+    (again,) = store.ask([later])
+    assert again.answer.frame["east"][0] != first.answer.frame["east"][0]
+    assert again.charge.sequence > first.charge.sequence
