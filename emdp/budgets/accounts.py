@@ -88,7 +88,7 @@ class Accounts:
         users: PeriodList | None = None,
     ) -> None:
         self.ledger = ledger
-        self._users = users
+        self.users = users
         self.period = period
         self.name = name
         self.budgets = budgets
@@ -139,14 +139,18 @@ class Accounts:
             entries = self._entries()
         if is_by_source(budget.guarantee):
             return account_of(budget, charges_of(entries), self.period)
-        if self._users is not None:
-            return self._users.account(budget, entries)
+        if self.users is not None:
+            return self.users.account(budget, entries)
         if self._identity.period is not None:
             return account_of(budget, charges_of(entries))
         kind = budget.guarantee.kind_name
         last, account = self._known.get(kind, (0, Account(budget)))
         charges = after(of_kinds(entries, "charge"), last)
-        account = account.replay(event_of(entry) for entry in charges if self._payer_of(entry) == kind)
+        try:
+            account = account.replay(event_of(entry) for entry in charges if self._payer_of(entry) == kind)
+        except LedgerError:
+            # All together may be more than the budget where periods had lists of users before.
+            return account_of(budget, charges_of(entries))
         if entries:
             self._known[kind] = (max(last, entries[-1].sequence), account)
         return account
@@ -154,8 +158,8 @@ class Accounts:
     def _entries(self) -> Sequence[Entry]:
         """Return the table's entries as they are now, the lists of the periods that they name looked at."""
         entries = self.ledger.entries(self.name)
-        if self._users is not None:
-            self._users.look(entries)
+        if self.users is not None:
+            self.users.look(entries)
         return entries
 
     def _payer_of(self, entry: Entry) -> str:
@@ -253,7 +257,7 @@ class Accounts:
                 "event": event.to_json(),
                 "budget": budget.guarantee.kind_name,
                 **self._in_periods(budget),
-                **({} if self._users is None else self._users.said()),
+                **({} if self.users is None else self.users.said()),
             }
             due = [(payer, cost) for payer, cost, _ in priced[place:]]
             covered = partial(self._check_covered, due=due, reserve=payload["reserve"])

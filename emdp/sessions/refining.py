@@ -25,7 +25,7 @@ nothing is ever drawn from its earlier noise a second time, since two such draws
 paid. One that is killed later leaves what was kept, which is shown again for nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from emdp.answers import Answer, Receipt
@@ -136,6 +136,10 @@ def refined(
     first, tip, now = _chain(accounts.ledger.entries(accounts.name), planned, paid_by)
     if first.payload.get("period") != tags.period:
         raise UsageError("answer is of another period than the session; refine it in a session of its own period.")
+    own = {} if accounts.users is None else accounts.users.said()
+    if _list_of(first.payload) != _list_of(own):
+        # It would be charged to people of whom the answer tells nothing.
+        raise UsageError("answer is of another list of users than the session's; ask again at the whole price.")
     plan, level = planned.plan, price.level
     if price.weaker:
         raise UsageError(f"{price.kind} is one number where an answer is refined; pass that.")
@@ -170,6 +174,11 @@ _NOT_REFINABLE = (
     "answer cannot be refined: that takes Laplace noise, charged by itself, of a session with refinable=True; ask "
     "again (of two answers with Gaussian noise the mean weighed by their precisions loses nothing)."
 )
+
+
+def _list_of(said: Mapping[str, Any]) -> Any:
+    """Return the hash of the list of users that a charge names; None where it counts for everybody."""
+    return said.get("list", {}).get("users")
 
 
 def _key(entry_hash: str) -> str:

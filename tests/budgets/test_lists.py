@@ -7,12 +7,14 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.base.errors import BudgetExceededError, LedgerError
+from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.budgets.redeclaring import redeclare_as
 from emdp.budgets.reservations import reserve
 from emdp.budgets.spending import accounts_of, burn_down, charges_of
 from emdp.cli.spending import spending_of
 from emdp.ledger import open_ledger, read_ledger
 from emdp.privacy import EmdDP, UserDP
+from emdp.sessions.asking import declaration_of
 
 TEXT = """
 ledger = "city.ledger"
@@ -179,3 +181,41 @@ def test_what_is_set_aside_may_be_more_than_a_joining_list_has_left(folder: Path
     with pytest.raises(BudgetExceededError):
         ask(folder, "W5", alpha=0.5)
     ask(folder, "W1", alpha=1.0)
+
+
+def refinable(folder: Path) -> emdp.Session:
+    catalog = emdp.load_catalog(folder / "emdp.toml")
+    table, budget = catalog.table(period="W1"), catalog.budget()
+    return emdp.Session(table, budget=budget, ledger=catalog.ledger, period="W1", refinable=True)
+
+
+def test_an_answer_of_another_list_is_not_refined(folder: Path) -> None:
+    """Its noise tells of people who are no longer on the period's list, and nobody there would pay."""
+    with refinable(folder) as session:
+        first = session.mean(emdp.col("x"), alpha=1.0, name="x")
+        assert session.refine(first, alpha=2.0).guarantee.level == 2.0
+    (folder / "lists/W1.csv").write_text("user\n8\n9\n")
+    pl.DataFrame({"user": [8, 9], "x": [1.0, 2.0]}).write_parquet(folder / "W1.parquet")
+    declared = declaration_of(emdp.load_catalog(folder / "emdp.toml").table(period="W1"))
+    with open_ledger(folder / "city.ledger") as ledger:
+        redeclare_as(ledger, "visits", declared)
+    with refinable(folder) as session:
+        with pytest.raises(UsageError, match="another list"):
+            session.refine(first, alpha=4.0)
+        assert session.spent().level == 2.0
+
+
+def test_a_table_that_has_one_list_again_adds_up_what_was_asked_by_lists(folder: Path) -> None:
+    for week in ("W1", "W2"):
+        ask(folder, week, alpha=5.0)
+    (folder / "all.csv").write_text("user\n" + "".join(f"{key}\n" for key in range(1, 8)))
+    text = TEXT.replace("lists/{period}.csv", "all.csv")
+    (folder / "emdp.toml").write_text(text)
+    declared = declaration_of(emdp.load_catalog(folder / "emdp.toml").table(period="W1"))
+    with open_ledger(folder / "city.ledger") as ledger:
+        redeclare_as(ledger, "visits", declared)
+    with pytest.raises(BudgetExceededError):
+        ask(folder, "W1", alpha=3.5)
+    ask(folder, "W1", alpha=3.0)
+    with pytest.raises(BudgetExceededError):
+        ask(folder, "W2", alpha=0.1)
