@@ -44,3 +44,17 @@ def test_a_measure_is_released_once_and_read_for_nothing(
     assert pl.read_csv("out.csv")["all_of_it"][0] == pytest.approx(1.0)
     assert run(capsys, "query", READ.replace("line", "other"))[0] == 2
     assert "remaining" in run(capsys, "query", release)[2]
+
+
+def test_a_report_has_no_entry_over_a_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"who": [1, 2], "x": [0.5, 1.5]}).write_parquet("visits.parquet")
+    Path("emdp.toml").write_text(CATALOG)
+    head = 'catalog = "emdp.toml"\ntitle = "r"\ntable = "visits"\n'
+    Path("r.toml").write_text(f'{head}[[entry]]\ntitle = "two"\nquery = "{READ}"\n')
+    for arguments in (("report", "r.toml"), ("check", READ)):
+        status, _, err = run(capsys, *arguments)
+        assert status == 2, err
+        assert "ask what reads a released measure by emdp query or of a session" in err

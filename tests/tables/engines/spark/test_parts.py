@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import emdp
 from emdp.base.errors import DataRuleError
@@ -146,3 +148,18 @@ def test_pairs_of_a_users_records_are_as_on_duckdb(table: emdp.Table) -> None:
     pairs = Aggregation((Constant(1.0),), (TENTS, TENTS), pairs=True)
     (own,), (other,) = engine.aggregate(table, pairs), engine.aggregate(read(ROWS), pairs)
     assert own.open() == other.open()
+
+
+@pytest.mark.slow
+def test_measures_are_as_on_duckdb(table: emdp.Table, tmp_path: Path) -> None:
+    found = []
+    for number, own in enumerate((table, read(ROWS))):
+        with (
+            emdp.testing.seeded(6),
+            emdp.Session(own, budget=emdp.EmdDP(1e6), ledger=tmp_path / f"{number}.ledger") as session,
+        ):
+            whole = session.measure(alpha=1e5, pitch=0.25)
+            both = session.measure(alpha=1e5, pitch=0.25, columns=["x"], pairs=True, name="both")
+            found.append((whole.frame, both.frame, both.table()))
+    for one, other in zip(*found, strict=True):
+        assert_frame_equal(one, other, abs_tol=1e-9)
