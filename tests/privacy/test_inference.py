@@ -55,7 +55,7 @@ def test_bounds_are_above_their_formulas_in_fifty_digits(p: float, epsilon: floa
         assert mpf(posterior_floor(p, epsilon)) <= mpf(p) / (mpf(p) + (1 - mpf(p)) * factor)
         lines = (factor * mpf(rate) + mpf(delta), 1 - (1 - mpf(delta) - mpf(rate)) / factor, mpf(1))
         assert mpf(power(rate, epsilon, delta)) >= min(lines) - mpf(2) ** -60
-        gap = (factor - 1 + 2 * mpf(delta)) / (factor + 1)
+        gap = (mp.expm1(mpf(epsilon)) + 2 * mpf(delta)) / (factor + 1)
         # Below 1e-300 a double has no 12 digits to be rounded up by.
         assert mpf(advantage(epsilon, delta)) >= min(gap, mpf(1) - mpf(2) ** -53) - mpf(10) ** -300
         assert advantage(epsilon, delta) <= min(1.0, float(gap) + 1e-11)

@@ -301,9 +301,9 @@ def test_a_statement_of_design_is_checked_fast(spaces: dict[str, Names]) -> None
     text = f"{EMD} AVG({distance}) AS km, AVG(RAMP({distance}, 2, 1)) AS near FROM visits GROUP BY category"
     spent = []
     for _ in range(30):
-        start = time.perf_counter()
+        start = time.process_time()
         translate(text, spaces["shops"])
-        spent.append(time.perf_counter() - start)
+        spent.append(time.process_time() - start)
     assert np.median(spent) < 0.05  # 6 ms where this was written; the bound only notices another order of magnitude
 
 

@@ -162,11 +162,11 @@ def test_large_inputs_are_quick() -> None:
     rng = np.random.default_rng(6)
     values = rng.normal(size=90_000) / 300
     values += (1 - values.sum()) / values.size
-    start = time.perf_counter()
+    start = time.process_time()
     project_on_line(values, np.arange(90_000) / 90_000)
     project_on_clusters(values, rng.integers(0, 500, 90_000))
     project_on_blocks(values.reshape(300, 300))
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_refusals() -> None:

@@ -87,9 +87,9 @@ def test_a_million_cells_take_less_than_half_a_second() -> None:
     values = np.random.default_rng(1).normal(size=1_000_000)
     best = np.inf
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         found = project_to_simplex(values)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best < 0.5
     assert found.sum() == pytest.approx(1, abs=1e-9)
 

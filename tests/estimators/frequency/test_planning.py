@@ -93,9 +93,9 @@ def test_planes_agree_with_exact_transport(post: str) -> None:
 
 def test_plans_are_the_same_every_time_and_quick() -> None:
     model, geometry = IndependentErrors(250_000, 1e-8), Geometry.grid((500, 500), (0.002, 0.002))
-    start = time.perf_counter()
+    start = time.process_time()
     first = planned_errors(model, geometry, prior=falling_prior(250_000, 0.999))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert first == planned_errors(model, geometry, prior=falling_prior(250_000, 0.999))
 
 

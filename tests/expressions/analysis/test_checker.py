@@ -170,6 +170,6 @@ def test_a_check_of_a_large_expression_takes_milliseconds() -> None:
     expression = sum((ex.ramp(ex.distance_to((40.7, -74 + step / 100)), 2, 1) for step in range(20)), start=x)
     expression = expression * ex.category_is("cafe") + ex.exp(x) * ex.category_is("bar", "shop")
     analyse(expression, space)
-    started = time.perf_counter()
+    started = time.process_time()
     analyse(expression, space)
-    assert time.perf_counter() - started < 0.25
+    assert time.process_time() - started < 0.25

@@ -139,9 +139,9 @@ def test_a_jump_is_refused_as_a_value_and_on_an_axis() -> None:
 def test_the_neutral_item_of_a_hundred_thousand_cells_is_quick() -> None:
     space = Vector(["u", "v"], box=[(0, 1), (0, 1)])
     axes = tuple(HatAxis(ex.col(name), start=0, step=1 / 320, size=321) for name in ("u", "v"))
-    started = time.perf_counter()
+    started = time.process_time()
     found = cell_values(Aggregation((one,), axes), space, space.neutral_item)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2
     assert found.shape == (1, 321 * 321)
     assert found.sum() == 1
     assert found[0, 160 * 321 + 160] == 1

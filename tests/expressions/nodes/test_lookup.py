@@ -143,15 +143,15 @@ def test_some_thousand_labels_are_quick_the_first_time_and_again() -> None:
     leaf = LabelValue(tuple((label, float(number % 97)) for number, label in enumerate(labels)), 0.0)
     space = Categories("stop", labels)
     clusters = Clusters("stop", {label: number // 10 for number, label in enumerate(labels)}, 0.5)
-    started = time.perf_counter()
+    started = time.process_time()
     assert leaf.on(space).lipschitz == 96
     assert leaf.on(clusters).lipschitz == 2 * 96
     evaluate(leaf, space, np.arange(5000.0)[:, None])
-    assert time.perf_counter() - started < 2
-    started = time.perf_counter()
+    assert time.process_time() - started < 2
+    started = time.process_time()
     for _ in range(10):
         analyse(leaf, space)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_too_many_vectors_to_compare_are_refused() -> None:

@@ -245,9 +245,9 @@ def test_one_call_takes_less_than_a_second() -> None:
     tradeoff_alpha(1.0, 10, 100, 1e-3)
     seconds = []
     for alpha0 in (3.81, 3.82, 3.83):
-        start = time.perf_counter()
+        start = time.process_time()
         tradeoff_alpha(alpha0, 1000, 10**8, 1e-12)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 1.0
 
 
