@@ -44,6 +44,14 @@ def test_sums_have_the_noise_that_is_charged_and_no_other() -> None:
         assert bool(found > 1e-9) is passes
 
 
+def test_one_bit_beats_laplace_noise_on_a_reward_up_to_the_noted_epsilon() -> None:
+    """linear-bandits.md 1: variance ``coth(epsilon0/2)^2`` at most against ``8/epsilon0^2``."""
+    for epsilon, is_better in ((2.323, True), (2.325, False), (0.1, True), (6.0, False)):
+        reach = BatchRewards("local", epsilon, 1).reach
+        assert reach == pytest.approx(1 / math.tanh(epsilon / 2), rel=1e-6)
+        assert (reach**2 < 8 / epsilon**2) is is_better
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_one_bit_is_private_and_unbiased(epsilon: float) -> None:
     law = BatchRewards("local", epsilon, 1)

@@ -132,6 +132,20 @@ def test_no_key_is_shorter_than_the_bound(items: int, epsilon: float) -> None:
     assert made(7, 0.5).key_bits == pytest.approx(2.766, abs=5e-4)
 
 
+@pytest.mark.parametrize(
+    ("items", "epsilon", "shape", "bits"),
+    [(100, 1.0, (3, 16), 6.761), (1000, 1.0, (9, 2), 9.827), (1000, 3.0, (8, 4), 8.545), (7, 0.5, (3, 1), 2.766)],
+)
+def test_keys_of_the_document(
+    items: int, epsilon: float, shape: tuple[int, int], bits: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the shape of the shortest key; what is shipped has the shape of the least error, and a key hardly longer."""
+    shipped = made(items, epsilon).key_bits
+    monkeypatch.setattr(recoverable, "_shape", lambda count, strength: shape)
+    assert made(items, epsilon).key_bits == pytest.approx(bits, abs=6e-4)
+    assert bits - 6e-4 <= shipped < bits + 0.2
+
+
 def test_keys_have_their_law_with_power() -> None:
     randomizer, users = made(7, 1.0), 20_000
     with seeded(2):

@@ -60,6 +60,30 @@ def test_flips_of_the_document() -> None:
     assert [weight / TOTAL for weight in near.weights] == pytest.approx([0.119203, 0.029738, 0.017610], abs=1e-6)
 
 
+# Bits of randomness a user, of a message for each reader and of one for all.
+RANDOMNESS = [
+    ((1.0, 0.99), 1.683, 0.880), ((1.0, 0.9), 1.707, 1.098), ((1.0, 0.5), 1.796, 1.627), ((1.0, 0.01), 1.840, 1.840),
+    ((2.0, 1.8), 1.116, 0.720), ((2.0, *(2.0 - 0.1 * j for j in range(2, 6))), 3.076, 1.138),
+    ((2.0, *(2.0 - 0.1 * j for j in range(2, 11))), 6.974, 2.127),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("epsilons", "trivial", "proposed"), RANDOMNESS)
+def test_bits_of_randomness_of_the_published_figures(
+    epsilons: tuple[float, ...], trivial: float, proposed: float
+) -> None:
+    """Figures 7.9 and 7.10 of the thesis: one message for several readers needs fewer coins than one for each."""
+
+    def bits(chance: float) -> float:
+        return float(scipy.stats.entropy([chance, 1 - chance], base=2))
+
+    response = TieredResponse(2, epsilons)
+    assert sum(bits(1 / (math.exp(own) + 1)) for own in epsilons) == pytest.approx(trivial, abs=6e-4)
+    assert sum(bits(weight / TOTAL) for weight in response.weights) == pytest.approx(proposed, abs=6e-4)
+    # Theorem 7.3.1: the coin without which one reader's promise of 1 cannot be kept.
+    assert epsilons[0] != 1.0 or bits(response.weights[0] / TOTAL) == pytest.approx(0.839942, abs=1e-6)
+
+
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_each_tier_has_its_law_with_power(tier: int) -> None:
     users, response = 40_000, TieredResponse(4, (3.0, 2.0, 1.0))
