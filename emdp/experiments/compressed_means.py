@@ -38,7 +38,7 @@ def mean_rows(*, full: bool, runs: int, measure: str) -> list[Row]:
     epsilons = FULL_EPSILONS if full else EPSILONS
     rows: list[Row] = []
     for dimension in FULL_DIMENSIONS if full else DIMENSIONS:
-        rows += coordinate_rows(dimension, epsilons, runs=max(runs // 5, 2), measure=measure)
+        rows += coordinate_rows(dimension, epsilons, runs=min(runs, 4), measure=measure)
     return [*rows, *figure_rows(epsilons, runs=runs, measure=measure)]
 
 

@@ -29,6 +29,7 @@ from emdp.mechanisms.vector.rotated import VectorRotated
 from emdp.mechanisms.weights import Floats, Integers
 from emdp.noise.choices import draw_permutation
 from emdp.privacy import GuaranteeEvent, UserDP
+from emdp.privacy.calibration import gaussian_sigma
 from emdp.privacy.shuffle.users import shuffle_epsilon0
 
 __all__ = ["SignRounds"]
@@ -106,6 +107,7 @@ class SignRounds:
         self.epsilon0 = shuffle_epsilon0(
             self.epsilon, self.users, self.delta, rounds=self.rounds, randomizer="place-sign"
         )
+        self._radius = radius
         self.law = self._law(radius)
 
     def encode(self, vectors: npt.ArrayLike) -> Integers:
@@ -138,11 +140,13 @@ class SignRounds:
         return GuaranteeEvent(kind, f"{self.name}, {self.bits} bits a user")
 
     def explain(self) -> str:
-        """Return the mechanism in one line."""
+        """Return the mechanism in one line, with the error beside that of a curator's noise."""
+        longest = self._radius * (math.sqrt(self.dimension) if math.isinf(self.norm) else 1.0)
+        best = math.sqrt(self.dimension) * gaussian_sigma(self.epsilon, self.delta, 2 * longest / self.users)
         return (
             f"{self.name}: {self.rounds} rounds, {self.bits} bits a user, each message epsilon {self.epsilon0:.4g} by "
             f"itself, epsilon = {self.epsilon:g}, delta = {self.delta:g} once mixed, root mean squared error at most "
-            f"{math.sqrt(self.squared_error()):.4g}; a curator who has the vectors adds less noise; {self.theorem}"
+            f"{math.sqrt(self.squared_error()):.4g}; a curator who has the vectors reaches {best:.4g}; {self.theorem}"
         )
 
     def _law(self, radius: float) -> VectorRandomizer:

@@ -95,11 +95,15 @@ def test_the_shape_has_the_least_error() -> None:
         for epsilon in (0.5, 2.0, 6.0):
             own = made(items, epsilon)
             second = own.matrix[0] @ (own.right_inverse**2).sum(axis=1)
-            least = min(
-                response_risk(degree, -(-items // (2**degree - 1 if degree > 1 else 1)), epsilon)
+            # Of the items that there are: those which only fill the last block are no item of anybody.
+            risks = [
+                response_risk(degree, -(-items // (2**degree - 1 if degree > 1 else 1)), epsilon, items)
                 for degree in range(1, 8)
-            )
-            assert second <= least * (1 + 1e-6)
+            ]
+            assert second == pytest.approx(response_risk(own.degree, own.blocks, epsilon, items), rel=1e-6)
+            assert second <= min(risks) * (1 + 1e-6)
+            if items in (7, 31, 300):
+                assert response_risk(own.degree, own.blocks, epsilon) >= second * (1 - 1e-9)
 
 
 # Bits of the least key, its number of heavy atoms in brackets in the document.
@@ -144,6 +148,14 @@ def test_keys_of_the_document(
     monkeypatch.setattr(recoverable, "_shape", lambda count, strength: shape)
     assert made(items, epsilon).key_bits == pytest.approx(bits, abs=6e-4)
     assert bits - 6e-4 <= shipped < bits + 0.2
+
+
+def test_errors_without_keys_are_said_beside() -> None:
+    text = made(10, 1.0).explain()
+    plain = HadamardResponse(Categories("item", [str(number) for number in range(10)]), 1.0)
+    found = float(plain.matrix[0] @ (plain.right_inverse**2).sum(axis=1)) ** 0.5
+    assert f"without keys to guard, {found:.4g}/sqrt(n)" in text
+    assert f"err by {response_risk(1, 10, 1.0) ** 0.5:.4g}/sqrt(n)" in text
 
 
 def test_keys_have_their_law_with_power() -> None:
