@@ -235,14 +235,19 @@ def _blocks(
 ) -> "list[Block]":
     from emdp.disclosure.consequences import consequences_of
     from emdp.disclosure.page import Block
+    from emdp.privacy import EmdDP
 
-    told: list[tuple[str, Guarantee, tuple[Guarantee, ...]]] = [(title, promise, ()) for title, promise in promises]
     together = [promise for title, promise in promises if not title.endswith(IN_ONE_PERIOD)]
-    if len(together) > 1:
+    # What other budgets tell of a period adds to what one by periods does; alone that one bounds no whole.
+    others = tuple(promise for promise in together if not isinstance(promise, EmdDP))
+    is_whole = len(together) == len(promises) or len(others) < len(together)
+    alone = ALONE if len(together) > 1 or not is_whole else ""
+    told = [
+        (title, promise, others) if title.endswith(IN_ONE_PERIOD) else (f"{title}{alone}", promise, ())
+        for title, promise in promises
+    ]
+    if len(together) > 1 and is_whole:
         # Whoever sees the answers sees those of all budgets.
-        told = [
-            (title if title.endswith(IN_ONE_PERIOD) else f"{title}{ALONE}", promise, ()) for title, promise in promises
-        ]
         told.insert(0, (promises[0][0], together[0], tuple(together[1:])))
     blocks = []
     for title, promise, beside in told:

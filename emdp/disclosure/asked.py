@@ -9,7 +9,7 @@ from emdp.disclosure.consequences import PRIORS, Consequences, consequences_of
 from emdp.disclosure.page import Block, page
 from emdp.disclosure.stories import Story, protected
 from emdp.pictures import picture_file
-from emdp.privacy import Change, Guarantee
+from emdp.privacy import Change, EmdDP, Guarantee
 from emdp.privacy.account.budget import SLACK_LIMIT
 from emdp.privacy.guarantees.kinds import is_by_source
 from emdp.sessions.session import Session
@@ -119,6 +119,7 @@ def _table(subject: object) -> Table:
 def _own(subject: object) -> tuple[Guarantee, ...]:
     promises = subject.promises if isinstance(subject, Session) else ()
     whole = tuple(promise for promise in promises if not is_by_source(promise))
-    if not whole:
+    # A budget by periods that pays by itself bounds no whole, and what others tell is not all.
+    if not whole or (len(whole) < len(promises) and not any(isinstance(promise, EmdDP) for promise in whole)):
         raise UsageError("budget is missing; pass what may be released in all, such as emdp.EmdDP(20.0).")
     return whole

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import emdp
+from emdp.base.errors import UsageError
 from emdp.cli import main
 
 CATALOG = """
@@ -85,6 +86,22 @@ def test_what_two_budgets_allow_adds_up(capsys: pytest.CaptureFixture[str]) -> N
     )
     _, out, _ = run(capsys, "--after", both, "--json")
     assert json.loads(out)[0]["rows"][-1]["epsilon"] == pytest.approx(1.5, abs=3e-3)
+
+
+def test_a_budget_beside_one_per_period_alone_is_not_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """With alpha 2 a week and epsilon 0.1 nobody is promised 0.1 whatever is asked; of a week both tell."""
+    text = CATALOG.replace("visits.csv", "visits-{period}.csv").replace("users = 2", "users = 2\nelsewhere = 1")
+    budgets = "[{ per_period = { alpha = 2.0 } }, { epsilon = 0.1 }]"
+    Path("emdp.toml").write_text(text.replace("{ alpha = 10.0, delta = 1e-8 }", budgets))
+    Path("visits.csv").rename("visits-w1.csv")
+    status, out, _ = run(capsys, "--period", "w1", "--json")
+    tables = json.loads(out)
+    title = "The whole budget, whatever is asked"
+    ends = ("about one period, of the records that somebody has in it", "of one budget alone")
+    assert (status, [table["title"] for table in tables]) == (0, [f"{title}: {end}" for end in ends])
+    assert [table["rows"][-1]["epsilon"] for table in tables] == pytest.approx([2.1, 0.1], abs=3e-3)
+    with emdp.load_catalog("emdp.toml").session(period="w1") as session, pytest.raises(UsageError, match="is missing"):
+        emdp.consequences(session)
 
 
 def test_a_statement_and_what_was_spent(capsys: pytest.CaptureFixture[str]) -> None:
