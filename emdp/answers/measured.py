@@ -56,7 +56,7 @@ class Measured:
         Raises
         ------
         UsageError
-            If one is no measure, columns do not fit, or records may be elsewhere.
+            If one is no measure, or columns do not fit.
         """
         rows = self._of_measure("joined")
         if not isinstance(other, Measured) or not other.measured:

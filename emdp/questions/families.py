@@ -75,19 +75,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("itemwise", (Itemwise,), ("itemwise",), slots=_NO_SLOTS),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
     Family("shares", (Shares,), ("shares",), ("SHARES",), SEVERAL_ROWS),
-    Family(
-        "user_mean",
-        (UserMean,),
-        ("user_mean",),
-        ("USER_MEAN",),
-        "has rounds of its own",
-        slots="USER_MEAN weighs users, and a table with slots weighs records; ask for AVG.",
-    ),
-    Family(
-        "fit",
-        (LinearFit,),
-        slots="a linear model weighs users, and a table with slots weighs records; read it with elsewhere=1 alone.",
-    ),
+    Family("user_mean", (UserMean,), ("user_mean",), ("USER_MEAN",), "has rounds of its own"),
+    Family("fit", (LinearFit,)),
 )
 """All families. Means with ``by`` or ``where`` are of ``select``, as most aggregates are; totals over rows with owners,
 of any function of a row, are of ``owned``; frequencies of all items of a

@@ -73,6 +73,7 @@ from emdp.mechanisms.user_mean.clipped_mean import ClippedMean
 from emdp.mechanisms.user_mean.local import BudgetSplit, OneRound, UserSplit
 from emdp.mechanisms.user_mean.range_bins import RangeBins
 from emdp.mechanisms.user_mean.range_stage import HadamardRange, HistogramRange, MedianRange
+from emdp.mechanisms.user_mean.several import SeveralMeans, divided, several_means
 from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
 from emdp.mechanisms.user_mean.somewhere import central_somewhere
 from emdp.mechanisms.user_mean.somewhere_messages import dealt_somewhere
@@ -116,6 +117,8 @@ TRIANGLE = Distances("item", ["a", "b", "c"], [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
 
 SMALL = UserMeanSetting(100, 0.0, 10.0, 1.0, model="local", spread=0.01, failure=0.5)
 WHOLE_MEANS = central_somewhere(UserMeanSetting(9, 0.0, 1.0, 1.0, elsewhere=True))[0]
+AWAY = UserMeanSetting(600, 0.0, 1.0, 1.0, elsewhere=True)
+TWO = divided(AWAY, [(0.0, 1.0)] * 2, [None] * 2, [0.0] * 2)
 SPLIT = {"setting": SMALL, "second": 0.5, "first": 0.5}
 SHUFFLED = UserMeanSetting(100, 0.0, 10.0, 0.1, delta=1e-6, model="shuffle")
 DESCENT = DescentSetting(100, 2, "squared", 1.0, 1.0, 1.0, 1e-6)
@@ -449,6 +452,12 @@ ROWS: list[tuple[str, str, Call]] = [
     ("strings/prefix_search", "the alphabet is public bytes", lambda: HeavyHitterSearch(10**7, 1.0, 0.5, b"aa", 2)),
     ("user_mean/local", "bins for two rounds", lambda: BudgetSplit(**{**SPLIT, "setting": SHUFFLED})),  # type: ignore[arg-type]
     ("user_mean/local", "users for both rounds", lambda: UserSplit(**SPLIT, chosen=100)),  # type: ignore[arg-type]
+    (
+        "user_mean/several",
+        "the parts are within the budget",
+        lambda: SeveralMeans(replace(AWAY, epsilon=0.9), several_means(AWAY, TWO)[0].parts),
+    ),
+    ("user_mean/several", "ways of users who may be elsewhere", lambda: SeveralMeans(AWAY, ())),
     ("user_mean/local", "local messages are pure", lambda: UserMeanSetting(9, 0, 1, 1.0, delta=0.1, model="local")),
     (
         "user_mean/central",

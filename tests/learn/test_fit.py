@@ -1,6 +1,7 @@
 """Linear models through a session: what is charged, what is found, what is refused."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 import emdp
 import emdp.learn
 from emdp.base.errors import BudgetExceededError, DataRuleError, UsageError
+from emdp.estimators.fit.records import ABSENT, KeptRecords
 from emdp.mechanisms.descent.central import CentralDescent
+from emdp.questions.linear_fit import linear_fit_query
+from emdp.spaces.combined.elsewhere import Elsewhere
 
 USERS = 3000
 SPACE = emdp.Product(
@@ -105,12 +109,61 @@ def test_a_model_is_one_of_the_records_that_are_somewhere(
     assert np.isnan(fit.predict({"x": [5.0, None], "kind": ["a", "b"]})).tolist() == [False, True]
 
 
-def test_a_model_of_slots_is_refused_before_a_charge(tmp_path: Path) -> None:
-    table = emdp.read(rows(), user="user", users=USERS, space=ELSEWHERE, slots=9)
-    with emdp.Session(table, budget=emdp.UserDP(9.0), ledger=tmp_path / "x.ledger") as session:
-        with pytest.raises(UsageError, match="weighs users"):
-            emdp.learn.fit_linear(session, FEATURES, "y", epsilon=1.0)
-        assert session.spent(emdp.UserDP).epsilon == 0
+@pytest.mark.parametrize(
+    ("model", "delta", "more"),
+    [
+        ("central", 1e-6, {"method": "moments"}),
+        ("central", 0.0, {"method": "descent", "rounds": 60}),
+        ("local", 0.0, {"rounds": 30}),
+        ("shuffle", 1e-6, {"rounds": 12}),
+    ],
+)
+def test_with_slots_a_model_weighs_records(tmp_path: Path, model: Any, delta: float, more: dict[str, Any]) -> None:
+    """Least squares over records: of a user with more than the slots they count as the slots together."""
+    frame = rows().filter(pl.col("user") % 10 > 4)
+    gone = pl.int_range(pl.len()) % 3 == 0
+    frame = frame.with_columns(x=pl.when(gone).then(None).otherwise(pl.col("x")), y=pl.col("y").clip(20, 50))
+    slots = 2
+    table = emdp.read(frame, user="user", users=USERS, space=ELSEWHERE, slots=slots)
+    budget = emdp.UserDP(1e5, 1e-4)
+    with emdp.testing.seeded(3), emdp.Session(table, budget=budget, ledger=tmp_path / "x.ledger") as session:
+        fit = emdp.learn.fit_linear(session, FEATURES, "y", epsilon=1e3, delta=delta, model=model, **more)
+        exact = fit.answer.exact_frame["coefficient"].to_numpy()
+    kept = frame.drop_nulls()
+    sizes = kept.group_by("user").len()
+    counts = kept.join(sizes, on="user", how="left", maintain_order="left")["len"].to_numpy()
+    assert (counts > slots).any()
+    assert (counts < slots).any()
+    weights = np.maximum(counts, slots) ** -0.5
+    matrix = np.column_stack([np.ones(len(kept)), kept["x"], (kept["kind"] == "b").cast(pl.Float64)])
+    wanted = np.linalg.lstsq(matrix * weights[:, None], kept["y"].to_numpy() * weights, rcond=None)[0]
+    assert exact == pytest.approx(wanted, abs=0.05)
+    if more.get("method") == "moments":
+        assert np.array([fit.intercept, *fit.coefficients]) == pytest.approx(wanted, abs=0.2)
+    assert "records weigh alike" in str(fit.answer.explain())
+    assert "a user's as 2 at most" in str(fit.answer.explain())
+
+
+def test_bags_are_filled_up_to_the_slots() -> None:
+    """One by one: records that are somewhere first, in their order, then elsewhere ones for the room that is left."""
+    random = np.random.default_rng(7)
+    for slots in (1, 3, 8):
+        space = Elsewhere(ELSEWHERE, 1.0, slots)
+        query = linear_fit_query(FEATURES, "y", epsilon=1.0, rounds=4)
+        kept = KeptRecords(query, space, ((5.0, 5.0), (0.5, 0.5), (25.0, 25.0)), 10**6)
+        bags = [
+            [(float(x), 1.0, float(y)) if random.random() < 0.6 else None for x, y in random.uniform(0, 9, (size, 2))]
+            for size in random.integers(1, 7, size=9)
+        ]
+        items = np.array([space.neutral_item[0] if one is None else one for bag in bags for one in bag])
+        offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
+        ends, numbers = kept.prepare(SimpleNamespace(items=items, offsets=offsets, users=None))
+        for place, bag in enumerate(bags):
+            own = numbers[ends[place] : ends[place + 1]]
+            wanted = [one for one in bag if one is not None]
+            assert len(own) == max(len(wanted), slots)
+            assert own[: len(wanted), 2] == pytest.approx([(one[2] - 25.0) / 25.0 for one in wanted])
+            assert (own[len(wanted) :, 2] == ABSENT).all()
 
 
 @pytest.mark.quarter

@@ -101,20 +101,54 @@ def test_python_asks_the_same(session: emdp.Session) -> None:
     assert several["mean_2"][0] == pytest.approx(7.2, abs=1e-6)
 
 
-REFUSED: list[tuple[Any, str]] = [
-    (lambda s: s.user_mean(["x", emdp.col("x") * 2], epsilon=1), "one mean at a time"),
-]
-
-
-@pytest.mark.parametrize("place", range(len(REFUSED)))
-def test_what_does_not_know_it_is_refused_before_the_charge(session: emdp.Session, place: int) -> None:
-    call, said = REFUSED[place]
-    with pytest.raises(UsageError, match=said):
-        call(session)
+def test_a_radius_of_vectors_is_refused_before_the_charge(session: emdp.Session) -> None:
+    with pytest.raises(UsageError, match="one by one"):
+        session.user_mean(["x", emdp.col("x") * 2], epsilon=1, radius=2.0)
     assert session.history().height == 0
 
 
 @pytest.mark.quarter
+@pytest.mark.parametrize(
+    ("model", "delta", "spread", "slots"),
+    [
+        ("central", 0.0, None, None), ("central", 0.1, 0.5, 3), ("local", 0.0, None, None),
+        ("shuffle", 1e-6, None, 3),
+    ],
+)  # fmt: skip
+def test_several_means_over_users_are_over_those_who_are_somewhere(
+    tmp_path: Path, model: Any, delta: float, spread: float | None, slots: int | None
+) -> None:
+    # Of 900 users 300 have no record, 100 none that is valid, and of the others a half is not.
+    valid = [(user, x) for user in range(100, 600) for x in (7.0 + user % 2, 99.0)]
+    frame = pl.DataFrame([(user, 99.0) for user in range(100)] + valid, schema=["user", "x"], orient="row")
+    table = emdp.read(frame, user="user", space=LINE, users=900, name="trips", elsewhere=1, slots=slots)
+    budget = emdp.UserDP(1e4, 0.5, model=model)
+    asked: dict[str, Any] = {} if spread is None else {"spread": spread, "between": 0.5}
+    with emdp.testing.seeded(4), emdp.Session(table, budget=budget, ledger=tmp_path / "a") as session:
+        both = [emdp.col("x"), emdp.col("x") * 2]
+        answer = session.user_mean(both, epsilon=40.0, delta=delta, model=model, **asked)
+        row = answer.frame.row(0, named=True)
+        names = list(answer.exact)
+        assert list(answer.exact.values()) == pytest.approx([7.5, 15.0], abs=1e-6)
+        for name, truth in zip(names, (7.5, 15.0), strict=True):
+            assert row[name] == pytest.approx(truth, abs=0.1 if model == "central" else 0.3 * truth)
+            assert row[f"{name}_low"] <= truth <= row[f"{name}_high"]
+        assert answer.diagnostics["share_somewhere"] == pytest.approx(500 / 900, abs=0.2)
+        assert session.spent(emdp.UserDP).epsilon <= 40.0
+        text = str(answer.explain())
+        assert "2 means apart" in text
+        assert ("users weigh alike here" in text) == (slots is not None)
+
+
+def test_several_means_over_nobody_have_no_value(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"user": [1, 2], "x": [99.0, 99.0]})
+    table = emdp.read(frame, user="user", space=LINE, users=50, name="trips", elsewhere=1)
+    with emdp.testing.seeded(4), emdp.Session(table, budget=emdp.UserDP(1e4), ledger=tmp_path / "a") as session:
+        answer = session.user_mean(["x", emdp.col("x") * 2], epsilon=1.0)
+        assert answer.frame.row(0) == (None, 0.0, 10.0, None, 0.0, 20.0)
+        assert set(answer.exact.values()) == {None}
+
+
 @pytest.mark.parametrize(
     ("model", "delta", "spread"),
     [("central", 0.0, None), ("central", 0.1, 0.5), ("local", 0.0, 0.5), ("shuffle", 1e-6, None)],

@@ -144,12 +144,17 @@ def test_draws_of_single_records_are_refused_before_the_charge(tmp_path: Path) -
         assert session.history().height == 0
 
 
-def test_a_mean_over_users_is_refused_by_name(tmp_path: Path) -> None:
-    table = emdp.read(FRAME, user="user", space=LINE, users=5, name="trips", slots=4)
-    with emdp.Session(table, budget=emdp.UserDP(99.0), ledger=tmp_path / "a.ledger") as session:
-        with pytest.raises(UsageError, match="weighs users"):
-            session.user_mean("x", epsilon=1.0)
-        assert session.history().height == 0
+def test_a_mean_over_users_weighs_users_whatever_the_slots(tmp_path: Path) -> None:
+    found = []
+    for slots in (None, 1, 4):
+        table = emdp.read(FRAME, user="user", space=LINE, users=5, name="trips", elsewhere=1, slots=slots)
+        ledger = tmp_path / f"{slots}.ledger"
+        with emdp.testing.seeded(2), emdp.Session(table, budget=emdp.UserDP(99.0), ledger=ledger) as session:
+            answer = session.user_mean("x", epsilon=9.0)
+            found.append(answer.exact["user_mean"])
+            assert ("users weigh alike here" in str(answer.explain())) == (slots is not None)
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+    assert found[0] == pytest.approx(found[2], abs=1e-9)
 
 
 def test_what_cannot_be_declared_beside_them() -> None:

@@ -3,9 +3,10 @@
 The descents are those of :mod:`emdp.mechanisms.descent.plan`. Here they meet a table: features and target of every
 record are computed from its item and rescaled by their public ranges to [-1, 1]; a public user without records has one,
 the neutral item, or one that is elsewhere, whose gradient is 0. Every user weighs the same; where records may be
-elsewhere, as much as the share of own records that are somewhere. All numbers are in memory together, ``MOST_NUMBERS``
-of them at most: of a user who has more records than that allows, a public number, a random sample stands for all. A
-user's sample depends on nobody else, so that it costs no privacy.
+elsewhere, as much as the share of own records that are somewhere. With slots every bag is filled up to them by records
+that are elsewhere, so that records weigh alike; the gradient of a user is still no longer than one record's. All
+numbers are in memory together, ``MOST_NUMBERS`` of them at most: of a user who has more records than that allows, a
+public number, a random sample stands for all. A user's sample depends on nobody else, so that it costs no privacy.
 """
 
 import math
@@ -22,7 +23,7 @@ import polars as pl
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import WorkerCrowd
 from emdp.estimators.fit.records import GradientValues, KeptRecords, cleared
-from emdp.estimators.fit.ways import fit_candidates, fit_notes
+from emdp.estimators.fit.ways import SLOTS, fit_candidates, fit_notes
 from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease, trust
 from emdp.expressions import analyse
 from emdp.expressions.numbers.bounds import Analysis
@@ -293,8 +294,11 @@ def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int 
         columns=(_column(query, best, finisher),),
         choice=_choice(query, best, candidates),
         finisher=finisher,
-        weighing=WEIGHING,
-        notes=fit_notes(query, best, entries, outcome, cap),
+        weighing=WEIGHING if space.slots is None else f"every record counts, a user's as {space.slots} at most",
+        notes=(
+            *fit_notes(query, best, entries, outcome, cap),
+            *(() if space.slots is None else (SLOTS.format(slots=space.slots),)),
+        ),
         assumptions=_assumptions(query, best),
     )
 

@@ -32,6 +32,12 @@ SOMEWHERE = (
 )
 """Note where records may be elsewhere."""
 
+SLOTS = (
+    "records weigh alike, and the model is one of records: bags are filled up to {slots} of them, and the records of a "
+    "user with more count as {slots} together"
+)
+"""Note where the table has slots."""
+
 NO_INTERVAL = (
     "the ends beside a coefficient are those of the public ball of weights: no narrower interval is certain, since how "
     "curved the loss is depends on the data"

@@ -2,7 +2,8 @@
 
 Post-processing of what was released: it costs nothing, and promises what both promise together. With shared columns
 ``q(x, y) = q1(x) q2(y | zone of x)``, a zone being the places that are nearest to one of the other's nodes; without,
-the two are independent. What that loses is not public: how far the table itself is from independence, within a zone.
+the two are independent. Of records that may be elsewhere both are about those that are somewhere: the caller keeps the
+share of the others. What that loses is not public: how far the table itself is from independence, within a zone.
 """
 
 import math
@@ -55,7 +56,7 @@ def joined(table: pl.DataFrame, weight: str, grid: MeasureCells, fit: Floats) ->
         zones = zones * axis.size + _nearest(axis, table.get_column(names[place]).to_list())
     given = given.reshape(-1, math.prod(grid.counts[place] for place in rest))
     mass, whole = given.sum(axis=1, keepdims=True), given.sum(axis=0)
-    shares = np.where(mass > LEAST, given / np.maximum(mass, LEAST), whole / whole.sum())
+    shares = np.where(mass > LEAST, given / np.maximum(mass, LEAST), whole / max(whole.sum(), LEAST))
     both = table.get_column(weight).to_numpy()[:, None] * shares[zones]
     here, left = np.nonzero(both > LEAST)
     weights = both[here, left]

@@ -193,12 +193,15 @@ class MeasureRows:
         # Loaded where it is needed.
         from emdp.estimators.frequency.joined_measures import joined
 
-        if self.has_away or other.has_away:
-            raise UsageError(
-                "measures of tables whose records may be elsewhere are not joined; ask for one of all parts."
-            )
         table = self.table(released)
-        return joined(table, WEIGHT, other.grid, other.fitted(others))
+        if not self.has_away:
+            return joined(table, WEIGHT, other.grid, other.fitted(others))
+        # Who is elsewhere is so in both: the rest is joined, and keeps its share.
+        places, away = table.filter(~pl.col(COLUMN)).drop(COLUMN), table.filter(pl.col(COLUMN))
+        found = joined(places, WEIGHT, other.grid, other.fitted(others))
+        found = found.with_columns(pl.lit(False).alias(COLUMN), pl.col(WEIGHT) * (1.0 - away.get_column(WEIGHT).sum()))
+        columns = [*(name for name in found.columns if name not in (COLUMN, WEIGHT)), COLUMN, WEIGHT]
+        return pl.concat([found.select(columns), away.select(COLUMN, WEIGHT)], how="diagonal")
 
     def _nodes(self) -> pl.DataFrame:
         return self._with_away(self.grid.cells.frame(), 1)

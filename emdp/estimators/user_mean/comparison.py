@@ -9,6 +9,7 @@ from emdp.estimators.contract import AnyPlan
 from emdp.estimators.mean.linear import plan_linear
 from emdp.estimators.mean.local import plan_local_means
 from emdp.mechanisms.user_mean.plan import UserMeanMechanism
+from emdp.mechanisms.user_mean.several import SeveralMeans
 from emdp.mechanisms.user_vector.plan import UserVectorMechanism
 from emdp.questions.comparison import ROOT_MEAN_SQUARE, ComparedMethod
 from emdp.questions.means import MeanModel, vector_mean
@@ -17,7 +18,7 @@ from emdp.spaces import Space
 
 __all__ = ["Candidate", "compared_ways"]
 
-Candidate = UserMeanMechanism | UserVectorMechanism
+Candidate = UserMeanMechanism | UserVectorMechanism | SeveralMeans
 
 LINEAR = "linear query under d_EM-DP"
 """Name of what the metric would allow."""

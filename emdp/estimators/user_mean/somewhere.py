@@ -1,7 +1,8 @@
 """Users' own means where records may be elsewhere: what an engine reads of them, and a number for each who has one.
 
-An engine's means are over all of a user's records, and every value is 0 elsewhere. So it reads ``E[(e - m) 1]`` and
-``E[1]`` of each user, ``m`` the middle of the public range, and the own mean is ``m`` plus their quotient. Who has less
+An engine's means are over all of a user's records, and every value is 0 elsewhere. So it reads ``E[(e - m) 1]`` of
+each expression and ``E[1]`` of each user, ``m`` the middle of the public range; the own mean is ``m`` plus their
+quotient, which slots, dividing both by the same number, leave as it is. Who has less
 than ``LEAST_SHARE`` of own records somewhere counts as elsewhere: the quotient of fixed-point numbers is then near.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from emdp.base.errors import InternalError, UsageError
+from emdp.base.errors import InternalError
 from emdp.expressions import analyse
 from emdp.expressions.nodes.arithmetic import Subtract
 from emdp.expressions.nodes.base import Constant, Expression
@@ -22,7 +23,7 @@ from emdp.mechanisms.user_mean.range_bins import ABSENT
 from emdp.questions.reading import MeanBlock
 from emdp.spaces import Space
 
-__all__ = ["LEAST_SHARE", "SOMEWHERE", "OwnMeans", "PresentSums", "own_means"]
+__all__ = ["LEAST_SHARE", "SOMEWHERE", "UNSLOTTED", "OwnMeans", "PresentSums", "own_means"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -35,6 +36,9 @@ SOMEWHERE = (
 )
 """Note where records may be elsewhere."""
 
+UNSLOTTED = "users weigh alike here, each by the mean of own records, however many slots these fill"
+"""Note where the table has slots: numerator and share of a user are divided by the same number, so it cancels."""
+
 ONE = Constant(1.0)
 
 
@@ -45,87 +49,95 @@ class OwnMeans:
     Parameters
     ----------
     expressions : tuple of Expression
-        What is read: ``e - m`` and 1.
+        What is read: each ``e - m``, and 1.
     exponents : tuple of int
         Fixed-point exponents of their means.
-    middle : float
-        ``m``.
-    ends : (float, float)
-        Public range of ``e``.
-    exponent : int
-        Of the own means.
+    middles : tuple of float
+        Each ``m``.
+    ends : tuple of (float, float)
+        Public range of each ``e``.
+    units : tuple of int
+        Fixed-point exponents of the own means.
     error : float
         Bound on |computed - exact| of an own mean.
     """
 
-    expressions: tuple[Expression, Expression]
-    exponents: tuple[int, int]
-    middle: float
-    ends: tuple[float, float]
-    exponent: int
+    expressions: tuple[Expression, ...]
+    exponents: tuple[int, ...]
+    middles: tuple[float, ...]
+    ends: tuple[tuple[float, float], ...]
+    units: tuple[int, ...]
     error: float
 
     def of_block(self, block: MeanBlock, asked: Integers | None) -> Integers:
-        """Return own means, shape (rows, 1), ``ABSENT`` of those who are elsewhere."""
+        """Return own means, a column each, all of them ``ABSENT`` of those who are elsewhere."""
         if tuple(block.exponents) != self.exponents:
             raise InternalError("the engine's means have another unit than was planned; please report it.")
         means = block.means if asked is None else block.means[asked]
-        above, share = (np.ldexp(means[:, one].astype(np.float64), -self.exponents[one]) for one in (0, 1))
+        *above, share = (np.ldexp(means[:, one].astype(np.float64), -own) for one, own in enumerate(self.exponents))
         known = share >= LEAST_SHARE
-        own = np.clip(self.middle + above[known] / share[known], *self.ends)
-        found = np.full((len(means), 1), ABSENT, dtype=np.int64)
-        found[known, 0] = np.rint(np.ldexp(own, self.exponent)).astype(np.int64)
+        found = np.full((len(means), len(above)), ABSENT, dtype=np.int64)
+        for place, (middle, ends, unit) in enumerate(zip(self.middles, self.ends, self.units, strict=True)):
+            own = np.clip(middle + above[place][known] / share[known], *ends)
+            found[known, place] = np.rint(np.ldexp(own, unit)).astype(np.int64)
         return found
 
     def of_nobody(self) -> Sequence[int]:
         """Return what a user without records has."""
-        return (ABSENT,)
+        return (ABSENT,) * len(self.units)
 
 
+@dataclass(frozen=True)
 class PresentSums:
-    """Adds up own means, and counts the users who have one: for exact statistics under the test switch."""
+    """Adds up own means, and counts the users who have some: for exact statistics under the test switch.
+
+    Parameters
+    ----------
+    means : int
+        Own means of a user.
+    """
+
+    means: int
 
     @property
     def size(self) -> int:
-        """The sum and the number."""
-        return 2
+        """The sums and the number."""
+        return self.means + 1
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
-        """Return both, over the users of all groups."""
+        """Return all, over the users of all groups."""
         asked = values if groups is None else values[np.concatenate(groups)]
         known = asked[asked[:, 0] != ABSENT]
-        return np.array([int(exact_sums(known)[0]) if len(known) else 0, len(known)], dtype=object)
+        added = exact_sums(known) if len(known) else [0] * self.means
+        return np.array([*added, len(known)], dtype=object)
 
 
 def own_means(expressions: Sequence[Expression], space: Space) -> OwnMeans:
     """Return what is read of a table whose records may be elsewhere.
 
-    Raises
-    ------
-    UsageError
-        If there is more than one expression.
-
     >>> from emdp.expressions import col
     >>> from emdp.spaces import Interval
     >>> from emdp.spaces.combined.elsewhere import Elsewhere
     >>> own = own_means([col("x")], Elsewhere(Interval("x", 0, 8)))
-    >>> own.middle, own.ends, own.exponents[1], own.of_nobody() == (ABSENT,)
-    (4.0, (0.0, 8.0), 51, True)
+    >>> own.middles, own.ends, own.exponents[1], own.of_nobody() == (ABSENT,)
+    ((4.0,), ((0.0, 8.0),), 51, True)
     """
-    if len(expressions) > 1:
-        raise UsageError(
-            "a vector of means whose ranges are found first is not made for a table whose records may be elsewhere; "
-            "ask for one mean at a time."
-        )
-    (expression,) = expressions
-    known = analyse(expression, space)
-    middle = 0.5 * known.low + 0.5 * known.high
-    centred = Subtract(expression, Constant(middle)) if middle else expression
-    read = (centred, ONE)
-    entries = [analyse(one, space) for one in read]
-    half = max(known.high - middle, middle - known.low)
-    # Numerator and share are off by so much each; besides, a few roundings of the quotient and of its sum with m.
-    error = (fixed_point_error(entries[0]) + half * fixed_point_error(entries[1])) / LEAST_SHARE
-    error += 2.0**-48 * max(abs(known.low), abs(known.high))
-    exponents = fixed_point_exponent(entries[0]), fixed_point_exponent(entries[1])
-    return OwnMeans(read, exponents, middle, (known.low, known.high), fixed_point_exponent(known), error)
+    known = [analyse(expression, space) for expression in expressions]
+    middles = [0.5 * own.low + 0.5 * own.high for own in known]
+    centred = [Subtract(one, Constant(m)) if m else one for one, m in zip(expressions, middles, strict=True)]
+    read = (*centred, ONE)
+    *entries, share = (analyse(one, space) for one in read)
+    errors = []
+    for own, entry, middle in zip(known, entries, middles, strict=True):
+        half = max(own.high - middle, middle - own.low)
+        # Numerator and share are off by so much each; besides, a few roundings of the quotient and of its sum with m.
+        errors.append((fixed_point_error(entry) + half * fixed_point_error(share)) / LEAST_SHARE)
+        errors[-1] += 2.0**-48 * max(abs(own.low), abs(own.high))
+    return OwnMeans(
+        read,
+        tuple(map(fixed_point_exponent, (*entries, share))),
+        tuple(middles),
+        tuple((own.low, own.high) for own in known),
+        tuple(map(fixed_point_exponent, known)),
+        max(errors),
+    )

@@ -25,13 +25,14 @@ from emdp.estimators.mean.linear import OneRow
 from emdp.estimators.messages import WEIGHING, MessagePlan, WrappedRelease, trust
 from emdp.estimators.user_groups import check_names
 from emdp.estimators.user_mean.comparison import Candidate, compared_ways
-from emdp.estimators.user_mean.somewhere import SOMEWHERE, OwnMeans, PresentSums, own_means
+from emdp.estimators.user_mean.somewhere import SOMEWHERE, UNSLOTTED, OwnMeans, PresentSums, own_means
 from emdp.expressions import analyse, evaluate, final_lipschitz
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.expressions.numbers.fixed_point import fixed_point_error, fixed_point_exponent
 from emdp.mechanisms.crowd import ColumnSums
 from emdp.mechanisms.user_mean.choice import best_of
 from emdp.mechanisms.user_mean.plan import UserMeanMechanism, UserMeanRelease, UserMeanSetting, user_mean_candidates
+from emdp.mechanisms.user_mean.several import SeveralMeans, SeveralReleases, divided, several_means
 from emdp.mechanisms.user_mean.somewhere import SomewhereMean, SomewhereRelease
 from emdp.mechanisms.user_vector.local import LocalUserVector
 from emdp.mechanisms.user_vector.plan import UserVectorRelease, UserVectorSetting, user_vector_candidates
@@ -118,12 +119,13 @@ class UserMeanMessages(WrappedRelease):
 
     @property
     def _summed(self) -> ColumnSums | PresentSums:
-        return ColumnSums(len(self.exponents)) if self.own is None else PresentSums()
+        return ColumnSums(len(self.exponents)) if self.own is None else PresentSums(len(self.exponents))
 
     def _exact(self, sums: Sequence[int], users: int) -> tuple[Any, ...]:
         if self.own is not None:
-            total, users = sums
-            return (Fraction(total) / Fraction(2) ** self.own.exponent / users if users else None,)
+            *totals, users = sums
+            units = zip(totals, self.own.units, strict=True)
+            return tuple(Fraction(total) / Fraction(2) ** unit / users if users else None for total, unit in units)
         pairs = zip(sums, self.exponents, strict=True)
         return tuple(Fraction(total) / Fraction(2) ** exponent / users for total, exponent in pairs)
 
@@ -166,7 +168,7 @@ class UserMeanRow(OneRow):
         """Return the facts that the first round told besides: the range, and how many users seem to lie near it."""
         ranges = released.ranges if isinstance(released.value, tuple) else (released.range,)
         found: dict[str, Any] = {"ranges": [tuple(map(float, one)) for one in ranges]}
-        if isinstance(released, SomewhereRelease):
+        if isinstance(released, SomewhereRelease | SeveralReleases):
             found["share_somewhere"] = float(released.share)
         near = getattr(released, "near", None)
         if near is not None:
@@ -232,7 +234,7 @@ def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | 
         choice=_choice(query, candidates, best),
         finisher=UserMeanRow(query.columns, query.limit, query.offset),
         weighing=WEIGHING,
-        notes=_notes(query) if own is None else (*_notes(query), SOMEWHERE),
+        notes=(*_notes(query), *(() if own is None else (SOMEWHERE,)), *(() if space.slots is None else (UNSLOTTED,))),
         assumptions=trust(query.model, best.epsilon0, is_apart=best.is_apart),
         comparison=compared_ways(query, candidates, best, space=space, users=users),
     )
@@ -246,6 +248,8 @@ def candidates_of(query: UserMean, *, space: Space, users: int, records: int | N
     error = own_means(query.expressions, space).error if is_elsewhere else max(map(fixed_point_error, entries))
     if any(not entry.low < entry.high for entry in entries):
         raise UsageError("expressions must not be constant: their mean is public; leave such a one out.")
+    if len(entries) > 1 and is_elsewhere:
+        return _several(query, entries, users, assumed, error)
     if len(entries) == 1:
         return user_mean_candidates(
             UserMeanSetting(
@@ -261,6 +265,26 @@ def candidates_of(query: UserMean, *, space: Space, users: int, records: int | N
             query.between if len(query.between) > 1 else query.between[0], assumed, query.failure, error,
         )
     )  # fmt: skip
+
+
+def _several(
+    query: UserMean, entries: Sequence[Analysis], users: int, assumed: int, error: float
+) -> tuple[SeveralMeans, ...]:
+    """Return the ways of several means where records may be elsewhere: each by itself."""
+    if query.radius is not None:
+        raise UsageError(
+            "radius is how far whole vectors lie from their mean, and means of users who may be elsewhere are found "
+            "one by one; pass spread and between."
+        )
+    bounds = [(entry.low, entry.high) for entry in entries]
+    whole = UserMeanSetting(
+        users, *bounds[0], query.price.level, query.price.delta, query.model, None, 0.0, assumed, query.failure, error,
+        elsewhere=True,
+    )  # fmt: skip
+    spreads = query.spread or (None,) * len(entries)
+    between = query.between if len(query.between) > 1 else query.between * len(entries)
+    spreads = spreads if len(spreads) > 1 else spreads * len(entries)
+    return several_means(whole, divided(whole, bounds, spreads, between))
 
 
 def _has_range(candidate: Candidate) -> bool:
@@ -306,7 +330,9 @@ def _column(query: UserMean, place: int, entry: Analysis, space: Space, best: Ca
 def _half_width(best: Candidate, place: int, exponent: int) -> float:
     """Return half the length that the answer's interval has, of an estimate in the middle of the longest range."""
     released: UserMeanRelease | UserVectorRelease
-    if isinstance(best, SomewhereMean):
+    if isinstance(best, SeveralMeans):
+        low, high = best.parts[place].supposed(exponent).interval(0.95)
+    elif isinstance(best, SomewhereMean):
         low, high = best.supposed(exponent).interval(0.95)
     elif isinstance(best, UserMeanMechanism):
         setting = best.setting

@@ -91,3 +91,42 @@ def test_zones_tell_what_independence_loses(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=match):
             call()
+
+
+@emdp.testing.seeded(2)
+def test_who_is_elsewhere_keeps_the_share_and_the_rest_is_joined(tmp_path: Path) -> None:
+    frame = records().with_columns(x=pl.when(pl.col("user") % 4 == 0).then(None).otherwise("x"))
+    plane = Vector(["x", "y"], box=[(0, 10), (0, 10)], on_invalid="elsewhere")
+    space = Product(plane, Cycle("hour", 24), Categories("kind", ["bar", "inn"]))
+    table = emdp.read(frame, user="user", space=space, users=USERS, name="t", elsewhere=1)
+    session = emdp.Session(table, budget=emdp.EmdDP(1e6), ledger=tmp_path / "j.ledger")
+    places = session.measure(alpha=200.0, columns=["x", "y"], name="places")
+    zones = session.measure(alpha=200.0, columns=["x", "y", "hour"], pitch=4.0, name="zones")
+    hours = session.measure(alpha=200.0, columns=["hour"], name="hours")
+    exact = frame.drop_nulls().filter((pl.col("x") > 5) & pl.col("hour").is_between(4, 12)).height / frame.height
+    for found in (places.joined(zones), places.joined(hours)):
+        assert found.columns == ["x", "y", "hour", "elsewhere", "weight"]
+        assert found["weight"].sum() == pytest.approx(1.0)
+        away = found.filter(pl.col("elsewhere"))
+        assert away.height == 1
+        assert (
+            away["weight"][0]
+            == places.table().filter(pl.col("elsewhere"))["weight"][0]
+            == pytest.approx(0.25, abs=0.02)
+        )
+        assert away.select("x", "y", "hour").null_count().row(0) == (1, 1, 1)
+    found = places.joined(zones)
+    early = found.filter((pl.col("x") > 5) & pl.col("hour").is_between(4, 12))["weight"].sum()
+    assert early == pytest.approx(exact, abs=0.05)
+
+
+@emdp.testing.seeded(2)
+def test_where_everybody_is_elsewhere_nothing_is_joined(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"user": [1, 2], "x": [99.0, 99.0], "y": [1.0, 1.0], "hour": [1.0, 2.0]})
+    plane = Vector(["x", "y"], box=[(0, 10), (0, 10)], on_invalid="elsewhere")
+    table = emdp.read(frame, user="user", space=Product(plane, Cycle("hour", 24)), users=40, name="t", elsewhere=1)
+    session = emdp.Session(table, budget=emdp.EmdDP(1e6), ledger=tmp_path / "j.ledger")
+    places = session.measure(alpha=1e4, columns=["x", "y"], name="places")
+    found = places.joined(session.measure(alpha=1e4, columns=["hour"], name="hours"))
+    assert found["weight"].sum() == pytest.approx(1.0, abs=1e-3)
+    assert found.filter(pl.col("elsewhere"))["weight"].sum() == pytest.approx(1.0, abs=0.01)
