@@ -199,7 +199,8 @@ class MeasureRows:
         # Who is elsewhere is so in both: the rest is joined, and keeps its share.
         places, away = table.filter(~pl.col(COLUMN)).drop(COLUMN), table.filter(pl.col(COLUMN))
         found = joined(places, WEIGHT, other.grid, other.fitted(others))
-        found = found.with_columns(pl.lit(False).alias(COLUMN), pl.col(WEIGHT) * (1.0 - away.get_column(WEIGHT).sum()))
+        somewhere = 1.0 - float(np.sum(away.get_column(WEIGHT).to_numpy()))
+        found = found.with_columns(pl.lit(False).alias(COLUMN), pl.col(WEIGHT) * somewhere)
         columns = [*(name for name in found.columns if name not in (COLUMN, WEIGHT)), COLUMN, WEIGHT]
         return pl.concat([found.select(columns), away.select(COLUMN, WEIGHT)], how="diagonal")
 
