@@ -11,8 +11,8 @@ import pytest
 from killed import run_script
 
 SCRIPT = """
-import importlib, json, os, sys
-from killed import child, killed_at
+import importlib, json, os, shutil, sys
+from killed import child, killed_at, states_left
 import emdp, emdp.sessions.streaming, emdp.ledger.state, emdp.ledger.sqlite
 from emdp.privacy import EmdDP
 folder, places = sys.argv[1], json.loads(sys.argv[2])
@@ -37,6 +37,11 @@ def loaded():
 # What one question loads is loaded before the forks, by import alone: no child then reads it again.
 for name in child(loaded):
     importlib.import_module(name)
+"""
+
+KILLS = (
+    SCRIPT
+    + """
 found = []
 for place in places:
     path = os.path.join(folder, f"{place}.ledger")
@@ -57,6 +62,29 @@ for place in places:
     opening.append([place, cut, child(lambda: ask(path, 1)), child(lambda: ask(path, 1))])
 print(json.dumps([found, opening, lines]))
 """
+)
+
+STATES = (
+    SCRIPT
+    + """
+# What a kill leaves at any line: of a ledger that has a row, and of one that is not there.
+found = []
+package = os.path.dirname(emdp.__file__) + os.sep
+for case, week in (("row", 2), ("open", 1)):
+    home = os.path.join(folder, case)
+    os.makedirs(home)
+    first = [child(lambda: ask(os.path.join(home, "x.ledger"), one)) for one in range(1, week)]
+    copies = os.path.join(folder, f"{case}-copies")
+    writers = tuple(os.path.join(package, name) for name in ("ledger", "budgets", "sessions"))
+    said, lines, count = states_left(package, writers, home, copies, lambda: ask(os.path.join(home, "x.ledger"), week))
+    left = []
+    for place in range(len(lines)):
+        path = os.path.join(copies, str(place), "x.ledger")
+        left.append(child(lambda: [ask(path, week), ask(path, week)]))
+    found.append([case, week, first, said, lines, count, left])
+print(json.dumps(found))
+"""
+)
 
 
 def check(folder: Path, name: str, rows: int) -> None:
@@ -71,7 +99,7 @@ def check(folder: Path, name: str, rows: int) -> None:
 
 
 def kills(folder: Path, places: list[int]) -> int:
-    found, opening, lines = run_script(SCRIPT, folder, places)
+    found, opening, lines = run_script(KILLS, folder, places)
     for place, first, _, after, again in found:
         assert after == again, place
         assert after[:1] == first, place
@@ -96,3 +124,23 @@ def test_every_kill(tmp_path: Path) -> None:
     for first in range(2, lines + 1, 50):
         (tmp_path / str(first)).mkdir()
         kills(tmp_path / str(first), list(range(first, min(first + 50, lines + 1))))
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_line_of_emdp(tmp_path: Path) -> None:
+    """Between two changes of the files a kill leaves the same bytes, so that their copies stand for all lines."""
+    for case, week, first, said, lines, count, left in run_script(STATES, tmp_path, []):
+        assert count > 2000
+        assert len(lines) == len(left) > 4
+        rows = []
+        for place, (after, again) in enumerate(left):
+            assert after == again, (case, lines[place])
+            assert len(after) == week
+            if first:
+                assert after[:1] == first[-1]
+            check(tmp_path / f"{case}-copies" / str(place), "x", week)
+            rows.append(after == said)
+        # Once the row was written everybody has the one that the process shows, and never another one again.
+        assert rows[-1]
+        assert rows == sorted(rows)
+        assert not rows[0]
