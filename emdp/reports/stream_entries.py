@@ -76,7 +76,13 @@ def read_stream(data: Mapping[str, Any], number: int, line: int, wrong: Wrong) -
         wrong(text, *place, key)
 
     for key, value in data.items():
-        if key not in KEYS:
+        if key == "active":
+            note(
+                "active is a cap on active periods, which nobody could keep: it would need who was there when, for "
+                "ever; remove it, and give each period a public list of users instead",
+                key,
+            )
+        elif key not in KEYS:
             note(f"the stream has an unknown key {key!r}; use {', '.join(sorted(KEYS))}", key)
         elif key not in ("periods", "show") and (not isinstance(value, str) or not value.strip() or "\0" in value):
             note(f"{key} is not a text in quotes; correct it", key)
