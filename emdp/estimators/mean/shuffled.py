@@ -146,7 +146,7 @@ def _layout(wanted: int | str, most: int, epsilon: float, users: int, delta: flo
     """Return planes and signs of each: those of least likely error, or unasked the fewest that are near it.
 
     >>> _layout(4, 64, 1.0, 1000, 1e-5, 1), _layout("auto", 64, 1.0, 10**6, 1e-6, 1)
-    ((4, 1), (11, 1))
+    ((4, 1), (10, 1))
     """
     given = None if isinstance(wanted, str) else wanted
     limit = most if given is None else given

@@ -55,6 +55,39 @@ def test_the_mean_of_distances_is_that_of_labelled_histories(seed: int) -> None:
     assert best(*labelled) == pytest.approx(sum(each) / count, abs=1e-12)
 
 
+@pytest.mark.parametrize("apart", [1.0, 2.0])
+def test_shares_that_differ_cost_twice_as_much(apart: float) -> None:
+    """Histories of any sizes, labels at distance 1 or 2: a record that changes its week moves both, at distance 1."""
+    draw = random.Random(5)
+
+    def distance(left: list[tuple[int, float]], right: list[tuple[int, float]]) -> float:
+        if not left or not right:
+            return 0.0 if left == right else 1.0
+        size = math.lcm(len(left), len(right))
+        one, other = ([own for own in bag for _ in range(size // len(bag))] for bag in (left, right))
+        cost = np.array([[abs(x - y) if s == t else apart for t, y in other] for s, x in one])
+        return float(cost[linear_sum_assignment(cost)].sum() / size)
+
+    def weighed(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> float:
+        total = 0.0
+        for week in range(3):
+            left, right = ([own for own in bag if own[0] == week] for bag in (one, other))
+            total += max(len(left) / len(one), len(right) / len(other)) * distance(left, right)
+        return total
+
+    worst = 0.0
+    for _ in range(400):
+        one, other = (
+            [(draw.randrange(3), draw.choice([0.0, 0.4, 1.0])) for _ in range(draw.choice([1, 2, 3, 4]))] for _ in "ab"
+        )
+        whole = distance(one, other)
+        assert weighed(one, other) <= (2.0 / apart) * whole + 1e-9
+        worst = max(worst, weighed(one, other) / whole if whole else 0.0)
+    moved = [(0, 0.4)], [(1, 0.4)]
+    assert (weighed(*moved), distance(*moved)) == (2.0, apart)
+    assert worst == pytest.approx(2.0 / apart)
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_no_loss_is_above_what_was_charged(seed: int) -> None:
     draw = random.Random(seed)
