@@ -20,6 +20,7 @@ from owned_statements import PUBLIC, SPACE, TYPES, rows_of_user
 import emdp
 from emdp.base.errors import UsageError
 from emdp.estimators.owned.automatic import MeasuredPlan
+from emdp.estimators.owned.automatic_groups import GroupsPlan
 from emdp.estimators.owned.distinct import DistinctPlan
 from emdp.estimators.owned.free import FreePlan
 from emdp.estimators.owned.joined import JoinedPlan
@@ -59,7 +60,11 @@ def members_of(plan: Any) -> Iterator[Any]:
         return
     elif isinstance(plan, MeasuredPlan):
         yield plan
-        yield plan.rule.plan_at(2)
+        if isinstance(plan, GroupsPlan):
+            yield from (plan.rule.plans[cap] for cap in {min(plan.rule.plans), plan.rule.cap([9, 5, 3] + [0] * 18)})
+        else:
+            # Two records; where the cap is on what they add, also two of its units.
+            yield from map(plan.rule.plan_at, {2, 2 * plan.rule.unit})
     else:
         yield plan
 

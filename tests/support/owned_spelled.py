@@ -98,7 +98,7 @@ class _Spelled(Writer):
     def alone(self) -> str:
         key = self.one("s", "i", "d", "DATE_TRUNC('month', d)", "LOWER(s)", "i % 3", "ts")
         more = self.one("", ", k", ", b")
-        head = self.head("delta = 1e-6", f"max_groups_per_user = {self.one('1', '2', '4')}")
+        head = self.head("delta = 1e-6", f"max_groups_per_user = {self.one('1', '2', '4', 'auto')}")
         if self.often(0.5):
             return f"{head}{key} AS key_0{more} FROM t{self.where()} GROUP BY {key}{more}"
         head = self.head("delta = 1e-6", "max_groups_per_user = 2", "max_records_per_user = 3")

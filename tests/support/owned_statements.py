@@ -216,7 +216,7 @@ class Writer:
             return ", ".join([*made, "max_groups_per_user = 3"])
         each = has_records and keys and self.often(0.2)
         if is_open or each or (people and keys and self.often(0.5)):
-            made.append("max_groups_per_user = " + self.one("1", "2", "3"))
+            made.append("max_groups_per_user = " + self.one("1", "2", "3", "auto"))
         if each:
             made.append("max_records_per_group = " + self.one("1", "2"))
         elif has_records and (is_open or self.often(0.85)):

@@ -8,6 +8,9 @@ epsilon lets anybody see. So the tail is *extrapolated* from the octaves that ar
    highest sure bin more than two octaves above the next, of at most ``2 q`` users, is dropped: few users far away are
    worth less than the noise that they would cost, and may be noise. More than that are neither, and where all users are
    in one octave the next sure bin is noise itself.
+   Where none is sure, of some hundreds of users over several octaves, the last one is the fullest, or the highest of
+   the three above it that shows two scales of noise: of 200 users of lognormal totals that leaves out 17 % (the
+   median) where the fullest alone left out half.
 2. From the last three sure bins the logarithm of the counts goes on with its slope and its curvature, never convex,
    bent by at most 0.5, falling by at least 0.7 an octave, and not above ``q``, which an unseen bin hardly exceeds.
    Nor is a bin above what it shows: its own noisy count and some scales of noise, two for the cap, where too many and
@@ -44,6 +47,9 @@ _LARGEST_CURVE = 0.5
 _SPARE = 2.0
 _SPARE_CUT = 3.0
 # Scales of noise that an unseen bin may hide, for the cap and for what it cuts off.
+
+_NEAR, _SHOWN = 3, 2.0
+# Where no bin is sure: how far above the fullest one the last one may lie, and what it must show, in scales of noise.
 
 _STEEPEST = 4.0
 # What the fall of a single sure bin grows by, an octave.
@@ -164,8 +170,7 @@ def _tail(noisy: Sequence[int], scale: float, spare: float) -> tuple[list[tuple[
     sure = [place for place, count in enumerate(noisy) if count > level]
     if len(sure) > 1 and sure[-1] - sure[-2] > 2 and noisy[sure[-1]] <= 2 * level:
         sure.pop()
-    # Where nothing stands out the fullest bin is the best guess.
-    last = sure[-1] if sure else max(range(OCTAVES), key=lambda place: noisy[place])
+    last = sure[-1] if sure else _guess(noisy, scale)
     counts = [max(float(count), 0.0) for count in noisy[: last + 1]]
     slope, curve = _shape([place for place in sure if place > last - 6][-3:], noisy)
     value = math.log(max(counts[last], 1.0))
@@ -178,6 +183,13 @@ def _tail(noisy: Sequence[int], scale: float, spare: float) -> tuple[list[tuple[
         value = min(value + slope, most)
         counts.append(math.exp(value))
     return _spread(counts), last, len(sure)
+
+
+def _guess(noisy: Sequence[int], scale: float) -> int:
+    """Return the last bin where none is sure: the fullest, or one near above it that shows some scales of noise."""
+    full = max(range(OCTAVES), key=lambda place: noisy[place])
+    near = range(full, min(full + _NEAR + 1, OCTAVES))
+    return max(place for place in near if place == full or noisy[place] > _SHOWN * scale)
 
 
 def _shape(places: list[int], noisy: Sequence[int]) -> tuple[float, float]:

@@ -147,6 +147,17 @@ def test_a_far_bin_is_dropped_and_no_bin_is_no_trouble() -> None:
     assert 2**19 < top.cap <= 2**23
 
 
+def test_few_users_over_several_octaves_are_looked_for_above_the_fullest() -> None:
+    # None of the bins is above 99, and two above the fullest show more than two scales of noise.
+    noisy = [3, -8, 5, 0, 50, 45, 38, -12] + [0] * 13
+    found = choose_cap(noisy, 10.0, 1 / 0.9)
+    assert found.seen == 0
+    assert 40 <= found.cap <= 2**7
+    alone = choose_cap([3, -8, 5, 0, 50, 15, -9, -12] + [19] * 13, 10.0, 1 / 0.9)
+    assert alone.seen == 0
+    assert alone.cap <= 2**5
+
+
 def test_octaves_are_exact() -> None:
     for power in range(1, 20):
         assert octave_of(2**power) == power
