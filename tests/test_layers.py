@@ -119,6 +119,7 @@ EXACT_SUMS: dict[str, set[str]] = {
     "mechanisms/user_mean/crowd_questions": {"sum((stage.size for stage in self.stages))"},
     "mechanisms/strings/prefix_search": {"sum((letters ** added for added in range(step + 1)))"},
     "noise/k_norm": {"sum((z * z for z in point))", "sum((abs(z) for z in point))"},
+    "noise/sets": {"sum(weights)"},
     "questions/owned/groups": {
         "sum(of_argument)",
     },

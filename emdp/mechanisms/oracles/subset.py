@@ -22,6 +22,11 @@ Subset selection is the best of all in the middle, e.g. ``k = 50``, ``epsilon = 
 up to ``j`` is taken, or ``j`` itself if that place is taken already. After each step all sets of so many places up to
 ``j`` are equally likely. It costs ``m`` draws, ``e^epsilon + 1`` times fewer than there are items.
 
+*The tally of many.* It takes ``n d`` draws so. By the above a set ``S`` has probability ``B + (A - B) [x in S]`` with
+``B = (1 - P)/C(k-1, d)``. As ``C(k, d) B = (1 - P) k/(k - d)``, it is with that probability a uniform set of ``d`` of
+all items, and with the rest, ``(k P - d)/(k - d) >= 0``, the item and a uniform set of ``d - 1`` others. So the tally
+is that of uniform sets, some of which leave out an item, and :mod:`emdp.noise.sets` draws it without the sets.
+
 Reference for the draws: Bentley and Floyd, "A sample of brilliance" (1987).
 """
 
@@ -38,6 +43,8 @@ from emdp.mechanisms.oracles.unary import BitsOracle
 from emdp.mechanisms.strength import inside_numerator, ratio_of
 from emdp.mechanisms.weights import TOTAL, Integers
 from emdp.noise.choices import draw_below, draw_bernoulli
+from emdp.noise.rng import random_words
+from emdp.noise.sets import MAX_PLACES, draw_set_counts
 from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal
 
@@ -50,6 +57,12 @@ _LARGEST_WORK = 2**33
 
 _BLOCK_BITS, _BLOCK_ROWS = 2**25, 256
 # Bits drawn together, a byte each, and least users: every place is drawn for all of them at once.
+
+_BLOCK_WORDS = 2**20
+# Users who are looked at together.
+
+_FEWEST_DRAWS = 2**22
+# Draws of a tally from which on it takes longer than that without sets.
 
 
 class SubsetOracle(BitsOracle):
@@ -104,10 +117,32 @@ class SubsetOracle(BitsOracle):
                 "ProjectiveOracle or UnaryOracle, which are as accurate for many items."
             )
         items = bags.draw_items()
+        if items.size * self.size >= _FEWEST_DRAWS and self.items <= MAX_PLACES:
+            return self._draw_counts(items)
         total = np.zeros(self.items, dtype=np.int64)
         for start in range(0, items.size, self._block):
             total += self._draw_bits(items[start : start + self._block]).sum(axis=0, dtype=np.int64)
         return total
+
+    def _draw_counts(self, items: Integers) -> Integers:
+        """Return the tally of messages for one item each, without any set."""
+        others = self.items - self.size
+        # With a chance of threshold + rest/others in 2^62 the set has the item for certain.
+        threshold, rest = divmod(self.items * self.numerator - self.size * TOTAL, others)
+        total, unowned = np.zeros(self.items, dtype=np.int64), 0
+        rows = []
+        for start in range(0, items.size, _BLOCK_WORDS):
+            block = items[start : start + _BLOCK_WORDS]
+            uniform = (random_words(block.size) >> np.uint64(2)).view(np.int64)
+            is_own = uniform < threshold
+            edge = np.flatnonzero(uniform == threshold)
+            is_own[edge] = draw_below(np.full(edge.size, others, dtype=np.int64)) < rest
+            rows.append(block[is_own])
+            unowned += block.size - rows[-1].size
+        for own in rows:
+            total += np.bincount(own, minlength=self.items)
+            total += draw_set_counts(self.items, own, np.full(own.size, self.size - 1, dtype=np.int64))
+        return total + draw_set_counts(self.items, [], [], {self.size: unowned})
 
     def parameters(self) -> dict[str, Any]:
         return {**super().parameters(), "size": self.size, "numerator": self.numerator}

@@ -1,6 +1,7 @@
 """Known answers of the theory files, closed forms against a second route, planted faults, oracle by oracle."""
 
 import copy
+import itertools
 import math
 from typing import Any
 
@@ -8,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.linalg
+import scipy.stats
 
 from emdp.base.errors import SolverError
 from emdp.mechanisms.oracles import points as oracle_points
+from emdp.mechanisms.oracles import subset
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
 from emdp.mechanisms.oracles.hadamard_response import HadamardResponseOracle, block_risk
@@ -313,6 +316,48 @@ class TestSubset:
         subset, krr = SubsetOracle(5, 7, 3.0), KRROracle(5, 7, 3.0)
         assert subset.size == 1
         assert subset.chances == krr.chances
+
+    def test_a_tally_without_sets_has_the_law_of_messages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of two users, by all pairs of sets; a law with 0.7 or 1.3 times the chance of one's own item fails."""
+        monkeypatch.setattr(subset, "_FEWEST_DRAWS", 0)
+        oracle, own = SubsetOracle(5, 2, 0.5), (0, 3)
+        assert oracle.size == 2
+        sets = list(itertools.combinations(range(5), 2))
+
+        def law(inside: float) -> dict[tuple[int, ...], float]:
+            chances: dict[tuple[int, ...], float] = {}
+            for pair in itertools.product(sets, repeat=2):
+                chance = math.prod(
+                    inside / 4 if item in one else (1 - inside) / 6 for item, one in zip(own, pair, strict=True)
+                )
+                counts = tuple(sum(place in one for one in pair) for place in range(5))
+                chances[counts] = chances.get(counts, 0.0) + chance
+            return chances
+
+        with seeded(5):
+            seen = [tuple(oracle.draw_tally(Bags.of_items(own)).tolist()) for _ in range(1500)]
+
+        def fit(inside: float) -> float:
+            expected = law(inside)
+            assert set(seen) <= set(expected)
+            observed = [seen.count(counts) for counts in expected]
+            return float(scipy.stats.chisquare(observed, 1500 * np.array(list(expected.values()))).pvalue)
+
+        assert fit(float(oracle.chances[0])) > 1e-9
+        for factor in (0.7, 1.3):
+            assert fit(factor * float(oracle.chances[0])) < 1e-9
+
+    def test_a_large_tally_decodes_to_the_expected_error(self) -> None:
+        items, users = 300, 60_000
+        oracle = SubsetOracle(items, users, 1.0)
+        assert users * oracle.size > subset._FEWEST_DRAWS
+        codes = np.arange(users) % 7
+        truth = np.bincount(codes, minlength=items) / users
+        with seeded(3):
+            tally = oracle.draw_tally(Bags.of_items(codes))
+        assert int(tally.sum()) == users * oracle.size
+        squared = float(((oracle.decode(tally) - truth) ** 2).sum())
+        assert squared == pytest.approx(oracle.expected_l2_squared(truth, truth), rel=0.3)
 
     def test_every_message_has_the_size(self) -> None:
         oracle = SubsetOracle(70, 300, 1.0)

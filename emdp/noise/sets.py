@@ -1,0 +1,219 @@
+"""How many of many random sets hold each place, exact in law: the sets are halved together, and none is ever made.
+
+Theorem. Let every row have a size ``h``, and be a uniform set of ``h`` of ``k`` places, or of those other than its
+*owner*, one of them; rows are independent. :func:`draw_set_counts` returns the numbers of rows that hold each place,
+with exactly their joint law.
+
+Proof. Cut a block of places into two parts. Of a uniform set of ``h`` of ``b`` places the number ``g`` in a part of
+``c`` places is hypergeometric, ``C(c, g) C(b - c, h - g)/C(b, h)``, and given ``g`` the two halves of the set are
+independent uniform sets of ``g`` and of ``h - g`` places. The counts of a block are a sum over the rows, so given how
+many rows have which size there they depend on nothing else: rows without an owner in the block are kept as numbers of
+rows by size, and cut as multinomials. A row whose owner is in the block is a uniform set of ``b - 1`` places: it is
+cut by itself, the part with the owner having one place less. A block of one place without owner has its count: the
+rows of size 1. Cutting goes down to single places. ∎
+
+*Hypergeometric chances are no multiples of* ``2^-62``. With ``P_g = floor(2^62 p_g)`` and ``A = 2^62 - sum P_g`` the
+law is a mixture: ``P_g/2^62`` for each ``g``, and with ``A/2^62`` the law ``(2^62 p_g - P_g)/A``. The first is drawn by
+:mod:`emdp.noise.multinomial`, the second, which some ``2^-55`` of the draws need, by whole numbers of any length.
+The floors may be any smaller integers: the remainders make up for them.
+
+A row with an owner costs ``log2 k`` draws of one outcome; all others together some ``k`` times the deviation of a size
+binomials, however many they are.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from emdp.base.checks import check_count
+from emdp.base.errors import InternalError, UsageError
+from emdp.noise.arrays import check_integer_array
+from emdp.noise.multinomial import draw_outcomes, draw_tree_counts
+from emdp.noise.rng import random_bytes
+
+__all__ = ["MAX_PLACES", "draw_set_counts"]
+
+MAX_PLACES = 2**12
+"""Most places: chances of larger sets are numbers of thousands of digits."""
+
+_BITS = 62
+# Weights of a row sum to 2^62.
+
+_KEPT = 62
+# Bits of a floor. Fewer would only send more draws to the remainders.
+
+_ENTRIES = 2**19
+# Leaves of multinomials that are drawn together: some megabytes.
+
+Integers = npt.NDArray[np.int64]
+
+
+def draw_set_counts(
+    places: int, owners: npt.ArrayLike, sizes: npt.ArrayLike, unowned: Mapping[int, int] | None = None
+) -> Integers:
+    """Draw how many of some random sets hold each place, exactly.
+
+    Parameters
+    ----------
+    places : int
+        ``k``, from 1 to ``MAX_PLACES``.
+    owners : array-like of int, shape (rows,)
+        The place that each set leaves out, from 0 to ``places - 1``.
+    sizes : array-like of int, shape (rows,)
+        How many of the other places each set has, from 0 to ``places - 1``.
+    unowned : mapping of int to int, optional
+        How many sets of all places there are of a size, besides.
+
+    Returns
+    -------
+    ndarray of int64, shape (places,)
+        Their sum is that of the sizes.
+
+    Raises
+    ------
+    UsageError
+        If an argument is malformed or out of its range.
+
+    References
+    ----------
+    The module's text proves exactness.
+
+    >>> draw_set_counts(3, [0, 2], [2, 2]), draw_set_counts(2, [], [], {2: 7})
+    (array([1, 2, 1]), array([7, 7]))
+    """
+    if check_count("places", places) > MAX_PLACES:
+        raise UsageError(f"places must be at most {MAX_PLACES}, got {places}; draw the sets themselves.")
+    own = check_integer_array("owners", owners, low=0, high=places - 1)
+    size = check_integer_array("sizes", sizes, low=0, high=places - 1)
+    if own.size != size.size:
+        raise UsageError("sizes must have one element for each of owners; pass arrays of one length.")
+    edges, node = np.array([0, places]), np.zeros(own.size, dtype=np.int64)
+    pool = np.zeros((1, places + 1), dtype=np.int64)
+    for chosen, count in (unowned or {}).items():
+        if check_count("unowned", chosen, minimum=0) > places:
+            raise UsageError(f"unowned must have sizes of at most {places}, got {chosen}; pass sets of the places.")
+        pool[0, chosen] = check_count("unowned", count, minimum=0)
+    while (blocks := np.diff(edges)).max() > 1:
+        halves = np.stack([(blocks + 1) >> 1, blocks >> 1], axis=1)
+        below = np.zeros((2 * len(blocks), int(halves.max()) + 1), dtype=np.int64)
+        _cut_pool(pool, blocks, halves, below)
+        node, size = _cut_rows(own, node, size, edges, halves, below)
+        pool, edges = below, np.concatenate(([0], np.cumsum(halves.ravel())))
+    counts = np.zeros(places, dtype=np.int64)
+    alone = np.flatnonzero(np.diff(edges))
+    counts[edges[alone]] = pool[alone, 1]
+    return counts
+
+
+def _cut_rows(
+    own: Integers, node: Integers, size: Integers, edges: Integers, halves: Integers, below: Integers
+) -> tuple[Integers, Integers]:
+    """Cut each row at its owner's block: return its half and its size there; the other half joins the pool."""
+    right = (own >= (edges[:-1] + halves[:, 0])[node]).astype(np.int64)
+    blocks, width = halves.sum(axis=1), below.shape[1]
+    largest, span = int(blocks.max()), int(blocks.max()) + 1
+    # Blocks of a level have at most two sizes, and an owner is in one of two halves.
+    kind = (2 * (largest - blocks))[node] + right
+    present = np.flatnonzero(np.bincount(kind * span + size, minlength=4 * span))
+    code = np.empty(4 * span, dtype=np.int64)
+    code[present] = np.arange(present.size)
+    code = code[kind * span + size]
+    asked = [_row_of(largest, *divmod(int(found), span)) for found in present]
+    first, table = _table([_law(*one, _KEPT) for one in asked])
+    drawn = draw_outcomes(code, table) if own.size else code
+    inside = first[code] + drawn
+    for row in np.flatnonzero(drawn == table.shape[1] - 1):
+        inside[row] = _from_remainders(*asked[code[row]])
+    joined = np.bincount((2 * node + 1 - right) * width + size - inside, minlength=below.size)
+    below += joined.reshape(below.shape)
+    return 2 * node + right, inside
+
+
+def _row_of(largest: int, kind: int, size: int) -> tuple[int, int, int]:
+    """Return places without the owner, size, and places of the owner's half without it, of a kind of rows."""
+    block = largest - kind // 2
+    return block - 1, size, ((block + 1 - kind % 2) >> 1) - 1
+
+
+def _cut_pool(pool: Integers, blocks: Integers, halves: Integers, below: Integers) -> None:
+    """Cut rows without their owner, which are numbers of rows by block and size."""
+    node, size = np.nonzero(pool)
+    counts = pool[node, size]
+    laws = [_law(int(blocks[at]), int(own), int(halves[at, 0]), _KEPT) for at, own in zip(node, size, strict=True)]
+    step = max(1, _ENTRIES // (int(halves.max()) + 2))
+    for start in range(0, len(laws), step):
+        some = slice(start, start + step)
+        first, table = _table(laws[some])
+        rows, outcomes = table.shape
+        drawn = draw_tree_counts(counts[some], table.ravel(), outcomes * np.arange(rows + 1)).reshape(table.shape)
+        at, place = np.nonzero(drawn[:, :-1])
+        _join(below, node[some][at], size[some][at], first[at] + place, drawn[at, place])
+        for row in np.flatnonzero(drawn[:, -1]):
+            own, block = int(size[start + row]), int(node[start + row])
+            for _ in range(int(drawn[row, -1])):
+                inside = _from_remainders(int(blocks[block]), own, int(halves[block, 0]))
+                _join(below, np.array([block]), np.array([own]), np.array([inside]), np.array([1]))
+
+
+def _join(below: Integers, node: Integers, size: Integers, left: Integers, counts: Integers) -> None:
+    """Add rows of some blocks to their halves."""
+    np.add.at(below, (2 * node, left), counts)
+    np.add.at(below, (2 * node + 1, size - left), counts)
+
+
+def _table(laws: list[tuple[int, tuple[int, ...]]]) -> tuple[Integers, Integers]:
+    """Return the first outcome of each law, and the weights with what is left of 2^62 in the last column."""
+    table = np.zeros((len(laws), max((len(weights) for _, weights in laws), default=0) + 1), dtype=np.int64)
+    for row, (_, weights) in enumerate(laws):
+        table[row, : len(weights)] = weights
+        table[row, -1] = 2**_BITS - sum(weights)
+    return np.array([first for first, _ in laws], dtype=np.int64), table
+
+
+@lru_cache(maxsize=2**14)
+def _law(places: int, chosen: int, part: int, kept: int) -> tuple[int, tuple[int, ...]]:
+    """Return the first number in the part, of a set of so many places, with a positive weight, and the weights."""
+    total, shift = math.comb(places, chosen), _BITS - kept
+    least, most = max(0, chosen - (places - part)), min(chosen, part)
+    mode = min(max((chosen + 1) * (part + 1) // (places + 2), least), most)
+    ways = math.comb(part, mode) * math.comb(places - part, chosen - mode)
+    upward, downward, number, here = [], [], mode, ways
+    # The chances fall on both sides of the largest one, so a weight 0 is the end.
+    while number <= most and (weight := (here << kept) // total):
+        upward.append(weight << shift)
+        here = here * (part - number) * (chosen - number) // ((number + 1) * (places - part - chosen + number + 1))
+        number += 1
+    number, here = mode, ways
+    while number > least:
+        here = here * number * (places - part - chosen + number) // ((part - number + 1) * (chosen - number + 1))
+        number -= 1
+        if not (weight := (here << kept) // total):
+            break
+        downward.append(weight << shift)
+    return mode - len(downward), (*reversed(downward), *upward)
+
+
+def _from_remainders(places: int, chosen: int, part: int) -> int:
+    """Return a number in the part by the law of what the weights leave."""
+    first, weights = _law(places, chosen, part, _KEPT)
+    total = math.comb(places, chosen)
+    below = _below((2**_BITS - sum(weights)) * total)
+    for number in range(max(0, chosen - (places - part)), min(chosen, part) + 1):
+        weight = weights[number - first] if 0 <= number - first < len(weights) else 0
+        ways = math.comb(part, number) * math.comb(places - part, chosen - number)
+        below -= (ways << _BITS) - weight * total
+        if below < 0:
+            return number
+    raise InternalError("the remainders of a law do not sum up to what its weights leave; please report it.")
+
+
+def _below(limit: int) -> int:
+    """Return a uniform integer from 0 to ``limit - 1``, of any length."""
+    bits = limit.bit_length()
+    while True:
+        drawn = int.from_bytes(random_bytes((bits + 7) // 8)) >> (-bits % 8)
+        if drawn < limit:
+            return drawn
