@@ -47,6 +47,12 @@ CANDIDATES: Mapping[str, tuple[str, ...]] = {
 """Code, and the words after it. The second: what is loaded besides, once noise is drawn."""
 
 
+LIBRARY_NAMES = (
+    "emdp", "sqlite3", "typer", "numpy", "duckdb", "pyarrow", "sqlglot", "polars", "scipy.special", "scipy.optimize",
+)  # fmt: skip
+"""Libraries whose imports docs/weight.md has."""
+
+
 def once(words: tuple[str, ...], folder: Path) -> tuple[float, float]:
     """Return CPU and wall-clock seconds of one process."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -58,16 +64,19 @@ def once(words: tuple[str, ...], folder: Path) -> tuple[float, float]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
-def measure(repeats: int, folder: Path) -> dict[str, tuple[float, float]]:
+def measure(
+    repeats: int, folder: Path, candidates: Mapping[str, tuple[str, ...]] | None = None
+) -> dict[str, tuple[float, float]]:
     """Return the best CPU and wall-clock seconds of each candidate."""
+    candidates = CANDIDATES if candidates is None else candidates
     rows = {"user_id": [row % 100 for row in range(1000)], "minutes": [row % 61 for row in range(1000)]}
     pl.DataFrame(rows, schema_overrides={"minutes": pl.Float64}).write_parquet(folder / "visits.parquet")
     (folder / "emdp.toml").write_text(CATALOG)
-    for words in CANDIDATES.values():
+    for words in candidates.values():
         once(words, folder)
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in CANDIDATES}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in candidates}
     for _ in range(repeats):
-        for name, words in CANDIDATES.items():
+        for name, words in candidates.items():
             found[name].append(once(words, folder))
     return {name: (min(cpu for cpu, _ in own), min(wall for _, wall in own)) for name, own in found.items()}
 
@@ -75,7 +84,16 @@ def measure(repeats: int, folder: Path) -> dict[str, tuple[float, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=10)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--imports", action="store_true", help="the import of each library by itself, and nothing else")
+    options = parser.parse_args()
+    repeats = options.repeats
+    if options.imports:
+        with tempfile.TemporaryDirectory() as folder:
+            alone = {"Python alone": ("0",), **{name: (f"import {name}",) for name in LIBRARY_NAMES}}
+            print("| import | CPU | wall |\n|---|---:|---:|")
+            for name, (cpu, wall) in measure(repeats, Path(folder), alone).items():
+                print(f"| {name} | {cpu:.3f} | {wall:.3f} |")
+        return
     with tempfile.TemporaryDirectory() as folder:
         found = measure(repeats, Path(folder))
     reference = found["libraries alone"]
