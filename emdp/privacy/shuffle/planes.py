@@ -97,7 +97,7 @@ def likely_strengths(epsilon: float, n: int, delta: float, gains: Sequence[float
     """Return about the same by the normal limit: no bound, for choices alone.
 
     >>> [round(own, 1) for own in likely_strengths(1.0, 1000, 1e-5, (0.5, 0.25, 0.125, 0.125), 1)]
-    [3.0, 2.4, 1.9, 1.9]
+    [3.1, 2.5, 1.9, 1.9]
     """
     return _at(math.exp(_likely_scale(epsilon, n, delta, tuple(gains), rounds)), gains, _strongest(n, delta))
 
