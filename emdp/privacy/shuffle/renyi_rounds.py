@@ -32,12 +32,17 @@ __all__ = [
     "pure_strength",
     "quick_epsilon",
     "set_round_epsilon",
+    "steep_epsilon0",
 ]
 
 SMALLEST_EPSILON0 = 1e-8
 """Weaker randomizers count as this strong in the sums."""
 SMALLEST_DELTA = 1e-30
 """Smallest delta of a round with a random number of messages: masses of its law are floats."""
+
+_STEEP_CLONES, _STEEP_STEP, _STEEP_WIDTH = 2.25, 0.006, 1e-3
+"""Clones that a message is expected to have, times ln(1/delta), about where its epsilon leaps to its own; the first
+relative step of a search from there, and how near is near enough."""
 
 
 @dataclass(frozen=True)
@@ -260,3 +265,43 @@ def likely_epsilon0(epsilon: float, delta: float, part: ShuffleRound, share: flo
         is_low = 2 * math.tanh(middle / 2) / math.sqrt(clone) < wanted
         low, high = (middle, high) if is_low else (low, middle)
     return low
+
+
+def steep_epsilon0(part: ShuffleRound, delta: float, guess: float, is_good: Callable[[float], bool]) -> float:
+    """Return the largest ``epsilon0`` that is good where a message has few clones, to 1 part in 1000; 0 elsewhere.
+
+    There epsilon leaps from a few units to the message's own within a few parts in 100, so that no slope leads on.
+
+    Parameters
+    ----------
+    part : ShuffleRound
+        Whose ``epsilon0`` is looked for.
+    delta : float
+        Of all its rounds.
+    guess : float
+        What the Gaussian limit says.
+    is_good : callable
+        Whether a strength is allowed.
+
+    >>> steep_epsilon0(ShuffleRound(1.0, 10**6), 1e-6, 5.0, lambda own: True)
+    0.0
+    >>> round(steep_epsilon0(ShuffleRound(1.0, 10**6), 1e-6, 11.0, lambda own: own <= 10.4), 2)
+    10.39
+    """
+    clones = part.n / (_STEEP_CLONES * math.log(1.0 / delta))
+    point = math.log(max(clones if part.kind == "any" else 2.0 * clones, 1.0))
+    if part.is_sampled or not 1.0 < point < min(guess, LARGEST_ALPHA0):
+        return 0.0
+    good, bad, step = 0.0, math.inf, _STEEP_STEP
+    while not bad < good * (1 + _STEEP_WIDTH) and point > 1.0:
+        if is_good(point):
+            good = point
+        else:
+            bad = point
+        if good and bad < math.inf:
+            point = math.sqrt(good * bad)
+        else:
+            point, step = point * (1 + step if good else 1 - step), 2 * step
+            if point > LARGEST_ALPHA0:
+                return good
+    return good

@@ -59,6 +59,7 @@ from emdp.privacy.shuffle.renyi_rounds import (
     pure_strength,
     quick_epsilon,
     set_round_epsilon,
+    steep_epsilon0,
 )
 
 __all__ = [
@@ -352,6 +353,13 @@ def _search(epsilon: float, delta: float, part: ShuffleRound, pure: float) -> fl
         point = likely_epsilon0(epsilon, delta, part)
     else:
         point = gaussian_guess(epsilon, 1, max(part.n // part.rounds, 2), 1.0, delta)
+    if part.n >= _LONG:
+
+        def is_good(own: float) -> bool:
+            return as_decimal(_found(replace(part, epsilon0=own), delta)) <= as_decimal(epsilon)
+
+        if steep := steep_epsilon0(part, delta, point, is_good):
+            return max(steep, pure)
     last, slope = (0.0, 0.0), 1.5
     for step in range(_SEARCH_STEPS):
         point = point if good < point < bad and step < _SECANT_STEPS else math.sqrt(good * bad)
