@@ -17,6 +17,7 @@ from emdp.audit.mixed import MixedMessages, RangeMessages, sent_apart
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds, NoisyHistogram, NoisyStrings
 from emdp.audit.tester import Scores
+from emdp.audit.vectors import vector_messages
 from emdp.estimators import MessagePlan
 from emdp.estimators.fit.linear_fit import LinearFitMessages
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease
@@ -38,6 +39,7 @@ from emdp.mechanisms.oracles.unary import BitsOracle
 from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanRelease
 from emdp.mechanisms.user_mean.local import BudgetSplit, LocalUserMean, OneRound
 from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
+from emdp.mechanisms.user_vector.base import UserVectorMechanism
 from emdp.mechanisms.vector.direction import VectorDirection, directions_of
 from emdp.mechanisms.vector.mixed_bits import MixedBits
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
@@ -93,6 +95,8 @@ def bulk_of(plan: MessagePlan, tables: Neighbours) -> Bulk | None:
         return _of_descent(releaser, blocks, users)
     if isinstance(releaser, UserMeanMessages) and isinstance(releaser.mechanism, UserMeanMechanism):
         return _of_user_mean(releaser.mechanism, blocks, users)
+    if isinstance(releaser, UserMeanMessages) and isinstance(releaser.mechanism, UserVectorMechanism):
+        return _of_user_vector(releaser, blocks, users)
     if isinstance(releaser, OracleRelease):
         bags = _two_bags(blocks, users)
         return None if bags is None else _of_oracle(releaser, bags, users)
@@ -177,6 +181,14 @@ def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: 
 
     signs = way.signs or 1
     return MixedMessages(users, draw, _as_they_are, release, signs, way.epsilon, is_apart=signs > 1)
+
+
+def _of_user_vector(releaser: UserMeanMessages, blocks: tuple[Any, Any], users: int) -> MixedMessages | None:
+    rows = [[tuple(row) for block in own for row in block.means.tolist()] for own in blocks]
+    own = _changed(rows[0], rows[1], users)
+    if own is None or not isinstance(releaser.mechanism, UserVectorMechanism):
+        return None
+    return vector_messages(releaser.mechanism, own, users, releaser.exponents)
 
 
 def _of_facts(releaser: FactMessages, blocks: tuple[Any, Any], users: int) -> MixedMessages | None:

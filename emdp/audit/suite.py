@@ -156,6 +156,11 @@ def _ranges(table: Table) -> Iterator[Case]:
     rounds, few = (_fewer(table, users) for users in (TWO_ROUNDS, FEW))
     yield Case("range, then mean, shuffle", rounds, asked("shuffle", DELTA))
     yield Case("range, then mean, shuffle, few users", few, asked("shuffle", DELTA))
+    several = values[:MOST_VALUES]
+    if len(several) > 1:
+        sent: dict[str, Any] = {"epsilon": 1.0, "delta": DELTA, "model": "shuffle"}
+        yield Case("user vector, bits of coordinates, shuffle", few, user_mean(several, **sent))
+        yield Case("user vector, directions, shuffle", few, user_mean(several, radius=10 * spread, **sent))
 
 
 def _histograms(table: Table) -> Iterator[Case]:

@@ -37,6 +37,7 @@ from emdp.mechanisms.user_mean.local import BudgetSplit
 from emdp.mechanisms.vector.bits import VectorBits
 from emdp.mechanisms.vector.direction import VectorDirection
 from emdp.mechanisms.vector.mixed_bits import MixedBits
+from emdp.mechanisms.vector.mixed_directions import MixedDirections
 from emdp.mechanisms.vector.randomizer import VectorRandomizer
 from emdp.privacy import BoundedReduction
 from emdp.questions import frequencies, heavy_hitters, itemwise, mean, shares, user_mean, vector_mean
@@ -110,6 +111,12 @@ SIDES = _stronger(
     ),
 )
 
+MIXED_SIDES = _stronger(
+    MixedDirections,
+    "encode",
+    lambda own: MixedDirections(own.dimension, own.radius, own.each / WEAKER, own.users, reports=own.reports),
+)
+
 FACTS = [category_is("bar", column="kind"), category_is("inn", column="kind")]
 VECTOR_BITS = _stronger(
     VectorBits, "encode", lambda own: VectorBits(own.dimension, own.requested / WEAKER, own.users, blocks=own.blocks)
@@ -147,6 +154,10 @@ def _um(model: str, **more: float) -> Query:
     return user_mean(col("x"), epsilon=1.0, spread=1.0, between=1.0, records=50, model=model, **more)  # type: ignore[arg-type]
 
 
+def _uv(model: str, **more: float) -> Query:
+    return user_mean([col("x"), col("y")], epsilon=1.0, model=model, **more)  # type: ignore[arg-type]
+
+
 def _mixed(**more: Any) -> Query:
     return mean(col("x"), delta=1e-6, model="shuffle", **more)
 
@@ -171,6 +182,9 @@ CASES = {
     ),
     "range, local": Case(LINE, _um("local"), 1, SCALAR),
     "range, shuffle": Case(LINE, _um("shuffle", delta=1e-6), 2, SCALAR),
+    "vector, local": Case(PLANE, _uv("local"), 1, SCALAR),
+    "directions, local": Case(PLANE, _uv("local", radius=1.0), 1, SIDES),
+    "directions, shuffle": Case(PLANE, _uv("shuffle", delta=1e-6, radius=1.0), 2, MIXED_SIDES),
     "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 2, BITS),
     "mixed bits, two means": Case(
         PLANE, vector_mean([col("x"), col("y")], epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 2, BITS
@@ -246,6 +260,8 @@ MANY = {
     "facts": Case(PAIR, shares(FACTS, epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 300, MIXED_BITS),
     "mixed bits": Case(LINE, _mixed(epsilon=1.0, messages=1), 300, BITS),
     "mixed digits": Case(LINE, _mixed(epsilon=1.0, messages=4), 300, DIGITS),
+    "directions": Case(PLANE, _uv("shuffle", delta=1e-6, radius=1.0), 300, MIXED_SIDES),
+    "vector": Case(PLANE, _uv("shuffle", delta=1e-6), 300, SIGNS),
     "items": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6, model="shuffle"), 1000, ITEMS, records=1),
     "strings": Case(
         WORDS,

@@ -77,10 +77,12 @@ from emdp.mechanisms.user_mean.several import SeveralMeans, divided, several_mea
 from emdp.mechanisms.user_mean.shuffle import ShuffledUserMean
 from emdp.mechanisms.user_mean.somewhere import central_somewhere
 from emdp.mechanisms.user_mean.somewhere_messages import dealt_somewhere
-from emdp.mechanisms.user_vector.setting import UserVectorSetting
+from emdp.mechanisms.user_vector.directions import DirectionUserVector
+from emdp.mechanisms.user_vector.setting import Frame, UserVectorSetting
 from emdp.mechanisms.vector.bits import VectorBits
 from emdp.mechanisms.vector.direction import VectorDirection
 from emdp.mechanisms.vector.mixed_bits import MixedBits
+from emdp.mechanisms.vector.mixed_directions import MixedDirections
 from emdp.mechanisms.vector.one_bit import VectorOneBit
 from emdp.mechanisms.vector.planes import VectorPlanes
 from emdp.mechanisms.vector.randomizer import SignStrength
@@ -482,6 +484,18 @@ ROWS: list[tuple[str, str, Call]] = [
     ("user_mean/shuffle", "mixing takes a delta", lambda: UserMeanSetting(9, 0, 1, 1.0, model="shuffle")),
     ("user_vector/setting", "ends for each coordinate", lambda: UserVectorSetting(9, (0.0,), (), 1.0)),
     ("user_vector/local", "local messages are pure", lambda: UserVectorSetting(9, (0.0,), (1.0,), 1.0, 0.1, "local")),
+    (
+        "user_vector/directions",
+        "the ball has a radius",
+        lambda: DirectionUserVector(
+            UserVectorSetting(9, (0.0,), (1.0,), 1.0, model="local"),
+            Frame((RangeBins(0.0, 1.0, 1.0),), (1.0,), True, 1),
+            1.0,
+            1,
+        ),
+    ),
+    ("vector/mixed_directions", "a report has a strength", lambda: MixedDirections(4, 1.0, 0.0, 10, reports=2)),
+    ("vector/mixed_directions", "there is a report", lambda: MixedDirections(4, 1.0, 1.0, 10, reports=2000)),
     ("user_vector/central", "low below high", lambda: UserVectorSetting(9, (0.0,), (0.0,), 1.0)),
     ("descent/rounds", "gradients are clipped", lambda: DescentSetting(9, 2, "squared", 0.0, 1.0, 1.0)),
     ("descent/loss", "the loss is one of two", lambda: DescentSetting(9, 2, "hinge", 1.0, 1.0, 1.0)),  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 Ways differ in five things: with ranges or without; in the coordinates as they are or turned at random, where a radius
 is known; with one coordinate a user or all; with epsilon divided between the two rounds or the users; and in the noise.
+Without a range, messages about a ball are sides of random directions (:mod:`emdp.mechanisms.user_vector.directions`).
 Each is priced by its expected error, missed ranges included, and those that miss the target failure come last.
 
 Where epsilon or the users are divided, the part of round one is that of least expected error, on a grid of odds; the
@@ -31,6 +32,7 @@ from emdp.mechanisms.scalar.randomizer import LARGEST_SCALAR_EPSILON, SMALLEST_S
 from emdp.mechanisms.user_mean.choice import best_of, preference
 from emdp.mechanisms.user_vector.base import UserVectorMechanism, UserVectorRelease
 from emdp.mechanisms.user_vector.central import CentralUserVector
+from emdp.mechanisms.user_vector.directions import direction_ways
 from emdp.mechanisms.user_vector.local import LocalUserVector
 from emdp.mechanisms.user_vector.setting import Frame, UserVectorSetting, ball_of, frames_of
 from emdp.privacy.rounding import as_decimal, float_down, split
@@ -89,7 +91,8 @@ def user_vector_candidates(setting: UserVectorSetting) -> tuple[UserVectorMechan
     if setting.model == "central":
         return _central(setting)
     ways = _shuffled if setting.model == "shuffle" else _local
-    found = tuple(way for frame in frames_of(setting) for way in ways(setting, frame))
+    messages = (way for frame in frames_of(setting) for way in ways(setting, frame))
+    found: tuple[UserVectorMechanism, ...] = (*direction_ways(setting), *messages)
     if not found:
         raise RefusedError(f"epsilon = {setting.epsilon} is too small for {setting.dimension} coordinates; ask more.")
     return found
