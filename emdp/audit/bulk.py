@@ -214,9 +214,6 @@ def _of_bits(
     releaser: LocalMeans, bits: ShuffledOneBit | ShuffledPlanes, blocks: tuple[Any, Any], tables: Neighbours
 ) -> MixedMessages | None:
     users, places = tables.first.n, np.arange(bits.width)
-    # of planes the weakest come first, so that a user's own messages that are looked at together are many
-    planes = bits.strengths if isinstance(bits, ShuffledPlanes) else ()
-    order = np.argsort(-(places % len(planes)), kind="stable") if planes else places
     rows = [[tuple(row) for block in own for row in block.means.tolist()] for own in blocks]
     own = _changed(rows[0], rows[1], users)
     if own is None:
@@ -224,19 +221,21 @@ def _of_bits(
 
     def draw(table: int, count: int) -> npt.NDArray[Any]:
         means = np.tile(np.array([own[table]], dtype=np.int64), (count, 1))
+        if isinstance(bits, ShuffledPlanes):
+            # The weakest planes come first, so that a user's own messages that are looked at together are many.
+            return np.hstack([bits.sent(means, releaser.exponents)[:, ::-1] for _ in range(bits.draws)])
         asked = np.zeros(count, dtype=np.int64)
         drawn = [bits.encode(means, releaser.exponents, asked) > 0 for _ in range(bits.draws)]
-        return np.hstack([(2 * places + signs)[:, order] for signs in drawn])
+        return np.hstack([2 * places + signs for signs in drawn])
 
     def release(sent: npt.NDArray[Any]) -> Any:
-        ones = [int((sent == 2 * place + 1).sum()) for place in places]
-        return (bits.decode(ones, [users * bits.draws] * len(places)),)
+        ones, others = ([int((sent == 2 * place + sign).sum()) for place in places] for sign in (1, 0))
+        return (bits.decode(ones, [one + other for one, other in zip(ones, others, strict=True)]),)
 
     if isinstance(bits, ShuffledPlanes):
-        each = tuple(planes[place % len(planes)] for place in order.tolist()) * bits.draws
-        return MixedMessages(
-            users, draw, _as_they_are, release, bits.bits_per_user, bits.epsilon0, is_apart=True, strengths=each
-        )
+        each = tuple(own for own in reversed(bits.strengths) for _ in range(bits.reported)) * bits.draws
+        mixed, made = (users, release) if bits.is_mixed else (1, None)
+        return MixedMessages(mixed, draw, _as_they_are, made, len(each), bits.epsilon0, is_apart=True, strengths=each)
     per = tables.distance if bits.level == "alpha0" else 1.0
     epsilon0 = product_up(bits.unmixed * bits.bits_per_user, per) + bits.slack_epsilon
     return MixedMessages(users, draw, _as_they_are, release, bits.bits_per_user, epsilon0, is_apart=True)

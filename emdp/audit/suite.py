@@ -133,6 +133,9 @@ def _means(table: Table) -> Iterator[Case]:
     yield Case("vector mean, mixed bits", few, vector_mean(several, alpha=ALPHA, messages=2, **mixed))
     yield Case("mean, mixed bits, user level", few, mean(first, epsilon=1.0, messages=1, **mixed))
     yield Case("mean, mixed digits, user level", few, mean(first, epsilon=1.0, messages=3, **mixed))
+    if len(several) > 1:
+        yield Case("vector mean, few bits, local", few, vector_mean(several, epsilon=1.0, bits=4, model="local"))
+        yield Case("vector mean, few bits, shuffle", few, vector_mean(several, epsilon=1.0, bits=4, **mixed))
     own = [one for one in several if analyse(one, table.space).low >= 0 and analyse(one, table.space).high <= 1]
     if own:
         yield Case("shares, local", table, shares(own, epsilon=1.0))

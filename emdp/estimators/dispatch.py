@@ -141,6 +141,10 @@ def _means(query: Mean | VectorMean, facts: Facts) -> AnyPlan:
         )
     if query.price.weaker:
         return _keyed(query, facts)
+    if isinstance(query, VectorMean) and query.bits is not None:
+        from emdp.estimators.mean.few_bits import plan_few_bits
+
+        return plan_few_bits(query, space=facts["space"], users=facts["users"])
     if query.model == "local":
         from emdp.estimators.mean.local import plan_local_means
 

@@ -117,6 +117,10 @@ class VectorMean:
         Columns of the answer, distinct, one an expression.
     by, where, model, share, messages
         As in :class:`Mean`.
+    bits : int, optional
+        At user level, in the local or the shuffle model: most bits that a user sends, places among them. Every user
+        then reports digits of some of the means alone, which the user draws. It saves bandwidth, never privacy: the
+        preview has the error beside that of any number of bits.
 
     Raises
     ------
@@ -133,6 +137,7 @@ class VectorMean:
     model: MeanModel = "central"
     share: float | None = None
     messages: Messages = "auto"
+    bits: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", check_by(self.by))
@@ -145,6 +150,7 @@ class VectorMean:
         check_price(self.price, is_removable=True, has_tiers=self.model != "shuffle")
         check_share(self)
         _check_model(self)
+        _check_bits(self)
         check_choice("noise", self.noise, VECTOR_NOISE)
         if self.noise == "gaussian" and self.price.delta == 0:
             raise UsageError("noise='gaussian' needs delta above 0, got 0; pass delta= or choose noise='k_norm'.")
@@ -207,6 +213,7 @@ def vector_mean(
     share: float | None = None,
     neighbours: Neighbours = "replace",
     messages: Messages = "auto",
+    bits: int | None = None,
 ) -> VectorMean:
     """Return a :class:`VectorMean` query; see there for the parameters.
 
@@ -218,7 +225,7 @@ def vector_mean(
     """
     named = names if names is None or isinstance(names, str) else tuple(names)
     price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta, neighbours=neighbours)
-    return VectorMean(expressions, price, noise, named, by, where, model, share, messages)  # type: ignore[arg-type]
+    return VectorMean(expressions, price, noise, named, by, where, model, share, messages, bits)  # type: ignore[arg-type]
 
 
 def check_share(query: Any) -> None:
@@ -249,6 +256,23 @@ def _check_model(query: Mean | VectorMean) -> None:
     if query.model == "shuffle" and getattr(query, "noise", "auto") != "auto":
         raise UsageError("noise does not fit model='shuffle', where users send bits; leave it out.")
     check_messages(query.messages, is_shuffled=query.model == "shuffle")
+
+
+def _check_bits(query: VectorMean) -> None:
+    """Check a limit of bits while a vector of means is built."""
+    if query.bits is None:
+        return
+    check_count("bits", query.bits)
+    if query.model == "central":
+        raise UsageError("bits bounds what a user sends, and a curator has all records; leave it out, or pass model=.")
+    if not query.price.is_user_level or query.price.weaker:
+        raise UsageError("bits needs one epsilon, since a digit of a mean promises nothing in d_em; pass epsilon=.")
+    if query.model == "local" and query.price.delta > 0:
+        raise UsageError(f"bits has no use for delta = {query.price.delta} in the local model; leave delta out.")
+    if query.where is not None or query.messages != "auto" or query.noise != "auto":
+        raise UsageError(
+            "bits chooses the messages itself and is for all records; leave out where, messages and noise."
+        )
 
 
 def check_messages(messages: object, *, is_shuffled: bool) -> None:

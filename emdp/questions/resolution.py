@@ -68,6 +68,8 @@ def resolve_query(query: Query, names: Names) -> Resolved:
         )
     if isinstance(query, Mean | VectorMean) and not _is_select(query, names):
         return query
+    if isinstance(query, VectorMean) and query.bits is not None:
+        raise UsageError("bits is for means of all records, none of which is elsewhere; leave it out.")
     if isinstance(query, Frequencies) and query.cells is None:
         return _of_items(query)
     where = query.where or Where()
@@ -127,6 +129,8 @@ def describe(query: Query) -> str:
         inner += f", model={query.model!r}"
     if isinstance(query, Mean | VectorMean) and query.messages != "auto":
         inner += f", messages={query.messages}"
+    if isinstance(query, VectorMean) and query.bits is not None:
+        inner += f", bits={query.bits}"
     if isinstance(query, Mean | VectorMean) and query.price.is_by_removal:
         inner += f", neighbours={query.price.neighbours!r}"
     if not isinstance(query, Frequencies) and query.share is not None:

@@ -190,6 +190,7 @@ class Session(Personal, Refining, Profiling, Measuring):
         share: float | None = None,
         neighbours: Neighbours = "replace",
         messages: Messages = "auto",
+        bits: int | None = None,
     ) -> Answer:
         """Release several means with one draw of noise, for one price (:class:`emdp.VectorMean`).
 
@@ -197,7 +198,7 @@ class Session(Personal, Refining, Profiling, Measuring):
         """
         return self.answer(vector_mean(
             expressions, alpha=alpha, epsilon=epsilon, delta=delta, noise=noise, names=names, by=by, where=where,
-            model=model, share=share, neighbours=neighbours, messages=messages
+            model=model, share=share, neighbours=neighbours, messages=messages, bits=bits
         ))  # fmt: skip
 
     def frequencies(

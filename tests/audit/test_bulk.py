@@ -131,7 +131,7 @@ BITS = _stronger(
 )
 
 DIGITS = _stronger(
-    ShuffledPlanes, "encode", lambda own: replace(own, strengths=tuple(one / WEAKER for one in own.strengths))
+    ShuffledPlanes, "sent", lambda own: replace(own, strengths=tuple(one / WEAKER for one in own.strengths))
 )
 
 
@@ -156,6 +156,10 @@ def _um(model: str, **more: float) -> Query:
 
 def _uv(model: str, **more: float) -> Query:
     return user_mean([col("x"), col("y")], epsilon=1.0, model=model, **more)  # type: ignore[arg-type]
+
+
+def _few(**more: Any) -> Query:
+    return vector_mean([col("x"), col("y")], epsilon=1.0, bits=2, **more)
 
 
 def _mixed(**more: Any) -> Query:
@@ -190,6 +194,8 @@ CASES = {
         PLANE, vector_mean([col("x"), col("y")], epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 2, BITS
     ),
     "mixed digits": Case(LINE, _mixed(epsilon=1.0, messages=2), 2, DIGITS),
+    "few bits, local": Case(PLANE, _few(model="local"), 1, DIGITS),
+    "few bits, shuffle": Case(PLANE, _few(delta=1e-6, model="shuffle"), 2, DIGITS),
     "facts, local": Case(PAIR, shares(FACTS, epsilon=1.0), 1, VECTOR_BITS),
     "facts, shuffle": Case(PAIR, shares(FACTS, epsilon=1.0, delta=1e-6, model="shuffle", messages=1), 2, MIXED_BITS),
     "items, central": Case(PAIR, itemwise(KRR, alpha=1.0, delta=1e-6), 2, ITEMS, records=1),

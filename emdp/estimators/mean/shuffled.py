@@ -32,7 +32,7 @@ from emdp.questions.comparison import ROOT_MEAN_SQUARE, ComparedMethod
 from emdp.questions.reading import Reading
 from emdp.spaces import Space
 
-__all__ = ["plan_shuffled_means"]
+__all__ = ["DRAWN", "check_varying", "plan_shuffled_means"]
 
 MOST_MESSAGES = 64
 """Most bits of each mean that are chosen without being asked for."""
@@ -79,7 +79,7 @@ def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan
     needs = linear_needs(query, space, 1)
     if needs.change_1 == 0:
         return plan_linear(query, space=space, users=users)
-    _check_varying(needs)
+    check_varying(needs)
     kind = query.price.promise("shuffle")
     mechanism = _mechanism(query.messages, needs, users)
     neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in needs.expressions)
@@ -108,7 +108,8 @@ def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan
 DRAWN = "messages are drawn by the table's owner as each user's device would draw them, and mixed there"
 
 
-def _check_varying(needs: LinearNeeds) -> None:
+def check_varying(needs: LinearNeeds) -> None:
+    """Raise ``UsageError`` if a mean is public."""
     for entry, expression in zip(needs.analysis.entries, needs.expressions, strict=True):
         if entry.spread == 0:
             raise UsageError(

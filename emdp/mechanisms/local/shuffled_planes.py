@@ -20,6 +20,12 @@ y_k^2``, and ``y_k^2 = 1`` for a digit. Signs with a probability from integers a
 At user level alone. A digit jumps between two bags however near they are, so that no ``alpha`` holds: d_EM-DP is by
 :mod:`emdp.mechanisms.local.shuffled_bits`. There, too, is why one shuffler may not have two signs of a user.
 
+Few bits. In place of all means a user may report one of each of ``s`` *blocks* of them, coordinate ``j`` in block ``j
+mod s`` of ``a`` means, of a place that is drawn uniformly: ``m s R`` messages of a place and a sign, ``1 + log2 a``
+bits each. In the local model they are pure ``R s sum_k epsilon_k``-LDP together, in the shuffle model ``R s`` rounds
+of each plane. A report counts for ``a g_k c_k``, so that the variance of a mean is at most ``B^2 (a sum_k g_k^2 c_k^2 -
+sum_(k<m) g_k^2)/(n R)``: :mod:`emdp.mechanisms.vector.cube`, whose theorem this is, coordinate by coordinate.
+
 Why planes. ``T`` signs drawn alike leave ``B^2/(n T)`` of rounding, however large ``epsilon`` is. Strengths by
 :mod:`emdp.privacy.shuffle.planes` make the noise of ``m`` planes that of a curator's Gaussian to within a factor of
 ``1 + t_1 < 2`` (the clone pair of a strong sign counts half of its noise), and leave ``B^2 4^-(m-1)/n`` of rounding:
@@ -30,7 +36,9 @@ bias or its mirror image, that of ``y_m`` lies in an interval of length 2. Two b
 the smaller is taken. Chernoff's: ``P(|error| >= w) <= 2 exp(sum ln E e^(l X) - l w)`` for any ``l > 0``, the larger of
 both images for a digit, ``l^2 b^2/2`` (Hoeffding's lemma) for ``y_m``. And that of Berry and Esseen with the constant
 0.56 for unlike laws (Shevtsova 2010): ``P(|error| > w) <= 2 (1 - Phi(w/s)) + 1.12 sum E|X|^3/s_0^3``, where ``s_0^2``
-and ``s^2`` are the smallest and the largest variance.
+and ``s^2`` are the smallest and the largest variance. Of blocks of several means the terms of a message, which may be
+about another mean, are within ``b = max_k (a g_k c_k + g_k)`` of their own mean: Bernstein's bound in place of
+Chernoff's, and ``b`` times the variance in place of the third moment.
 """
 
 import math
@@ -38,7 +46,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +56,7 @@ from emdp.mechanisms.local.one_bit import LocalOneBit
 from emdp.mechanisms.strength import epsilon_of_ratio
 from emdp.mechanisms.vector.cube import LARGEST_PLANES, plane_digits, plane_gains
 from emdp.mechanisms.vector.randomizer import SignStrength
-from emdp.noise.choices import draw_bernoulli
+from emdp.noise.choices import draw_below, draw_bernoulli
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["ShuffledPlanes", "plane_variance"]
@@ -77,17 +84,21 @@ class ShuffledPlanes(LocalOneBit):
     messages : int
         ``R m``: signs of each mean that a user sends, a multiple of the number of planes.
     strengths : tuple of float
-        ``epsilon_k`` of one sign of each plane, the most significant first, 2 to 16 of them.
+        ``epsilon_k`` of one sign of each plane, the most significant first, 1 to 16 of them.
+    blocks : int
+        ``s``: of how many means a user reports; 0 for all.
+    is_mixed : bool
+        Whether messages are mixed; else they are local.
 
     Raises
     ------
     UsageError
-        If coordinates are dealt out, or messages and planes do not fit together.
+        If coordinates are dealt out, or messages, planes and blocks do not fit together.
 
     Guarantee
     ---------
     What :func:`emdp.privacy.shuffle.users.shuffle_total` says of ``R`` rounds of place-sign messages of each strength
-    for each mean, at user level.
+    for each mean that a user reports, at user level; unmixed pure ``epsilon0``-LDP.
 
     >>> from emdp.mechanisms.local.one_bit import OneBitCoordinate
     >>> ranges = (OneBitCoordinate(-0.5, 0.5, rate=1.0),)
@@ -96,19 +107,25 @@ class ShuffledPlanes(LocalOneBit):
     ('3.054e-05', 4)
     """
 
-    theorem: ClassVar[str] = (
-        "mixed bit planes, each sign a place-sign message mixed apart, priced as one product (multimessage-shuffle 2)"
-    )
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        if self.is_mixed:
+            return "mixed bit planes, each sign a place-sign message mixed apart, one product (multimessage-shuffle 2)"
+        return "digits of sampled means, whose epsilons add up (local-shuffle-userlevel.md 4.2)"
 
     strengths: tuple[float, ...] = ()
+    blocks: int = 0
+    is_mixed: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.is_dealt:
             raise UsageError("is_dealt does not fit mixed planes; leave it out.")
-        if not 2 <= len(self.strengths) <= LARGEST_PLANES or self.messages % len(self.strengths):
+        if not 0 <= self.blocks <= len(self.coordinates):
+            raise UsageError(f"blocks must be 0 to {len(self.coordinates)}, the means, got {self.blocks}; pass fewer.")
+        if not 1 <= len(self.strengths) <= LARGEST_PLANES or self.messages % len(self.strengths):
             raise UsageError(
-                f"strengths must be 2 to {LARGEST_PLANES} numbers that divide the {self.messages} messages, got "
+                f"strengths must be 1 to {LARGEST_PLANES} numbers that divide the {self.messages} messages, got "
                 f"{len(self.strengths)}; pass one for each plane."
             )
 
@@ -122,8 +139,13 @@ class ShuffledPlanes(LocalOneBit):
 
     @property
     def bits_per_user(self) -> int:
-        """Bits that a user sends in all."""
-        return self.messages * len(self.coordinates)
+        """Bits that a user sends in all, places among them, at most."""
+        return self.messages * self.reported * (1 + (self._size(0) - 1).bit_length())
+
+    @property
+    def reported(self) -> int:
+        """Of how many means a user reports."""
+        return self.blocks or len(self.coordinates)
 
     @property
     def slack_epsilon(self) -> float:
@@ -134,11 +156,11 @@ class ShuffledPlanes(LocalOneBit):
     def epsilon0(self) -> float:
         """Epsilon of all messages of one user, for whoever sees them before they are mixed; rounded up."""
         own = [min(epsilon_of_ratio(sign.ratio), one) for sign, one in zip(self._signs, self.strengths, strict=True)]
-        return float_up(sum(map(as_decimal, own), Fraction(0)) * self.draws * len(self.coordinates))
+        return float_up(sum(map(as_decimal, own), Fraction(0)) * self.draws * self.reported)
 
     def deviation(self, coordinate: int) -> float:
         """Return the largest standard deviation of a coordinate's estimate."""
-        variance = plane_variance(self.strengths) / (self.users * self.draws)
+        variance = plane_variance(self.strengths, self._size(coordinate)) / (self.users * self.draws)
         return self.coordinates[coordinate].half * math.sqrt(variance)
 
     @property
@@ -149,12 +171,13 @@ class ShuffledPlanes(LocalOneBit):
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         del unit
         each = ", ".join(f"{own:.4g}" for own in self.strengths)
-        sent = f"{self.bits_per_user} of each user: {len(self.strengths)} planes of each mean, {self.draws} signs each"
+        about = "each mean" if self.reported == len(self.coordinates) else f"{self.reported} means, drawn by the user"
+        sent = f"{self.bits_per_user} of each user: {len(self.strengths)} planes of {about}, {self.draws} signs each"
         told = f"epsilon0 = {self.epsilon0:.6g} of all messages of a user; of one sign by plane {each}"
-        return (("mixed bits", sent), ("unmixed bits", told))
+        return (("mixed bits", sent), ("unmixed bits", told)) if self.is_mixed else (("bits", sent), ("signs", told))
 
     def encode(self, means: Integers, exponents: Sequence[int], dealt: Integers) -> Integers:
-        """Return one sign of every plane of every mean of each user, shape (rows, means times planes).
+        """Return one sign of every plane of every mean that a user reports, shape (rows, means times planes); else 0.
 
         Parameters
         ----------
@@ -166,31 +189,46 @@ class ShuffledPlanes(LocalOneBit):
             Ignored: nothing is dealt out.
         """
         del dealt
-        planes = len(self.strengths)
-        signs = np.empty((len(means), self.width), dtype=np.int64)
+        sent = self.sent(means, exponents)
+        signs = np.zeros((len(means), self.width), dtype=np.int64)
+        np.put_along_axis(signs, sent >> 1, 2 * (sent & 1) - 1, axis=1)
+        return signs
+
+    def sent(self, means: Integers, exponents: Sequence[int]) -> Integers:
+        """Return the messages of one draw, shape (rows, planes times reported): twice the column, plus 1 for ``+1``."""
+        planes, rows = len(self.strengths), len(means)
+        points = np.empty((rows, len(self.coordinates)))
         for j, own in enumerate(self.coordinates):
             values = np.ldexp(means[:, j].astype(np.float64), -exponents[j]) - own.centre
-            points = np.clip(values / own.half, -1.0, 1.0)
-            for k, digits in enumerate(plane_digits(points, planes)):
-                is_plus = draw_bernoulli(self._signs[k].numerators(digits), _BITS)
-                signs[:, j * planes + k] = 2 * is_plus.astype(np.int64) - 1
-        return signs
+            points[:, j] = np.clip(values / own.half, -1.0, 1.0)
+        found = np.empty((rows, planes * self.reported), dtype=np.int64)
+        for k, digits in enumerate(plane_digits(points, planes)):
+            for block in range(self.reported):
+                places = np.full(rows, block, dtype=np.int64)
+                if self._size(block) > 1:
+                    places += self.reported * draw_below(np.full(rows, self._size(block), dtype=np.int64))
+                own_digits = digits[np.arange(rows), places]
+                is_plus = draw_bernoulli(self._signs[k].numerators(own_digits), _BITS)
+                found[:, k * self.reported + block] = 2 * (places * planes + k) + is_plus
+        return found
 
     def decode(self, ones: Sequence[int], asked: Sequence[int]) -> tuple[Fraction, ...]:
         """Return the unbiased estimates, from the sums of tallies over all users and draws."""
-        planes, found = len(self.strengths), []
+        planes, found, count = len(self.strengths), [], self.users * self.draws
         for j, own in enumerate(self.coordinates):
             told = Fraction(0)
             for k, (gain, sign) in enumerate(zip(plane_gains(planes), self._signs, strict=True)):
-                plus, count = ones[j * planes + k], asked[j * planes + k]
-                told += Fraction(gain) * sign.contrast * (2 * Fraction(plus, count) - 1)
+                total = 2 * ones[j * planes + k] - asked[j * planes + k]
+                told += Fraction(gain) * sign.contrast * self._size(j) * Fraction(total, count)
             found.append(Fraction(own.centre) + Fraction(own.half) * told)
         return tuple(found)
 
     def interval(self, coordinate: int, value: float, level: float) -> tuple[float, float]:
         """Return the ends of an interval that holds the exact mean with probability at least ``level``."""
         own = self.coordinates[coordinate]
-        half = own.half * self._half(1.0 - check_unit_interval("level", level)) * (1.0 + _MARGIN) + own.error
+        tail, size = 1.0 - check_unit_interval("level", level), self._size(coordinate)
+        width = self._half(tail) if size == 1 else self._half_of_blocks(tail, size)
+        half = own.half * width * (1.0 + _MARGIN) + own.error
         return max(value - half, own.low), min(value + half, own.high)
 
     @cached_property
@@ -206,6 +244,26 @@ class ShuffledPlanes(LocalOneBit):
     def _half(self, tail: float) -> float:
         """Return a half width in units of ``B`` that an error exceeds with probability at most ``tail``."""
         return min(self._chernoff(tail), self._normal(tail))
+
+    def _half_of_blocks(self, tail: float, size: int) -> float:
+        """Return the same of a mean in a block of several."""
+        from scipy.special import ndtri
+
+        terms, variance = self.users * self.draws, plane_variance(self.strengths, size)
+        gains = plane_gains(len(self.strengths))
+        bound = max(gain * (size * float(sign.contrast) + 1.0) for gain, sign in zip(gains, self._signs, strict=True))
+        step = bound * math.log(2.0 / tail) / (3.0 * terms)
+        widths = [step + math.sqrt(step**2 + 2.0 * variance * math.log(2.0 / tail) / terms)]
+        least = variance - gains[-1] ** 2
+        left = tail - 2.0 * _BERRY_ESSEEN * bound * variance / least**1.5 / math.sqrt(terms)
+        if left > 0.0:
+            widths.append(-float(ndtri(0.5 * left)) * math.sqrt(variance / terms))
+        return min(widths)
+
+    def _size(self, coordinate: int) -> int:
+        """Return how many means the coordinate's block has."""
+        block = coordinate % self.reported
+        return (len(self.coordinates) - block + self.reported - 1) // self.reported
 
     def _chernoff(self, tail: float) -> float:
         terms, wanted = self.users * self.draws, math.log(2.0 / tail)
@@ -239,8 +297,8 @@ class ShuffledPlanes(LocalOneBit):
         return math.sqrt(plane_variance(self.strengths) / (self.users * self.draws))
 
 
-def plane_variance(strengths: Sequence[float]) -> float:
-    """Return ``sum_k g_k^2 c_k^2 - sum_(k<m) g_k^2``: the largest variance of a user's signs, in units of ``B``.
+def plane_variance(strengths: Sequence[float], size: float = 1) -> float:
+    """Return ``a sum_k g_k^2 c_k^2 - sum_(k<m) g_k^2``: the largest variance of a user's signs, in units of ``B``.
 
     >>> round(plane_variance((3.031, 2.425, 1.878, 1.878)) / 4000, 8)
     3.054e-05
@@ -249,7 +307,7 @@ def plane_variance(strengths: Sequence[float]) -> float:
     excess = math.fsum(
         gain**2 / math.sinh(0.5 * min(own, 600.0)) ** 2 for gain, own in zip(gains, strengths, strict=True)
     )
-    return gains[-1] ** 2 + excess
+    return gains[-1] ** 2 + size * excess + (size - 1) * math.fsum(gain**2 for gain in gains)
 
 
 def _log_moment(bias: float, step: float) -> float:
