@@ -131,7 +131,7 @@ def _layouts(bits: int, size: int) -> Iterator[tuple[int, int, int]]:
     """Yield planes, signs of each and blocks that fit so many bits.
 
     >>> list(_layouts(4, 8))
-    [(1, 1, 1), (2, 1, 1)]
+    [(1, 1, 1)]
     """
     tried = {1 << power for power in range(size.bit_length())} | {size, *range(1, min(size, 16) + 1)}
     for planes in range(1, MOST_DIGITS + 1):

@@ -18,7 +18,7 @@ from emdp.base.errors import DataRuleError, UsageError
 from emdp.expressions import col
 from emdp.tables import check_statement
 from emdp.tables.base import CLOSED
-from emdp.tables.engines.duckdb import instances
+from emdp.tables.engines.duckdb import execution, instances
 from emdp.tables.engines.duckdb.execution import check_on_no_rows
 from emdp.tables.engines.duckdb.instances import ahead, describing, taken, without_rows
 from emdp.tables.source import ParquetSource
@@ -28,6 +28,8 @@ from emdp.tables.table import Table
 @pytest.fixture(autouse=True)
 def _none_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instances, "_kept", {})
+    # What another test has checked needs no instance.
+    monkeypatch.setattr(execution, "_checked", set())
 
 
 @pytest.fixture
