@@ -316,7 +316,9 @@ def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
 def _everyday(label: str, schema: Mapping[str, str], user: str | None) -> list[str]:
     """Return comments with a budget at user level, and first statements that it pays for."""
     table, owner = _name(label), _name(user or "user_id")
-    kinds = {column: _kind(kind) for column, kind in schema.items() if column != user}
+    taken = (user, *(_places(schema) or ()))
+    # All columns of a CSV file are texts, its coordinates too.
+    kinds = {column: _kind(kind) for column, kind in schema.items() if column not in taken}
     text = next((column for column, kind in kinds.items() if kind in TEXTS), None)
     time = next((column for column, kind in kinds.items() if kind in TIMES), None)
     asked = [("", f"COUNT(*) / COUNT(DISTINCT {owner}) AS each FROM {table}")]

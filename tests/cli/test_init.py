@@ -40,6 +40,13 @@ def test_a_column_of_truth_values_has_its_values_already(tmp_path: Path) -> None
     assert space.labels == (False, True)
 
 
+def test_people_are_counted_by_a_kind_and_not_by_a_coordinate(tmp_path: Path) -> None:
+    # All columns of a CSV file are texts.
+    (tmp_path / "t.csv").write_text("person,lat,lon,kind\n1,48.8,2.3,bar\n")
+    text = starter_catalog("t.csv", open_source(str(tmp_path / "t.csv")), name="t", user="person", users="2")
+    assert [" kind, COUNT(DISTINCT person)" in line for line in text.splitlines() if "GROUP BY 1" in line] == [True]
+
+
 RECORD = "1842,40.7128,-74.0060,2026-11-20,Bar\n1843,40.72,-74.1,2026-11-21,Park\n"
 WORDS = "ann,berlin,monday\nbob,rome,friday\n"
 
