@@ -7,14 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.declarations import Declaration, Held, check_apart, check_held, is_pinned
-from emdp.budgets.history import history_of
-from emdp.budgets.lists import PeriodList
 from emdp.budgets.parts import begun_part, check_parts
 from emdp.budgets.promises import batch_of, check_budgets, declared_in
 from emdp.budgets.reservations import held_from
@@ -25,6 +21,9 @@ from emdp.privacy import Account, Budget, Event, Guarantee
 from emdp.privacy.account.restating import in_one_kind
 from emdp.privacy.guarantees.conversions import paying
 from emdp.privacy.guarantees.kinds import is_by_source
+
+if TYPE_CHECKING:
+    from emdp.budgets.lists import PeriodList
 
 __all__ = ["Accounts", "Limit", "Tags"]
 
@@ -85,7 +84,7 @@ class Accounts:
         identity: Declaration,
         *,
         period: str | None = None,
-        users: PeriodList | None = None,
+        users: "PeriodList | None" = None,
     ) -> None:
         self.ledger = ledger
         self.users = users
@@ -352,10 +351,6 @@ class Accounts:
     def remember_validated(self, key: Mapping[str, Any]) -> None:
         """Write down that the rules hold for a data version."""
         self.ledger.append("validated", self.name, dict(key))
-
-    def history(self) -> pl.DataFrame:
-        """Return the table's charges, one row an event; see :data:`emdp.budgets.history.HISTORY`."""
-        return history_of(self.ledger.entries(self.name, "charge"))
 
     def _declare(self) -> None:
         payload = self._declaration

@@ -12,10 +12,9 @@ import polars as pl
 
 from emdp.base.errors import EmdpError
 from emdp.budgets.declarations import Held
-from emdp.budgets.spending import Charge, charges_of
+from emdp.budgets.spending import account_by_lists, charges_of
 from emdp.ledger import Entry
 from emdp.privacy import Account, Budget
-from emdp.privacy.account.lists import ListCharge, account_of_list
 
 __all__ = ["PeriodList"]
 
@@ -63,8 +62,8 @@ class PeriodList:
 
     def account(self, budget: Budget, entries: Sequence[Entry]) -> Account:
         """Return a budget as this period may draw on it."""
-        paid = [listed(charge) for charge in charges_of(entries) if charge.budget == budget]
-        return account_of_list(budget, paid, self._digest, self._known())
+        paid = [charge for charge in charges_of(entries) if charge.budget == budget]
+        return account_by_lists(budget, paid, self._digest, self._known())
 
     def _known(self) -> list[str]:
         return sorted(digest for digest, is_apart in self._apart.items() if is_apart)
@@ -78,8 +77,3 @@ class PeriodList:
         if self._keys is None or other.keys is None or other.digest(columns=False) != digest:
             return False
         return not self._keys.is_in(other.keys.implode()).any()
-
-
-def listed(charge: Charge) -> ListCharge:
-    """Return a charge with the list that it names."""
-    return ListCharge(charge.event, charge.users, frozenset(charge.apart))

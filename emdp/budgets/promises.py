@@ -10,7 +10,8 @@ from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger import Entry
 from emdp.ledger.entries import of_kinds
 from emdp.privacy import Budget, EmdDP, Event, Guarantee, converts_to
-from emdp.privacy.guarantees.kinds import is_by_removal, is_by_source, is_per_history
+from emdp.privacy.guarantees.kinds import is_by_source, is_per_history
+from emdp.privacy.guarantees.units import side_of
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["batch_of", "check_budgets", "check_history_budgets", "declared_in", "make_budgets"]
@@ -32,7 +33,7 @@ def make_budgets(budget: Guarantee | Sequence[Guarantee], gaussian_share: float)
     listed = (budget,) if isinstance(budget, Guarantee) else tuple(budget) if isinstance(budget, Sequence) else ()
     if not listed or not all(isinstance(guarantee, Guarantee) for guarantee in listed):
         raise UsageError("budget must be a guarantee such as EmdDP(alpha=60), or a list of several kinds; pass one.")
-    kinds = {(type(own), is_by_removal(own), getattr(own, "unit", "user")) for own in listed}
+    kinds = {(type(own), *side_of(own)) for own in listed}
     if len(kinds) < len(listed):
         raise UsageError("budget names a kind of guarantee twice; pass one of each kind at most.")
     _check_units(listed)

@@ -24,6 +24,7 @@ from emdp.privacy.rounding import as_decimal, float_down, float_up
 __all__ = [
     "Charge",
     "Spending",
+    "account_by_lists",
     "account_of",
     "accounts_of",
     "budgets_of",
@@ -194,12 +195,19 @@ def _of_users(budget: Budget, paid: Sequence[Charge], period: str | None) -> Acc
     """Return a budget per user with charges; with lists by period for those of one, or for who was charged most."""
     if all(charge.users is None for charge in paid):
         return Account.from_charges(budget, [charge.event for charge in paid])
+    mine = [own.users for own in paid if period is not None and own.period == period and own.users is not None]
+    return account_by_lists(budget, paid, mine[-1] if mine else None)
+
+
+def account_by_lists(
+    budget: Budget, paid: Iterable[Charge], users: str | None = None, apart: Iterable[str] = ()
+) -> Account:
+    """Return a budget as the list of users with a hash may draw on it; see :mod:`emdp.privacy.account.lists`."""
     # Loaded where it is needed.
     from emdp.privacy.account.lists import ListCharge, account_of_list
 
     listed = [ListCharge(own.event, own.users, frozenset(own.apart)) for own in paid]
-    mine = [own.users for own in paid if period is not None and own.period == period and own.users is not None]
-    return account_of_list(budget, listed, mine[-1] if mine else None)
+    return account_of_list(budget, listed, users, apart)
 
 
 def _list_of(entry: Entry) -> Mapping[str, Any]:

@@ -39,7 +39,8 @@ from emdp.catalog.entries import (
 from emdp.catalog.views import viewed, without_view
 from emdp.ledger import ledger_files, place_beside
 from emdp.privacy import Change, Guarantee
-from emdp.privacy.guarantees.kinds import is_by_removal, is_by_source
+from emdp.privacy.guarantees.kinds import is_by_source
+from emdp.privacy.guarantees.units import side_of
 from emdp.questions.names import Names
 from emdp.sessions.session import Session, read
 from emdp.spaces import Space, from_json
@@ -166,7 +167,7 @@ class Catalog:
             error=partial(self._error, name),
         )
         budgets = tuple(guarantee for budget in listed for guarantee in read_one(budget))
-        kinds = {(type(budget), is_by_removal(budget), getattr(budget, "unit", "user")) for budget in budgets}
+        kinds = {(type(budget), *side_of(budget)) for budget in budgets}
         if len(kinds) < len(budgets):
             raise self._error(name, "budget has a kind twice; keep one with alpha and one with epsilon at most")
         own = [self._entry(name), *(self.linked[other] for other, root in self.roots.items() if root == name != other)]

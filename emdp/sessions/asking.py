@@ -13,7 +13,6 @@ from emdp.base.checks import check_period
 from emdp.base.errors import UsageError
 from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.declarations import Declaration, carried_spaces, links_digest, space_digest
-from emdp.budgets.lists import PeriodList
 from emdp.budgets.promises import check_history_budgets, make_budgets
 from emdp.ledger import Ledger, open_ledger
 from emdp.noise.rng import is_seeded
@@ -84,6 +83,8 @@ class Asking:
             own = self._tags.period if table.account == table.name else None
             listed = None
             if own is not None and table.users_period == own and table.users_of is not None:
+                from emdp.budgets.lists import PeriodList
+
                 listed = PeriodList(own, table.users, table.users_of)
             self._accounts = Accounts(opened, table.account, budgets, identity, period=own, users=listed)
         except BaseException:
@@ -276,14 +277,10 @@ class Asking:
         return tuple(self._accounts.available(budget).remaining for budget in self._accounts.budgets)
 
     def history(self) -> pl.DataFrame:
-        """Return the table's charges, one row an event.
+        """Return the table's charges, one row an event: sequence, time, query, mechanism, alpha, delta, kind, hash."""
+        from emdp.budgets.history import history_of
 
-        Returns
-        -------
-        polars.DataFrame
-            Columns sequence, time, query, mechanism, alpha, delta, kind, hash.
-        """
-        return self._accounts.history()
+        return history_of(self._accounts.ledger.entries(self._accounts.name, "charge"))
 
     def replanned(self, planned: Planned) -> Planned:
         """Plan SQL again with what this session read: users, spaces and public tables are files, which change."""

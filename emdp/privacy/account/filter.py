@@ -177,6 +177,22 @@ class Account:
                 ) from error
             yield account
 
+    def paid(self, event: Event) -> "Account":
+        """Return the account after one more charge that a ledger holds, of which this is the part that it draws on.
+
+        Raises
+        ------
+        LedgerError
+            If the budget does not cover it.
+        """
+        try:
+            return self.charge(event)
+        except (BudgetExceededError, UsageError) as error:
+            raise LedgerError(
+                f"a charge of the ledger is not covered by {self.budget.guarantee}; restore it from a copy that "
+                "verifies."
+            ) from error
+
     def charge(self, event: Event) -> "Account":
         """Return the account after one more release.
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
-from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.base.errors import LedgerError
 from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account
 from emdp.privacy.events.base import Event
@@ -142,13 +142,7 @@ class _Lists:
     def add(self, charge: ListCharge) -> None:
         self.know(charge.users, charge.apart)
         before = self.before(charge.users)
-        try:
-            after = before.charge(charge.event)
-        except (BudgetExceededError, UsageError) as error:
-            raise LedgerError(
-                f"a charge of the ledger is not covered by {self.budget.guarantee}; restore it from a copy that "
-                "verifies."
-            ) from error
+        after = before.paid(charge.event)
         paid = replace(
             after,
             count=1,

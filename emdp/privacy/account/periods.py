@@ -52,7 +52,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
+from emdp.base.errors import BudgetExceededError, LedgerError
 from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account
 from emdp.privacy.events.base import Event
@@ -128,15 +128,13 @@ def history_account(budget: Budget, charges: Iterable[SourceCharge], periods: Se
     shared = Account(budget)
     for charge in charges:
         names = charge.periods or ()
-        before = _together(shared, [each.get(name, Account(budget)) for name in names])
-        try:
-            if not names:
-                raise UsageError("a charge of no period")
-            after = before.charge(charge.event)
-        except (BudgetExceededError, UsageError) as error:
+        if not names:
             raise LedgerError(
-                f"a charge of the ledger is not covered by {budget.guarantee}; restore it from a copy that verifies."
-            ) from error
+                f"a charge of the ledger is of no period, as {budget.guarantee} needs; restore it from a copy that "
+                "verifies."
+            )
+        before = _together(shared, [each.get(name, Account(budget)) for name in names])
+        after = before.paid(charge.event)
         level, square = after.level - before.level, after.square - before.square
         for name in names:
             own = each.get(name, Account(budget))

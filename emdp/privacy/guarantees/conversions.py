@@ -49,9 +49,8 @@ from emdp.privacy.guarantees.kinds import (
     Model,
     UserDP,
     guarantee_from_json,
-    is_by_removal,
 )
-from emdp.privacy.guarantees.units import unit_factor, unit_refusal
+from emdp.privacy.guarantees.units import side_of, unit_factor, unit_refusal
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = [
@@ -192,8 +191,8 @@ def paying(guarantee: Guarantee, promises: Sequence[Guarantee]) -> Guarantee:
     >>> type(paying(EmdDP(1.0), promises[:2])).__name__
     'DiscreteEmdDP'
     """
-    own = _side(guarantee)
-    ordered = sorted(promises, key=lambda promise: (_NEARNESS.index(type(promise)), _side(promise) != own))
+    own = side_of(guarantee)
+    ordered = sorted(promises, key=lambda promise: (_NEARNESS.index(type(promise)), side_of(promise) != own))
     reachable = [promise for promise in ordered if type(promise) is type(guarantee)] or ordered
     if not reachable:
         raise UsageError("promises must hold at least one guarantee; pass those of the budgets.")
@@ -363,10 +362,6 @@ def _refusal(guarantee: Guarantee, kind: Guarantee) -> str:
     if isinstance(guarantee, DiscreteEmdDP):
         return "it does not get stronger as the distance falls"
     return ""
-
-
-def _side(guarantee: Guarantee) -> tuple[object, ...]:
-    return is_by_removal(guarantee), getattr(guarantee, "unit", "user")
 
 
 def _doubled(guarantee: Guarantee, kind: Guarantee) -> Guarantee:

@@ -22,10 +22,10 @@ is ``1/(T m_t)``, which nobody knows beforehand: then no sentence about records 
 
 from fractions import Fraction
 
-from emdp.privacy.guarantees.kinds import EmdDP, Guarantee, is_per_history, is_per_period
+from emdp.privacy.guarantees.kinds import EmdDP, Guarantee, Unit, is_by_removal, is_per_history, is_per_period
 from emdp.privacy.rounding import as_decimal, float_up
 
-__all__ = ["of_one_period", "unit_factor", "unit_refusal"]
+__all__ = ["of_one_period", "side_of", "unit_factor", "unit_refusal"]
 
 
 def unit_refusal(guarantee: Guarantee, kind: Guarantee) -> str:
@@ -67,6 +67,15 @@ def of_one_period(guarantee: Guarantee) -> Guarantee:
         return guarantee
     level = float_up(as_decimal(guarantee.level) / (guarantee.periods or 1))
     return EmdDP(level, guarantee.delta, guarantee.sizes)
+
+
+def side_of(guarantee: Guarantee) -> tuple[bool, Unit]:
+    """Return what tells budgets of one class apart: whether neighbours are by removal, and the unit.
+
+    >>> side_of(EmdDP(2.0, unit="period")), side_of(EmdDP(2.0))
+    ((False, 'period'), (False, 'user'))
+    """
+    return is_by_removal(guarantee), guarantee.unit if isinstance(guarantee, EmdDP) else "user"
 
 
 def _periods(guarantee: Guarantee) -> int:
