@@ -19,12 +19,11 @@ from emdp.estimators.frequency.rows import ShareRows, check_adjustable, check_co
 from emdp.estimators.frequency.spread import share_spread
 from emdp.estimators.keyed import MOST_MEANS, KeyedMeans, KeyedRelease, KeyedShares
 from emdp.estimators.mean.linear import LinearNeeds, linear_needs, plan_linear
-from emdp.estimators.mean.local import LocalRow, called, one_bits
+from emdp.estimators.mean.local import LocalRow, called, message_columns, neutral_means, one_bits
 from emdp.estimators.mean.message_select import MessageItems
 from emdp.estimators.messages import SIMULATED, WEIGHING, MessagePlan
 from emdp.estimators.plan import Plan
 from emdp.estimators.select import plan_select
-from emdp.expressions import evaluate
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.mechanisms.local.one_bit import LocalOneBit
 from emdp.mechanisms.local.tiered_bits import TieredBits
@@ -145,8 +144,7 @@ def _means(query: Mean | VectorMean, space: Space, users: int, items: MessageIte
     if items is not None:
         facts["items"] = [[own.name, own.place, float(own.centre), own.below, own.low, own.high] for own in items.made]
         facts["listed"] = list(items.query.columns)
-    neutral = tuple(float(evaluate(own, space, space.neutral_item)[0]) for own in first.expressions)
-    releaser = KeyedMeans(bits, neutral, exponents, facts)
+    releaser = KeyedMeans(bits, neutral_means(first, space), exponents, facts)
     parts = [_tier_of_means(own, law, kind, items) for own, law in zip(needs, bits.tiers, strict=True)]
     reading = Reading("means", by_user=True, expressions=first.expressions)
     best: Plan | MessagePlan
@@ -159,16 +157,7 @@ def _means(query: Mean | VectorMean, space: Space, users: int, items: MessageIte
 
 def _tier_of_means(own: LinearNeeds, law: LocalOneBit, kind: Guarantee, items: MessageItems | None) -> Part:
     """Return the columns, the price and the rows of one tier."""
-    places = range(len(own.names))
-    ends = [
-        law.interval(place, 0.5 * entry.low + 0.5 * entry.high, 0.95)
-        for place, entry in zip(places, own.analysis.entries, strict=True)
-    ]
-    columns = own.columns(
-        noise_scale=law.noise_scale,
-        errors=tuple(map(law.expected_absolute_error, places)),
-        halves=tuple(0.5 * (high - low) for low, high in ends),
-    )
+    columns = message_columns(own, law)
     row: Finisher = LocalRow(own.names, law)
     if items is not None:
         columns, row = items.shown(columns, LocalRow(own.names, law))

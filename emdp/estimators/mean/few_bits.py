@@ -13,11 +13,9 @@ from dataclasses import replace
 
 from emdp.base.errors import UsageError
 from emdp.estimators.mean.linear import LinearNeeds, linear_needs, plan_linear
-from emdp.estimators.mean.local import LocalMeans, LocalRow, one_bit_coordinate, plan_local_means
+from emdp.estimators.mean.local import LocalMeans, LocalRow, bit_coordinates, message_columns, plan_local_means
 from emdp.estimators.mean.shuffled import DRAWN, check_varying, plan_shuffled_means
 from emdp.estimators.messages import SIMULATED, SPLIT, TRUST, WEIGHING, MessagePlan
-from emdp.expressions import evaluate
-from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.mechanisms.local.shuffled_planes import ShuffledPlanes, plane_variance
 from emdp.mechanisms.vector.cube import plane_gains, plane_shares
 from emdp.privacy import GuaranteeEvent
@@ -75,21 +73,14 @@ def plan_few_bits(query: VectorMean, *, space: Space, users: int) -> MessagePlan
     needs = linear_needs(query, space, 1)
     check_varying(needs)
     mechanism = _mechanism(query, needs, users)
-    neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in needs.expressions)
-    entries, places = needs.analysis.entries, range(len(needs.names))
-    halves = [mechanism.interval(place, 0.5 * own.low + 0.5 * own.high, 0.95) for place, own in enumerate(entries)]
     is_mixed = query.model == "shuffle"
     kind = query.price.promise(query.model)
     sent = f"{'mixed ' if is_mixed else ''}digits of sampled means"
     return MessagePlan(
         reading=Reading("means", by_user=True, expressions=needs.expressions),
-        releaser=LocalMeans(mechanism, neutral, tuple(map(fixed_point_exponent, entries))),
+        releaser=LocalMeans.of(mechanism, needs, space),
         event=GuaranteeEvent(kind.at_level(needs.alpha, needs.delta), sent, mechanism.slack_epsilon),
-        columns=needs.columns(
-            noise_scale=mechanism.noise_scale,
-            errors=tuple(mechanism.expected_absolute_error(place) for place in places),
-            halves=tuple(0.5 * (high - low) for low, high in halves),
-        ),
+        columns=message_columns(needs, mechanism),
         choice=_choice(query, mechanism),
         finisher=LocalRow(needs.names, mechanism),
         weighing=WEIGHING,
@@ -118,10 +109,7 @@ def _mechanism(query: VectorMean, needs: LinearNeeds, users: int) -> ShuffledPla
     (_, _, planes, draws, blocks), own = min(errors.items())
     if query.model == "shuffle" and users >= 2:
         own = plane_strengths(epsilon, users, needs.delta, plane_gains(planes), draws * blocks)
-    coordinates = tuple(
-        one_bit_coordinate(own[-1], entry, single, needs.kind)
-        for entry, single in zip(needs.analysis.entries, needs.singles, strict=True)
-    )
+    coordinates = bit_coordinates(needs, own[-1])
     return ShuffledPlanes(
         coordinates, users, messages=planes * draws, strengths=own, blocks=blocks, is_mixed=query.model == "shuffle"
     )

@@ -30,11 +30,21 @@ from emdp.expressions.numbers.fixed_point import fixed_point_error, fixed_point_
 from emdp.mechanisms.local.noise import LocalNoise, exact_sums
 from emdp.mechanisms.local.one_bit import LocalOneBit, OneBitCoordinate
 from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
-from emdp.questions.columns import Released
+from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.reading import MeanBlock, Reading, RepeatedBlocks
 from emdp.spaces import Space
 
-__all__ = ["LocalMeans", "LocalRow", "called", "one_bit_coordinate", "one_bits", "plan_local_means"]
+__all__ = [
+    "LocalMeans",
+    "LocalRow",
+    "bit_coordinates",
+    "called",
+    "message_columns",
+    "neutral_means",
+    "one_bit_coordinate",
+    "one_bits",
+    "plan_local_means",
+]
 
 Integers = npt.NDArray[np.int64]
 
@@ -62,6 +72,11 @@ class LocalMeans(WrappedRelease):
     mechanism: LocalNoise | LocalOneBit
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
+
+    @classmethod
+    def of(cls, mechanism: LocalNoise | LocalOneBit, needs: LinearNeeds, space: Space) -> "LocalMeans":
+        """Return what releases a query's means on a space."""
+        return cls(mechanism, neutral_means(needs, space), tuple(map(fixed_point_exponent, needs.analysis.entries)))
 
     @property
     def standard_deviation(self) -> float:
@@ -226,24 +241,38 @@ def plan_local_means(query: LinearQuery, *, space: Space, users: int) -> Plan | 
     event = noise.event(kind)
     if isinstance(best, LocalOneBit):
         event = GuaranteeEvent(kind.at_level(needs.alpha, 0.0), "one bit a user", best.slack_epsilon)
-    neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in needs.expressions)
-    exponents = tuple(fixed_point_exponent(entry) for entry in needs.analysis.entries)
-    places = range(len(needs.names))
-    middles = [0.5 * entry.low + 0.5 * entry.high for entry in needs.analysis.entries]
     return MessagePlan(
         reading=Reading("means", by_user=True, expressions=needs.expressions),
-        releaser=LocalMeans(best, neutral, exponents),
+        releaser=LocalMeans.of(best, needs, space),
         event=event,
-        columns=needs.columns(
-            noise_scale=best.noise_scale,
-            errors=tuple(best.expected_absolute_error(place) for place in places),
-            halves=tuple(_half(best.interval(place, middles[place], 0.95)) for place in places),
-        ),
+        columns=message_columns(needs, best),
         choice=_choice(best, found, why),
         finisher=LocalRow(needs.names, best),
         weighing=WEIGHING,
         notes=(SIMULATED,),
     )
+
+
+def neutral_means(needs: LinearNeeds, space: Space) -> tuple[float, ...]:
+    """Return the means of a user without records."""
+    return tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in needs.expressions)
+
+
+def message_columns(needs: LinearNeeds, mechanism: LocalNoise | LocalOneBit) -> tuple[PlannedColumn, ...]:
+    """Return the answer's columns, with errors and interval at the middle of each mean's range."""
+    places, entries = range(len(needs.names)), needs.analysis.entries
+    ends = [mechanism.interval(place, 0.5 * own.low + 0.5 * own.high, 0.95) for place, own in enumerate(entries)]
+    return needs.columns(
+        noise_scale=mechanism.noise_scale,
+        errors=tuple(map(mechanism.expected_absolute_error, places)),
+        halves=tuple(0.5 * (high - low) for low, high in ends),
+    )
+
+
+def bit_coordinates(needs: LinearNeeds, alpha: float) -> tuple[OneBitCoordinate, ...]:
+    """Return the bit of each mean that is ``alpha`` per unit of ``d_em``, or at user level, by itself."""
+    both = zip(needs.analysis.entries, needs.singles, strict=True)
+    return tuple(one_bit_coordinate(alpha, entry, single, needs.kind) for entry, single in both)
 
 
 def one_bits(needs: LinearNeeds, users: int) -> list[LocalOneBit]:
@@ -254,12 +283,8 @@ def one_bits(needs: LinearNeeds, users: int) -> list[LocalOneBit]:
     found = []
     for is_dealt in (False, True) if len(entries) > 1 else (False,):
         alpha = needs.alpha if is_dealt else needs.alpha / len(entries) * (1.0 - 2.0**-50)
-        coordinates = tuple(
-            one_bit_coordinate(alpha, entry, single, needs.kind)
-            for entry, single in zip(entries, needs.singles, strict=True)
-        )
         if not is_dealt or users >= len(entries):
-            found.append(LocalOneBit(coordinates, users, is_dealt))
+            found.append(LocalOneBit(bit_coordinates(needs, alpha), users, is_dealt))
     return found
 
 
@@ -295,7 +320,3 @@ def _added(totals: Sequence[int], more: Sequence[int]) -> list[int]:
 
 def _starts(present: int, users: int) -> range:
     return range(present, users, AT_ONCE)
-
-
-def _half(ends: tuple[float, float]) -> float:
-    return 0.5 * (ends[1] - ends[0])

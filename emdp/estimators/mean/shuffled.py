@@ -14,11 +14,16 @@ from functools import lru_cache
 
 from emdp.base.errors import UsageError
 from emdp.estimators.mean.linear import LinearNeeds, LinearQuery, linear_needs, plan_linear
-from emdp.estimators.mean.local import LARGEST_EPSILON, LocalMeans, LocalRow, one_bit_coordinate, plan_local_means
+from emdp.estimators.mean.local import (
+    LARGEST_EPSILON,
+    LocalMeans,
+    LocalRow,
+    bit_coordinates,
+    message_columns,
+    plan_local_means,
+)
 from emdp.estimators.messages import SPLIT, TRUST, WEIGHING, MessagePlan
 from emdp.estimators.plan import Plan
-from emdp.expressions import evaluate
-from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.mechanisms.local.one_bit import OneBitCoordinate
 from emdp.mechanisms.local.shuffled_bits import DELTA_SHARE, ShuffledOneBit
 from emdp.mechanisms.local.shuffled_planes import ShuffledPlanes, plane_variance
@@ -82,20 +87,11 @@ def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan
     check_varying(needs)
     kind = query.price.promise("shuffle")
     mechanism = _mechanism(query.messages, needs, users)
-    neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in needs.expressions)
-    exponents = tuple(fixed_point_exponent(entry) for entry in needs.analysis.entries)
-    places = range(len(needs.names))
-    middles = [0.5 * entry.low + 0.5 * entry.high for entry in needs.analysis.entries]
-    halves = [mechanism.interval(place, middles[place], 0.95) for place in places]
     return MessagePlan(
         reading=Reading("means", by_user=True, expressions=needs.expressions),
-        releaser=LocalMeans(mechanism, neutral, exponents),
+        releaser=LocalMeans.of(mechanism, needs, space),
         event=GuaranteeEvent(kind.at_level(needs.alpha, needs.delta), "mixed bits of users", mechanism.slack_epsilon),
-        columns=needs.columns(
-            noise_scale=mechanism.noise_scale,
-            errors=tuple(mechanism.expected_absolute_error(place) for place in places),
-            halves=tuple(0.5 * (high - low) for low, high in halves),
-        ),
+        columns=message_columns(needs, mechanism),
         choice=_choice(mechanism, query.messages),
         finisher=LocalRow(needs.names, mechanism),
         weighing=WEIGHING,
@@ -172,10 +168,7 @@ def _single(needs: LinearNeeds, users: int) -> ShuffledOneBit | None:
 def _planes(needs: LinearNeeds, users: int, planes: int, draws: int) -> ShuffledPlanes:
     rounds = draws * len(needs.names)
     strengths = plane_strengths(needs.alpha, users, needs.delta * DELTA_SHARE, plane_gains(planes), rounds)
-    coordinates = tuple(
-        one_bit_coordinate(strengths[-1], entry, single, needs.kind)
-        for entry, single in zip(needs.analysis.entries, needs.singles, strict=True)
-    )
+    coordinates = bit_coordinates(needs, strengths[-1])
     return ShuffledPlanes(coordinates, users, messages=planes * draws, strengths=strengths)
 
 
@@ -188,10 +181,7 @@ def _bits(needs: LinearNeeds, users: int, messages: int) -> ShuffledOneBit:
         unmixed, name = signs_alpha0(level, users, delta, slopes, messages), "alpha0"
     else:
         unmixed, name = _epsilon0(level, users, delta, count * messages), "epsilon0"
-    coordinates = tuple(
-        one_bit_coordinate(unmixed, entry, single, needs.kind)
-        for entry, single in zip(needs.analysis.entries, needs.singles, strict=True)
-    )
+    coordinates = bit_coordinates(needs, unmixed)
     return ShuffledOneBit(coordinates, users, messages=messages, unmixed=unmixed, level=name)
 
 
