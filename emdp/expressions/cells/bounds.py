@@ -267,7 +267,7 @@ class _Shape:
         """Largest length of each value, or of two that are one another's ends, and of its change between cells."""
         ends = [*_ends(self.aggregation.values, self.values)]
         paired = {place for first, second, _ in ends for place in (first, second)}
-        pairs = [(mul_up(max(self.scales[i], self.scales[j]), length), 0.0) for i, j, length in ends]
+        pairs = [(max(mul_up(self.scales[i], u), mul_up(self.scales[j], v)), 0.0) for i, j, (u, v) in ends]
         alone = [
             (mul_up(scale, known.magnitude), mul_up(scale, known.spread))
             for place, (scale, known) in enumerate(zip(self.scales, self.values, strict=True))
@@ -326,18 +326,34 @@ class _Shape:
         return norm_up([mul_up(scale, row) for scale, row in zip(self.scales, rows, strict=True)], norm)
 
 
-def _ends(values: Sequence[Expression], known: Sequence[Analysis]) -> Iterator[tuple[int, int, float]]:
-    """Yield places of values ``e - a`` and ``b - e`` that are at least 0, each place once, with ``b - a``."""
+def _ends(values: Sequence[Expression], known: Sequence[Analysis]) -> Iterator[tuple[int, int, tuple[float, float]]]:
+    """Yield places of values ``f (e - a)`` and ``g (b - e)`` that are at least 0, each place once, with their most.
+
+    The two mosts are ``f (b - a)`` and ``g (b - a)``: with weights the larger weighted one bounds the weighted sum.
+    """
     free = {place for place in range(len(values)) if known[place].low >= 0}
-    for second, below in enumerate(values):
+    for second, value in enumerate(values):
+        below, own = _without_factor(value)
         if second not in free or not isinstance(below, Subtract) or not isinstance(below.left, Constant):
             continue
         for first in sorted(free - {second}):
-            above, least = _from_below(values[first])
+            other, factor = _without_factor(values[first])
+            above, least = _from_below(other)
             if above == below.right:
                 free -= {first, second}
-                yield first, second, add_up(below.left.value, -least)
+                length = add_up(below.left.value, -least)
+                yield first, second, (mul_up(factor, length), mul_up(own, length))
                 break
+
+
+def _without_factor(value: Expression) -> tuple[Expression, float]:
+    """Return ``e`` and ``f`` of ``f e``, ``f`` positive and rounded up; of any other value the value and 1."""
+    if isinstance(value, Multiply):
+        for factor, rest in ((value.left, value.right), (value.right, value.left)):
+            if isinstance(factor, Constant) and factor.value > 0:
+                inner, own = _without_factor(rest)
+                return inner, mul_up(factor.value, own)
+    return value, 1.0
 
 
 def _from_below(value: Expression) -> tuple[Expression, float]:

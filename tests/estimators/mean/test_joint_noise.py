@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from emdp.base.errors import UsageError
@@ -100,8 +100,12 @@ def test_one_draw_is_never_worse_than_separate_draws(case: tuple[Select, Space])
     assert mean <= 1 + 1e-6
 
 
+BOTH_ENDS = (Item("part", "y", col("y")), Item("part", "rest", 2 - col("y")))
+
+
 @settings(deadline=None, max_examples=40)
 @given(statements(), st.sampled_from([1e-3, 7.0, 1e4]))
+@example((Select(BOTH_ENDS, ALPHA, (BY_KIND,)), Product(*PLANE.parts, Categories("kind", KINDS))), 7.0)
 def test_planning_is_invariant_to_the_units_of_expressions(case: tuple[Select, Space], factor: float) -> None:
     query, space = case
     items = tuple(

@@ -275,7 +275,17 @@ ENDS_SPACE = Product(Interval("x", -1, 3), Categories("kind", KINDS))
 
 
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (1.0, 3.0), (5.0, 2.0)])
-@pytest.mark.parametrize("values", [(x - -1, 3 - x), (3 - x, x - -1), (x - -1.5, 4 - x), (x - -1, 3 - x, 0.5 * x - 4)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (x - -1, 3 - x),
+        (3 - x, x - -1),
+        (x - -1.5, 4 - x),
+        (x - -1, 3 - x, 0.5 * x - 4),
+        (3 * (x - -1), (3 - x) * 0.5),
+        ((3 - x) * 2 * 4, 2 * (x - -1)),
+    ],
+)
 @pytest.mark.parametrize("axes", [(), (BY_KIND,)])
 def test_both_ends_of_a_value_count_as_one(
     values: tuple[ex.Expression, ...], scales: tuple[float, ...], axes: tuple[Axis, ...]
@@ -300,6 +310,7 @@ def test_only_ends_that_are_never_negative_count_as_one() -> None:
         ((x - -1, 2.5 - x), 2 * (4 + 3.5)),
         ((x - -1, x - -1), 2 * (4 + 4)),
         ((x - -1, 3 - 2 * x), 2 * (4 + 5)),
+        ((-2 * (x - -1), 3 - x), 2 * (8 + 4)),
     ):
         assert aggregation_spread(Aggregation(values, by_kind, cap=1), [1.0, 1.0], ENDS_SPACE)[0] == close(one_by_one)
     # Each value stands in one pair at most: 3 - x is an end of x, and x + 2 would be one of 3 - x.
