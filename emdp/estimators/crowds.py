@@ -7,7 +7,7 @@ parts of 32 bits, so that sums of any size are exact. Users without records are 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,9 @@ class SumsEncoder:
         What is made of the numbers first, one after the other.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("place", "limb")
+    """Columns that name one part of one sum."""
+
     question: Question
     values: UserValues
     groups: tuple[int, ...] = ()
@@ -104,11 +107,6 @@ class SumsEncoder:
     def schema(self) -> dict[str, pl.DataType]:
         """Place of a sum (:data:`USERS` for the number of users), number of its part of 32 bits, and that part."""
         return dict.fromkeys(("place", "limb", "sum"), pl.Int64())
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Columns that name one part of one sum."""
-        return ("place", "limb")
 
     def encode(self, block: Any, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
         """Return the sums over a block's users."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,9 @@ class KeyedRelease(WrappedRelease):
     mechanism : TieredBits or TieredOracle
         The randomizer.
     """
+
+    epsilon0: ClassVar[None] = None
+    """None: nothing is mixed."""
 
     facts_of_release: Mapping[str, Any]
     mechanism: Any
@@ -106,11 +109,6 @@ class KeyedRelease(WrappedRelease):
     @abstractmethod
     def estimate(self, places: Integers, symbols: Integers, tier: int) -> Any:
         """Return what a tier's readers estimate, as the finisher of its rows takes it."""
-
-    @property
-    def epsilon0(self) -> None:
-        """None: nothing is mixed."""
-        return None
 
     def encoder(self, *, keep_exact: bool) -> "KeyedEncoder":
         """Return what draws the messages of a block's users."""
@@ -175,14 +173,12 @@ class KeyedMeans(KeyedRelease):
         See :class:`KeyedRelease`.
     """
 
+    symbols: ClassVar[int] = 2
+
     mechanism: TieredBits
     neutral: tuple[float, ...]
     exponents: tuple[int, ...]
     facts_of_release: Mapping[str, Any]
-
-    @property
-    def symbols(self) -> int:
-        return 2
 
     @property
     def exact_size(self) -> int:
@@ -298,6 +294,8 @@ class KeyedEncoder:
         Whether rows of the exact statistic stand beside them, for the test switch.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ()
+
     releaser: KeyedRelease
     keep_exact: bool = False
 
@@ -306,11 +304,6 @@ class KeyedEncoder:
         """Kind of the row, place, message, keys, and a number of the exact statistic."""
         keys = [f"key {tier}" for tier in range(1, self.releaser.tiers)]
         return dict.fromkeys(("what", "place", "sent", *keys), pl.Int64()) | {"exact": pl.Float64()}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """None: every row counts."""
-        return ()
 
     def encode(self, block: Any) -> Iterator[pl.DataFrame]:
         """Draw the messages of a block's users."""

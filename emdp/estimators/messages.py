@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from emdp.base.statistic import Hidden, HiddenBlocks
 from emdp.estimators.contract import Records
@@ -94,10 +94,8 @@ class Releaser(Mechanism, Protocol):
 class MessageRelease:
     """Common part of releasers: every message is random, and drawn exactly."""
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether no table changes what is released: False, since messages have another law for some."""
-        return False
+    is_exact: ClassVar[bool] = False
+    """Whether no table changes what is released: False, since messages have another law for some."""
 
     @property
     def slack_delta(self) -> float:
@@ -176,6 +174,9 @@ class MessagePlan:
         What a public user without records counts with; empty: the neutral item.
     """
 
+    is_constant: ClassVar[bool] = False
+    """Whether no table changes what is released: False, since messages have another law for some."""
+
     reading: Reading
     releaser: Releaser
     event: Event
@@ -195,11 +196,6 @@ class MessagePlan:
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         return (self.releaser,)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether no table changes what is released: False, since messages have another law for some."""
-        return False
 
     def group_sizes(self, users: int) -> tuple[int, ...]:
         """Return the number of users: they are not grouped."""

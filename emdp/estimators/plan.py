@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
+from typing import ClassVar
 
 from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
@@ -52,6 +53,9 @@ class Plan:
         The methods that were compared, if any were.
     """
 
+    without_records: ClassVar[str] = ""
+    assumptions: ClassVar[tuple[str, ...]] = ()
+
     aggregation: Aggregation
     scales: tuple[float, ...]
     mechanisms: tuple[AdditiveMechanism, ...]
@@ -78,14 +82,6 @@ class Plan:
         if cap is None:
             return WEIGHING
         return f"every record counts, those of one user together as at most {cap}"
-
-    @property
-    def without_records(self) -> str:
-        return ""
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return ()
 
     def group_sizes(self, users: int) -> tuple[int, ...]:
         """Return the public number of users of each group."""

@@ -127,7 +127,6 @@ class SummedDirections(VectorDirection):
         return self.clip(vectors)
 
     def tally(self, messages: npt.NDArray[Any]) -> Any:
-        """Draw the tally of clipped vectors."""
         if not len(messages):
             return np.zeros(self.dimension, dtype=np.int64)
         means = messages / self.length

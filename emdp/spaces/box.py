@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,15 +26,12 @@ class BoxPart(Part):
     NULL or a NaN, or with an infinity in a column that goes round, becomes the neutral item as a whole.
     """
 
+    is_box: ClassVar[bool] = True
+
     @property
     @abstractmethod
     def spans(self) -> tuple[Span, ...]:
         """The range of each column, in their order."""
-
-    @property
-    def is_box(self) -> bool:
-        """True: the domain is every point of the spans."""
-        return True
 
     @property
     def point_kind(self) -> PointKind:
@@ -77,11 +74,9 @@ class BoxPart(Part):
         return np.array([placed])
 
     def decode(self, items: Floats) -> dict[str, list[Any]]:
-        """Return encoded items as numbers under the columns' names."""
         return {name: items[:, place].tolist() for place, name in enumerate(self.columns)}
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of natural distances, by the space's formula."""
         matrix = self.distance_formula(NUMPY, tuple(left.T[:, :, None]), tuple(right.T[:, None, :]))
         return np.array(np.broadcast_to(matrix, (len(left), len(right))))
 
@@ -93,7 +88,6 @@ class BoxPart(Part):
         return FunctionBounds(math.inf, span.low, span.high, 0.0)
 
     def column_values(self, items: Floats, column: str) -> Floats:
-        """Return the value of a column for each encoded item."""
         return items[:, self._place(column)]
 
     def _place(self, column: str) -> int:

@@ -6,6 +6,7 @@ Both add up over users, in any order: shares are integers, and so are tallies of
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,8 @@ class AverageEncoder:
         Bits below 1 of a user's share; the sums over all users stay below ``2**62``.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("code",)
+
     items: int
     bits: int
 
@@ -49,11 +52,6 @@ class AverageEncoder:
     def schema(self) -> Mapping[str, pl.DataType]:
         """An item's code and the sum of its shares in units of ``2**-bits``; under code -1 the number of users."""
         return {"code": pl.Int64(), "sum": pl.Int64()}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The item's code."""
-        return ("code",)
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
         """Return the sums over a block's users."""
@@ -83,6 +81,9 @@ class OracleEncoder:
         How many messages each user sends, each of a record drawn afresh.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("what", "place")
+    """Kind of the row, and its item or place."""
+
     oracle: FrequencyOracle
     keep_exact: bool = False
     messages: int = 1
@@ -92,11 +93,6 @@ class OracleEncoder:
         """Kind of the row, code of its item or place in the tally, count and, if kept, the item's sum of shares."""
         kept = {"share": pl.Float64()} if self.keep_exact else {}
         return {"what": pl.Int64(), "place": pl.Int64(), "count": pl.Int64(), **kept}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Kind of the row, and its item or place."""
-        return ("what", "place")
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
         """Draw one record of each of a block's users for each message, and count which items they are."""

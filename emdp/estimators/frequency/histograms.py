@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -70,15 +70,13 @@ class HistogramRelease(WrappedRelease):
         of these, since doubles may not hold all of their digits.
     """
 
+    epsilon0: ClassVar[None] = None
+    """Epsilon of one message: None, since nobody sends one."""
+
     mechanism: AdditiveMechanism
     neutral: int
     bits: int
     keeps_steps: bool = False
-
-    @property
-    def epsilon0(self) -> None:
-        """Epsilon of one message: None, since nobody sends one."""
-        return None
 
     @property
     def theorem(self) -> str:
@@ -144,6 +142,9 @@ class OracleRelease(MessageRelease):
         messages.
     """
 
+    slack_epsilon: ClassVar[float] = 0.0
+    """Cost of rounding: 0, since messages are drawn from integer probabilities."""
+
     oracle: FrequencyOracle
     neutral: int
     accounted: str = ""
@@ -157,11 +158,6 @@ class OracleRelease(MessageRelease):
     @property
     def theorem(self) -> str:
         return f"{self.accounted}; {self.oracle.theorem}" if self.accounted else self.oracle.theorem
-
-    @property
-    def slack_epsilon(self) -> float:
-        """Cost of rounding: 0, since messages are drawn from integer probabilities."""
-        return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the oracle as an answer's derivation shows it."""

@@ -151,7 +151,6 @@ class SampledErrors(ErrorModel):
         return np.asarray(self.inner.group_variances(groups) + self._of_shares(sums), dtype=np.float64)
 
     def prefix_variances(self, order: Integers) -> Floats:
-        """Return the variances of cumulative sums."""
         sums = np.cumsum(self.prior[order])[:-1]
         return np.asarray(self.inner.prefix_variances(order) + self._of_shares(sums), dtype=np.float64)
 

@@ -137,14 +137,12 @@ class IndependentErrors(ErrorModel):
         return np.asarray(self.variance * counts * (1.0 - counts / self.size), dtype=np.float64)
 
     def group_excess(self, groups: Integers) -> Floats | float:
-        """Return the excess kurtosis of sums over groups."""
         return self._excess_of(np.bincount(groups).astype(np.float64))
 
     def prefix_excess(self) -> Floats | float:
         return self._excess_of(np.arange(1.0, self.size))
 
     def combine(self, normals: Floats) -> Floats:
-        """Return normals of the variance."""
         return math.sqrt(self.variance) * normals
 
     def _excess_of(self, counts: Floats) -> Floats | float:
@@ -178,11 +176,9 @@ class DenseErrors(ErrorModel):
 
     @property
     def variances(self) -> Floats:
-        """Variance of each cell: the diagonal."""
         return np.maximum(np.diag(self.covariance), 0.0)
 
     def group_variances(self, groups: Integers) -> Floats:
-        """Return sums over the blocks of the matrix."""
         sums = np.zeros((int(groups.max()) + 1, self.size))
         np.add.at(sums, groups, self._balanced)
         own = np.zeros(len(sums))
@@ -190,12 +186,10 @@ class DenseErrors(ErrorModel):
         return np.maximum(own, 0.0)
 
     def prefix_variances(self, order: Integers) -> Floats:
-        """Return sums over the leading blocks of the matrix in an order."""
         ordered = self._balanced[np.ix_(order, order)]
         return np.maximum(np.diag(ordered.cumsum(axis=0).cumsum(axis=1))[:-1], 0.0)
 
     def combine(self, normals: Floats) -> Floats:
-        """Return normals times a root of the matrix."""
         values, vectors = np.linalg.eigh(self.covariance)
         return np.asarray((normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T, dtype=np.float64)
 

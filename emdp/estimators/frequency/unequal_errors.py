@@ -46,7 +46,6 @@ class UnequalErrors(ErrorModel):
         return self._variances
 
     def group_variances(self, groups: Integers) -> Floats:
-        """Return the variances of sums over groups, after the sum of all errors was spread evenly."""
         sums = np.asarray(np.bincount(groups, self._variances), dtype=np.float64)
         return self._spread(sums, np.asarray(np.bincount(groups), dtype=np.float64))
 
@@ -55,7 +54,6 @@ class UnequalErrors(ErrorModel):
         return self._spread(np.cumsum(self._variances[order])[:-1], counts)
 
     def combine(self, normals: Floats) -> Floats:
-        """Return independent errors made of independent standard normals, shape (draws, size)."""
         return np.asarray(normals * np.sqrt(self._variances), dtype=np.float64)
 
     def _spread(self, sums: Floats, counts: Floats) -> Floats:

@@ -8,6 +8,7 @@ another, and the law of all outputs is the same however records were divided int
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,8 @@ class SampleEncoder:
         Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("code",)
+
     size: int
     keep_exact: bool = False
 
@@ -51,11 +54,6 @@ class SampleEncoder:
         """An item's code, how many records it is, and perhaps the sum of shares."""
         kept = {"share": pl.Float64()} if self.keep_exact else {}
         return {"code": pl.Int64(), "count": pl.Int64(), **kept}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The item's code."""
-        return ("code",)
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
         """Draw the records of a block's users."""
@@ -83,6 +81,9 @@ class HistogramEncoder:
         Whether they are drawn with replacement; otherwise every user has exactly so many.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ()
+    """Columns to count by: none, since a user's outputs all come out of one block, counted."""
+
     randomizer: FiniteRandomizer
     size: int
     is_sampled: bool
@@ -91,11 +92,6 @@ class HistogramEncoder:
     def schema(self) -> Mapping[str, pl.DataType]:
         """A user's number, an output's code, how often it came out."""
         return {"user": pl.Int64(), "output": pl.Int64(), "count": pl.Int64()}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Columns to count by: none, since a user's outputs all come out of one block, counted."""
-        return ()
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
         """Draw the outputs of a block's users."""
@@ -135,6 +131,9 @@ class PointEncoder:
         Whether each output keeps its user's number.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ()
+    """Columns to count by: none, since every output counts."""
+
     randomizer: PlanarLaplace
     size: int
     is_sampled: bool
@@ -146,11 +145,6 @@ class PointEncoder:
         # Numbered, since a space may have a column called as ours is.
         items = {f"item_{number}": pl.Float64() for number in range(self.randomizer.space.width)}
         return {"user": pl.Int64(), **items} if self.is_local else items
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Columns to count by: none, since every output counts."""
-        return ()
 
     def encode(self, block: PointBlock) -> Iterator[pl.DataFrame]:
         """Draw the outputs of a block's records, or of sampled ones."""

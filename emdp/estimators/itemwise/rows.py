@@ -14,7 +14,7 @@ bounds counts.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -207,6 +207,8 @@ class FrameRows:
         The item space.
     """
 
+    planned: ClassVar[tuple[PlannedColumn, ...]] = ()
+
     outputs: pl.DataFrame | None
     space: Space
 
@@ -218,11 +220,6 @@ class FrameRows:
     @property
     def notes(self) -> tuple[str, ...]:
         return (MULTISET,)
-
-    @property
-    def planned(self) -> tuple[PlannedColumn, ...]:
-        """No column has an interval."""
-        return ()
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the rows; outputs under the space's column names."""

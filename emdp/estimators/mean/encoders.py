@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,9 @@ class MeanEncoder:
         Whether the exact means are added up as well, for the test switch.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("what", "place")
+    """Kind of the sum, and number of the coordinate."""
+
     mechanism: LocalNoise | LocalOneBit
     exponents: tuple[int, ...]
     keep_exact: bool = False
@@ -45,11 +49,6 @@ class MeanEncoder:
     def schema(self) -> Mapping[str, pl.DataType]:
         """Kind of the sum, number of the coordinate, and the sums of the upper and of the lower parts."""
         return dict.fromkeys(("what", "place", "high", "low"), pl.Int64())
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Kind of the sum, and number of the coordinate."""
-        return ("what", "place")
 
     def encode(self, block: MeanBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
         """Draw the messages of a block's users, of the coordinates in ``parts`` where these are dealt out."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,9 @@ class FactEncoder:
         Whether the facts are added up as well, for the test switch.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("what", "place")
+    """Kind of the sum, and number of the fact."""
+
     law: VectorBits
     exponents: tuple[int, ...]
     keep_exact: bool = False
@@ -89,11 +92,6 @@ class FactEncoder:
     def schema(self) -> Mapping[str, pl.DataType]:
         """Kind of the sum, number of the fact, and the sum."""
         return dict.fromkeys(("what", "place", "sum"), pl.Int64())
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Kind of the sum, and number of the fact."""
-        return ("what", "place")
 
     def encode(self, block: MeanBlock) -> Iterator[pl.DataFrame]:
         """Draw the messages of a block's users."""
@@ -126,6 +124,10 @@ class FactMessages(WrappedRelease):
         Fixed-point exponent of each condition's mean.
     """
 
+    slack_epsilon: ClassVar[float] = 0.0
+    """Cost of rounding: 0, since nothing rests on floating point."""
+    slack_delta: ClassVar[float] = 0.0
+
     law: VectorBits
     exponents: tuple[int, ...]
 
@@ -133,17 +135,7 @@ class FactMessages(WrappedRelease):
     def theorem(self) -> str:
         return self.law.theorem
 
-    @property
-    def slack_epsilon(self) -> float:
-        """Cost of rounding: 0, since nothing rests on floating point."""
-        return 0.0
-
-    @property
-    def slack_delta(self) -> float:
-        return 0.0
-
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the bits as an answer's derivation shows them."""
         del unit
         place = max(math.ceil(math.log2(max(int(self.law._sizes(self.law.blocks)[0]), 1))), 0)
         sent = f"{self.law.blocks} of each user, {self.law.blocks * (1 + place)} bits with their places"

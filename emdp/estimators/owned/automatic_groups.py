@@ -102,20 +102,17 @@ class GroupsPlan(MeasuredPlan):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The two releases as one."""
         assumed = f"{self.typical.aggregation.groups_cap or 0} groups of a user"
         return (MeasuredRelease(self.rule.histogram, self.typical.mechanisms[0], assumed, self.event.slack_epsilon),)
 
     @property
     def choice(self) -> str:
-        """Shares of epsilon, and the noise of the second release."""
         share = HISTOGRAM_WEIGHTS[0] / math.fsum(HISTOGRAM_WEIGHTS)
         first = f"Users by octave of their groups with {share:.0%} of epsilon, from which max_groups_per_user is chosen"
         return f"{first}; then {self.typical.choice}"
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         return self.typical.weighing.replace(
             f"at most {_assumed_cap(self.rule)} groups", "an automatic number of groups"
         )

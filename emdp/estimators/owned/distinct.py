@@ -50,7 +50,6 @@ class DistinctPlan(FramePlan):
     def drawn(
         self, frame: pl.DataFrame, records: Records, *, keep_exact: bool
     ) -> tuple[DistinctRelease, tuple[int, ...] | None]:
-        """Return noisy numbers of values: this spends."""
         del records
         users, values, cells = (frame.get_column(name).to_numpy() for name in ("user_place", "value_place", "cell"))
         released = self.counts.release(users, values, cells.astype(np.int64))

@@ -37,7 +37,6 @@ class KeysPlan(FramePlan):
 
     @property
     def mechanisms(self) -> tuple[WeightedKeys, ...]:
-        """Number of mechanisms: one."""
         return (self.keys,)
 
     @property
@@ -45,7 +44,6 @@ class KeysPlan(FramePlan):
         return f"every user counts alike, with one weight in each of at most {self.keys.keys} groups a round"
 
     def drawn(self, frame: pl.DataFrame, records: Records, *, keep_exact: bool) -> tuple[Found, Found | None]:
-        """Return the groups that were found: this spends."""
         del records
         names = [f"key_{place}" for place in range(len(self.aggregation.keys))]
         # In an order of their values, which tells nothing of users.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
@@ -19,6 +20,14 @@ __all__ = ["OwnedPlan", "RowsPlan", "drawn_rows"]
 class RowsPlan:
     """Base of all plans of statements over rows with owners."""
 
+    is_constant: ClassVar[bool] = False
+    """Whether no table could change the answer: never known here."""
+    assumptions: ClassVar[tuple[str, ...]] = (
+        "public tables that a statement joins do not come from the private records",
+    )
+    """Assumptions that are the data owner's, besides the users."""
+    without_records: ClassVar[str] = "no records, and counts nowhere"
+
     event: Event
 
     is_of_rows = True
@@ -28,21 +37,6 @@ class RowsPlan:
     def guarantee(self) -> Guarantee:
         """Guarantee of the release."""
         return self.event.guarantee
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether no table could change the answer: never known here."""
-        return False
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Assumptions that are the data owner's, besides the users."""
-        return ("public tables that a statement joins do not come from the private records",)
-
-    @property
-    def without_records(self) -> str:
-        """Value of a public user without records: none."""
-        return "no records, and counts nowhere"
 
     def group_sizes(self, users: int) -> tuple[int, ...]:
         """Return the public number of users: there is one group of them."""

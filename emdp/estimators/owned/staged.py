@@ -163,7 +163,6 @@ class StagedMechanism(JoinedMechanism):
 
     @property
     def slack_epsilon(self) -> float:
-        """Epsilon that is charged for rounding."""
         return self.charge.slack_epsilon
 
 

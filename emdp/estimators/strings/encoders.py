@@ -7,6 +7,7 @@ nothing is sent.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -108,6 +109,8 @@ class PrefixEncoder:
         Of the level.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("place",)
+
     search: HeavyHitterSearch
     level: int
     candidates: Strings
@@ -117,11 +120,6 @@ class PrefixEncoder:
     def schema(self) -> Mapping[str, pl.DataType]:
         """A place of the tally, or -1 for all users, and how many."""
         return {"place": pl.Int64(), COUNT: pl.Int64()}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Columns to count by: the place."""
-        return ("place",)
 
     def encode(self, block: TextBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
         """Draw the messages of those users of a block to whom ``parts`` gives the level."""

@@ -55,6 +55,9 @@ class PrefixRelease(MessageRelease):
         Which theorem gives the guarantee, where messages are shuffled; empty in the local model.
     """
 
+    slack_epsilon: ClassVar[float] = 0.0
+    """Cost of rounding: 0, since messages are drawn from integer probabilities."""
+
     search: HeavyHitterSearch
     accounted: str = ""
 
@@ -68,11 +71,6 @@ class PrefixRelease(MessageRelease):
         own = "a user sends one message, epsilon-LDP at user level given all before it"
         own += " (emdp.mechanisms.strings.prefix_search)"
         return f"{self.accounted}; {own}" if self.accounted else own
-
-    @property
-    def slack_epsilon(self) -> float:
-        """Cost of rounding: 0, since messages are drawn from integer probabilities."""
-        return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the search as an answer's derivation shows it."""
@@ -149,18 +147,12 @@ class StringCounts(MessageRelease):
         "discrete Laplace noise on bounded slots of every user, a threshold for strings that only one user has "
         "(emdp.mechanisms.strings.stable_histogram)"
     )
+    epsilon0: ClassVar[None] = None
+    """Epsilon of one message: None, since nobody sends one."""
+    slack_epsilon: ClassVar[float] = 0.0
+    """Cost of rounding: 0, since slots, noise and threshold are integers, drawn exactly."""
 
     histogram: StableHistogram
-
-    @property
-    def epsilon0(self) -> None:
-        """Epsilon of one message: None, since nobody sends one."""
-        return None
-
-    @property
-    def slack_epsilon(self) -> float:
-        """Cost of rounding: 0, since slots, noise and threshold are integers, drawn exactly."""
-        return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the mechanism as an answer's derivation shows it."""

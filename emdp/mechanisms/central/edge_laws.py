@@ -37,10 +37,7 @@ class EdgeLaplaceMechanism(EdgeMechanism):
 
     name: ClassVar[str] = "edge Laplace"
     norm: ClassVar[Literal[1, 2]] = 1
-
-    @property
-    def _flow_kind(self) -> type[AdditiveMechanism]:
-        return LaplaceMechanism
+    _flow_kind: ClassVar[type[AdditiveMechanism]] = LaplaceMechanism
 
     def _law_theorem(self) -> str:
         return (
@@ -74,10 +71,7 @@ class EdgeGaussianMechanism(EdgeMechanism):
 
     name: ClassVar[str] = "edge Gaussian"
     norm: ClassVar[Literal[1, 2]] = 2
-
-    @property
-    def _flow_kind(self) -> type[AdditiveMechanism]:
-        return GaussianMechanism
+    _flow_kind: ClassVar[type[AdditiveMechanism]] = GaussianMechanism
 
     def _check_law(self) -> None:
         check_unit_interval("delta", self.delta)

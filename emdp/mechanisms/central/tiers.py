@@ -33,6 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import ClassVar
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism
@@ -64,6 +65,8 @@ class TieredNoise:
     >>> [tier.scale for tier in noise.tiers], noise.theorem
     ([0.00125, 0.0025, 0.01], 'each tier is the one before plus independent noise: a coalition pays its strongest')
     """
+
+    theorem: ClassVar[str] = "each tier is the one before plus independent noise: a coalition pays its strongest"
 
     tiers: tuple[AdditiveMechanism, ...]
 
@@ -98,11 +101,6 @@ class TieredNoise:
             for place in range(1, len(levels)):
                 made._check_width(place)
         return made
-
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return "each tier is the one before plus independent noise: a coalition pays its strongest"
 
     def lowered(self, values: Sequence[Fraction]) -> tuple[tuple[Fraction, ...], ...]:
         """Return the weaker tiers of a released answer: post-processing, which spends nothing.

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from emdp.base.checks import check_positive
 from emdp.base.errors import UsageError
@@ -55,6 +56,8 @@ class OctaveHistogram:
     (10.0, 20.0)
     """
 
+    theorem: ClassVar[str] = "discrete Laplace noise on users by octave of their totals (user-level-sql.md 1.4)"
+
     epsilon: float
     neighbours: Neighbours
 
@@ -68,11 +71,6 @@ class OctaveHistogram:
     def scale(self) -> float:
         """``r/epsilon``, rounded up: users."""
         return float_at_least(moved_users(self.neighbours) / as_decimal(self.epsilon))
-
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return "discrete Laplace noise on users by octave of their totals (user-level-sql.md 1.4)"
 
     def event(self, kind: Guarantee | None = None) -> Event:
         """Return the event to charge before the release.

@@ -60,7 +60,6 @@ class CuratedDescent(Descent):
 
     @property
     def event(self) -> Event:
-        """The release of all rounds."""
         return self.law.event(UserDP(0.0))
 
     @property
@@ -69,12 +68,10 @@ class CuratedDescent(Descent):
 
     @property
     def slack_epsilon(self) -> float:
-        """Cost of the noise's grid, rounded up."""
         return self.law.slack_epsilon
 
     @property
     def slack_delta(self) -> float:
-        """The part of delta that covers the grid."""
         return self.law.slack_delta
 
 
@@ -105,7 +102,6 @@ class CentralDescent(CuratedDescent):
 
     @cached_property
     def law(self) -> AdditiveMechanism:
-        """The noise of all rounds together."""
         own, shape = self.setting, self.rounds * self.setting.dimension
         change = 2 * Fraction(own.clip) / own.users
         if self.is_gaussian:
@@ -118,7 +114,6 @@ class CentralDescent(CuratedDescent):
 
     @property
     def noise(self) -> float:
-        """Root of the expected squared 2-norm of what noise adds to one round's gradient."""
         return self.law.standard_deviation * math.sqrt(self.setting.dimension)
 
     @property

@@ -38,6 +38,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -98,6 +99,10 @@ class MessageDescent(Descent):
     ---------
     ``(epsilon, delta)`` user-level in the setting's model, for all rounds together. The module's text has the proof.
     """
+
+    slack_epsilon: ClassVar[float] = 0.0
+    """0: the messages' probabilities are exact."""
+    slack_delta: ClassVar[float] = 0.0
 
     law: VectorRandomizer | UserVectorMechanism
     is_dealt: bool = True
@@ -174,7 +179,6 @@ class MessageDescent(Descent):
 
     @cached_property
     def event(self) -> Event:
-        """Guarantee of the messages of all rounds."""
         level, delta = self.law.epsilon, 0.0
         if isinstance(self.law, UserVectorMechanism):
             delta = self.law.delta
@@ -230,7 +234,6 @@ class MessageDescent(Descent):
 
     @property
     def noise(self) -> float:
-        """Root of the expected squared 2-norm of what messages add to one round's gradient."""
         if isinstance(self.law, VectorRandomizer):
             return math.sqrt(self.law.squared_error() / (self.participation or 1.0))
         return self.law.expected_error
@@ -242,16 +245,6 @@ class MessageDescent(Descent):
             sent = f", {self.bits_per_user:.6g} bits a user in all rounds"
             return f"one message a user at epsilon {self.law.epsilon:.6g}, {self.law.reports} reports each{mixed}{sent}"
         return f"{self.law.name}; a range is missed with probability {self.law.missed_range:.2g} at most"
-
-    @property
-    def slack_epsilon(self) -> float:
-        """0: the messages' probabilities are exact."""
-        return 0.0
-
-    @property
-    def slack_delta(self) -> float:
-        """0: nothing is rounded."""
-        return 0.0
 
     def _dealt(self) -> Sequence[Integers | None]:
         users, size = self.setting.users, self.users_a_round

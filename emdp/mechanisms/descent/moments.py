@@ -159,7 +159,6 @@ class MomentFit(CuratedDescent):
 
     @cached_property
     def law(self) -> AdditiveMechanism:
-        """The noise of all moments together."""
         own, p = self.setting, self.setting.dimension
         wide, squares = p + p * (p - 1) // 2, p - 1
         cut = 10 * self.size * Fraction(2) ** -own.exponent
@@ -182,7 +181,6 @@ class MomentFit(CuratedDescent):
 
     @property
     def typical_excess(self) -> float:
-        """Expected mean loss above the smallest for features that are spread evenly, as of a descent."""
         own = self.setting
         inverse = math.fsum(count / curved for curved, count in own.curvatures)
         return min(0.5 * self.noise**2 * (1.0 + (own.radius / 2.0) ** 2) * inverse, 10.0 * own.unfitted_excess)

@@ -42,6 +42,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -195,6 +196,8 @@ class Descent(ABC):
         ``T``.
     """
 
+    is_exact: ClassVar[bool] = False
+
     setting: DescentSetting
     rounds: int
 
@@ -252,11 +255,6 @@ class Descent(ABC):
     def _estimate(self, gradients: Integers) -> Floats:
         """Release a round's mean gradient: this spends. ``gradients`` are those of the users of the round."""
         return self._ask(GatheredUsers(iter([gradients]), len(gradients)))
-
-    @property
-    def is_exact(self) -> bool:
-        """False: there is always noise."""
-        return False
 
     @property
     def epsilon(self) -> float:

@@ -114,7 +114,6 @@ class FiniteRandomizer(Randomizer):
 
     @property
     def w_min(self) -> float:
-        """Smallest positive distance of two items, rounded down."""
         return self.items.w_min
 
     @cached_property

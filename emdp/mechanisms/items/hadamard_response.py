@@ -62,7 +62,6 @@ class HadamardResponse(SymmetricRandomizer):
 
     @cached_property
     def right_inverse(self) -> Floats:
-        """``B`` with ``A B = I``, in closed form, shape (outputs, items)."""
         return np.asarray(self._signs.T / self._tilt, dtype=np.float64)
 
     def outputs_frame(self) -> dict[str, list[Any]]:

@@ -97,7 +97,6 @@ class BoxChart(Chart):
     centre: tuple[float, ...]
 
     def to_plane(self, items: Floats) -> Floats:
-        """Return ``items - centre``."""
         return np.asarray(items - np.array(self.centre), dtype=np.float64)
 
     def from_plane(self, points: Floats) -> Floats:
@@ -105,7 +104,6 @@ class BoxChart(Chart):
         return self.clamp(points + np.array(self.centre))
 
     def clamp(self, items: Floats) -> Floats:
-        """Return items with each coordinate clamped."""
         return np.clip(items, self.low, self.high)
 
 

@@ -142,6 +142,10 @@ class PlanarLaplace(Randomizer):
 
     name: ClassVar[str] = "planar Laplace"
     theorem: ClassVar[str] = "planar Laplace noise on a lattice, exact, then clamped (EMD 4; grid: EMD 8.5)"
+    w_min: ClassVar[float] = 0.0
+    """0: items of a continuum lie as close as one likes."""
+    law: ClassVar[OutputLaw | None] = None
+    """None: there are too many outputs for a matrix; see :meth:`log_density`."""
     space: Space
     requested: float
     grid: float
@@ -179,16 +183,6 @@ class PlanarLaplace(Randomizer):
     def alpha0(self) -> float:
         """The bound of the log-ratio per unit of ``d_X``, rounded up."""
         return fraction_up(_stretched(_reach(self.space), self.slack_distance) / Fraction(self.scale))
-
-    @property
-    def w_min(self) -> float:
-        """0: items of a continuum lie as close as one likes."""
-        return 0.0
-
-    @property
-    def law(self) -> OutputLaw | None:
-        """None: there are too many outputs for a matrix; see :meth:`log_density`."""
-        return None
 
     @property
     def scale(self) -> float:

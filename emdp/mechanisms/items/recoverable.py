@@ -127,7 +127,6 @@ class Recoverable(FiniteRandomizer):
 
     @cached_property
     def right_inverse(self) -> Floats:
-        """``B`` with ``A B = I``, in closed form, shape (outputs, items)."""
         return self._from_shares(np.eye(self.places * self.blocks))
 
     @property

@@ -101,7 +101,6 @@ class GaussianKeys(KeyThreshold):
 
     @property
     def price(self) -> float:
-        """The delta of the module's theorem, rounded up."""
         return gaussian_keys_delta(self.epsilon, self.scale, self.threshold, self.keys, self.neighbours)
 
     @property

@@ -130,7 +130,6 @@ class TruncatedKeys(_LaplaceScale):
 
     @property
     def threshold(self) -> int:
-        """``k + 1``."""
         return self.reach + 1
 
     @property

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ldexp
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +84,8 @@ class FoundKeys:
 class NumberedKeys(ABC):
     """Base of both theorems: a threshold on users, and numbers of the keys that pass."""
 
+    is_exact: ClassVar[bool] = False
+
     @property
     @abstractmethod
     def theorem(self) -> str:
@@ -107,11 +110,6 @@ class NumberedKeys(ABC):
     @abstractmethod
     def standard_deviation(self) -> float:
         """Standard deviation of the noise of a number of users."""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the answer is the same on every table: never."""
-        return False
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the threshold and the noise as an answer's derivation shows them."""
@@ -177,6 +175,8 @@ class KeysThenNumbers(NumberedKeys):
     (79, UserDP(epsilon=1.0, delta=1e-09, model='central'))
     """
 
+    slack_delta: ClassVar[float] = 0.0
+
     keys: KeyThreshold
     noise: LaplaceMechanism | None = None
 
@@ -198,11 +198,6 @@ class KeysThenNumbers(NumberedKeys):
         return 0.0 if self.noise is None else self.noise.slack_epsilon
 
     @property
-    def slack_delta(self) -> float:
-        """None of the numbers."""
-        return 0.0
-
-    @property
     def standard_deviation(self) -> float:
         """Standard deviation of the threshold's noise."""
         return self.keys.standard_deviation
@@ -211,7 +206,6 @@ class KeysThenNumbers(NumberedKeys):
         return () if self.noise is None else self.noise.facts(unit)
 
     def event(self, kind: Guarantee | None = None) -> Event:
-        """Return the event of both."""
         alone = self.keys.event(kind)
         if self.noise is None:
             return alone
@@ -220,7 +214,6 @@ class KeysThenNumbers(NumberedKeys):
         return GuaranteeEvent(stated, self.theorem, self.slack_epsilon)
 
     def half_width(self, level: float) -> float:
-        """Return the half-width of a number of users."""
         return self.keys.half_width(level)
 
     def release(self, counts: npt.ArrayLike, numbers: Numbers) -> FoundKeys:
@@ -300,12 +293,10 @@ class KeysWithNumbers(NumberedKeys):
 
     @property
     def slack_epsilon(self) -> float:
-        """Slack of epsilon of the noise."""
         return self.noise.slack_epsilon
 
     @property
     def slack_delta(self) -> float:
-        """Slack of delta of the noise."""
         return self.noise.slack_delta
 
     @property
@@ -316,12 +307,10 @@ class KeysWithNumbers(NumberedKeys):
         return self.noise.facts(unit)
 
     def event(self, kind: Guarantee | None = None) -> Event:
-        """Return the event of all."""
         found = check_kind(kind, self.neighbours)
         return GuaranteeEvent(found.at_level(self.noise.alpha, self.price), self.theorem, self.slack_epsilon)
 
     def half_width(self, level: float) -> float:
-        """Return the half-width of a number of users."""
         return self.noise.interval_half_width(level)
 
     def release(self, counts: npt.ArrayLike, numbers: Numbers) -> FoundKeys:

@@ -34,6 +34,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +95,11 @@ class WeightedKeys:
     (3, True)
     """
 
+    slack_epsilon: ClassVar[float] = 0.0
+    """None: what the lattice costs is inside the noise's part of delta."""
+    slack_delta: ClassVar[float] = 0.0
+    is_exact: ClassVar[bool] = False
+
     epsilon: float
     delta: float
     keys: int
@@ -146,21 +152,6 @@ class WeightedKeys:
     def people(self) -> int:
         """How many users who have a key and no other it needs to be found with probability 1/2 in the last round."""
         return max(1, math.ceil(self.thresholds[-1]))
-
-    @property
-    def slack_epsilon(self) -> float:
-        """None: what the lattice costs is inside the noise's part of delta."""
-        return 0.0
-
-    @property
-    def slack_delta(self) -> float:
-        """None beside delta itself."""
-        return 0.0
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the answer is the same on every table: never."""
-        return False
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return noise and threshold of each round as an answer's derivation shows them."""

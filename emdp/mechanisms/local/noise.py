@@ -21,6 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,9 @@ class LocalNoise:
     ((10000, 1), True)
     """
 
+    is_exact: ClassVar[bool] = False
+    """False: a constant needs no messages."""
+
     mechanism: AdditiveMechanism
     users: int
 
@@ -73,11 +77,6 @@ class LocalNoise:
     @property
     def theorem(self) -> str:
         return f"{self.mechanism.theorem}, by every user alone (local: n = 1)"
-
-    @property
-    def is_exact(self) -> bool:
-        """False: a constant needs no messages."""
-        return False
 
     @property
     def slack_epsilon(self) -> float:

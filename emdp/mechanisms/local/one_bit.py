@@ -128,6 +128,8 @@ class LocalOneBit:
     """
 
     theorem: ClassVar[str] = "one bit a user: P(+1) = 1/2 + t q/(2B), t = Be/(1 + Be) (EMD 4, one-bit test functions)"
+    is_exact: ClassVar[bool] = False
+    slack_delta: ClassVar[float] = 0.0
 
     coordinates: tuple[OneBitCoordinate, ...]
     users: int
@@ -139,11 +141,6 @@ class LocalOneBit:
             raise UsageError("coordinates is empty; pass at least one.")
         check_count("users", self.users, minimum=len(self.coordinates) if self.is_dealt else 1)
         check_count("messages", self.messages)
-
-    @property
-    def is_exact(self) -> bool:
-        """False: the answer is made of random bits."""
-        return False
 
     @property
     def draws(self) -> int:
@@ -160,11 +157,6 @@ class LocalOneBit:
         """Additive epsilon of one user's messages, rounded up."""
         slacks = [coordinate.slack * self.messages for coordinate in self.coordinates]
         return math.nextafter(max(slacks) if self.is_dealt else math.fsum(slacks), math.inf)
-
-    @property
-    def slack_delta(self) -> float:
-        """0: nothing is charged to delta."""
-        return 0.0
 
     @property
     def bits(self) -> int:

@@ -46,6 +46,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +108,9 @@ class ShuffledPlanes(LocalOneBit):
     ('3.054e-05', 4)
     """
 
+    slack_epsilon: ClassVar[float] = 0.0
+    """0: probabilities are integers."""
+
     @property
     def theorem(self) -> str:  # type: ignore[override]
         if self.is_mixed:
@@ -148,18 +152,12 @@ class ShuffledPlanes(LocalOneBit):
         return self.blocks or len(self.coordinates)
 
     @property
-    def slack_epsilon(self) -> float:
-        """0: probabilities are integers."""
-        return 0.0
-
-    @property
     def epsilon0(self) -> float:
         """Epsilon of all messages of one user, for whoever sees them before they are mixed; rounded up."""
         own = [min(epsilon_of_ratio(sign.ratio), one) for sign, one in zip(self._signs, self.strengths, strict=True)]
         return float_up(sum(map(as_decimal, own), Fraction(0)) * self.draws * self.reported)
 
     def deviation(self, coordinate: int) -> float:
-        """Return the largest standard deviation of a coordinate's estimate."""
         variance = plane_variance(self.strengths, self._size(coordinate)) / (self.users * self.draws)
         return self.coordinates[coordinate].half * math.sqrt(variance)
 
@@ -213,7 +211,6 @@ class ShuffledPlanes(LocalOneBit):
         return found
 
     def decode(self, ones: Sequence[int], asked: Sequence[int]) -> tuple[Fraction, ...]:
-        """Return the unbiased estimates, from the sums of tallies over all users and draws."""
         planes, found, count = len(self.strengths), [], self.users * self.draws
         for j, own in enumerate(self.coordinates):
             told = Fraction(0)
@@ -224,7 +221,6 @@ class ShuffledPlanes(LocalOneBit):
         return tuple(found)
 
     def interval(self, coordinate: int, value: float, level: float) -> tuple[float, float]:
-        """Return the ends of an interval that holds the exact mean with probability at least ``level``."""
         own = self.coordinates[coordinate]
         tail, size = 1.0 - check_unit_interval("level", level), self._size(coordinate)
         width = self._half(tail) if size == 1 else self._half_of_blocks(tail, size)

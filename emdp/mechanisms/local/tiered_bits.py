@@ -67,6 +67,8 @@ class TieredBits:
         "one bit a user and a key for each stronger reader, who cost together what the strongest does "
         "(tiers-and-recoverability.md 1; EMD 4)"
     )
+    is_exact: ClassVar[bool] = False
+    slack_delta: ClassVar[float] = 0.0
 
     tiers: tuple[LocalOneBit, ...]
 
@@ -88,19 +90,9 @@ class TieredBits:
         return tuple(GivenMoves(2, move_weights(2, map(Fraction, own))) for own in self._strengths)
 
     @property
-    def is_exact(self) -> bool:
-        """False: the answer is made of random bits."""
-        return False
-
-    @property
     def slack_epsilon(self) -> float:
         """Additive epsilon of the strongest readers, rounded up."""
         return self.tiers[0].slack_epsilon
-
-    @property
-    def slack_delta(self) -> float:
-        """0: nothing is charged to delta."""
-        return 0.0
 
     @property
     def _strengths(self) -> list[tuple[float, ...]]:

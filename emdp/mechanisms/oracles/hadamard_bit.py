@@ -51,7 +51,6 @@ class OneBitHadamardOracle(SymbolOracle):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """``(p, q)``."""
         return self._inside_chance, Fraction(1, 2)
 
     @property

@@ -64,7 +64,6 @@ class HadamardResponseOracle(SymbolOracle):
         return self._inside_chance, self._other * self.inside
 
     def variances(self, p: npt.ArrayLike | None = None, squares: npt.ArrayLike | None = None) -> Floats:
-        """Return the exact variance of every item's estimate, shape (items,); see the base class."""
         shares, second = self._checked_shares(p, squares)
         starts = np.arange(0, self.items, self.block - 1)
         reached = np.repeat(self._block_chance(np.add.reduceat(shares, starts)), self.block - 1)[: self.items]

@@ -38,7 +38,6 @@ class KRROracle(SymbolOracle):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """``(p, q)``."""
         same = self._inside_chance
         return same, (1 - same) / self.outside
 

@@ -69,7 +69,6 @@ class ProjectiveOracle(SymbolOracle):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """``(p, q)``."""
         inside, common = self._inside_chance, self.points.on_two
         other = inside * common / self.inside + (1 - inside) * (self.inside - common) / self.outside
         return inside, other

@@ -52,7 +52,6 @@ class RecoverableOracle(SymbolOracle):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """``(p, q)``."""
         inside = self._inside_chance
         common = Fraction(self.inside // 2)
         return inside, common * inside / self.inside + (self.inside - common) * (1 - inside) / self.outside

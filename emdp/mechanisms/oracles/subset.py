@@ -92,7 +92,6 @@ class SubsetOracle(BitsOracle):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """``(p, q)``."""
         return _chances(Fraction(self.numerator, TOTAL), self.items, self.size)
 
     @property

@@ -65,6 +65,11 @@ class TieredOracle:
     (3,)
     """
 
+    is_exact: ClassVar[bool] = False
+    slack_epsilon: ClassVar[float] = 0.0
+    """0: messages are drawn from integer probabilities."""
+    slack_delta: ClassVar[float] = 0.0
+
     method: TieredMethod
     items: int
     users: int
@@ -90,21 +95,6 @@ class TieredOracle:
     def moves(self) -> TieredResponse:
         """The moves of the items or bits."""
         return TieredResponse(self.items if self.method == "krr" else 2, self.epsilons)
-
-    @property
-    def is_exact(self) -> bool:
-        """False: messages are random."""
-        return False
-
-    @property
-    def slack_epsilon(self) -> float:
-        """0: messages are drawn from integer probabilities."""
-        return 0.0
-
-    @property
-    def slack_delta(self) -> float:
-        """0: nothing is charged to delta."""
-        return 0.0
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the oracles of the tiers as an answer's derivation shows them."""

@@ -115,7 +115,6 @@ class UnaryEncoding(BitsOracle):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """``(p, q)``."""
         return Fraction(self.one, TOTAL), Fraction(self.zero, TOTAL)
 
     @property

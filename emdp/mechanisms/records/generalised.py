@@ -23,6 +23,7 @@ noise at ``l`` costs.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -70,6 +71,8 @@ class GeneralisedChoice:
     1
     """
 
+    theorem: ClassVar[str] = "generalised exponential mechanism by permute-and-flip (user-level-sql.md 2.7)"
+
     sensitivities: tuple[int, ...]
     epsilon: float
     neighbours: Neighbours
@@ -90,11 +93,6 @@ class GeneralisedChoice:
     def units(self) -> int:
         """``t`` in multiples of 2^-20."""
         return math.ceil(_UNIT * 2.0 * math.log(len(self.sensitivities) / self.failure) / self.epsilon)
-
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return "generalised exponential mechanism by permute-and-flip (user-level-sql.md 2.7)"
 
     def event(self, kind: Guarantee | None = None) -> Event:
         """Return the event to charge before the release."""

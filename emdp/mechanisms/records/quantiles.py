@@ -244,6 +244,8 @@ class QuantileInterval:
     (2, 1, 3)
     """
 
+    theorem: ClassVar[str] = "choice of a cell by rank, and of two more for an interval (user-level-sql.md 2.6)"
+
     level: float
     epsilon: float
     neighbours: Neighbours
@@ -259,11 +261,6 @@ class QuantileInterval:
         check_unit_interval("failure", self.failure)
         check_count("groups", self.groups)
         _check_price(self)
-
-    @property
-    def theorem(self) -> str:
-        """The guarantee's source, in one line."""
-        return "choice of a cell by rank, and of two more for an interval (user-level-sql.md 2.6)"
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return level and price as an answer's derivation shows them."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -240,6 +240,12 @@ class UserMeanMechanism(ABC):
         The user-level guarantee that is achieved, at most that of the setting.
     """
 
+    slack_epsilon: ClassVar[float] = 0.0
+    """0: all of it is inside ``epsilon``."""
+    slack_delta: ClassVar[float] = 0.0
+    """0: all of it is inside ``delta``."""
+    is_exact: ClassVar[bool] = False
+
     setting: UserMeanSetting
 
     @property
@@ -270,21 +276,6 @@ class UserMeanMechanism(ABC):
     @property
     def is_apart(self) -> bool:
         """Whether a user sends several messages, each mixed by itself."""
-        return False
-
-    @property
-    def slack_epsilon(self) -> float:
-        """0: all of it is inside ``epsilon``."""
-        return 0.0
-
-    @property
-    def slack_delta(self) -> float:
-        """0: all of it is inside ``delta``."""
-        return 0.0
-
-    @property
-    def is_exact(self) -> bool:
-        """False: every release is noisy."""
         return False
 
     @property

@@ -85,27 +85,22 @@ class CentralMean(UserMeanMechanism):
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise."""
         return self.noise.deviation
 
     @property
     def expected_error(self) -> float:
-        """Expected error: ``deviation``."""
         return self.deviation
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the noise."""
         del unit
         width, noise = self.noise.high - self.noise.low, self.noise
         return (("mean", f"{noise.name}, epsilon {noise.epsilon:.6g}, on {width:.6g} over {noise.users} users"),)
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
-        """Add noise to the mean: this spends."""
         value = self.noise.ask(crowd, exponent)
         return UserMeanRelease(self, value, (self.noise.low, self.noise.high), exponent=exponent)
 
     def ends(self, release: UserMeanRelease, tail: float) -> tuple[float, float]:
-        """Return the noise's ends."""
         width = self._noise_on(release.range).half_width(tail, release.exponent)
         return float(release.value) - width, float(release.value) + width
 
@@ -162,7 +157,6 @@ class CentralRange(CentralMean):
 
     @property
     def epsilon(self) -> float:
-        """The sum of both rounds."""
         return float_up(as_decimal(self.stage.epsilon) + as_decimal(self.second))
 
     @cached_property
@@ -173,12 +167,10 @@ class CentralRange(CentralMean):
 
     @property
     def missed_range(self) -> float:
-        """``gamma`` and the bound on a wrong bin."""
         return min(1.0, self.setting.gamma + self.stage.wrong_bin(self.setting.users))
 
     @property
     def users_needed(self) -> int:
-        """Users for a wrong bin to be as rare as half of the setting's ``failure``."""
         return self.stage.users_needed(self.setting.failure - self.setting.gamma)
 
     @property
@@ -188,13 +180,11 @@ class CentralRange(CentralMean):
         return self.setting.unconditional(self.deviation**2, wrong)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return both rounds."""
         bins = self.setting.bins
         first = f"{self.stage.name}, epsilon {self.first:.6g}; {bins.count} bins of {2 * bins.radius:.6g}"
         return (("range", first), *super().facts(unit))
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
-        """Choose the bin and add noise to the mean: this spends."""
         (found,) = find_ranges(crowd, (self.stage,), columns=(0,), exponents=(exponent,))
         value = self._noise_on(found.window).ask(crowd, exponent)
         return UserMeanRelease(self, value, found.window, found.near, found.near_error, exponent)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -85,13 +85,11 @@ class _Clipped:
         Of the fixed point that they come in.
     """
 
+    size: ClassVar[int] = 2
+    """The sum and the number."""
+
     cut: _Cut
     exponent: int
-
-    @property
-    def size(self) -> int:
-        """The sum and the number."""
-        return 2
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
         """Return both, of all users."""
@@ -111,13 +109,11 @@ class _Somewhere:
         As of :class:`_Clipped`.
     """
 
+    size: ClassVar[int] = 3
+    """The sum, the users who have a number, and all."""
+
     cut: _Cut
     exponent: int
-
-    @property
-    def size(self) -> int:
-        """The sum, the users who have a number, and all."""
-        return 3
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
         """Return the three, of all users."""

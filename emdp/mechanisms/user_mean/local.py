@@ -86,7 +86,6 @@ class LocalUserMean(UserMeanMechanism):
 
     @property
     def epsilon0(self) -> float:
-        """The epsilon of a user's own messages."""
         return self.epsilon
 
     @property
@@ -134,7 +133,6 @@ class LocalUserMean(UserMeanMechanism):
         return low - width, high + width
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return what each round is."""
         del unit
         low, high = self.nominal
         scalar = self.scalar(low, high, self.second)
@@ -160,43 +158,27 @@ class OneRound(LocalUserMean):
     """
 
     theorem: ClassVar[str] = "one epsilon-LDP message on each user's mean, clipped to its bounds (LSU 1.2)"
-
-    @property
-    def name(self) -> str:
-        return "one round"
+    name: ClassVar[str] = "one round"
+    missed_range: ClassVar[float] = 0.0
+    users_needed: ClassVar[int] = 1
 
     @cached_property
     def epsilon(self) -> float:
-        """Epsilon of the randomizer's integers."""
         return self.scalar(self.setting.low, self.setting.high, self.second).epsilon
 
     @property
     def senders(self) -> int:
-        """All users."""
         return self.setting.users
 
     @property
     def nominal(self) -> tuple[float, float]:
-        """The bounds."""
         return float(self.setting.low), float(self.setting.high)
 
     @property
-    def missed_range(self) -> float:
-        """0: none is looked for."""
-        return 0.0
-
-    @property
-    def users_needed(self) -> int:
-        """1."""
-        return 1
-
-    @property
     def expected_error(self) -> float:
-        """Expected error: ``deviation``."""
         return self.deviation
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
-        """Draw every user's message: this spends."""
         return UserMeanRelease(self, self._told(crowd, exponent, self.nominal), self.nominal)
 
 
@@ -233,12 +215,10 @@ class TwoRounds(LocalUserMean):
 
     @property
     def missed_range(self) -> float:
-        """``gamma`` and the bound on a wrong bin."""
         return min(1.0, self.setting.gamma + self.stage.wrong_bin(self.finders))
 
     @property
     def users_needed(self) -> int:
-        """Users for a wrong bin to be as rare as half of the setting's ``failure``."""
         return self.stage.users_needed(self.setting.failure - self.setting.gamma)
 
     @property
@@ -264,28 +244,21 @@ class BudgetSplit(TwoRounds):
     theorem: ClassVar[str] = (
         "one-bit Hadamard bin, then an LDP message on 6 tau; the epsilons add up (LSU 2.1, corrected)"
     )
-
-    @property
-    def name(self) -> str:
-        return "range, then mean, every user in both rounds"
+    name: ClassVar[str] = "range, then mean, every user in both rounds"
 
     @property
     def epsilon(self) -> float:
-        """The sum of both rounds."""
         return float_up(as_decimal(self.stage.epsilon) + self.told)
 
     @property
     def finders(self) -> int:
-        """Number of users in round one: all."""
         return self.setting.users
 
     @property
     def senders(self) -> int:
-        """All users."""
         return self.setting.users
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
-        """Draw both messages of every user: this spends."""
         (found,) = find_ranges(crowd, (self.stage,), columns=(0,), exponents=(exponent,))
         value = self._told(crowd, exponent, found.window)
         return UserMeanRelease(self, value, found.window, found.near, found.near_error)
@@ -308,6 +281,7 @@ class UserSplit(TwoRounds):
     theorem: ClassVar[str] = (
         "one-bit Hadamard bin of some users, an LDP message on 6 tau of the others (LSU 2.1, user split)"
     )
+    name: ClassVar[str] = "range, then mean, every user in one round"
 
     chosen: int
 
@@ -317,22 +291,16 @@ class UserSplit(TwoRounds):
             raise UsageError(f"chosen must be from 1 to {self.setting.users - 1}, got {self.chosen}; split the users.")
 
     @property
-    def name(self) -> str:
-        return "range, then mean, every user in one round"
-
-    @property
     def epsilon(self) -> float:
         """The larger of the two rounds: a user is in one."""
         return max(self.stage.epsilon, float_up(self.told))
 
     @property
     def finders(self) -> int:
-        """``chosen``."""
         return self.chosen
 
     @property
     def senders(self) -> int:
-        """The others."""
         return self.setting.users - self.chosen
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:

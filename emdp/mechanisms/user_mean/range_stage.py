@@ -276,7 +276,6 @@ class HadamardRange(RangeStage):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of the integer probabilities."""
         return self.oracle.epsilon
 
     @cached_property
@@ -332,7 +331,6 @@ class MedianRange(RangeStage):
         return min(1.0, 0.5 * (self.bins.count - 1) * math.exp(-0.5 * self.requested * gap) * _CLEAR)
 
     def found(self, sums: Integers) -> FoundRange:
-        """Draw the bin."""
         self._check_users(sums)
         sums = sums[: self.bins.count]
         upto = np.cumsum(sums)
@@ -362,7 +360,6 @@ class HistogramRange(RangeStage):
         return self.requested
 
     def wrong_bin(self, users: int) -> float:
-        """Return the bound of the module's text."""
         gap, ratio = (users + 1) // 2, math.exp(-1.0 / self.scale)
         rest = -math.expm1(-1.0 / self.scale)
         spread = (1.0 + ratio**2) / (rest * (1.0 + ratio))

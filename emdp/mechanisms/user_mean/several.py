@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +89,8 @@ class SeveralMeans:
     (2.0, 1.0)
     """
 
+    is_exact: ClassVar[bool] = False
+
     setting: UserMeanSetting
     parts: tuple[SomewhereMean, ...]
 
@@ -137,11 +140,6 @@ class SeveralMeans:
     def is_apart(self) -> bool:
         """Whether messages must be mixed apart: of several means they always must."""
         return self.setting.model == "shuffle"
-
-    @property
-    def is_exact(self) -> bool:
-        """False: there is always noise."""
-        return False
 
     @property
     def missed_range(self) -> float:

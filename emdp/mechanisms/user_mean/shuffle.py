@@ -116,17 +116,14 @@ class ShuffledUserMean(UserMeanMechanism):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of the mixed messages, rounded up."""
         return self._worst.epsilon
 
     @property
     def delta(self) -> float:
-        """Delta of the mixed messages."""
         return max(bound.delta for bound in self.bounds)
 
     @property
     def epsilon0(self) -> float:
-        """Epsilon of a user's own messages, before they are mixed."""
         return self.inner.epsilon
 
     @property
@@ -146,7 +143,6 @@ class ShuffledUserMean(UserMeanMechanism):
         return self.inner.expected_error
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the rounds and what mixing does."""
         mixed = (
             f"epsilon0 {self.epsilon0:.6g} of a user's own messages; mixed {self.epsilon:.6g} ({self._worst.method})"
         )
@@ -167,7 +163,6 @@ class ShuffledUserMean(UserMeanMechanism):
         return row + self.inner.signs if both else max(row, self.inner.signs)
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
-        """Draw all messages and return what only their counts enter: this spends."""
         return replace(self.inner.ask(crowd, exponent), mechanism=self)
 
     def ends(self, release: UserMeanRelease, tail: float) -> tuple[float, float]:

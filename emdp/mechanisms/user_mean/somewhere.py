@@ -212,7 +212,6 @@ class CentralSomewhere(SomewhereMean):
         return math.hypot(1.0, 0.5 if self.delta == 0 else 0.5 / math.sqrt(3.0))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the noise, and what the share costs."""
         return (*self.inner.facts(unit), ("share", "of users who are somewhere: by the same noise, free"))
 
     def ask(self, crowd: Crowd, exponent: int) -> SomewhereRelease:
@@ -225,7 +224,6 @@ class CentralSomewhere(SomewhereMean):
         return self._quotient(window, exponent, above, below, near)
 
     def spans(self, release: SomewhereRelease, tail: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return what the noise leaves of both."""
         first, second = self._noise_on(release.range).half_widths(tail / 2, release.exponent)
         above, below = float(release.parts[1]), float(release.share)
         return (above - first, above + first), (below - second, min(below + second, 1.0))

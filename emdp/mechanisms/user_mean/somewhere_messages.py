@@ -73,7 +73,6 @@ class DealtSomewhere(SomewhereMean):
 
     @property
     def theorem(self) -> str:
-        """The source of the guarantee, in one line."""
         return f"users dealt out to a mean and a share; {self.inner.theorem}"
 
     @property
@@ -96,17 +95,14 @@ class DealtSomewhere(SomewhereMean):
 
     @property
     def delta(self) -> float:
-        """The larger of the two."""
         return max(self.inner.delta, self.told.delta)
 
     @property
     def epsilon0(self) -> float | None:
-        """Epsilon of a user's own messages."""
         return max(_way(self.inner).epsilon0, _way(self.told).epsilon0)
 
     @property
     def is_apart(self) -> bool:
-        """Whether a user sends several messages, each mixed by itself."""
         return self.inner.is_apart or self.told.is_apart
 
     @property
@@ -134,7 +130,6 @@ class DealtSomewhere(SomewhereMean):
         return math.hypot(0.5 * (high - low) * self.told.deviation, spread * math.sqrt(part))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the messages of both parts."""
         users, way = self.told.setting.users, _way(self.told)
         share = f"of users who are somewhere: epsilon {way.epsilon:.6g}, {users} users"
         return (*self.inner.facts(unit), ("share", share))
@@ -148,7 +143,6 @@ class DealtSomewhere(SomewhereMean):
         return self._quotient(found.range, exponent, above, told.value, (found.near, found.near_error))
 
     def spans(self, release: SomewhereRelease, tail: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return what the messages' laws and the deal leave of both."""
         own, told = _way(self.inner), _way(self.told)
         low, high = release.range
         start, above = release.parts

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,8 @@ class UserVectorMechanism(ABC):
     frame : Frame
         The coordinates in which it works.
     """
+
+    is_exact: ClassVar[bool] = False
 
     setting: UserVectorSetting
     frame: Frame
@@ -164,11 +167,6 @@ class UserVectorMechanism(ABC):
     @abstractmethod
     def wrong_bins(self, *, tolerant: bool = False) -> tuple[float, ...]:
         """Return for each coordinate the probability at most of a wrong bin; tolerant of 1 % outliers, if wanted."""
-
-    @property
-    def is_exact(self) -> bool:
-        """False: there is always noise."""
-        return False
 
     @property
     def missed_range(self) -> float:

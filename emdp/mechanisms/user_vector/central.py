@@ -144,7 +144,6 @@ class CentralUserVector(UserVectorMechanism):
 
     @property
     def slack_epsilon(self) -> float:
-        """Loss from the grid of the noise, rounded up."""
         return self.total.slack_epsilon
 
     @property
@@ -153,7 +152,6 @@ class CentralUserVector(UserVectorMechanism):
 
     @property
     def users_needed(self) -> int:
-        """Users at which wrong bins have probability ``failure/2`` at most; 1 without ranges."""
         if not self.frame.ranged:
             return 1
         target = self.setting.failure - self.setting.gamma
@@ -164,7 +162,6 @@ class CentralUserVector(UserVectorMechanism):
 
     @cached_property
     def deviation(self) -> float:
-        """Root of the expected squared 2-norm of the error where the range is not missed."""
         squares = math.fsum((high - low) ** 2 for low, high in self.frame.windows)
         return self.noise.standard_deviation * math.sqrt(self.frame.share * squares)
 

@@ -127,6 +127,8 @@ class DirectionUserVector(UserVectorMechanism):
     (True, 2.0, 0.029)
     """
 
+    name: ClassVar[str] = "the mean at once; sides of random directions"
+
     strength: float
     reports: int
 
@@ -152,12 +154,7 @@ class DirectionUserVector(UserVectorMechanism):
         return MixedDirections(*ball, reports=self.reports) if self.is_mixed else VectorDirection(*ball)
 
     @property
-    def name(self) -> str:
-        return "the mean at once; sides of random directions"
-
-    @property
     def epsilon0(self) -> float:
-        """Pure epsilon of all messages of one user, rounded up."""
         return self.law.epsilon
 
     @property
@@ -166,7 +163,6 @@ class DirectionUserVector(UserVectorMechanism):
 
     @property
     def delta(self) -> float:
-        """Delta that is spent: 0 without a shuffler."""
         return self._shuffled.delta if self.is_mixed else 0.0
 
     @property

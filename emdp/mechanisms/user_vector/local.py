@@ -166,7 +166,6 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def epsilon0(self) -> float:
-        """Pure epsilon of all messages of one user, rounded up."""
         rounds = [
             as_decimal(own) * count for own, count in zip(self.message_epsilons, self.reported, strict=True) if count
         ]
@@ -178,7 +177,6 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def delta(self) -> float:
-        """Delta that is spent: 0 without a shuffler."""
         return self._shuffled[1] if self.is_mixed else 0.0
 
     slack_epsilon: ClassVar[float] = 0.0
@@ -186,7 +184,6 @@ class LocalUserVector(UserVectorMechanism):
 
     @property
     def users_needed(self) -> int:
-        """Users of round one at which wrong bins have probability ``failure/2`` at most; 1 without a range."""
         if not self._ranged:
             return 1
         target = self.setting.failure - self.setting.gamma

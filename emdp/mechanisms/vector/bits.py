@@ -61,21 +61,14 @@ class VectorBits(CubeRandomizer):
     theorem: ClassVar[str] = (
         "s sampled bits, each turned with probability 1/(1 + e^(epsilon/s)) (local-shuffle-userlevel.md 4.1)"
     )
+    _column: ClassVar[float] = 0.25
+    _origin: ClassVar[float] = 0.5
 
     def __init__(self, dimension: int, epsilon: float, users: int, *, blocks: int | None = None) -> None:
         super().__init__(dimension, 1.0, epsilon, users, norm=math.inf, planes=1, blocks=blocks)
 
     def __repr__(self) -> str:
-        """Return the number of bits, the strength asked for and the number of users."""
         return f"{type(self).__name__}({self.dimension}, {self.requested!r}, {self.users})"
-
-    @property
-    def _column(self) -> float:
-        return 0.25
-
-    @property
-    def _origin(self) -> float:
-        return 0.5
 
     def _fixed(self, planes: int) -> int:
         return planes

@@ -39,7 +39,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -136,6 +136,8 @@ class CubeRandomizer(VectorRandomizer):
         ``m`` and ``s``.
     """
 
+    _most_planes: ClassVar[int] = 6
+
     def __init__(
         self,
         dimension: int,
@@ -189,10 +191,6 @@ class CubeRandomizer(VectorRandomizer):
         """Number that is added to every entry of an estimate."""
         return 0.0
 
-    @property
-    def _most_planes(self) -> int:
-        return 6
-
     def _prepare(self) -> None:
         """Settle what the map to the cube needs, once the arguments are checked."""
 
@@ -211,7 +209,6 @@ class CubeRandomizer(VectorRandomizer):
 
     @property
     def reports(self) -> int:
-        """``m s``."""
         return self.planes * self.blocks
 
     @property
@@ -220,11 +217,9 @@ class CubeRandomizer(VectorRandomizer):
         return ratio**self.blocks
 
     def squared_error(self) -> float:
-        """Return the largest mean squared error; exact unless the class says otherwise."""
         return self._error_at(self.planes, self.blocks)
 
     def squared_error_of(self, vectors: Floats) -> float:
-        """Return the mean squared error for given vectors of all users, exactly, by the theorem of this file."""
         clipped = self.clip(vectors)
         cube = np.clip(self._to_cube(clipped), -1.0, 1.0)
         lost = self._from_cube(cube).mean(axis=0) + self._origin - clipped.mean(axis=0)

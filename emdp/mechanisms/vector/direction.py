@@ -76,6 +76,7 @@ class VectorDirection(VectorRandomizer):
     theorem: ClassVar[str] = (
         "P(s = +1) = 1/2 + |x| sgn<u, x>/(2 r c), u uniform on the sphere (one-bit-and-sampling.md 3a)"
     )
+    _place_bits: ClassVar[int] = _BITS
 
     def __init__(
         self,
@@ -97,7 +98,6 @@ class VectorDirection(VectorRandomizer):
 
     @property
     def reports(self) -> int:
-        """``s``."""
         return self._reports
 
     @cached_property
@@ -119,7 +119,6 @@ class VectorDirection(VectorRandomizer):
         return self.length**2 / (self.reports * self.users)
 
     def squared_error_of(self, vectors: Floats) -> float:
-        """Return the mean squared error for given vectors of all users, exactly."""
         clipped = self.clip(vectors)
         squares = float((clipped * clipped).sum(axis=1).mean())
         return (self.length**2 - squares) / (self.reports * len(clipped))
@@ -130,10 +129,6 @@ class VectorDirection(VectorRandomizer):
     @property
     def _tally_shape(self) -> tuple[int, ...]:
         return (self.dimension,)
-
-    @property
-    def _place_bits(self) -> int:
-        return _BITS
 
     @property
     def _block_width(self) -> int:

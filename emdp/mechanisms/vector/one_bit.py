@@ -64,7 +64,6 @@ class VectorOneBit(CubeRandomizer):
 
     @property
     def width(self) -> int:
-        """``K``."""
         return 1 << (self.dimension - 1).bit_length()
 
     @property

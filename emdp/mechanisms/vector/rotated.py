@@ -92,7 +92,6 @@ class VectorRotated(CubeRandomizer):
 
     @property
     def width(self) -> int:
-        """``D``."""
         return 1 << (self.dimension - 1).bit_length()
 
     def parameters(self) -> dict[str, Any]:

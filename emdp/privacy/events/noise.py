@@ -205,7 +205,6 @@ class GaussianEvent(Event):
 
     @property
     def gaussian_mu(self) -> float:
-        """The event's ``mu``."""
         return self.mu
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.contribution.octaves import OCTAVES
@@ -22,23 +23,18 @@ class OwnedOctaves(OwnedTotals):
     what their rows add, in units of ``2**-AMOUNT_BITS``.
     """
 
-    of_groups: bool = False
+    parts: ClassVar[int] = 1
+    """Number of parts: users."""
+    cells: ClassVar[int] = OCTAVES
+    """Number of bins."""
 
-    @property
-    def parts(self) -> int:
-        """Number of parts: users."""
-        return 1
+    of_groups: bool = False
 
     def __post_init__(self) -> None:
         if not self.of_groups:
             super().__post_init__()
         elif not self.relation.is_owned or not self.keys:
             raise UsageError("relation must have owners, and keys; read the private table by groups.")
-
-    @property
-    def cells(self) -> int:
-        """Number of bins."""
-        return OCTAVES
 
     def check(self, users: int, statistic: Sequence[Fraction]) -> None:
         """Check that the bins hold whole numbers of users, at most all together.

@@ -121,7 +121,6 @@ class Elsewhere(Space):
 
     @property
     def elsewhere(self) -> float:
-        """The distance of the point from every item."""
         return self.distance
 
     @property
@@ -164,7 +163,6 @@ class Elsewhere(Space):
 
     @property
     def parts(self) -> tuple[Space, ...]:
-        """The parts of the space of the items."""
         return self.inner.parts
 
     @property
@@ -184,11 +182,9 @@ class Elsewhere(Space):
 
     @property
     def items_space(self) -> Space:
-        """The space of the items."""
         return self.inner
 
     def is_elsewhere(self, items: Floats) -> Mask:
-        """Say of each encoded item whether it is the point."""
         return np.asarray(np.isnan(items).any(axis=1), dtype=np.bool_)
 
     def valid_mask(self, frame: object) -> Mask:
@@ -235,7 +231,6 @@ class Elsewhere(Space):
         return self.inner.items_at(units)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the space, the distance and any slots that rebuild this one."""
         own = {"kind": self.kind, "inner": self.inner.to_json(), "distance": self.distance}
         return own if self.slots is None else {**own, "slots": self.slots}
 

@@ -137,6 +137,9 @@ class Grid(Part):
     """
 
     kind: ClassVar[str] = "grid"
+    width: ClassVar[int] = 1
+    """Number of columns: one, the number of the cell."""
+    is_box: ClassVar[bool] = True
     inner: Interval | Geo | Vector
     shape: tuple[int, ...]
     columns: tuple[str, ...]
@@ -157,13 +160,7 @@ class Grid(Part):
         self._set(domain_diameter=largest, diameter=check_diameter(diameter, largest))
 
     def __repr__(self) -> str:
-        """Return the call that makes the space."""
         return f"Grid({self.inner!r}, {self._given_shape!r}, diameter={self.diameter!r})"
-
-    @property
-    def width(self) -> int:
-        """Number of columns: one, the number of the cell."""
-        return 1
 
     @cached_property
     def axes(self) -> tuple[GridAxis, ...]:
@@ -211,12 +208,7 @@ class Grid(Part):
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The ranges of ``inner``'s columns."""
         return self.inner.spans
-
-    @property
-    def is_box(self) -> bool:
-        return True
 
     @property
     def tried_points(self) -> tuple[Any, ...]:
@@ -230,7 +222,6 @@ class Grid(Part):
 
     @property
     def neutral_item(self) -> Floats:
-        """The encoded neutral item, of shape (1, 1)."""
         return self._coded(self.inner.neutral_item)
 
     def codes(self, items: Floats) -> npt.NDArray[np.intp]:
@@ -290,7 +281,6 @@ class Grid(Part):
         return self._metric.distance_values(self.centres(items), self.centres(point))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {
             "kind": self.kind,
             "inner": self.inner.to_json(),

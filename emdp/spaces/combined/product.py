@@ -87,7 +87,6 @@ class Product(Space):
 
     @property
     def parts(self) -> tuple[Space, ...]:
-        """The parts, in order."""
         return self.members
 
     @cached_property
@@ -107,7 +106,6 @@ class Product(Space):
 
     @property
     def neutral_item(self) -> Floats:
-        """The neutral items of the parts side by side, of shape (1, width)."""
         return np.hstack([part.neutral_item for part in self.members])
 
     def split(self, items: Floats) -> tuple[Floats, ...]:
@@ -121,11 +119,9 @@ class Product(Space):
         return tuple(items[:, place] for place in self.slices)
 
     def items_at(self, units: Floats) -> Floats:
-        """Return the encoded items at points of the unit cube, part by part."""
         return np.hstack([part.items_at(own) for part, own in zip(self.members, self.split(units), strict=True)])
 
     def valid_mask(self, frame: object) -> Mask:
-        """Say of each row of a frame whether all its parts lie in their domains."""
         masks = [part.valid_mask(frame) for part in self.members]
         return np.asarray(np.logical_and.reduce(masks), dtype=np.bool_)
 
@@ -195,7 +191,6 @@ class Product(Space):
         return self._refuse_function("label_values")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the parts and weights that rebuild the space."""
         return {
             "kind": self.kind,
             "parts": [part.to_json() for part in self.members],

@@ -90,12 +90,10 @@ class Cycle(BoxPart):
 
     @property
     def neutral_item(self) -> Floats:
-        """The encoded neutral item, of shape (1, 1)."""
         return np.array([[self.neutral]])
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The one range, which goes round."""
         return (Span(self.column, 0.0, self.period, goes_round=True),)
 
     def distance_formula(self, arithmetic: Arithmetic[V], left: Sequence[V], right: Sequence[V]) -> V:
@@ -109,7 +107,6 @@ class Cycle(BoxPart):
         return self.diameter
 
     def grid_refusal(self) -> str | None:
-        """Return None: every cycle has cells of a pitch."""
         return None
 
     def grid_lines(self, step: float) -> tuple[GridLine, ...]:
@@ -122,7 +119,6 @@ class Cycle(BoxPart):
         return FunctionBounds(self.diameter, 0.0, self.period / 2, 2 * UNIT_ROUNDOFF * self.period)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {
             "kind": self.kind,
             "col": self.column,

@@ -103,6 +103,7 @@ class Geo(BoxPart):
     kind: ClassVar[str] = "geo"
     has_grid: ClassVar[bool] = True
     is_map: ClassVar[bool] = True
+    point_kind: ClassVar[PointKind] = "place"
     columns: tuple[str, ...]
     box: Box
     unit: str
@@ -162,19 +163,12 @@ class Geo(BoxPart):
 
     @property
     def neutral_item(self) -> Floats:
-        """The encoded neutral item, of shape (1, 2)."""
         return np.array([self.neutral])
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The latitudes and the longitudes of the box."""
         south, west, north, east = self.box
         return Span(self.lat, south, north), Span(self.lon, west, east)
-
-    @property
-    def point_kind(self) -> PointKind:
-        """A place."""
-        return "place"
 
     @property
     def tried_points(self) -> tuple[Any, ...]:
@@ -294,7 +288,6 @@ class Geo(BoxPart):
         return (f"cells are {step:.6g} {self.unit} wide at {widest:.6g} degrees of latitude and narrower elsewhere",)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {
             "kind": self.kind,
             "lat": self.lat,

@@ -54,6 +54,8 @@ class Interval(BoxPart):
 
     kind: ClassVar[str] = "interval"
     has_grid: ClassVar[bool] = True
+    tried_points: ClassVar[tuple[Any, ...]] = ()
+    """None: the column has a value of its own."""
     columns: tuple[str, ...]
     low: float
     high: float
@@ -102,25 +104,16 @@ class Interval(BoxPart):
 
     @property
     def neutral_item(self) -> Floats:
-        """The encoded neutral item, of shape (1, 1)."""
         return np.array([[self.neutral]])
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The one range."""
         return (Span(self.column, self.low, self.high),)
 
-    @property
-    def tried_points(self) -> tuple[Any, ...]:
-        """None: the column has a value of its own."""
-        return ()
-
     def distance_formula(self, arithmetic: Arithmetic[V], left: Sequence[V], right: Sequence[V]) -> V:
-        """Return ``|x - y|``."""
         return arithmetic.absolute(arithmetic.subtract(left[0], right[0]))
 
     def grid_refusal(self) -> str | None:
-        """Return None: every interval has cells of a pitch."""
         return None
 
     def grid_lines(self, step: float) -> tuple[GridLine, ...]:
@@ -128,7 +121,6 @@ class Interval(BoxPart):
         return (line_of(self.spans[0], step),)
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of ``|x - y|``."""
         matrix = np.subtract.outer(left[:, 0], right[:, 0])
         return np.abs(matrix, out=matrix)
 
@@ -153,7 +145,6 @@ class Interval(BoxPart):
         return FunctionBounds(self.diameter, max(low, 0.0), high, error)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {
             "kind": self.kind,
             "col": self.column,

@@ -77,6 +77,7 @@ class Vector(Part):
 
     kind: ClassVar[str] = "vector"
     has_grid: ClassVar[bool] = True
+    point_kind: ClassVar[PointKind] = "vector"
     columns: tuple[str, ...]
     box: tuple[tuple[float, float], ...] | None
     radius: float | None
@@ -131,22 +132,14 @@ class Vector(Part):
 
     @property
     def is_box(self) -> bool:
-        """Whether it is a box and no ball."""
         return self.radius is None
 
     @property
-    def point_kind(self) -> PointKind:
-        """A vector."""
-        return "vector"
-
-    @property
     def dimension(self) -> int:
-        """Number of columns."""
         return len(self.columns)
 
     @property
     def neutral_item(self) -> Floats:
-        """The encoded neutral item, of shape (1, columns)."""
         return np.array([self.neutral])
 
     @property
@@ -183,15 +176,12 @@ class Vector(Part):
         return np.asarray(items * np.minimum(1.0, radius / np.maximum(norms, radius)), dtype=np.float64)
 
     def encode_point(self, point: Any) -> Floats:
-        """Return a vector as an encoded point, shape (1, columns)."""
         return np.array([_check_vector("point", point, len(self.columns))])
 
     def decode(self, items: Floats) -> dict[str, list[Any]]:
-        """Return encoded items as numbers under the columns' names."""
         return {name: items[:, place].tolist() for place, name in enumerate(self.columns)}
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of Euclidean distances."""
         from scipy.spatial.distance import cdist
 
         return np.asarray(cdist(left, right), dtype=np.float64)
@@ -203,7 +193,6 @@ class Vector(Part):
         return FunctionBounds(self.diameter, float(lows[place]), float(highs[place]), 0.0)
 
     def column_values(self, items: Floats, column: str) -> Floats:
-        """Return one coordinate of each encoded item."""
         return items[:, self._position(column)]
 
     def distance_bounds(self, point: Floats) -> FunctionBounds:
@@ -221,11 +210,9 @@ class Vector(Part):
         return FunctionBounds(self.diameter, max(low, 0.0), high, error)
 
     def distance_values(self, items: Floats, point: Floats) -> Floats:
-        """Return the Euclidean distance of each encoded item to a point, shape (n,)."""
         return _norms(items - point)
 
     def distance_formula(self, arithmetic: Arithmetic[V], left: Sequence[V], right: Sequence[V]) -> V:
-        """Return the root of the sum of squared differences."""
         steps = [arithmetic.subtract(x, y) for x, y in zip(left, right, strict=True)]
         return arithmetic.root(arithmetic.total([arithmetic.multiply(step, step) for step in steps]))
 
@@ -251,7 +238,6 @@ class Vector(Part):
         return tuple(line_of(span, step) for span in self.spans)
 
     def inner_bounds(self, vector: Floats) -> FunctionBounds:
-        """Return what is known of the inner product with a vector of shape (columns,)."""
         weights = np.array(_check_vector("vector", vector, len(self.columns)))
         norm = norm_up(weights)
         if norm == 0:
@@ -268,11 +254,9 @@ class Vector(Part):
         return FunctionBounds(product_up(norm, self.diameter), *widened(near, far, error), error)
 
     def inner_values(self, items: Floats, vector: Floats) -> Floats:
-        """Return the inner product of each encoded item with ``vector``, shape (n,)."""
         return np.asarray(items @ np.array(_check_vector("vector", vector, len(self.columns))))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),

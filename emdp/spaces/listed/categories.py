@@ -39,6 +39,7 @@ class Categories(FinitePart):
     """
 
     kind: ClassVar[str] = "categories"
+    structure: ClassVar[Literal["line", "discrete", "clusters", "general"]] = "discrete"
     columns: tuple[str, ...]
     values: tuple[Any, ...]
     diameter: float
@@ -69,11 +70,6 @@ class Categories(FinitePart):
     def neutral_code(self) -> int:
         return self.code_of(self.neutral)
 
-    @property
-    def structure(self) -> Literal["line", "discrete", "clusters", "general"]:
-        """``"discrete"``."""
-        return "discrete"
-
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
         """Return the matrix of 0 (same value) and 1."""
         return np.not_equal.outer(left[:, 0], right[:, 0]).astype(np.float64)
@@ -84,7 +80,6 @@ class Categories(FinitePart):
         return FunctionBounds(1.0, 0.0, 1.0, 0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {
             "kind": self.kind,
             "col": self.column,

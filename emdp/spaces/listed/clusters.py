@@ -52,6 +52,7 @@ class Clusters(FinitePart):
     """
 
     kind: ClassVar[str] = "clusters"
+    structure: ClassVar[Literal["line", "discrete", "clusters", "general"]] = "clusters"
     columns: tuple[str, ...]
     values: tuple[Any, ...]
     clusters: tuple[Any, ...]
@@ -92,11 +93,6 @@ class Clusters(FinitePart):
     def cluster_of(self) -> dict[Any, Any]:
         """Cluster of each listed value."""
         return dict(zip(self.values, self.clusters, strict=True))
-
-    @property
-    def structure(self) -> Literal["line", "discrete", "clusters", "general"]:
-        """``"clusters"``."""
-        return "clusters"
 
     def cluster_codes(self, items: Floats) -> npt.NDArray[np.intp]:
         """Return the number of each encoded item's cluster, counted in order of first appearance, shape (n,).

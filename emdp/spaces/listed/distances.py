@@ -105,7 +105,6 @@ class Distances(FinitePart):
         return self.code_of(self.neutral)
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of given distances."""
         return np.asarray(self.matrix[np.ix_(self.codes(left), self.codes(right))], dtype=np.float64)
 
     def distance_bounds(self, point: Floats) -> FunctionBounds:
@@ -121,7 +120,6 @@ class Distances(FinitePart):
         return FunctionBounds(product_up(self.diameter, excess), 0.0, float(row.max()), 0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the arguments that rebuild the space."""
         return {
             "kind": self.kind,
             "col": self.column,

@@ -82,6 +82,7 @@ class Embedding(FinitePart):
     """
 
     kind: ClassVar[str] = "embedding"
+    has_label_vectors: ClassVar[bool] = True
     columns: tuple[str, ...]
     values: tuple[Any, ...] = field(compare=False)
     vector_table: Floats = field(compare=False)
@@ -139,13 +140,7 @@ class Embedding(FinitePart):
         return self.vector_table[: len(self.values)]
 
     @property
-    def has_label_vectors(self) -> bool:
-        """True."""
-        return True
-
-    @property
     def dimension(self) -> int:
-        """Length of a vector."""
         return int(self.vector_table.shape[1])
 
     @property
@@ -164,7 +159,6 @@ class Embedding(FinitePart):
         return np.asarray(self.vector_table[self.code_of(label)], dtype=np.float64)
 
     def natural_distances(self, left: Floats, right: Floats) -> Floats:
-        """Return the matrix of Euclidean distances of the items' vectors."""
         from scipy.spatial.distance import cdist
 
         matrix = cdist(self.vector_table[self.codes(left)], self.vector_table[self.codes(right)])
@@ -189,7 +183,6 @@ class Embedding(FinitePart):
         return FunctionBounds(product_up(norm, self.diameter), low, high, error)
 
     def inner_values(self, items: Floats, vector: Floats) -> Floats:
-        """Return the inner product of each encoded item's vector with ``vector``, shape (n,)."""
         return np.asarray((self.vector_table @ self._check_vector(vector))[self.codes(items)], dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ class FinitePart(Part):
         The listed values, distinct and all strings, all integers or all Booleans.
     """
 
+    point_kind: ClassVar[PointKind] = "label"
+
     values: tuple[Any, ...]
 
     @property
@@ -44,13 +46,7 @@ class FinitePart(Part):
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The listed values, in encoding order."""
         return self.values
-
-    @property
-    def point_kind(self) -> PointKind:
-        """A listed value."""
-        return "label"
 
     @property
     @abstractmethod
@@ -59,7 +55,6 @@ class FinitePart(Part):
 
     @property
     def neutral_item(self) -> Floats:
-        """The encoded neutral item, of shape (1, 1)."""
         return np.array([[float(self.neutral_code)]])
 
     @property
@@ -106,7 +101,6 @@ class FinitePart(Part):
         return ~np.isnan(items[:, 0])
 
     def encode_point(self, point: Any) -> Floats:
-        """Return a listed value as an encoded point, shape (1, 1)."""
         return np.array([[float(self.code_of(point))]])
 
     def decode(self, items: Floats) -> dict[str, list[Any]]:
@@ -127,7 +121,6 @@ class FinitePart(Part):
         return self._indicators[code]
 
     def label_values(self, items: Floats, label: Any) -> Floats:
-        """Return 1.0 where an encoded item is the listed value, else 0.0, shape (n,)."""
         return np.asarray(items[:, 0] == self.code_of(label), dtype=np.float64)
 
     @cached_property

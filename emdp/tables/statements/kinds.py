@@ -167,7 +167,6 @@ class GeoSql(StatedSql[Geo]):
     """A box of latitudes and longitudes with the great-circle distance."""
 
     def distance(self, part: Geo, point: Floats, columns: Mapping[str, Sql]) -> Sql:
-        """Return the haversine distance."""
         lat0, lon0 = point[0].tolist()
         half = _half_angle(part, columns[part.lat], columns[part.lon], lat0, lon0)
         return sql.multiply(half, sql.number(2 * part.radius))
