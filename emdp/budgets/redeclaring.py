@@ -11,9 +11,13 @@ from typing import Any
 from emdp.base.checks import check_table_name, table_key
 from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.declarations import COMPARED, Declaration, Held
+from emdp.budgets.promises import declared_in
+from emdp.budgets.reservations import held_from
+from emdp.budgets.spending import account_of, budgets_of, charges_of
 from emdp.ledger import Entry, Ledger
+from emdp.privacy import Budget
 
-__all__ = ["redeclare", "redeclare_as", "set_apart"]
+__all__ = ["redeclare", "redeclare_as", "redeclare_budgets", "set_apart"]
 
 REVEALS = {
     "space": "which records lie outside the domain that was or is declared",
@@ -24,6 +28,9 @@ REVEALS = {
     "links": "whether values of the keys stand once, and whether each link names a row",
 }
 """Rules, each with what its change may tell: whether the records keep to the new rule is answered for nothing."""
+
+SMALLER = "the ledger may have promised the rest; set it aside by emdp ledger reserve."
+SHARED = "its Gaussian share was priced for the level that it has; put another kind beside it, or begin another ledger."
 
 APART = "what is asked of the same records in both names, whose budgets add up"
 
@@ -101,6 +108,88 @@ def redeclare_as(ledger: Ledger, table: str, wanted: Declaration) -> Entry:
     known = {**held.rules, **({} if wanted.period is None else {"users": held.lists.get(wanted.period)})}
     changed = {name: value for name, value in rules.items() if name not in known or known[name] != value}
     return redeclare(ledger, table, changed or rules, period=wanted.period, carried=wanted.carried)
+
+
+def redeclare_budgets(ledger: Ledger, table: str, budgets: Sequence[Budget]) -> Entry:
+    """Let a table have more budget from now on: larger ones, and others beside them; durably.
+
+    **What is promised then.** Every answer is paid by one budget, and what all of a budget's answers tell is its
+    level *as it stands in the ledger when the last of them was given*, at the largest delta. *Proof.* Release ``j`` is
+    ``(a_j, delta_j)`` given what was answered before. Leave out of each release the part, of at most ``delta_j``,
+    that is above ``exp(a_j d)`` times the other law's: on every path of answers and of owner's acts the rest is at
+    most ``exp(d sum a_j)`` times as likely, and ``sum a_j`` is at most the level that the ledger then holds. What was
+    left out adds up to at most the delta, which does not change. ∎ So the owner may have seen the answers. Gaussian
+    releases that a share of a budget pays are not priced one by one, and the proof of their sum
+    (:mod:`emdp.privacy.account.filter`) takes a level fixed beforehand: that of such a budget stays.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Open for writing.
+    table : str
+        The table's name in the ledger.
+    budgets : sequence of Budget
+        Those that stand, in their order, with levels that are as large or larger; then new kinds. A new budget has
+        paid nothing; a new one per period counts what was charged before in every period.
+
+    Returns
+    -------
+    Entry
+        The ledger's entry.
+
+    Raises
+    ------
+    UsageError
+        If the table has no budget in the ledger, nothing changes, or a budget is left out, smaller, or otherwise
+        changed.
+    LedgerError
+        If a new budget would not cover what it counts of earlier charges; if the ledger is damaged or cannot be
+        written, or this user is no owner of it.
+
+    >>> import tempfile
+    >>> from emdp.ledger import open_ledger
+    >>> from emdp.privacy import EmdDP, UserDP
+    >>> with tempfile.TemporaryDirectory() as folder, open_ledger(f"{folder}/city.ledger") as ledger:
+    ...     _ = ledger.append("budget", "visits", {"budgets": [Budget(EmdDP(60.0)).to_json()]})
+    ...     redeclare_budgets(ledger, "visits", [Budget(EmdDP(60.0)), Budget(UserDP(1.0))]).kind
+    'budget'
+    """
+    known = declared_in(ledger.entries(table))
+    payload = {**(known or {}), "budgets": [budget.to_json() for budget in budgets]}
+
+    def admit(entries: Sequence[Entry]) -> None:
+        declared, old = declared_in(entries), budgets_of(entries)
+        if declared is None:
+            raise UsageError(f"table {table!r} has no budget in the ledger; pass the name of one that has.")
+        if declared != known:
+            raise LedgerError(f"another process declared table {table!r} meanwhile; look at the ledger, and try again.")
+        if old == tuple(budgets):
+            raise UsageError(f"table {table!r} has these budgets already; leave them as they are.")
+        for place, own in enumerate(old):
+            _check_grown(own, budgets[place] if place < len(budgets) else None)
+        charges = charges_of(entries, budgets)
+        for budget in budgets:
+            account_of(budget, charges).replay(held_from(entries, budget, None))
+
+    return ledger.append("budget", table, payload, admit=admit)
+
+
+def _check_grown(old: Budget, new: Budget | None) -> None:
+    """Refuse a budget in the place of another one that is not the same, but for a larger level."""
+    promised = old.guarantee
+    if new is None or new.guarantee.kind_name != promised.kind_name:
+        raise UsageError(
+            f"budgets must begin with those that stand, in their order, and {promised} is missing there; what was "
+            "promised stays, so put new kinds behind it."
+        )
+    level, is_shared = new.guarantee.level, old.gaussian_share > 0
+    if new.gaussian_share != old.gaussian_share or new.guarantee != promised.at_level(level, promised.delta):
+        raise UsageError(
+            f"budget {promised} may change in its {promised.level_name} alone; keep its delta, its other terms and "
+            "its gaussian_share."
+        )
+    if level < promised.level or (is_shared and level != promised.level):
+        raise UsageError(f"budget {promised} cannot become {new.guarantee}: {SHARED if is_shared else SMALLER}")
 
 
 def set_apart(ledger: Ledger, table: str, other: str) -> Entry:

@@ -136,15 +136,17 @@ def budgets_of(entries: Iterable[Entry]) -> tuple[Budget, ...]:
     return tuple(Budget.from_json(budget) for budget in declared[-1]) if declared else ()
 
 
-def charges_of(entries: Sequence[Entry]) -> tuple[Charge, ...]:
+def charges_of(entries: Sequence[Entry], declared: Sequence[Budget] | None = None) -> tuple[Charge, ...]:
     """Return the charges with the budgets that paid; one that counts in a budget per period too is there twice.
+
+    The budgets are those declared last, or ``declared``.
 
     Raises
     ------
     LedgerError
         If a charge names a budget that was not declared, or lacks a field.
     """
-    budgets = budgets_of(entries)
+    budgets = budgets_of(entries) if declared is None else declared
     names = {budget.guarantee.kind_name: budget for budget in budgets}
     charges = []
     for entry in of_kinds(entries, "charge"):

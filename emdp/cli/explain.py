@@ -24,7 +24,8 @@ CHARGES: Mapping[str, str] = {
     "BudgetExceededError": (
         "Nothing was computed or charged. `emdp ledger show LEDGER` says what was spent and on what; `emdp preview` "
         "says what a question costs. Stored answers are still given for nothing. Only the table's owner can allow "
-        "more, by a larger budget in emdp.toml; `emdp consequences` says what that would tell about one person."
+        "more, by a larger budget in emdp.toml and `emdp ledger redeclare LEDGER TABLE -C emdp.toml --budgets`; "
+        "`emdp consequences` says what that would tell about one person."
     ),
     "DataRuleError": (
         "The records break what the owner declared, so that the promise would not hold. `emdp check --data` with "

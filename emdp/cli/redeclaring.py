@@ -10,6 +10,7 @@ from emdp.cli.spending import print_head, short
 if TYPE_CHECKING:
     from emdp.budgets.declarations import Declaration
     from emdp.ledger import Entry, Ledger
+    from emdp.privacy import Budget
 
 __all__ = ["redeclare", "what_changed"]
 
@@ -29,6 +30,9 @@ def redeclare(
     period: Annotated[
         str | None, typer.Option(help="The period that the users are of, where each has a list of its own.")
     ] = None,
+    budgets: Annotated[
+        bool, typer.Option("--budgets", help="With -C: take its budgets, larger or of further kinds, and no rules.")
+    ] = False,
     apart: Annotated[
         str | None,
         typer.Option(metavar="OTHER", help="Let TABLE and OTHER have budgets of their own on the same data."),
@@ -39,6 +43,8 @@ def redeclare(
     from emdp.ledger import open_ledger, read_ledger
 
     stated = users is not None or records is not None or any_records
+    if budgets and (catalog is None or period is not None):
+        raise UsageError("--budgets takes a table's budgets from a catalog; pass -C emdp.toml with it, and no period.")
     if stated + (catalog is not None) + (apart is not None) != 1 or (records is not None and any_records):
         raise UsageError(
             "exactly one of --apart, -C and new rules (--users, --records or --any-records) must be given."
@@ -48,6 +54,8 @@ def redeclare(
     with open_ledger(file, create=False, test=is_test) as ledger:
         if apart is not None:
             entry = redeclaring.set_apart(ledger, table, apart)
+        elif catalog is not None and budgets:
+            entry = redeclaring.redeclare_budgets(ledger, *_budgets_in(catalog, table))
         elif catalog is not None:
             entry = redeclaring.redeclare_as(ledger, *_declared_in(catalog, table, period))
         else:
@@ -56,18 +64,38 @@ def redeclare(
                 rules["records"] = records
             entry = redeclaring.redeclare(ledger, table, rules, period=period)
         print(f"declared anew: {what_changed(entry)}")
-        print(f"this may reveal {entry.payload['reveals']}")
+        print(f"this may reveal {entry.payload['reveals']}" if "reveals" in entry.payload else MORE)
         print_head(entry.sequence, entry.hash)
 
 
 def what_changed(entry: "Entry") -> str:
     """Return what an entry of this command changed, in one line."""
     known = entry.payload
+    if entry.kind == "budget":
+        from emdp.privacy import Budget
+
+        return f"budgets {' and '.join(str(Budget.from_json(own).guarantee) for own in known['budgets'])}"
     found = [f"apart from {known['apart']}"] if "apart" in known else []
     found += [f"{name} {short(value)}" for name, value in known.get("rules", {}).items()]
     if known.get("period") is not None:
         found.append(f"period {known['period']}")
     return "; ".join(found)
+
+
+MORE = "all answers together may now tell so much; emdp consequences says what that is about one person"
+
+
+def _budgets_in(catalog: str, table: str) -> "tuple[str, tuple[Budget, ...]]":
+    """Return the account of a table of a catalog, and its budgets."""
+    from emdp.budgets.promises import check_history_budgets, make_budgets
+    from emdp.catalog.catalog import load_catalog
+
+    loaded = load_catalog(catalog)
+    name = loaded.account(table)
+    entry, budgets = loaded.tables[name], make_budgets(loaded.budgets(table), 0.0)
+    is_counted = any(known in place for known in ("slots", "records") for place in (entry, entry.get("space", {})))
+    check_history_budgets(budgets, is_counted=is_counted)
+    return name, budgets
 
 
 def _declared_in(catalog: str, table: str, period: str | None) -> "tuple[str, Declaration]":

@@ -81,6 +81,29 @@ def test_records_and_lists_are_declared_anew(capsys: pytest.CaptureFixture[str])
     assert run(capsys, "mean", "-C", "emdp.toml", "--column", "x", "--alpha", "1")[0] == 0
 
 
+def test_more_budget_and_a_second_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    ask = ["query", "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 2) COUNT(*) FROM visits"]
+    assert run(capsys, "mean", "-C", "emdp.toml", "--column", "x", "--alpha", "3")[0] == 0
+    more = CATALOG.replace("{ alpha = 3.0 }", "[{ alpha = 5.0 }, { epsilon = 1.0 }]")
+    Path("emdp.toml").write_text(more)
+    status, _, err = run(capsys, *ask)
+    assert (status, "emdp ledger redeclare --budgets" in err) == (2, True)
+    given = ["ledger", "redeclare", "city.ledger", "visits", "-C", "emdp.toml", "--budgets"]
+    status, out, err = run(capsys, *given)
+    assert (status, err) == (0, "")
+    assert out.startswith(
+        "declared anew: budgets alpha = 5.0 per unit of d_em, delta = 0.0 (unbounded central EmdDP) and "
+    )
+    assert "emdp consequences" in out
+    assert run(capsys, *ask)[0] == 0
+    assert run(capsys, "mean", "-C", "emdp.toml", "--column", "x", "--alpha", "2")[0] == 0
+    assert run(capsys, "ledger", "verify", "city.ledger")[1].startswith("ok")
+    assert "already" in run(capsys, *given)[2]
+    for wrong in (["--budgets"], ["--budgets", "-C", "emdp.toml", "--period", "W1"], ["--budgets", "--users", "2"]):
+        status, _, err = run(capsys, *given[:4], *wrong)
+        assert (status, "--budgets takes" in err) == (2, True)
+
+
 def test_two_names_are_set_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(capsys, "--users", "2")[0] == 0
     status, err = asked(capsys, "--users", "2", "--name", "places")
