@@ -1,7 +1,7 @@
 """Answer of a session: noisy rows with their promise."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from emdp.answers.description import DEFAULT_LEVEL, Description
 from emdp.answers.measured import Measured
 from emdp.answers.tiered import Tiered
 from emdp.base.checks import check_choice, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.text import Text
 from emdp.privacy import Guarantee

@@ -1,9 +1,8 @@
 """The common part of an answer and its preview: everything but the data."""
 
-from dataclasses import dataclass
-
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Guarantee
 from emdp.privacy.guarantees.kinds import is_by_removal

@@ -12,13 +12,13 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.files import flush_folder, read_bounded
 from emdp.questions.keyed import MOST_KEYED, KeyedMessages

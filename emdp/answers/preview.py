@@ -1,10 +1,9 @@
 """Cost of statements and expected error of their answers, from public numbers alone."""
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from emdp.answers.description import Description, on_one_line
+from emdp.base.classes import dataclass
 from emdp.base.text import Text
 from emdp.privacy.account.filter import UNLIMITED
 from emdp.questions.columns import PlannedColumn

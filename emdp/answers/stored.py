@@ -4,13 +4,14 @@ import base64
 import io
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from emdp.answers.answer import Answer, Receipt, plot
 from emdp.answers.tiered import tier_of
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, StoredTextError
 from emdp.base.text import Text
 from emdp.privacy import Guarantee

@@ -1,13 +1,13 @@
 """Answer of a stream: figures of all periods so far, with their promise."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from emdp.answers.answer import Receipt
 from emdp.answers.description import DEFAULT_LEVEL
 from emdp.base.checks import check_choice, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.text import Text
 from emdp.privacy import Guarantee
 

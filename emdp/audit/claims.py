@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy import (
     BatchEvent,

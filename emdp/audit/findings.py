@@ -1,12 +1,13 @@
 """Findings of an audit: claimed losses beside lower bounds of the true ones."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.text import Text
 
 __all__ = ["COLUMNS_SHOWN", "Agreement", "AuditRow", "Findings"]

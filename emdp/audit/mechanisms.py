@@ -1,7 +1,7 @@
 """The audit of everything: each mechanism on queries made for a table's space, and each randomizer of single items."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from emdp.audit.run import DEFAULT_TRIALS, END_TO_END, Progress, audit
 from emdp.audit.suite import Case, suite
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores, find_losses
 from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, UsageError
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace

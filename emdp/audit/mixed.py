@@ -19,7 +19,7 @@ more of them promise shows in events that are too rare for any number of draws.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.tester import DIGITS, LEAST_TRIALS, Scores
+from emdp.base.classes import dataclass
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.scalar.one_bit import OneBitScalar, Signs
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer

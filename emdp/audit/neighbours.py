@@ -9,13 +9,13 @@ may be missing in the second table in place of moved, each ``rho/M`` away.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from emdp.audit.points import PublicRecords, even_points
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.tables import Table, read
 from emdp.transport import d_em

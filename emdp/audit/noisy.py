@@ -7,7 +7,6 @@ draws by, the score is worth less, but a bound on it is none the worse.
 import math
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from emdp.audit.flows import edge_ratio
 from emdp.audit.tester import DIGITS, KNOWN, Scores
+from emdp.base.classes import dataclass
 from emdp.estimators.frequency.histograms import HistogramRelease
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism

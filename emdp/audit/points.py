@@ -6,13 +6,13 @@ sequence that fills the cube evenly (Roberts' generalised golden ratio), so that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces import Grid, Product, Space, Words
 from emdp.tables import Table

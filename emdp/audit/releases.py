@@ -10,7 +10,7 @@ and is else run again and again as a whole.
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import chain
 from typing import Any
@@ -24,6 +24,7 @@ from emdp.audit.flows import CELLS, has_known_ratio
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import log_ratio
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
 from emdp.estimators.mean.local import LocalMeans

@@ -2,11 +2,12 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from emdp.audit.findings import Agreement, AuditRow, Findings
 from emdp.audit.page import page, picture
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.spreadsheets import csv_text
 from emdp.pictures import picture_file

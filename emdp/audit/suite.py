@@ -1,11 +1,12 @@
 """The queries and randomizers with which every mechanism is tried on a given space."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError
 from emdp.expressions import Expression, category_is, col, distance_to, similarity
 from emdp.expressions.analysis.checker import analyse

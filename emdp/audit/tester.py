@@ -9,12 +9,12 @@ counts the chosen event alone, so that the bound is not wrong more often than on
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.bounds import epsilon_bounds
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["DIGITS", "KNOWN", "LEAST_TRIALS", "Finding", "Scores", "find_losses"]

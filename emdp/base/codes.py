@@ -7,9 +7,10 @@ once: a line whose sentence is said no more stays (``python -m tests.base.error_
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from emdp.base.classes import dataclass
 
 __all__ = ["Code", "all_codes", "code_of", "find_code"]
 

@@ -8,12 +8,12 @@ numbers in SQL.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import datetime
 import importlib
 import importlib.resources
 import struct
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["END", "START", "Offsets", "offsets_of", "tzdata_version", "zone_names"]

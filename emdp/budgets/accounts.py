@@ -5,10 +5,11 @@ Everything here is public: names, budgets, events and fingerprints. No statistic
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.declarations import Declaration, Held, check_apart, check_held, is_pinned
 from emdp.budgets.parts import begun_part, check_parts

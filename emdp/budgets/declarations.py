@@ -32,17 +32,17 @@ whatever their files or version are called by then.
 **Whose data.** The entry also keeps marks of the files (:func:`emdp.tables.files.file_marks`). A table whose data have
 a mark, or the fingerprint, of those of another table is refused: the same records would have a second budget. An owner
 can give both names one budget (``shares``), or say that the two are apart (:func:`emdp.budgets.redeclaring.set_apart`).
-
 Everything here is public: names, hashes of declarations, hashes of facts of files.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from emdp.base.checks import table_key
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
 from emdp.ledger.entries import of_kinds

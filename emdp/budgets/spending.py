@@ -7,11 +7,12 @@ reservations. Everywhere ``entries`` are those of one table, in order.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
 from emdp.base.periods import meeting
 from emdp.ledger import Entry

@@ -8,9 +8,10 @@ drawn once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.accounts import Accounts, Limit, Tags
 from emdp.budgets.spending import COPY, charges_of, check_periods, counts_in, field_of

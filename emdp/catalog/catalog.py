@@ -11,7 +11,7 @@ import glob
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from emdp.base.checks import check_period
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.files import read_toml
 from emdp.catalog.budgets import read_budget

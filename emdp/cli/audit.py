@@ -3,11 +3,11 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.cli.options import TableOption
 from emdp.cli.output import check_folder

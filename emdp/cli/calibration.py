@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+
+from emdp.base.classes import dataclass
 
 if TYPE_CHECKING:
     from emdp.privacy import Change

@@ -4,12 +4,13 @@ import json
 import math
 import os
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.files import read_toml
 from emdp.cli.options import CatalogOption, TableOption, check_table_option

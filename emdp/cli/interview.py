@@ -8,10 +8,10 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context
 from typing import TYPE_CHECKING, TypeVar
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, UsageError
 from emdp.cli.parts import box_in_words, joined, kinds_part, numbers_part, places_part, read_space, time_part
 from emdp.cli.stopping import break_off_reads

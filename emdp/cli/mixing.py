@@ -1,10 +1,10 @@
 """Output of ``emdp calibrate`` about one message a user: how strong it may be, and how good each model's answer is."""
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, UsageError
 from emdp.cli.calibration import Row, Section
 

@@ -3,9 +3,9 @@
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType
 from typing import Any, NoReturn
 
 from emdp.base.charged import CHARGED
+from emdp.base.classes import dataclass
 from emdp.base.temporary import HeldFolder
 
 __all__ = ["SIGNALS", "Stop", "break_off_reads", "stoppable"]

@@ -4,9 +4,9 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from emdp.base.classes import dataclass
 from emdp.base.digits import rounded_texts
 
 if TYPE_CHECKING:

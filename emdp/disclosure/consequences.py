@@ -10,11 +10,12 @@ epsilon, and its delta ``1 + exp(epsilon)`` times (:mod:`emdp.privacy.guarantees
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.disclosure.stories import Story, default_stories
 from emdp.disclosure.words import belief, sentence, warnings_of

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
+from emdp.base.classes import dataclass
 from emdp.disclosure.consequences import FALSE_ALARMS, Consequence, Consequences
 from emdp.disclosure.pictures import home_picture, reach_picture, year_picture
 from emdp.disclosure.words import failing, head, percent, percent_down

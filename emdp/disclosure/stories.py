@@ -9,11 +9,11 @@ bags are filled up to slots, one record of at most as many is one slot, and stor
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy import Change, change_distance
 from emdp.privacy.guarantees.protections import change_fraction

@@ -5,7 +5,7 @@ parts of 32 bits, so that sums of any size are exact. Users without records are 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.crowd import Groups, Question, Sums
 from emdp.questions.reading import MeanBlock, RepeatedBlocks

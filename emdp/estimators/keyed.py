@@ -6,7 +6,6 @@ first: users without records send theirs last, so that the order would tell who 
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from typing import Any, ClassVar
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.crowds import OTHER_USERS, neutral_units
 from emdp.estimators.messages import WrappedRelease

@@ -6,12 +6,13 @@ the law of its own (:mod:`emdp.mechanisms.local.tiered_bits`, :mod:`emdp.mechani
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, InternalError, UsageError
 from emdp.estimators.frequency.histograms import OracleRelease
 from emdp.estimators.frequency.items import checked_items, plan_item_frequencies

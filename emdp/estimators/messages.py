@@ -1,11 +1,11 @@
 """Releases that randomize items or users one by one: what is settled of them before the data is touched."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
+from emdp.base.classes import dataclass
 from emdp.base.statistic import Hidden, HiddenBlocks
 from emdp.estimators.contract import Records
 from emdp.mechanisms.release import Mechanism

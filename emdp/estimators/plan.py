@@ -1,11 +1,12 @@
 """Plan of a release with additive noise: all that is settled before the data is touched."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from typing import ClassVar
 
+from emdp.base.classes import dataclass
 from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
 from emdp.estimators.messages import WEIGHING

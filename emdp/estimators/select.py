@@ -12,11 +12,12 @@ them together cost what one does (EMD 7).
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.columns.ordering import is_ordered_by_noise, ordered
 from emdp.estimators.columns.sizes import check_change, check_level, check_weight

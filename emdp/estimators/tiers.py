@@ -6,9 +6,10 @@ answer alone (:meth:`TieredPlan.lowered`), so that they cost nothing, whoever ha
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.contract import AnyPlan
 from emdp.estimators.plan import Plan

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.estimators.mean.linear import NAMED
 from emdp.estimators.plan import parallel_event

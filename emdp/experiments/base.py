@@ -16,7 +16,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.answers import Answer
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy import Guarantee
 from emdp.sessions.session import Session

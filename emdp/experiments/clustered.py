@@ -13,12 +13,13 @@ composed exactly (:func:`composed_strength`).
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.errors import expected_errors, theorem_6_5, theorem_6_6
 from emdp.estimators.frequency.geometry import Geometry

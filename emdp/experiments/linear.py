@@ -16,12 +16,13 @@ users' means, so it is drawn from messages.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.experiments.base import EMD, PROTECTION, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
 from emdp.expressions import dot
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism

@@ -2,13 +2,14 @@
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice, check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.learn.charging import Charges
 from emdp.mechanisms.bandits.design import design_counts, in_their_span

@@ -1,6 +1,5 @@
 """Linear and logistic models of a session's table by private gradient descent, with predictions for public frames."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.answers import Answer
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.frames import to_polars
 from emdp.expressions import analyse, evaluate

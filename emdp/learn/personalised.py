@@ -32,7 +32,6 @@ users' own losses.
 
 import math
 import os
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -40,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice, check_count, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.learn.charging import Charges
 from emdp.mechanisms.compressed.coordinates import UNITS, noise_multiplier

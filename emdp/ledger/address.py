@@ -9,10 +9,11 @@ budget that nobody shares.
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import unquote
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
 
 __all__ = ["Address", "address_of", "place_beside", "place_of", "shown_place"]

@@ -8,10 +8,10 @@ callback that admits or refuses a charge, and the ledger runs it while no other 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError
 
 __all__ = ["KINDS", "Admit", "Entry", "Ledger", "SecretState"]

@@ -8,12 +8,13 @@ order that tells nothing and stays the same as long as the crowd is asked.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.local.noise import exact_sums
 
 __all__ = ["ColumnSums", "Crowd", "GatheredUsers", "Groups", "PartOfCrowd", "Question", "Sums"]

@@ -6,9 +6,10 @@ choice among methods and the audit read the table. It loads no oracle: most stat
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
+
+from emdp.base.classes import dataclass
 
 if TYPE_CHECKING:
     from emdp.mechanisms.oracles.oracle import FrequencyOracle

@@ -1,10 +1,10 @@
 """Request for a picture, and the words on what the picture leaves out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.pictures.style import clean
 from emdp.pictures.svg import Note, Panel, Picture, compose
 from emdp.questions.columns import PlannedColumn

@@ -1,8 +1,8 @@
 """Pictures of what an attacker can learn: beliefs before and after, and a hundred people of whom some are caught."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.pictures.rendering import Layer, Plane, render
 from emdp.pictures.scale import Scale
 from emdp.pictures.style import INK, MARK, MUTED, NOISE, clean, cut, wrap

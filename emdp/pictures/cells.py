@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
+from emdp.base.classes import dataclass
 from emdp.pictures.joined import joined_dots, joined_rectangles
 from emdp.pictures.points import Point
 from emdp.pictures.rendering import Layer, Plane, render

@@ -1,10 +1,10 @@
 """Pictures of frequencies: a map of cells, a histogram, bars of listed values or of the largest cells."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.pictures.asked import MOST_PANELS, Asked, panels_left_out, where
 from emdp.pictures.bars import MOST_ROWS, bar_panel

@@ -1,11 +1,11 @@
 """Values with their intervals as a picture needs them: read from an answer's frame, and told in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.pictures.style import NO_VALUE, clean, finite, number
 from emdp.questions.columns import PlannedColumn

@@ -1,10 +1,11 @@
 """Layers of marks in data units, drawn as SVG: the axes of a plane, and over them the marks of each layer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
+from emdp.base.classes import dataclass
 from emdp.pictures.axes import draw_axis, draw_grid
 from emdp.pictures.marks import draw_marks
 from emdp.pictures.scale import Scale

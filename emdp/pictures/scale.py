@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.pictures.style import text_width
 
 __all__ = ["ROOM", "Scale", "covering"]

@@ -3,10 +3,10 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 from xml.etree import ElementTree as ET
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.pictures.style import FONT, INK, MUTED, NOISE, TEXT_SIZE, TITLE_SIZE, VARIABLES, clean, cut, wrap
 

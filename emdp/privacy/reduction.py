@@ -52,9 +52,10 @@ delta``: a weaker tail bound, and an even split. Linear queries need neither (EM
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from emdp.base.checks import check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import DiscreteEmdDP, EmdDP
 from emdp.privacy.rounding import as_decimal, float_down, float_up

@@ -12,10 +12,11 @@ assumed of a row of the answer is the mean over the groups that the filter leave
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.cells.reference import OUTSIDE, label_cells

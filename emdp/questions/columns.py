@@ -1,11 +1,11 @@
 """Public facts about a column of an answer, and the contract of what makes rows of released coordinates."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.privacy import Guarantee
 from emdp.questions.shape import Shape
 

@@ -1,6 +1,6 @@
 """Methods compared before the data is touched: what an answer and its preview show of the choice."""
 
-from dataclasses import dataclass
+from emdp.base.classes import dataclass
 
 __all__ = ["D_EM", "ROOT_MEAN_SQUARE", "ComparedMethod"]
 

@@ -1,11 +1,11 @@
 """Frozen queries for distributions: frequencies of cells, and quantiles of an expression."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
 from emdp.base.checks import check_choice, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.mechanisms.item_methods import ItemMethod, item_methods

@@ -1,10 +1,10 @@
 """The frozen query for shares of users: many yes/no facts of a person, such as "has ever been at a cafe"."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from emdp.base.checks import check_choice
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.questions.means import Messages, check_messages

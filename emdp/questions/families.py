@@ -5,10 +5,10 @@ where it is asked by name, and a reader in :mod:`emdp.sql.translate` where it ha
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.questions.facts import Shares
 from emdp.questions.heavy_hitters import HeavyHitters

@@ -1,10 +1,10 @@
 """The frozen query for frequent strings of a column whose values nobody listed."""
 
 import string
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from emdp.base.checks import check_choice, check_count, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.itemwise import MODELS, Model

@@ -1,9 +1,9 @@
 """The frozen query for frequencies of all items of a finite space, by one of several methods."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from emdp.base.checks import check_choice
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.item_methods import ItemMethod, item_methods
 from emdp.privacy import Guarantee

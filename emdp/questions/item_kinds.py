@@ -5,7 +5,8 @@ An aggregate is a row of ``KINDS`` here, and a rule of the same name in ``RULES`
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from emdp.base.classes import dataclass
 
 __all__ = ["KINDS", "ItemKind", "KindRefusal", "Setting", "kind_of_function"]
 

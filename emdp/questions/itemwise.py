@@ -1,9 +1,9 @@
 """The frozen query for an item-wise release: a randomized multiset of items (EMD 3)."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from emdp.base.checks import check_choice
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy.guarantees.kinds import Neighbours

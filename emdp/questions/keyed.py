@@ -1,12 +1,12 @@
 """Messages of users for several readers: what everybody may see, and the keys of the stronger readers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["MOST_KEYED", "KeyedMessages"]

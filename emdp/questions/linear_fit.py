@@ -1,10 +1,11 @@
 """The frozen query for linear models fitted by private gradient descent at user level."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal
 
 from emdp.base.checks import check_choice, check_count, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.functions import col
 from emdp.expressions.nodes.base import Expression, lift

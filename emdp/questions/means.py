@@ -1,10 +1,10 @@
 """Frozen queries that hold expressions: what a session prices, charges and answers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from emdp.base.checks import check_choice, check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression, lift
 from emdp.privacy.guarantees.kinds import Neighbours

@@ -1,10 +1,10 @@
 """Frozen queries for private measures: where everybody's records are, released once for questions of later."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from emdp.base.checks import check_choice, check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.price import Price, check_price, refuse_removal

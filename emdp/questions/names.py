@@ -1,10 +1,11 @@
 """Public names that a statement may use: columns, users, public tables."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.rows.types import Kind
 from emdp.spaces import Space
 

@@ -1,9 +1,9 @@
 """``by`` and ``where`` of a query in Python: names, checked, but not yet looked up anywhere."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression
 from emdp.expressions.nodes.parts import freeze_point

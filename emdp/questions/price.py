@@ -1,11 +1,12 @@
 """The price of a question: what it may spend, made where the question is asked and carried whole from there."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Literal, Self
 
 from emdp.base.checks import check_choice, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import NEIGHBOURS, EmdDP, Guarantee, Model, Neighbours, UserDP
 from emdp.privacy.rounding import root_up

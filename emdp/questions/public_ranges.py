@@ -7,12 +7,13 @@ expressions, with its bound on rounding, and :data:`ROUNDING` more.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.cells.aggregation import Aggregation

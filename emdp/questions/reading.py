@@ -8,13 +8,13 @@ records are on workers, :class:`RepeatedBlocks` are gone over there as often as 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.expressions.nodes.base import Expression
 
 __all__ = [

@@ -4,9 +4,9 @@ Every name is resolved here: groups are public lists of values, chosen users are
 factor in [0, 1]. What is computed and how sensitive it is follows in the estimators.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
 from emdp.expressions.nodes.base import Expression

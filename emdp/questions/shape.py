@@ -1,7 +1,8 @@
 """Layout of an answer's rows, for reports and pictures."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from emdp.base.classes import dataclass
 
 __all__ = ["Shape"]
 

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["LARGEST_RATIO", "MOST_TIERS", "Tiers", "check_levels", "tiers"]

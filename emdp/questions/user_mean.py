@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from emdp.base.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.functions import clamp, col
 from emdp.expressions.nodes.base import Expression, lift

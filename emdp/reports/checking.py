@@ -6,11 +6,12 @@ Reads the catalog, schemas and public tables; neither the ledger nor a private v
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from emdp.base.checks import check_period
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, RefusedError, ReportError, SqlError, UsageError
 from emdp.catalog.catalog import Catalog, load_catalog
 from emdp.privacy import Guarantee, convert, paying

@@ -4,12 +4,13 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, time
 from pathlib import Path
 from typing import Any, Literal
 
 from emdp.base.checks import check_period, check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import ReportError, UsageError
 from emdp.base.files import LARGEST_QUERY, read_bounded, read_text
 from emdp.privacy import EmdDP, Guarantee, UserDP

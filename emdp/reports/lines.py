@@ -2,7 +2,8 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from emdp.base.classes import dataclass
 
 __all__ = ["KeyPath", "Place", "line_of", "locate"]
 

@@ -10,11 +10,11 @@ answered, where the file and its digest were exchanged together.
 import hashlib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import NoneType
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, LedgerError, SqlError
 from emdp.base.files import open_regular
 from emdp.budgets.spending import account_of, budgets_of, charges_of

@@ -1,10 +1,10 @@
 """Outcome of a report's run: for every entry an answer or a reason, and the state of the budget in the ledger."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from emdp.answers.stored import StoredAnswer
+from emdp.base.classes import dataclass
 from emdp.disclosure.consequences import Consequences
 from emdp.privacy import Guarantee
 from emdp.reports.definition import Entry, Report

@@ -3,7 +3,6 @@
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from emdp.answers.stored import StoredAnswer
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError
 from emdp.pictures import Picture, draw, draw_periods, draw_spending, fitting_kinds, renamed
 from emdp.privacy import Guarantee

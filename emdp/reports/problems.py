@@ -1,6 +1,6 @@
 """Problems of a definition, each with its line."""
 
-from dataclasses import dataclass
+from emdp.base.classes import dataclass
 
 __all__ = ["Problem"]
 

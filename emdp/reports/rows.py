@@ -1,11 +1,11 @@
 """An answer's frame as the table of a page: every number with its interval, rounded to what the interval tells."""
 
 import math
-from dataclasses import dataclass
 
 import polars as pl
 
 from emdp.answers.stored import StoredAnswer
+from emdp.base.classes import dataclass
 from emdp.base.digits import MOST_DECIMALS, rounded_texts
 from emdp.questions.columns import PlannedColumn
 

@@ -1,9 +1,9 @@
 """Streams of a definition, ``[[stream]]``: figures of every period at one price, checked key by key."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.periods import period_names
 

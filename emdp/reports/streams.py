@@ -1,11 +1,11 @@
 """Streams of a report: checked with the catalog's names, run for the report's period, and drawn over all periods."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from emdp.answers import StreamAnswer
+from emdp.base.classes import dataclass
 from emdp.base.errors import DataRuleError, EmdpError, LedgerError, RefusedError, ResourceError, UsageError
 from emdp.ledger import Ledger
 from emdp.pictures import Picture, draw_periods

@@ -6,9 +6,10 @@ it, so a change of a text is a change of every question that has it.
 
 import datetime
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.rows.functions import FUNCTIONS
 from emdp.rows.record import Form, Given

@@ -7,8 +7,8 @@ for ``emdp_0``. Its arguments are values that cannot fail any more. Where the sp
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.rows.types import Kind, Value
 
 __all__ = ["Form", "Given", "Range", "RangeRule", "RowFunction", "Spelling"]

@@ -1,8 +1,8 @@
 """Views of rows: columns that are functions of one row each, of the rows for which a condition is true."""
 
 import hashlib
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.rows.nodes import Node, columns
 from emdp.rows.types import Kind

@@ -4,12 +4,12 @@ The messages are one release, which was charged when they were drawn; whoever ha
 """
 
 import os
-from dataclasses import dataclass
 
 import polars as pl
 
 from emdp.answers.message_files import read_keys, read_messages
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, UsageError
 from emdp.estimators.decoding import decoded_frame
 

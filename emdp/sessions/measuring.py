@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from emdp.answers import Answer
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError, UsageError
 from emdp.privacy import EmdDP, Guarantee
 from emdp.questions.measures import Measure, measure_statement

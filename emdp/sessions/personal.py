@@ -1,7 +1,6 @@
 """Means of single users, drawn towards a private common mean on the users' own side."""
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import polars as pl
 
 from emdp.answers import Answer
 from emdp.base.checks import check_count, check_finite
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions import analyse, col
 from emdp.privacy import Guarantee

@@ -1,9 +1,10 @@
 """Planner of requests, SQL text or a query of Python, from public names and public numbers alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, SqlError, UsageError
 from emdp.estimators import AnyPlan, plan_query
 from emdp.privacy import Guarantee

@@ -1,10 +1,10 @@
 """The records of a table as plans have them read, by the engine of its source."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.questions.owned.grids import OwnedFrame

@@ -11,13 +11,14 @@ of cost 0, for a charge says that something was released; it stands under the ch
 import hashlib
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from emdp.answers import Answer, Receipt
 from emdp.answers.stored import StoredAnswer
 from emdp.base.charged import CHARGED
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, LedgerResourceError, UsageError
 from emdp.budgets.accounts import Limit, Tags
 from emdp.ledger import Entry, Ledger

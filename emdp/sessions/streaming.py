@@ -10,13 +10,13 @@ no row is drawn anew after anybody may have seen it, and no source is read again
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import polars as pl
 
 from emdp.answers import Receipt, StreamAnswer
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, LedgerError, UsageError, raise_alone
 from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.streams import MovedError, OpenStream, StreamPart, append_row, charge_stream, find_stream

@@ -11,7 +11,6 @@ ranges with a stated formula stands in ``emdp/tables/statements/kinds.py``.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.formulas import Arithmetic
 from emdp.spaces.ranges import GridLine, PointKind, Span

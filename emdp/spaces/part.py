@@ -2,12 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, InvalidItemError, UsageError
 from emdp.base.frames import columns_of
 from emdp.spaces.base import Floats, Mask, Space

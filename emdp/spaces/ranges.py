@@ -1,8 +1,8 @@
 """Public ranges of a space's columns as plain data, and nodes of a grid along them."""
 
 import math
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.base.decimals import as_decimal
 from emdp.base.errors import InternalError
 

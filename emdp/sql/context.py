@@ -2,11 +2,12 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.means import CELL_NOISE, CellNoise, VectorNoise

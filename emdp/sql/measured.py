@@ -1,12 +1,12 @@
 """``FROM MEASURE(name)``: one SELECT over released measures and public tables. It is free, and so has no header."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import polars as pl
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.questions.names import Names
 from emdp.sql.context import Context, identifier, near, one_by_name

@@ -1,10 +1,10 @@
 """SQL text to resolved queries: every name looked up, every expression type-checked, nothing computed from records."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.questions.facts import Shares
 from emdp.questions.families import ALONE

@@ -11,13 +11,14 @@ import os
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
 from emdp.base.checks import without_login
+from emdp.base.classes import dataclass
 from emdp.base.errors import DataRuleError, UsageError, raise_alone
 from emdp.base.files import ends_without_end, open_regular, read_header
 from emdp.base.frames import to_polars

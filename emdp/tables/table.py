@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from emdp.base.checks import check_finite, check_table_name
+from emdp.base.classes import dataclass
 from emdp.base.errors import DataRuleError, UsageError
 from emdp.base.forks import check_fork
 from emdp.base.frames import find_component

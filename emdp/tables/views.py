@@ -10,11 +10,11 @@ files is other data, and is held to in the ledger like the space (:mod:`emdp.bud
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind

@@ -7,7 +7,6 @@ them exactly below 2**53), so that cancelled mass is exact; other masses are pro
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.base.checks import check_choice
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.frames import to_polars
 from emdp.spaces.base import Floats, Space

@@ -5,10 +5,9 @@ Cancelling is exact because ``d_X`` is a metric: if a plan moves mass from ``x``
 inequality and ``d_X(x, x) = 0``. So some optimal plan leaves ``min(p(x), q(x))`` at every ``x``.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.spaces.base import Floats
 from emdp.transport.bags import Ints, Measure, common_units

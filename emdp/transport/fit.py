@@ -17,11 +17,11 @@ centre, not spread; the start decides (private-measures.md 2).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats
 from emdp.transport.simplex import project_to_simplex

@@ -9,11 +9,11 @@ the gap between the two values must be small: then the plan is optimal to within
 ``C`` and three over ``G``, 1 to 2 % of the solve from 300 points on.
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SolverError
 from emdp.spaces.base import Floats
 

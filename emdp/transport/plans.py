@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.spaces.base import Space
 from emdp.transport.bags import Bag, Empty, Units, bag_from_frame, common_units, item_ids, measures
 from emdp.transport.cancel import cancel_common

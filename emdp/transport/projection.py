@@ -55,11 +55,11 @@ An estimate whose sum is not 1 is moved there evenly first, the same amount in e
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, Space
 from emdp.spaces.combined.grid import Grid

@@ -55,7 +55,6 @@ S. G. Bobkov, Convex bodies and norms associated to convex measures, Probab. The
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
@@ -63,6 +62,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_finite, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.privacy.rounding import quotient_up

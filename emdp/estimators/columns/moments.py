@@ -7,11 +7,11 @@ number can make them: ``|e - m| <= h``, ``0 <= (e - m)^2 <= h^2``; the variance 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.columns.values import UNBOUNDED, Draw, Estimate, Mean, level_below
 
 __all__ = ["Variance"]

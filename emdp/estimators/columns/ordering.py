@@ -1,10 +1,11 @@
 """``ORDER BY``, ``LIMIT`` and ``OFFSET`` of an answer: post-processing of what was released."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.questions.columns import Finisher, Released
 from emdp.questions.select import Order, Select

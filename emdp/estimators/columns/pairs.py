@@ -18,13 +18,13 @@ is within its own noise: the set is then unbounded, and everything is returned.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.columns.fieller import PairLaw, ratio_intervals
 from emdp.estimators.columns.values import UNBOUNDED, Coordinate, Draw, Estimate
 from emdp.privacy.rounding import float_at_least

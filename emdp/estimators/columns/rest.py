@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.columns.values import Coordinate, Draw, Estimate
 
 __all__ = ["Rest"]

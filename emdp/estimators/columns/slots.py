@@ -10,11 +10,11 @@ over users; users with more than ``M`` records count as ``M``, each record alike
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.columns.true_totals import true_total
 from emdp.estimators.columns.values import Draw, Estimate, OutputColumn
 

@@ -6,10 +6,10 @@ is moved out by twice the estimate.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.estimators.columns.values import NO_END, Draw, Estimate, OutputColumn
 
 __all__ = [

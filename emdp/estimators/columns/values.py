@@ -6,12 +6,13 @@ one coordinate, or of a numerator and its denominator together (a Fieller set).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms import AdditiveMechanism
 from emdp.mechanisms.central.additive import independent_tail
 from emdp.questions.assumed import came_out

@@ -12,7 +12,7 @@ public number, a random sample stands for all. A user's sample depends on nobody
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import WorkerCrowd
 from emdp.estimators.fit.records import GradientValues, KeptRecords, cleared

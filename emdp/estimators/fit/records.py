@@ -1,10 +1,9 @@
 """Records of a linear model as numbers, and users' gradients of them where the records are."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.expressions import evaluate
 from emdp.mechanisms.descent.loss import UserRecords, sampled_rows, user_gradients

@@ -8,9 +8,9 @@ holds between those within ``r``; of the two each takes what allows less noise. 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, InternalError, RefusedError, UsageError
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease, share_bits
 from emdp.estimators.frequency.itemwise import check_weighable, itemwise_model, plan_item_shares

@@ -8,9 +8,10 @@ has lighter tails than one.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.resistance import user_flow
 from emdp.estimators.plan import parallel_event

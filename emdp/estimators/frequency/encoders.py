@@ -5,13 +5,13 @@ Both add up over users, in any order: shares are integers, and so are tallies of
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.oracles.bags import Bags, entry_shares
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.questions.reading import BagBlock

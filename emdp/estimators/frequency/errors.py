@@ -20,12 +20,12 @@ The bounds of the paper (EMD 6, theorems 6.5 and 6.6) are here for comparison; t
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.geometry import Geometry
 from emdp.estimators.frequency.models import ErrorModel

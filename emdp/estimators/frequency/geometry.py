@@ -1,13 +1,13 @@
 """Geometry of ``d_em`` on a set of cells: positions of a line, clusters, or the axes of a grid."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces import Clusters, Geo, Grid, Space, count_items
 from emdp.spaces.base import Floats

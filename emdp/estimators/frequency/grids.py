@@ -14,13 +14,13 @@ degrees of longitude are longest, give cells at most ``step`` wide everywhere, a
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.decimals import as_decimal
 from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import Axis, HatAxis, LabelAxis

@@ -26,12 +26,11 @@ list by more than ``2 w``. Widths that fit each item say more, above all of rare
 All of it is post-processing: which items are listed costs nothing.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_finite, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.weights import Integers

@@ -9,7 +9,6 @@ the smallest distance of two items is ``w``, since the total variation distance 
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.frequency.encoders import CHOSEN, TALLY, AverageEncoder, OracleEncoder, draw_tally
 from emdp.estimators.frequency.geometry import Geometry

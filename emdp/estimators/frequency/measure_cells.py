@@ -11,12 +11,12 @@ larger where there are more nodes, so they are looked up by the *length*: that p
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.grids import MOST_CELLS, Cells
 from emdp.expressions.cells.aggregation import Axis, HatAxis, LabelAxis

@@ -1,6 +1,5 @@
 """Answers of a released measure: rows of nodes, the fitted measure as a table, samples, means of functions."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.edge_noise import axis_form
 from emdp.estimators.frequency.measure_cells import MeasureCells, chosen_parts

@@ -8,7 +8,6 @@ from independent records (private-measures.md 6).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_finite
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.measure_cells import OTHER, chosen_parts
 from emdp.estimators.frequency.measure_rows import WEIGHT, MeasureRows

@@ -13,13 +13,13 @@ without a closed form it is half the 1-norm, an upper bound.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from emdp.base.checks import check_choice, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.geometry import Geometry
 from emdp.estimators.frequency.models import ErrorModel, checked_prior

@@ -37,7 +37,6 @@ sqrt(C L)``.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -45,6 +44,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.errors import bound_of_mean
 from emdp.estimators.frequency.geometry import Geometry

@@ -7,7 +7,6 @@ stand beside the unbiased estimates, whose intervals they do not change.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.frequency.geometry import Geometry, geometry_of_items
 from emdp.estimators.frequency.heavy_hitters import top_items

@@ -4,12 +4,13 @@ Noise on the averaged histogram of all items has the steps of :mod:`emdp.mechani
 is the one before with more noise, made of the released shares alone.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.frequency.candidates import Candidate, histogram_of
 from emdp.estimators.frequency.histograms import HistogramRelease

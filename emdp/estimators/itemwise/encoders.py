@@ -6,7 +6,6 @@ another, and the law of all outputs is the same however records were divided int
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace
 from emdp.mechanisms.oracles.bags import entry_shares

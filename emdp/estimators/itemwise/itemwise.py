@@ -6,9 +6,10 @@ else all ``n m`` are.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import RefusedError, UsageError
 from emdp.estimators.itemwise.release import ItemwiseRelease
 from emdp.estimators.itemwise.rows import item_rows

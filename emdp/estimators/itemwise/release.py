@@ -10,7 +10,6 @@ perhaps on other machines; what is left for one place is to add the users withou
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.itemwise.encoders import AT_ONCE, HistogramEncoder, PointEncoder, SampleEncoder
 from emdp.estimators.messages import MessageRelease

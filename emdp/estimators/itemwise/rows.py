@@ -12,7 +12,6 @@ bounds counts.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.randomizer import Randomizer

@@ -18,9 +18,10 @@ weight of ``h^2/4``. The common factor ``1/D`` plays no part in how noise is div
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.moments import Variance
 from emdp.estimators.columns.rest import Rest

@@ -1,13 +1,13 @@
 """Encoder of users' messages about means in the local model, for :mod:`emdp.estimators.mean.local`."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.local.noise import LocalNoise
 from emdp.mechanisms.local.one_bit import LocalOneBit

@@ -10,9 +10,9 @@ h Z_A
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.estimators.columns.values import Draw, OutputColumn
 from emdp.estimators.mean.conditional import Needed, rule_of
 from emdp.estimators.mean.joint_noise import JointNoise

@@ -13,7 +13,6 @@ it, off its mean. So it has Bernstein's interval, or that of a normal law after 
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.crowds import OTHER_USERS

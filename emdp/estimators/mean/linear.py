@@ -7,12 +7,13 @@ there: ranges hold 0, and constants are those of :mod:`emdp.expressions.cells.bo
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.plan import Plan
 from emdp.expressions import Expression, analyse_vector

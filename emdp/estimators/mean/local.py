@@ -9,7 +9,6 @@ variance ``2 w^2`` (Laplace), a bit ``(B + l/alpha)^2`` at most, ``B`` half the 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, repeat
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.crowds import OTHER_USERS, neutral_units
 from emdp.estimators.mean.encoders import ASKED, EXACT, MESSAGES, USERS, MeanEncoder, added_up

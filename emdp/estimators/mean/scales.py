@@ -29,7 +29,8 @@ rests. All of it is computed from public numbers.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from emdp.base.classes import dataclass
 
 __all__ = ["Constant", "Want", "relative_errors", "starting_scales", "tuned_scales"]
 

@@ -20,10 +20,11 @@ by a factor of 2 at most. Four times the slack at two caps is charged, and a pla
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records

@@ -15,12 +15,13 @@ noisy numbers alone.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.owned.automatic import HISTOGRAM_WEIGHTS, MeasuredPlan, value_unit
 from emdp.estimators.owned.caps import MeasuredRelease, MeasuredRows, octave_bins

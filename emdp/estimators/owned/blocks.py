@@ -57,9 +57,9 @@ Blocks stand beside one another: 1-norms add up, 2-norms by Pythagoras. All of i
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.contribution.moves import moved_users
 from emdp.privacy.guarantees.kinds import Neighbours

@@ -5,11 +5,12 @@ All of it is post-processing of what :mod:`emdp.mechanisms.contribution.octaves`
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.owned.totals import plan_owned
 from emdp.mechanisms.contribution.cap import Cap, choose_cap, cut_at

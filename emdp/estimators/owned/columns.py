@@ -20,11 +20,11 @@ intervals of three numbers. Where a denominator is within its noise there is no 
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.columns.values import UNBOUNDED, Coordinate, Draw, Estimate, level_below
 from emdp.mechanisms import GaussianMechanism
 from emdp.privacy.rounding import float_at_least

@@ -18,11 +18,12 @@ Rows are chosen and ordered by noisy values: HAVING keeps groups whose *noisy* v
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import SHOWN_LEVEL, positions
 from emdp.estimators.columns.values import Rows, level_below

@@ -7,12 +7,13 @@ A count is at most the true number of values, so that its interval has a lower e
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.values import NO_END
 from emdp.estimators.contract import Records

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.questions.shape import Shape
 
 __all__ = ["FixedRows", "Values"]

@@ -1,12 +1,13 @@
 """The rows of an answer by keys that nobody listed: those that passed a threshold, with what was released of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple, cast
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.values import Draw, Estimate, OutputColumn, Rows
 from emdp.mechanisms import AdditiveMechanism

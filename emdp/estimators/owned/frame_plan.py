@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.statistic import Hidden
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.plan import RowsPlan

@@ -1,11 +1,11 @@
 """Plans of statements over public tables alone: the same answer on every private table, so that nothing is charged."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.contract import Exact, Records
 from emdp.estimators.owned.plan import RowsPlan

@@ -6,12 +6,13 @@ release is computed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.contract import AnyPlan, Exact, Records
 from emdp.estimators.owned.plan import RowsPlan
 from emdp.mechanisms.release import Mechanism

@@ -7,12 +7,12 @@ than a count of users does, and no number is released of any.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.sizes import check_level

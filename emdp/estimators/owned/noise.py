@@ -9,9 +9,10 @@ above its middle. All of it is public.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.owned.blocks import Block, Drawing, Functional, best_drawing, sensitivity
 from emdp.estimators.owned.simplex import simplex_drawing, simplex_functional, simplex_places

@@ -1,10 +1,10 @@
 """Everything about a release over rows with owners that is settled before the data is touched."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from emdp.base.classes import dataclass
 from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.blocks import Block, Drawing

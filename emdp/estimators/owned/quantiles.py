@@ -8,7 +8,6 @@ whole numbers of ``2^-20`` that add up to at most ``C``. The choice and its proo
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, product
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.sizes import ASSUMED_USERS
 from emdp.estimators.contract import Records

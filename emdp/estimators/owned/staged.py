@@ -19,11 +19,12 @@ Rounding. The slack of a stage whose list of groups is released grows with the n
 import datetime
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.contract import AnyPlan, Exact, Records
 from emdp.estimators.owned.free import ComputePublic

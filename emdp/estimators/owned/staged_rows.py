@@ -1,11 +1,12 @@
 """Rows of a statement in stages, from what each stage released: post-processing."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.columns.ordering import SHOWN_LEVEL
 from emdp.estimators.contract import AnyPlan

@@ -10,8 +10,9 @@ one count a key, exactly (:mod:`emdp.mechanisms.keys.choose`). How far one user 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.sizes import MOST_USERS, check_level

@@ -1,10 +1,10 @@
 """Everything about a release by keys that nobody listed that is settled before the data is touched."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.blocks import Block, Drawing
 from emdp.estimators.owned.found import Found

@@ -16,7 +16,7 @@ measured at two numbers of nodes, for the smallest group of users.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 
@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.fieller import PairLaw
 from emdp.estimators.columns.ordering import ordered

@@ -36,10 +36,10 @@ the mean of ``s..t``. For ``k < i`` the means of ``s..k`` are below q, and for `
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats
 

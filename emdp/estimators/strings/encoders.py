@@ -6,13 +6,13 @@ nothing is sent.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.crowds import USERS
 from emdp.mechanisms.oracles.bags import Bags, entry_shares
 from emdp.mechanisms.oracles.oracle import FrequencyOracle

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.estimators.strings.encoders import SHARE, VALUE, ShareEncoder
 from emdp.questions.reading import TextBlock
 from emdp.questions.shape import Shape

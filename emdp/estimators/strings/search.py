@@ -10,13 +10,13 @@ that occur (:mod:`emdp.mechanisms.strings.stable_histogram`).
 import math
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import OTHER_USERS
 from emdp.estimators.messages import WEIGHING, MessagePlan, MessageRelease, trust

@@ -37,8 +37,9 @@ least mean error relative to separate draws is taken, of those in which no colum
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.columns.sizes import check_values
 from emdp.expressions.analysis.checker import analyse

@@ -26,13 +26,13 @@ one draw (:mod:`emdp.estimators.totals.noise`); they weigh records, not users.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from operator import mul
 from typing import Any
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.columns.moments import Variance
 from emdp.estimators.columns.ordering import ordered

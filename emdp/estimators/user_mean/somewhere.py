@@ -7,11 +7,11 @@ than ``LEAST_SHARE`` of own records somewhere counts as elsewhere: the quotient 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.expressions import analyse
 from emdp.expressions.nodes.arithmetic import Subtract

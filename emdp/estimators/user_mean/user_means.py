@@ -10,7 +10,6 @@ users with fewer records than was declared lie farther from the common mean and 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from fractions import Fraction
 from operator import add
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.estimators.crowds import MeanValues, UserValues, WorkerCrowd, neutral_units
 from emdp.estimators.mean.linear import OneRow

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, NotLipschitzError, UsageError
 from emdp.expressions.analysis.fixed_parts import HeldPart, combined, discrete_scales, held_parts, tightened
 from emdp.expressions.nodes.base import Expression, walk

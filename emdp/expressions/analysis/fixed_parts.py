@@ -5,9 +5,9 @@ alone add up terms that are never on together, as in ``2 category_is("cafe") + 3
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+from emdp.base.classes import dataclass
 from emdp.expressions.nodes.base import Expression
 from emdp.expressions.nodes.categories import Labelled, covers_domain
 from emdp.expressions.numbers.bounds import Analysis, Domain, largest_parts

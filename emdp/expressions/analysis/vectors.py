@@ -14,9 +14,10 @@ Blocks are added in the norm, part by part; the maximum over parts comes last, a
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.expressions.analysis.checker import analyse, largest_quotient, too_large, truncated_parts
 from emdp.expressions.nodes.arithmetic import Divide, Multiply, Negate

@@ -7,11 +7,12 @@ estimators say how sensitive it is, and :func:`cell_values` is the reference tha
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression
 

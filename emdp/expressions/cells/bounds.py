@@ -51,10 +51,10 @@ twice the entry's square, as for one value of one sign, since the pair's entries
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.expressions.analysis.checker import analyse, largest_quotient, too_large
 from emdp.expressions.analysis.fixed_parts import discrete_scales

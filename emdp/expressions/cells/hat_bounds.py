@@ -22,9 +22,9 @@ Clamping moves no two places apart.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.expressions.analysis.checker import analyse
 from emdp.expressions.cells.aggregation import HatAxis
 from emdp.expressions.cells.reference import round_part

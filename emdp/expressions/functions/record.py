@@ -5,8 +5,8 @@ function of numbers asks the table of records (:data:`emdp.expressions.functions
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.expressions.nodes.base import Expression
 
 __all__ = ["ConstantArgument", "Misfit", "ScalarFunction"]

@@ -3,12 +3,12 @@
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from emdp.base.checks import check_finite
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.functions.record import ConstantArgument, Misfit, ScalarFunction
 from emdp.expressions.nodes.base import Expression, lift

@@ -9,12 +9,12 @@ refused.
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from emdp.base.checks import check_finite
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError
 from emdp.expressions.functions.record import ConstantArgument, ScalarFunction
 from emdp.expressions.nodes.base import Expression, lift

@@ -5,11 +5,11 @@ The rule and its proof are those of :class:`emdp.expressions.functions.smooth.Sm
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.expressions.functions.record import ScalarFunction
 from emdp.expressions.functions.smooth import Smooth, zero_kept
 from emdp.expressions.nodes.base import Expression, lift

@@ -2,10 +2,10 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.expressions.numbers.bounds import Analysis, Domain, add_parts, scale_parts

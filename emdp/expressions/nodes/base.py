@@ -11,13 +11,14 @@ table (:class:`Grammar`), which the package fills as it is loaded.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from emdp.base.checks import check_finite
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.expressions.nodes.parts import part_items, part_of_columns
 from emdp.expressions.numbers.bounds import Analysis, Domain, constant_analysis, part_analysis

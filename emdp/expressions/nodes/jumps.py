@@ -1,7 +1,6 @@
 """Functions that jump: built so that the refusal can name them, never analysed."""
 
-from dataclasses import dataclass
-
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.expressions.nodes.base import Column, Constant, Expression
 from emdp.expressions.numbers.bounds import Analysis, Domain

@@ -1,11 +1,11 @@
 """Leaves that measure an item against a public point: distances and inner products (EMD 2)."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions.nodes.base import Expression
 from emdp.expressions.nodes.parts import (

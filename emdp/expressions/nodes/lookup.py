@@ -1,6 +1,5 @@
 """A public number for every listed value of a finite part: the column of a joined public table."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_finite
+from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.expressions.nodes.label_distances import Codes, distance_blocks
 from emdp.expressions.nodes.leaves import Leaf

@@ -7,9 +7,10 @@ t_i(x_i, x'_i)``.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.expressions.numbers.outward import add_up, mul_up
 from emdp.spaces.base import FunctionBounds, Space

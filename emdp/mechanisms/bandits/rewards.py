@@ -34,13 +34,13 @@ for each such ``t``.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice, check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.strength import LARGEST_EPSILON, check_epsilon
 from emdp.mechanisms.vector.randomizer import SignStrength

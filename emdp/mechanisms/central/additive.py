@@ -21,12 +21,13 @@ Noise is drawn for zero and added in Python integers, so nothing overflows, what
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.noise.discrete_laplace import MAX_SCALE
 from emdp.privacy.calibration import laplace_scale

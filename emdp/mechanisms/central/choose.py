@@ -1,10 +1,10 @@
 """Choice of the additive mechanism with the smallest expected error, from public numbers only."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism, float_at_least
 from emdp.mechanisms.central.gaussian import GaussianMechanism, least_gaussian_delta

@@ -14,7 +14,6 @@ are others. It is the point elsewhere, which is as far from every item.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice, check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["EdgeAxis", "EdgeGrid", "Form"]

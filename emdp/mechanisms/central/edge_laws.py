@@ -1,12 +1,12 @@
 """The two laws of noise on edges; theorem and proof stand in :mod:`emdp.mechanisms.central.edges`."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism, Floats, Integers
 from emdp.mechanisms.central.gaussian import GaussianMechanism

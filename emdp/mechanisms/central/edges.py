@@ -45,7 +45,6 @@ What is released is the nodes alone; edges' numbers and flows never leave this f
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -53,6 +52,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism, tail_below
 from emdp.mechanisms.central.edge_grid import EdgeAxis, EdgeGrid

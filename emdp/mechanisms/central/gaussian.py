@@ -45,11 +45,11 @@ a statistic's floating-point error, which may be 1e-7 of sigma, out of a delta o
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism, independent_tail
 from emdp.noise.discrete_gaussian import (

@@ -25,10 +25,10 @@ the smaller bound is used.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.noise.k_norm import (
     check_k_norm_dimension,

@@ -22,10 +22,10 @@ rounding changes densities by a factor of at most ``exp(h/w)``, which leaves a s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism, independent_tail
 from emdp.noise.discrete_laplace import (
     discrete_laplace_mean_absolute,

@@ -30,11 +30,12 @@ noise is refused: no step of this kind is known for it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism

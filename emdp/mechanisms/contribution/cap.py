@@ -27,10 +27,11 @@ and an interval that uses it (``value + z + 2 cut``) must say so.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from emdp.base.checks import check_count, check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.octaves import OCTAVES
 

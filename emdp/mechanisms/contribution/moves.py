@@ -36,10 +36,10 @@ Each bound is attained (tests: all pairs of small bags).
 - ``SUM(e)`` without keys, ``e`` in ``[a, b]``: form 4 with the interval from ``C min(a, 0)`` to ``C max(b, 0)``.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from emdp.base.checks import check_choice, check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import NEIGHBOURS, Guarantee, Neighbours, UserDP
 from emdp.privacy.rounding import float_at_least, root_up

@@ -13,12 +13,12 @@ Whatever is computed from the noisy bins is post-processing, cap and cut include
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.noise.discrete_laplace import draw_discrete_laplace

@@ -22,12 +22,12 @@ Users are in all rounds: a part of them in each would have to share the same noi
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism
 from emdp.mechanisms.central.laplace import LaplaceMechanism

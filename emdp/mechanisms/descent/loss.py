@@ -22,13 +22,13 @@ entry. A sum of ``m`` such vectors has a norm of at most ``m C``, and dividing b
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.noise.choices import draw_permutation
 

@@ -36,13 +36,13 @@ within ``C`` of 0): what is expected to be nearer. Up to ``T - 1`` users who are
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, Groups, Sums
 from emdp.mechanisms.descent.rounds import Descent, Floats, Integers

@@ -38,13 +38,13 @@ are drawn in to the ball: post-processing. They may lie outside of an interval t
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism, least_gaussian_delta

@@ -41,13 +41,13 @@ users dealt to rounds), so that more rounds cost no accuracy there before users 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice, check_count, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.crowd import Crowd, GatheredUsers
 from emdp.mechanisms.descent.loss import CURVATURES, LOSSES, Loss, UserRecords, user_gradients

@@ -11,7 +11,6 @@ permutation preserves them exactly. Lower distances stay safe.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TypeVar
@@ -19,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.weights import LARGEST_ITEMS, Floats, Integers
 from emdp.spaces import Clusters, Grid, Product, Space, count_items, finite_items

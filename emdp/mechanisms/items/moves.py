@@ -16,7 +16,6 @@ together. Moves are drawn for each message, once: two messages with one key tell
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms.weights import TOTAL, Integers
 from emdp.noise.choices import draw_below

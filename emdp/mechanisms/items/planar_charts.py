@@ -33,11 +33,11 @@ within ``11 u`` and, for ``b <= 160`` degrees, ``30 u``; with the root less than
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.noise.k_norm import MAX_DIMENSION
 from emdp.spaces import Geo, Interval, Space, Vector

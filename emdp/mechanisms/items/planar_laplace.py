@@ -49,7 +49,7 @@ domain's diameter, which is sound and larger; a smaller domain brings it back.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -57,6 +57,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.planar_charts import Chart, chart_of
 from emdp.mechanisms.items.randomizer import Randomizer

@@ -26,7 +26,7 @@ that ``encode`` draws new keys for each call, and takes none. The moves themselv
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.moves import TieredMoves, move_weights
 from emdp.mechanisms.strength import check_epsilon, epsilon_of_ratio, inside_numerator

@@ -28,7 +28,6 @@ are halved.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar
@@ -36,6 +35,7 @@ from typing import ClassVar
 import numpy as np
 
 from emdp.base.checks import check_count, check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import moved_users
 from emdp.mechanisms.keys.threshold import MARGIN, Integers, KeyThreshold, NoisyKeys, chance_within, new_keys_delta

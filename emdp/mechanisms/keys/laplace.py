@@ -26,12 +26,12 @@ new key, which is why the threshold is lower than the plain one's by up to a hal
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.keys.threshold import (
     MARGIN,
     Integers,

@@ -32,7 +32,6 @@ as if all were drawn, since draws are independent and the others show nowhere.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ldexp
@@ -42,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.gaussian import GaussianMechanism
 from emdp.mechanisms.central.laplace import LaplaceMechanism

@@ -48,13 +48,13 @@ A released key was found among people: :attr:`KeyThreshold.people` is the count 
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.noise.arrays import check_integer_array

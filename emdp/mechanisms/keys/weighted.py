@@ -31,7 +31,6 @@ rounds are cheap and find the frequent keys, so that the last one sees rare keys
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar
@@ -40,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.mechanisms.keys.gaussian import BEYOND, lattice_slack

@@ -19,7 +19,6 @@ sqrt(d)/t)`` of the continuous tail.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -27,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism
 from emdp.mechanisms.central.k_norm import KNormMechanism

@@ -30,7 +30,6 @@ inverted.
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -38,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.noise.choices import draw_bernoulli, draw_permutation
 

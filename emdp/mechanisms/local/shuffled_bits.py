@@ -22,10 +22,10 @@ larger by ``2^-46``; the user's own sign has the slack of :mod:`emdp.mechanisms.
 by more than ``e^slack``.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.local.one_bit import LocalOneBit
 

@@ -43,7 +43,6 @@ Chernoff's, and ``b`` times the variance in place of the third moment.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -52,6 +51,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.local.one_bit import LocalOneBit
 from emdp.mechanisms.strength import epsilon_of_ratio

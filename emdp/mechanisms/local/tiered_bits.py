@@ -20,7 +20,6 @@ is within ``2^-48`` of the formula, as there; moves make that error smaller, so 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -29,6 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.items.moves import GivenMoves, move_weights
 from emdp.mechanisms.local.one_bit import LocalOneBit

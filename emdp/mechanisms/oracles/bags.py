@@ -1,11 +1,11 @@
 """Bags of whole users as three arrays, and one uniform record of each user."""
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.weights import Integers
 from emdp.noise.arrays import check_integer_array

@@ -8,10 +8,10 @@ at most; alpha of d_EM-DP on 0/1 distances, whatever the users' numbers of recor
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from emdp.base.checks import check_choice, check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, UsageError
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.strength import LARGEST_EPSILON

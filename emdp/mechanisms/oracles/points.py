@@ -22,11 +22,10 @@ messages. The sum over all hyperplanes, which is known, is checked.
 References: Feldman, Nelson, Nguyen and Talwar, "Private frequency estimation via projective geometry" (2022).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SolverError
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.mechanisms.weights import Floats, Integers

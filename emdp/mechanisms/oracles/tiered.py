@@ -16,7 +16,6 @@ A tier's chance of the truth is at most the oracle's own (:class:`emdp.mechanism
 within ``2^-60`` of it: estimates, variances and intervals are those of the oracle.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.items.tiered import TieredResponse
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle

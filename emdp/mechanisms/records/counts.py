@@ -20,7 +20,6 @@ the counts: adaptive composition.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -28,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.mechanisms.records.distinct import assign_distinct

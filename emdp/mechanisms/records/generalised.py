@@ -22,12 +22,12 @@ noise at ``l`` costs.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, check_neighbours
 from emdp.noise.flips import draw_permute_and_flip

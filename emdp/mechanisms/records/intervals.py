@@ -9,12 +9,12 @@ at its price ``epsilon/m`` (theorems 3 and 4): ``m`` times ``epsilon/(2 m)``. Ba
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.contribution.moves import check_kind
 from emdp.mechanisms.records.quantiles import QuantileInterval, RecordQuantiles
 from emdp.privacy.events.table import Event, GuaranteeEvent

@@ -4,11 +4,12 @@ The costs, their bounds and the division of a cell are those of :mod:`emdp.mecha
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+
+from emdp.base.classes import dataclass
 
 __all__ = ["SPLITS", "Part", "Weights", "cost_bound", "end_steps", "ends_of", "interval_costs"]
 

@@ -58,7 +58,6 @@ theorem 2 for each of the three choices, with groups in place of parts: a user m
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -66,6 +65,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, moved_users
 from emdp.mechanisms.records.parts import SPLITS, Part, Weights, cost_bound, end_steps, ends_of, interval_costs

@@ -23,7 +23,6 @@ Clopper-Pearson interval, widened to one unit on each side, holds.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -31,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.strength import epsilon_of_ratio, inside_numerator, ratio_of
 from emdp.mechanisms.weights import TOTAL

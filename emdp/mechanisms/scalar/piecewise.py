@@ -27,13 +27,13 @@ where its rounding cell lies in the window, and some floats are met from one inp
 mean would hold.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.strength import epsilon_of_ratio, inside_numerator, ratio_of
 from emdp.mechanisms.weights import TOTAL

@@ -8,11 +8,11 @@ uses rows up to that period, so it never changes as further rows come.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.streams.strategy import SCALE, Strategy
 
 __all__ = ["SHOWS", "WINDOW", "Estimate", "combination", "estimate", "show_weights"]

@@ -36,11 +36,12 @@ distance ``d``, and two histories that nearly agree (``d`` near 0) may still be 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
 from emdp.base.checks import check_choice, check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.gaussian import GaussianMechanism, least_gaussian_delta
 from emdp.mechanisms.streams.strategy import SCALE, Strategy

@@ -28,7 +28,6 @@ column has the square ``(ln T + 3.35)/pi``); Denisov, McMahan, Rush, Smith, Thak
 elsewhere-periods-continual.md C1.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import comb, isqrt
@@ -38,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice, check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["MOST_PERIODS", "PLANS", "SCALE", "Plan", "Strategy"]

@@ -1,8 +1,8 @@
 """Noise of a figure of a stream, as answers take it: what intervals are made of."""
 
-from dataclasses import dataclass
 from typing import Self
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.central.gaussian import GaussianMechanism
 
 __all__ = ["FigureNoise"]

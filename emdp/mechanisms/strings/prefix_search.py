@@ -33,7 +33,6 @@ at least as frequent, so its estimate is at least ``threshold - w``; survivors h
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle

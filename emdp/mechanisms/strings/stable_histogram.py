@@ -41,13 +41,13 @@ none happens, a released string has ``T_x >= s``, hence ``c n f_x >= s/e^2``, an
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.weights import Integers

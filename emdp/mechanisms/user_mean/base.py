@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.crowd import Crowd, GatheredUsers
 from emdp.mechanisms.user_mean.choice import preference

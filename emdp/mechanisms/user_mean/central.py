@@ -10,10 +10,11 @@ Failure of the range falls with ``exp(-epsilon_1 n/4)``, the noise only with ``1
 half of epsilon.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd
 from emdp.mechanisms.user_mean.base import (

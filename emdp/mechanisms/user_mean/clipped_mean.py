@@ -18,7 +18,6 @@ that of the fixed point, or coarser where the noise's scale would have more than
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -27,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_finite, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.central.gaussian import GaussianMechanism, least_gaussian_delta
 from emdp.mechanisms.crowd import Crowd, GatheredUsers, Groups, Sums

@@ -1,11 +1,11 @@
 """Questions of the rounds to a crowd: the bins of its users, and one message of each of them about a number."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.mechanisms.crowd import Crowd, Groups, Sums
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.user_mean.range_stage import FoundRange, RangeStage

@@ -23,13 +23,13 @@ Source: local-shuffle-userlevel.md 2.1.
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, Groups
 from emdp.mechanisms.scalar.best import best_scalar

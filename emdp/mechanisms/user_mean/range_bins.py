@@ -26,12 +26,12 @@ where it moves a mean it does so by 1e-15 or so of the bounds.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["ABSENT", "LARGEST_BINS", "RangeBins", "concentration_radius"]

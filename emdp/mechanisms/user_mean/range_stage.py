@@ -55,7 +55,6 @@ two counts by 1. The largest wins, and the same counts tell how many users are n
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
@@ -63,6 +62,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle

@@ -11,7 +11,6 @@ a user without a vector is at no place of a turned one, so that it is not made h
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar
@@ -19,6 +18,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.crowd import Crowd, GatheredUsers, Groups, Question, Sums
 from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanSetting

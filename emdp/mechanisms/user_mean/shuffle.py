@@ -25,9 +25,10 @@ made as strong as the accountant allows. Source: local-shuffle-userlevel.md 2.3 
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd
 from emdp.mechanisms.scalar.best import best_scalar

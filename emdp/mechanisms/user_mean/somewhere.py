@@ -29,10 +29,11 @@ replacement" (1974).
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.mechanisms.crowd import Crowd

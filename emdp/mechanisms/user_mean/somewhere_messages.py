@@ -14,13 +14,14 @@ in an interval of length ``w``.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, PartOfCrowd
 from emdp.mechanisms.user_mean.base import HIGHEST_LEVEL, UserMeanSetting

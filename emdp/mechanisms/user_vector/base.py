@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.crowd import Crowd, GatheredUsers
 from emdp.mechanisms.user_vector.setting import Frame, UserVectorSetting

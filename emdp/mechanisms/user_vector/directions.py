@@ -26,7 +26,6 @@ more are not sent than bring that to 2.25, nor than :data:`MOST_REPORTS`, nor th
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
@@ -34,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, Groups, Sums
 from emdp.mechanisms.user_vector.base import UserVectorMechanism, UserVectorRelease

@@ -41,7 +41,6 @@ scalar randomizer's for half of the tail, widened by ``s sqrt(2 ln(4/tail) (1/N 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import ClassVar, Literal
@@ -50,6 +49,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd
 from emdp.mechanisms.scalar.best import best_scalar

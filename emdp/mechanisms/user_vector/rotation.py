@@ -12,12 +12,12 @@ of doubles that do not depend on other users. Privacy is stated of these integer
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.noise.choices import draw_below
 

@@ -25,10 +25,10 @@ would not do. Privacy never needs any of this: users are clipped and whoever lie
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 from emdp.base.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.user_mean.range_bins import RangeBins, concentration_radius
 

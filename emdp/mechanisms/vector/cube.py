@@ -36,7 +36,6 @@ error here depends on the digits.
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -44,6 +43,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.vector.randomizer import LARGEST_REPORTS, SignStrength, VectorRandomizer
 from emdp.mechanisms.weights import Floats, Integers

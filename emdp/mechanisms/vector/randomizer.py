@@ -32,7 +32,6 @@ References: local-shuffle-userlevel.md 1.3, 4; one-bit-and-sampling.md 1 to 4.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -40,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_range
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.strength import check_epsilon, epsilon_of_ratio, inside_numerator
 from emdp.mechanisms.weights import TOTAL, Floats, Integers

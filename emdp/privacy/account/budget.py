@@ -1,12 +1,12 @@
 """A budget: the promise made for a table, and how it is divided; :mod:`emdp.privacy.account.filter` proves it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from emdp.base.checks import check_positive, check_range
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.calibration import gaussian_mu, safe_gaussian_delta
 from emdp.privacy.guarantees.kinds import Guarantee, guarantee_from_json

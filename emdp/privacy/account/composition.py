@@ -20,7 +20,6 @@ None of this may be used for parameters that were chosen after seeing answers: s
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -28,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.account.losses import SMALLEST_DELTA, LossPairs, smallest_level
 from emdp.privacy.account.restating import restated

@@ -61,9 +61,10 @@ its binary value.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.restating import restated

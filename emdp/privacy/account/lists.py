@@ -24,10 +24,11 @@ differ.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError
 from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account

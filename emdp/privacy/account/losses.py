@@ -35,11 +35,11 @@ in the tests and not used here.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.privacy.quadrature import unit_quadrature
 
 __all__ = ["SMALLEST_DELTA", "LossPairs", "smallest_level"]

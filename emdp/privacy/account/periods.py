@@ -49,9 +49,10 @@ at distance 0, the month at a sixth of ``d(a, b)``.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import BudgetExceededError, LedgerError
 from emdp.privacy.account.budget import Budget
 from emdp.privacy.account.filter import Account

@@ -1,10 +1,11 @@
 """The law of a randomizer's output for every item, and the distances of items: all that an accountant needs."""
 
-from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from emdp.base.classes import dataclass
 
 __all__ = ["KnownRandomizer", "OutputLaw"]
 

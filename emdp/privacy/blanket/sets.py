@@ -37,7 +37,6 @@ tails and rounding: the logarithm of delta is at most :data:`EXCESS` too high. `
 """
 
 import math
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -45,6 +44,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from emdp.base.checks import check_count, check_finite, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.step import Step
 from emdp.privacy.rounding import as_decimal, float_up

@@ -25,11 +25,11 @@ ordered pair ``(x, x')``; the other direction is the pair ``(x', x)``.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.privacy.blanket.output_law import OutputLaw
 from emdp.privacy.blanket.sum import FINE, find_saddle, log_positive_part
 

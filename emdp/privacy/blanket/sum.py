@@ -32,10 +32,11 @@ The choice of ``theta`` (the saddle of ``M(theta)^N/theta^2``), ``tau``, ``Delta
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from emdp.base.classes import dataclass
 
 __all__ = ["FINE", "Saddle", "find_saddle", "log_positive_part"]
 

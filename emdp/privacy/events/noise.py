@@ -5,11 +5,12 @@ built, that its noise covers what it states; so no ledger holds a charge that it
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
 from emdp.base.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.calibration import LARGEST_MU, SMALLEST_MU, safe_gaussian_delta
 from emdp.privacy.events.base import Event, check_slack_epsilon

@@ -24,10 +24,11 @@ nothing and yet stands in the ledger.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any, cast
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.events.base import Event, check_slack_epsilon
 from emdp.privacy.events.noise import GaussianEvent, KNormEvent, LaplaceEvent

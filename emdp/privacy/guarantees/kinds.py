@@ -12,10 +12,11 @@ spent of an untouched budget, and the *kind* (:attr:`Guarantee.kind`) that conve
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, ClassVar, Literal, Self, cast
 
 from emdp.base.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.rounding import as_decimal, float_up
 

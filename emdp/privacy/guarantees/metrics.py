@@ -5,10 +5,10 @@ of its space, and adds up within it alone. Across metrics there are two ways, bo
 user level, where every metric agrees (:func:`emdp.privacy.account.totals.total_as_user`).
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.guarantees.kinds import DiscreteEmdDP, EmdDP
 from emdp.privacy.rounding import as_decimal, float_down, float_up

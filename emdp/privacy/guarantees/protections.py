@@ -29,11 +29,11 @@ one less there and one more here: it counts as two.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
 
 from emdp.base.checks import check_count, check_finite, check_positive, check_range
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.inference import epsilon_of
 from emdp.privacy.rounding import as_decimal, float_down, float_up

@@ -25,13 +25,13 @@ needs no proof.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.calibration import gaussian_alpha
 

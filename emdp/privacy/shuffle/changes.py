@@ -21,9 +21,9 @@ to ``x1``.
 """
 
 import math
-from dataclasses import dataclass
 
 from emdp.base.checks import check_range
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.output_law import KnownRandomizer
 from emdp.privacy.rounding import as_decimal, float_up

@@ -27,9 +27,9 @@ are first rounded (:mod:`emdp.privacy.shuffle.grid`), so that rounding errors ca
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
+from emdp.base.classes import dataclass
 from emdp.privacy.calibration import LARGEST_ALPHA, gaussian_mu
 from emdp.privacy.shuffle.clone_pair import CloneMixture
 from emdp.privacy.shuffle.grid import (

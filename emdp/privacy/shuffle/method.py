@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.privacy.shuffle.grid import LARGEST_ALPHA0
 
 __all__ = [

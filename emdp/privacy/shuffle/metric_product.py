@@ -29,13 +29,13 @@ window counts as infinite (Chernoff's bound); what wraps around from below is ad
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count, check_positive, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.shuffle.metric import CHANCE_ERROR, LARGEST_ODDS, metric_alpha0, sign_strength
 from emdp.privacy.shuffle.renyi_law import MARGIN, RatioLaw, ratio_law

@@ -36,12 +36,12 @@ P)`` bounds every divergence of either order. :mod:`emdp.privacy.shuffle.sampled
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.classes import dataclass
 from emdp.privacy.binomial_tails import log_pmf, log_tail
 
 __all__ = ["LARGEST_USERS", "MARGIN", "RatioLaw", "joined_law", "log_window", "ratio_law"]

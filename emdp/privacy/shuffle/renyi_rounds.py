@@ -5,9 +5,10 @@ The setting and the theorems are those of :mod:`emdp.privacy.shuffle.users`.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from emdp.base.checks import check_choice, check_count, check_finite, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.calibration import LARGEST_ALPHA, gaussian_mu

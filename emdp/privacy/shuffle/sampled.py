@@ -39,9 +39,9 @@ Under neighbours that add or remove a user, ``K`` would tell; they are replaced 
 """
 
 import math
-from dataclasses import dataclass
 
 from emdp.base.checks import check_choice, check_count, check_range, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.shuffle.clone_pair import delta_step

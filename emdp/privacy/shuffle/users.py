@@ -36,10 +36,11 @@ Numbers are rounded to the safe side. Epsilon does not fall when ``epsilon0`` or
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from emdp.base.checks import check_finite, check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal, float_down, float_up

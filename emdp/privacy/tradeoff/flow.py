@@ -44,11 +44,12 @@ their error is below 1e-11 in absolute terms: so much is added to each, and ``1e
 only for starts below 1e-280, where delta is smaller than any double that is asked for.)
 """
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+
+from emdp.base.classes import dataclass
 
 __all__ = ["SPARE", "STEPS", "Flow"]
 

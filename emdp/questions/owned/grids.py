@@ -11,11 +11,12 @@ of each user alone, the order of values one of the values.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.questions.owned.groups import OwnedGroups, OwnedKeys
 from emdp.questions.owned.relations import Relation

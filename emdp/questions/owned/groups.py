@@ -11,10 +11,11 @@ most ``C``, and the user counts 1 in each of at most ``L`` keys. With ``norm`` 2
 squares of a user's rows by kept group; with ``group_rows = M`` it is on the rows of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.questions.owned.relations import Relation
 from emdp.questions.owned.totals import Argument, Key, Summed

@@ -1,10 +1,11 @@
 """Statistic that a cap is chosen from: numbers of users with up to 1, 2, 4, ... rows, or groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.contribution.octaves import OCTAVES
 from emdp.questions.owned.groups import OwnedGroups

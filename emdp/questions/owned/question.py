@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.questions.means import VectorNoise
 from emdp.questions.owned.parts import names_every_user

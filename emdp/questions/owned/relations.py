@@ -43,9 +43,9 @@ names unless the user's column is read as a column. A table's name occurs once i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.questions.owned.summaries import Summary, Window
 from emdp.rows.nodes import Column, Node

@@ -8,10 +8,11 @@ of the stage's sensitivity is that of a statement with public tables (user-level
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.questions.owned.parts import relations
 from emdp.questions.owned.question import OwnedSelect

@@ -12,9 +12,9 @@ order that is total: all columns of the rows stand behind ORDER BY, so that only
 """
 
 import math
-from dataclasses import dataclass
 from typing import Literal as Word
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.rows.nodes import Literal, Node
 from emdp.rows.types import Kind

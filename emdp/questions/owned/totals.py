@@ -40,11 +40,12 @@ down to a multiple of ``1/U``: at least 0, at most 1 a cell, and at most ``L`` t
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.questions.owned.relations import Relation
 from emdp.rows.nodes import Node

@@ -3,11 +3,12 @@
 import datetime
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.text import Text
 from emdp.privacy import UserDP
 from emdp.sessions.profile.lines import cut, number, percent, places, wrapped

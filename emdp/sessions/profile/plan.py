@@ -1,11 +1,11 @@
 """A first look that is checked and priced: its statements with their plans, and what is said of it beforehand."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from emdp.answers import PreviewedStatement
+from emdp.base.classes import dataclass
 from emdp.base.errors import RefusedError, UsageError
 from emdp.base.text import Text
 from emdp.estimators.columns.sizes import ASSUMED_USERS

@@ -14,10 +14,10 @@ days. A column of the space has the places of its declared range.
 import datetime
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy import UserDP
 from emdp.privacy.guarantees.kinds import Neighbours

@@ -30,7 +30,6 @@ own records alone, so all that holds of ``d_em`` on ``X+`` holds of it.
 distance in ``X+``.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -38,6 +37,7 @@ import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_count, check_finite
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.frames import to_polars
 from emdp.spaces.base import Floats, Mask, OnInvalid, Space

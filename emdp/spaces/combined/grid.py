@@ -1,7 +1,6 @@
 """``Grid``: the cells of a regular grid over a continuous space, at the distance of their centres."""
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_count
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, Space
 from emdp.spaces.continuous.geo import Geo

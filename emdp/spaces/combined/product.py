@@ -1,12 +1,12 @@
 """``Product``: several spaces side by side, their distances added by weight."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, Space
 from emdp.spaces.part import Weighted

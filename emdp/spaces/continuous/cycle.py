@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from emdp.base.checks import check_positive, check_range
+from emdp.base.classes import dataclass
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, V, check_on_invalid
 from emdp.spaces.box import BoxPart
 from emdp.spaces.formulas import Arithmetic

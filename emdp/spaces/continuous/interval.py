@@ -1,12 +1,12 @@
 """``Interval``: numbers between two public bounds, with the absolute difference as distance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from emdp.base.checks import check_finite, check_range
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, V, check_on_invalid
 from emdp.spaces.box import BoxPart

@@ -1,12 +1,12 @@
 """``Vector``: numeric columns as one vector in a box or a ball, with the Euclidean distance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from emdp.base.checks import check_positive
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, V, check_on_invalid
 from emdp.spaces.formulas import Arithmetic

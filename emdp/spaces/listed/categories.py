@@ -1,11 +1,11 @@
 """``Categories``: listed values, each at distance 1 from every other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
 from emdp.spaces.listed.finite import FinitePart, Label, check_labels
 from emdp.spaces.part import check_columns

@@ -1,13 +1,13 @@
 """``Clusters``: listed values in groups, near inside a group and far between groups."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.checks import check_unit_interval
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
 from emdp.spaces.listed.finite import FinitePart, Label, check_labels

@@ -23,9 +23,9 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 
 __all__ = ["VERSION", "Folds", "character_class", "folded", "folds", "pattern", "tokens"]

@@ -1,9 +1,8 @@
 """The select list: which aggregates it holds, of what expressions, under what names."""
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, SqlError
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.families import ALONE

@@ -1,13 +1,13 @@
 """WHERE: which users count, and the weight of each record, from the conditions that AND joins at its top."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.sql.context import Context
 from emdp.sql.names.checking import checked

@@ -1,10 +1,10 @@
 """``FREQUENCY``, ``QUANTILE`` and ``MEDIAN``: what they are of, and the columns of their answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError, UsageError
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.expressions.nodes.base import Expression

@@ -1,11 +1,12 @@
 """GROUP BY: groups of records from public lists of values, groups of users from their public columns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError, UsageError
 from emdp.questions.people import choose_people, group_labels
 from emdp.questions.select import GroupColumn, People

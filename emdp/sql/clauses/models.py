@@ -1,10 +1,10 @@
 """``model`` and ``messages`` of statements with means: who is trusted, and what users then cannot be asked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.questions.means import MEAN_MODELS, MeanModel, Messages
 from emdp.sql.clauses.aggregates import Aggregate

@@ -1,10 +1,10 @@
 """FROM: the private table, sub-queries and WITH that keep one row a record, and the filters that come with them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.sql.clauses.aggregates import is_aggregate
 from emdp.sql.clauses.conditions import where_conditions

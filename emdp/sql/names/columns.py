@@ -6,11 +6,11 @@ keeps ``holds`` alone, whatever stands around it: NOT swaps the two sets, AND in
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.expressions.nodes.categories import CategoryIs
 from emdp.spaces import Space

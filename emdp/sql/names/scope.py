@@ -1,12 +1,12 @@
 """Names of columns: what each means under a FROM clause, and the refusals of those that mean nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.expressions.nodes.base import Expression
 from emdp.questions.names import Names

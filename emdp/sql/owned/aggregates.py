@@ -1,10 +1,10 @@
 """The select list under USER_PRIVACY: aggregates of functions of a row, each with its range."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.questions.owned.question import OwnedKind
 from emdp.questions.owned.relations import names_user

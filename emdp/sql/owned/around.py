@@ -6,11 +6,11 @@ SELECT in DuckDB's words, in which the stages' tables stand for the sub-queries 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, SqlError, UsageError
 from emdp.questions.owned.relations import owner_key
 from emdp.questions.owned.stages import FreeSelect

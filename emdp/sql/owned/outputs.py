@@ -5,10 +5,11 @@ the answer does not show. What is left around aggregates and keys is a function 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.questions.owned.question import ANSWER, Computed
 from emdp.questions.owned.relations import Private

@@ -1,10 +1,10 @@
 """Scalar SQL of a statement over rows with owners, by the reader of row expressions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.rows.nodes import Column, Node
 from emdp.rows.types import Kind
 from emdp.sql.context import Context

@@ -1,11 +1,12 @@
 """Meanings of column names within one SELECT of a statement over rows with owners."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.questions.owned.relations import Relation, owner_key
 from emdp.rows.nodes import Call, Column, Node
 from emdp.sql.context import Context, identifier, listed, near, one_by_name

@@ -1,10 +1,11 @@
 """FROM, JOIN and WHERE of a statement to a relation whose rows have owners, and what names in it mean."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.questions.names import Names
 from emdp.questions.owned.relations import OF_USERS, Joined, Private, Public, Relation, UserList, names_user

@@ -1,11 +1,12 @@
 """Stages of a statement: sub-queries whose answers are noisy tables, which the rest of the statement reads."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.questions.owned.parts import relations
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.relations import Filtered, Joined, Marked, Public, Relation

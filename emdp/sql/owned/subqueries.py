@@ -1,10 +1,11 @@
 """Sub-queries: rows with one owner each, made of the rows of one user by columns, groups, windows and unions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.questions.owned.relations import Derived, Filtered, Grouped, United, Windowed, owner_key
 from emdp.questions.owned.summaries import Summary, Window

@@ -1,10 +1,11 @@
 """A statement under USER_PRIVACY to a question about rows with owners."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.questions.names import Names
 from emdp.questions.owned.parts import names_every_user

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from emdp.base.classes import dataclass
 from emdp.questions.item_kinds import KINDS
 
 __all__ = ["SHAPES", "UNSUPPORTED", "Unsupported", "aggregates"]

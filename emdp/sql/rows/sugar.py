@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.rows.building import as_kind, call, case
 from emdp.rows.nodes import Cast, Literal, Node

@@ -7,11 +7,11 @@ left out comes back, ``NULLS LAST``, the default, need not, and some words and s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 
 __all__ = ["Alignment", "align", "check_given_back"]

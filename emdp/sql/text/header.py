@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import cast
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError, UsageError
 from emdp.questions.price import NEIGHBOUR_WORDS, epsilon_of_rho
 from emdp.sql.text.families import (

@@ -1,11 +1,11 @@
 """One parsed statement: its header, its tree, and where in the text each part of the tree stands."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.sql.text.spans import span_of
 

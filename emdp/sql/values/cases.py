@@ -1,10 +1,10 @@
 """``CASE`` over categories: which branch each listed value takes, the first that holds, as one node (EMD 2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.expressions.nodes.base import Expression
 from emdp.expressions.nodes.categories import Case
 from emdp.spaces.listed.finite import FinitePart

@@ -3,13 +3,13 @@
 import datetime
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeGuard
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, SqlError, UsageError
 from emdp.spaces.listed.finite import FinitePart
 from emdp.sql.context import Context, identifier, listed, near, one_by_name, quoted, unwrapped

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError
 from emdp.expressions import functions as table
 from emdp.expressions.functions import smooth

@@ -2,10 +2,10 @@
 
 import datetime
 import math
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.rows.building import DAY, TIME
 from emdp.sql.context import Context, unwrapped
 

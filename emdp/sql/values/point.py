@@ -1,10 +1,10 @@
 """A public point as it stands in the text of a statement."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces import Space
 from emdp.spaces.listed.finite import FinitePart

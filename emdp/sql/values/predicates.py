@@ -6,12 +6,12 @@ finite part are sets of its values, met and joined exactly.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, SqlError
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.sql.context import Context, unwrapped

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError, UsageError
 from emdp.expressions.nodes.arithmetic import Add, Binary, Divide, Multiply, Negate, Subtract
 from emdp.expressions.nodes.base import Column, Constant, Expression

@@ -1,9 +1,9 @@
 """Public facts about an engine before it is loaded: its constructor, and the sources that are its own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from emdp.base.classes import dataclass
 from emdp.tables.base import Source
 
 if TYPE_CHECKING:

@@ -50,7 +50,6 @@ pairs of their corners, named as for one base cell on twice the axes.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -59,6 +58,7 @@ import numpy as np
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.expressions.cells.reference import cell_values
 from emdp.expressions.numbers.fixed_point import PAIR_BITS, WEIGHT_BITS

@@ -9,13 +9,13 @@ table of its cells. Where the space has the point elsewhere, a test says which r
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions import Expression, walk
 from emdp.expressions.nodes.base import Column

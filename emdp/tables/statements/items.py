@@ -12,12 +12,12 @@ which a session runs before the first charge, has found that all records belong 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.expressions import Expression
 from emdp.spaces import Space

@@ -1,11 +1,11 @@
 """Columns and cells of an aggregation on a space: the expressions that are compiled, and the numbers of cells."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ldexp, prod
 
 import numpy as np
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.expressions import Expression, analyse
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis

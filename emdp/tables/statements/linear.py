@@ -1,13 +1,14 @@
 """The statement of a linear query: per user the mean of its records, then sums over users (EMD 2, "Answer")."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.expressions import Expression, analyse, evaluate
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.tables.facts import TableFacts

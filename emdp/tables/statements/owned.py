@@ -22,13 +22,13 @@ user gives at most ``T 2^20/LEAST_COST < 2^53``; parts without cost give nothing
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.groups import OwnedGroups, OwnedKeys

@@ -1,12 +1,13 @@
 """Relations with owners as SQL: their rows, whose they are, and what their columns are called there."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.questions.owned.relations import (
     Derived,

@@ -5,10 +5,10 @@ because a statement says so (:mod:`emdp.questions.owned.relations`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.questions.owned.relations import Grouped, Marked, United, Windowed
 from emdp.questions.owned.summaries import Window

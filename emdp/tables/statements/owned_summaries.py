@@ -6,10 +6,10 @@ the order of rows: :mod:`emdp.questions.owned.summaries` has the proof.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.questions.owned.summaries import Summary, Window
 from emdp.rows.nodes import Node

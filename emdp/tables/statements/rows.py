@@ -7,11 +7,11 @@ shared sub-expressions and long IN lists out of it, which then raise.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.rows.nodes import Node
 from emdp.rows.record import Form

@@ -5,12 +5,12 @@ owner alone, in a statement of its own, and never a part of what a session raise
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.spaces import Space
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql

@@ -7,7 +7,6 @@ so that no literal and no name is ever pasted into text.
 import datetime
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.rows.nodes import Call, Case, Cast, Column, InList, Literal, Node
 from emdp.rows.record import Form

@@ -17,9 +17,9 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import DataRuleError, UsageError, raise_alone
 from emdp.tables.base import (
     CLOSED,

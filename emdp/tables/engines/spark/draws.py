@@ -29,7 +29,6 @@ The digest is keyed by random bytes of the release: by itself it tells nothing o
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -38,6 +37,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, ResourceError, raise_alone
 from emdp.noise import rng
 from emdp.questions.reading import SettlingEncoder

@@ -16,10 +16,11 @@ import re
 import sys
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, InternalError, UsageError
 from emdp.base.frames import DAY_MICROSECONDS, EARLIEST, LATEST
 from emdp.tables.base import Source, type_name

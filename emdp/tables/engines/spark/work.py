@@ -13,7 +13,6 @@ a task has a seed that the driver drew, with the partition's number; a task with
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from hashlib import blake2b
 from io import BytesIO
 from typing import Any, Literal, NamedTuple
@@ -21,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, InternalError
 from emdp.noise.rng import is_seeded, seeded_source
 from emdp.questions.public_ranges import BlockRange
