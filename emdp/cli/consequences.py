@@ -124,7 +124,7 @@ def run(
     elif alpha is not None or epsilon is not None:
         promises = (("The budget", _tried(alpha, epsilon, delta)),)
     else:
-        promises = tuple(_titled("The whole budget, whatever is asked", own) for own in subject.promises)
+        promises = tuple(("The whole budget, whatever is asked", own) for own in subject.promises)
     if not promises:
         raise UsageError("there is no budget; pass --alpha or --epsilon, or a catalog whose table has one.")
     blocks = _blocks(subject, promises, stories, _numbers("--prior", prior), reports, group)
@@ -170,16 +170,6 @@ def _numbers(option: str, text: str) -> list[float]:
         raise UsageError(f"{option} {text!r} is no list of numbers; write them with commas between.") from None
 
 
-def _titled(title: str, promise: "Guarantee") -> "tuple[str, Guarantee]":
-    """Return a guarantee with its title; one by periods is told for the records that somebody has in one of them."""
-    from emdp.privacy.guarantees.kinds import is_by_source
-    from emdp.privacy.guarantees.units import of_one_period
-
-    if is_by_source(promise):
-        return f"{title}{IN_ONE_PERIOD}", of_one_period(promise)
-    return title, promise
-
-
 def _tried(alpha: float | None, epsilon: float | None, delta: float) -> "Guarantee":
     from emdp.privacy import EmdDP, UserDP
 
@@ -199,7 +189,7 @@ def _of_statement(q: str, catalog: str, table: str | None, period: str | None) -
 
         checked, _ = check_definition(q, catalog=catalog, period=period)
         if checked.budget is not None:
-            return (_titled(f"The report {q}", checked.budget),)
+            return ((f"The report {q}", checked.budget),)
         guarantees = [entry.planned.plan.guarantee for entry in checked.entries]
     else:
         text = read_query(q)
@@ -223,7 +213,7 @@ def _of_ledger(path: str, name: str) -> "tuple[tuple[str, Guarantee], ...]":
     found = [own for own in spending_of(entries) if own.table.casefold() == name.casefold()]
     if not found:
         raise UsageError(f"--spent {path!r} has no budget of the table {name!r}; pass the ledger of this table.")
-    return tuple(_titled("All that was released so far", own.account.spent) for own in found)
+    return tuple(("All that was released so far", own.account.spent) for own in found)
 
 
 def _blocks(
@@ -237,26 +227,31 @@ def _blocks(
     from emdp.disclosure.consequences import consequences_of
     from emdp.disclosure.page import Block
     from emdp.privacy import EmdDP
+    from emdp.privacy.guarantees.kinds import is_by_source
+    from emdp.privacy.guarantees.units import of_one_period
 
-    together = [promise for title, promise in promises if not title.endswith(IN_ONE_PERIOD)]
+    together = [promise for _, promise in promises if not is_by_source(promise)]
     # What other budgets tell of a period adds to what one by periods does; alone that one bounds no whole.
     others = tuple(promise for promise in together if not isinstance(promise, EmdDP))
     is_whole = len(together) == len(promises) or len(others) < len(together)
-    alone = ALONE if len(together) > 1 or not is_whole else ""
+    is_alone = len(together) > 1 or not is_whole
+    # Of one by periods the records are told that somebody has in one of them.
     told = [
-        (title, promise, others) if title.endswith(IN_ONE_PERIOD) else (f"{title}{alone}", promise, ())
+        (f"{title}{IN_ONE_PERIOD}", of_one_period(promise), others, False)
+        if is_by_source(promise)
+        else (f"{title}{ALONE if is_alone else ''}", promise, (), is_alone)
         for title, promise in promises
     ]
     if len(together) > 1 and is_whole:
         # Whoever sees the answers sees those of all budgets.
-        told.insert(0, (promises[0][0], together[0], tuple(together[1:])))
+        told.insert(0, (promises[0][0], together[0], tuple(together[1:]), False))
     blocks = []
-    for title, promise, beside in told:
+    for title, promise, beside, is_one_of_several in told:
         found = consequences_of(
             subject.space, promise, stories=stories, priors=priors, slack=subject.slack, reports=reports, group=group,
             beside=beside,
         )  # fmt: skip
-        if title.endswith(ALONE):
+        if is_one_of_several:
             found = replace(found, warnings=())
         text = f"Guarantee: {found.promise}."
         times = f", {reports} times" if reports > 1 else f", {group} people together" if group > 1 else ""

@@ -180,7 +180,7 @@ def starter_catalog(
     said = told or Told()
     schema = source.schema()
     header = getattr(source, "header", None)
-    label = name or source.default_name
+    label, rest = name or source.default_name, _rest(schema, user)
     lines = [
         "# Written by `emdp init` from names and types alone: nothing of a record is in it. Every FILL IN is refused",
         "# until you replace it, from what is public, never from the records themselves.",
@@ -194,11 +194,11 @@ def starter_catalog(
         ELSEWHERE if said.elsewhere else 'elsewhere = "neutral"  # users without records are in the middle of all',
         *([] if slots is None else [f"slots  = {slots}  # with fewer records a user has empty ones"]),
         f"space  = {said.space or _space(schema, user)}",
-        *(f"# {line}" for line in _further(schema, user)),
+        *(f"# {line}" for line in _further(rest)),
         _budget(said),
         "# or say in words what must stay hidden, and leave alpha to it:",
         f"# protect = [{{ {'fraction = 0.0333' if slots is None else 'records = 3'}, distance = 5.0, epsilon = 0.2 }}]",
-        *(f"# {line}".rstrip() for line in _everyday(label, schema, user)),
+        *(f"# {line}".rstrip() for line in _everyday(label, rest, user)),
         "",
     ]
     return "\n".join(lines)
@@ -290,37 +290,38 @@ def _space(schema: Mapping[str, str], user: str | None) -> str:
     return "\n".join(['{ kind = "product", parts = [', *(f"    {part}," for part in parts), "] }"])
 
 
-def _further(schema: Mapping[str, str], user: str | None) -> list[str]:
+def _rest(schema: Mapping[str, str], user: str | None) -> dict[str, str]:
+    """Return the columns beside the user's and those of places, with the kinds of their types."""
+    taken = (user, *(_places(schema) or ()))
+    return {column: _kind(kind) for column, kind in schema.items() if column not in taken}
+
+
+def _further(rest: Mapping[str, str]) -> list[str]:
     """Return comments on columns that could be parts of the space too."""
     rules = 'on_invalid = "elsewhere", "clamp" or "neutral"'
     lines = [f"invalid values are an error where a part has no other rule; add {rules} to it"]
-    taken = (user, *(_places(schema) or ()))
-    for column, kind in schema.items():
-        if column in taken:
-            continue
-        if _kind(kind) in TEXTS:
+    for column, kind in rest.items():
+        if kind in TEXTS:
             lines.append(f'{{ kind = "categories", col = {toml_text(column)}, values = ["..."] }} lists public values')
-        elif _kind(kind) in TRUTHS:
+        elif kind in TRUTHS:
             # What values a type has is public.
             lines.append(
                 f'{{ kind = "categories", col = {toml_text(column)}, values = [false, true] }} is true or false'
             )
-        elif _kind(kind) in TIMES:
+        elif kind in TIMES:
             named = toml_text(f"time({column})")
             lines.append(f'{{ kind = "cycle", col = {named}, period = 24, on_invalid = "elsewhere" }} is the time')
-        elif _kind(kind) in NUMBERS:
+        elif kind in NUMBERS:
             lines.append(f'{{ kind = "interval", col = {toml_text(column)}, low = 0, high = 100 }} is a number')
     return lines
 
 
-def _everyday(label: str, schema: Mapping[str, str], user: str | None) -> list[str]:
+def _everyday(label: str, rest: Mapping[str, str], user: str | None) -> list[str]:
     """Return comments with a budget at user level, and first statements that it pays for."""
     table, owner = _name(label), _name(user or "user_id")
-    taken = (user, *(_places(schema) or ()))
-    # All columns of a CSV file are texts, its coordinates too.
-    kinds = {column: _kind(kind) for column, kind in schema.items() if column not in taken}
-    text = next((column for column, kind in kinds.items() if kind in TEXTS), None)
-    time = next((column for column, kind in kinds.items() if kind in TIMES), None)
+    # All columns of a CSV file are texts.
+    text = next((column for column, kind in rest.items() if kind in TEXTS), None)
+    time = next((column for column, kind in rest.items() if kind in TIMES), None)
     asked = [("", f"COUNT(*) / COUNT(DISTINCT {owner}) AS each FROM {table}")]
     if time is not None:
         hour = f"HOUR({_name(time)}) AS hour, COUNT(*) AS records FROM {table} GROUP BY hour"

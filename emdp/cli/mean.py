@@ -31,7 +31,7 @@ from emdp.cli.options import (
     read_table,
     space_of,
 )
-from emdp.cli.progress import waiting
+from emdp.cli.progress import PLANNING, waiting
 from emdp.cli.sql import has_charges
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _preview(table: "Table", budget: "Guarantee | tuple[Guarantee, ...]", ledger
     with tempfile.TemporaryDirectory() as folder:
         # Looking ahead must not make a ledger, nor declare anything in it.
         place = ledger if has_charges(ledger, table.account) else os.path.join(folder, "preview.ledger")
-        with waiting("planning"), Session(table, budget=budget, ledger=place) as session:
+        with waiting(PLANNING), Session(table, budget=budget, ledger=place) as session:
             shown = session.preview(query).explain()
         print(shown)
 

@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["PATIENCE", "progress_bar", "waiting"]
+__all__ = ["PATIENCE", "PLANNING", "progress_bar", "waiting"]
 
 PATIENCE = 2.0
 """Seconds of work after which most commands show progress."""
 
-PLANNING = 1.0
-"""Seconds after which a plan does."""
+PLANNING = "planning"
+"""Title of the bar of a plan that takes long."""
+
+PLANNING_PATIENCE = 1.0
+"""Seconds after which a plan shows it."""
 
 
 @contextmanager
@@ -48,7 +51,7 @@ def progress_bar(patience: float) -> Iterator[Callable[[int, int, str], None]]:
 
 
 @contextmanager
-def waiting(title: str, patience: float = PLANNING) -> Iterator[None]:
+def waiting(title: str, patience: float = PLANNING_PATIENCE) -> Iterator[None]:
     """Show a bar that moves, and the seconds so far, while work goes on that does not say how far it is.
 
     Parameters

@@ -20,7 +20,7 @@ from emdp.cli.output import (
     write_answers,
     write_pictures,
 )
-from emdp.cli.progress import waiting
+from emdp.cli.progress import PLANNING, waiting
 from emdp.cli.stopping import break_off_reads
 from emdp.cli.tables import preview_text, table_width
 
@@ -56,9 +56,6 @@ CHECKED = ("query", "expression", "lipschitz", "low", "high", "noise_scale", "ex
 
 HALF = "interval_95 is half the width of the 95 % interval: the answer is expected within so much of the true value"
 """What the name of a preview's column does not say."""
-
-PLANNING = "planning"
-"""Title of the bar of a plan that takes long."""
 
 WIDEST_REMARK = 200
 """Characters of a remark on a compared method that are shown: it says what the choice rests on."""

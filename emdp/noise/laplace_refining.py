@@ -23,7 +23,7 @@ from fractions import Fraction
 from emdp.base.errors import UsageError
 from emdp.noise.discrete_laplace import check_noise_scale, floor_log
 from emdp.noise.exact import Bounds, LazyUniform, exp_bounds
-from emdp.noise.rng import random_bytes
+from emdp.noise.rng import random_below, random_bytes
 
 __all__ = ["draw_stronger", "piece_bounds"]
 
@@ -158,7 +158,7 @@ def _within(b: int, rate: Fraction) -> int:
             if found <= b:
                 return found
         else:
-            found = _below(b + 1)
+            found = random_below(b + 1)
             if _uniform().is_below(_bounds(found * rate)):
                 return found
 
@@ -169,13 +169,3 @@ def _bounds(x: Fraction) -> Bounds:
 
 def _uniform() -> LazyUniform:
     return LazyUniform(int.from_bytes(random_bytes(8)), 64)
-
-
-def _below(limit: int) -> int:
-    """Return a uniform integer below a limit of any size, by rejection."""
-    size = (limit.bit_length() + 7) // 8 + 1
-    top = 2 ** (8 * size) // limit * limit
-    while True:
-        drawn = int.from_bytes(random_bytes(size))
-        if drawn < top:
-            return drawn % limit

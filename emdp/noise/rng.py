@@ -16,7 +16,7 @@ from contextvars import ContextVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["is_seeded", "random_bytes", "random_words", "seeded_source"]
+__all__ = ["is_seeded", "random_below", "random_bytes", "random_words", "seeded_source"]
 
 _WORDS_AT_ONCE = 2**17
 # Asked of OpenSSL in one call: 1 MiB, far below its limit of 2^31 - 1 bytes.
@@ -32,6 +32,20 @@ def random_bytes(count: int) -> bytes:
     """
     generator = _seeded.get()
     return os.urandom(count) if generator is None else generator.bytes(count)
+
+
+def random_below(limit: int) -> int:
+    """Return a uniform integer from 0 to ``limit - 1``, of any length, by rejection.
+
+    >>> random_below(1), random_below(10**40) < 10**40
+    (0, True)
+    """
+    size = (limit.bit_length() + 7) // 8 + 1
+    top = 2 ** (8 * size) // limit * limit
+    while True:
+        drawn = int.from_bytes(random_bytes(size))
+        if drawn < top:
+            return drawn % limit
 
 
 def random_words(count: int) -> npt.NDArray[np.uint64]:

@@ -32,7 +32,7 @@ from emdp.base.checks import check_count
 from emdp.base.errors import InternalError, UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.multinomial import draw_outcomes, draw_tree_counts
-from emdp.noise.rng import random_bytes
+from emdp.noise.rng import random_below
 
 __all__ = ["MAX_PLACES", "draw_set_counts"]
 
@@ -200,7 +200,7 @@ def _from_remainders(places: int, chosen: int, part: int) -> int:
     """Return a number in the part by the law of what the weights leave."""
     first, weights = _law(places, chosen, part, _KEPT)
     total = math.comb(places, chosen)
-    below = _below((2**_BITS - sum(weights)) * total)
+    below = random_below((2**_BITS - sum(weights)) * total)
     for number in range(max(0, chosen - (places - part)), min(chosen, part) + 1):
         weight = weights[number - first] if 0 <= number - first < len(weights) else 0
         ways = math.comb(part, number) * math.comb(places - part, chosen - number)
@@ -208,12 +208,3 @@ def _from_remainders(places: int, chosen: int, part: int) -> int:
         if below < 0:
             return number
     raise InternalError("the remainders of a law do not sum up to what its weights leave; please report it.")
-
-
-def _below(limit: int) -> int:
-    """Return a uniform integer from 0 to ``limit - 1``, of any length."""
-    bits = limit.bit_length()
-    while True:
-        drawn = int.from_bytes(random_bytes((bits + 7) // 8)) >> (-bits % 8)
-        if drawn < limit:
-            return drawn

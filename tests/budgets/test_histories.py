@@ -179,21 +179,6 @@ def test_catalogs(tmp_path: Path, budget: str, found: tuple[EmdDP, ...]) -> None
     assert [one.delta for one in own] == [one.delta for one in found]
 
 
-@pytest.mark.parametrize(
-    ("source", "budget", "said"),
-    [
-        ("all.parquet", "{ history = { alpha = 2.0, periods = 3 } }", "no {period} in its source"),
-        ("{period}.parquet", "{ history = { alpha = 2.0 } }", "history that is not"),
-        ("{period}.parquet", "{ epsilon = 1.0, history = { alpha = 2.0, periods = 3 } }", "history beside epsilon"),
-    ],
-)
-def test_catalogs_that_are_refused(tmp_path: Path, source: str, budget: str, said: str) -> None:
-    (tmp_path / "emdp.toml").write_text(CATALOG.format(source=source, budget=budget))
-    with pytest.raises(UsageError) as error:
-        load_catalog(tmp_path / "emdp.toml").budgets("visits")
-    assert said in str(error.value)
-
-
 def test_in_words() -> None:
     space = emdp.read({"user": [1], "x": [0.1]}, user="user", space=emdp.Interval("x", 0, 50), users=1, slots=20).space
     changes = [Change(records=3, distance=5, epsilon=0.2)]

@@ -190,6 +190,9 @@ def test_catalogs(tmp_path: Path, budget: str, found: object) -> None:
         ("{period}.parquet", "{ alpha = 60.0, per_period = 2.0 }", "per_period that is not"),
         ("{period}.parquet", "{ epsilon = 1.0, per_period = { alpha = 2.0 } }", "per_period beside epsilon"),
         ("{period}.parquet", "{ delta = 1e-9, per_period = { alpha = 2.0 } }", "delta without an alpha"),
+        ("all.parquet", "{ history = { alpha = 2.0, periods = 3 } }", "no {period} in its source"),
+        ("{period}.parquet", "{ history = { alpha = 2.0 } }", "history that is not"),
+        ("{period}.parquet", "{ epsilon = 1.0, history = { alpha = 2.0, periods = 3 } }", "history beside epsilon"),
     ],
 )
 def test_catalogs_that_are_refused(tmp_path: Path, source: str, budget: str, said: str) -> None:

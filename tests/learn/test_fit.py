@@ -73,8 +73,7 @@ ELSEWHERE = emdp.Product(
 )
 
 
-@pytest.mark.quarter
-@pytest.mark.parametrize(
+WAYS = pytest.mark.parametrize(
     ("model", "delta", "more"),
     [
         ("central", 1e-6, {"method": "moments"}),
@@ -83,13 +82,21 @@ ELSEWHERE = emdp.Product(
         ("shuffle", 1e-6, {"rounds": 12}),
     ],
 )
-def test_a_model_is_one_of_the_records_that_are_somewhere(
-    tmp_path: Path, model: Any, delta: float, more: dict[str, Any]
-) -> None:
+
+
+def half_of_the_rows() -> pl.DataFrame:
     # Half of the users have no record, and a third of the records of the others no x: none of them is in the middle.
     frame = rows().filter(pl.col("user") % 10 > 4)
     gone = pl.int_range(pl.len()) % 3 == 0
-    frame = frame.with_columns(x=pl.when(gone).then(None).otherwise(pl.col("x")), y=pl.col("y").clip(20, 50))
+    return frame.with_columns(x=pl.when(gone).then(None).otherwise(pl.col("x")), y=pl.col("y").clip(20, 50))
+
+
+@pytest.mark.quarter
+@WAYS
+def test_a_model_is_one_of_the_records_that_are_somewhere(
+    tmp_path: Path, model: Any, delta: float, more: dict[str, Any]
+) -> None:
+    frame = half_of_the_rows()
     table = emdp.read(frame, user="user", users=USERS, space=ELSEWHERE, elsewhere=1)
     budget = emdp.UserDP(1e5, 1e-4)
     with emdp.testing.seeded(3), emdp.Session(table, budget=budget, ledger=tmp_path / "x.ledger") as session:
@@ -109,20 +116,10 @@ def test_a_model_is_one_of_the_records_that_are_somewhere(
     assert np.isnan(fit.predict({"x": [5.0, None], "kind": ["a", "b"]})).tolist() == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("model", "delta", "more"),
-    [
-        ("central", 1e-6, {"method": "moments"}),
-        ("central", 0.0, {"method": "descent", "rounds": 60}),
-        ("local", 0.0, {"rounds": 30}),
-        ("shuffle", 1e-6, {"rounds": 12}),
-    ],
-)
+@WAYS
 def test_with_slots_a_model_weighs_records(tmp_path: Path, model: Any, delta: float, more: dict[str, Any]) -> None:
     """Least squares over records: of a user with more than the slots they count as the slots together."""
-    frame = rows().filter(pl.col("user") % 10 > 4)
-    gone = pl.int_range(pl.len()) % 3 == 0
-    frame = frame.with_columns(x=pl.when(gone).then(None).otherwise(pl.col("x")), y=pl.col("y").clip(20, 50))
+    frame = half_of_the_rows()
     slots = 2
     table = emdp.read(frame, user="user", users=USERS, space=ELSEWHERE, slots=slots)
     budget = emdp.UserDP(1e5, 1e-4)

@@ -19,8 +19,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import polars as pl
-
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.owned.automatic import HISTOGRAM_WEIGHTS, MeasuredPlan, value_unit
@@ -128,14 +126,6 @@ class GroupsRows(MeasuredRows):
 
     rule: GroupsRule  # type: ignore[assignment]  # of groups in place of records
 
-    def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return the rows of the statement at the number of groups that was used."""
-        return self._rows(released).frame(released[1], level, together=together)
-
-    def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return the rows before noise, at the number of groups that was used."""
-        return self._rows(statistics).exact(statistics[1])
-
     def diagnostics(self, released: Any) -> dict[str, Any]:
         """Return the number of groups, the estimate of what lies beyond it, and users by octave of their groups."""
         noisy = tuple(map(int, released[0]))
@@ -146,16 +136,14 @@ class GroupsRows(MeasuredRows):
             "users_noise_scale": self.rule.histogram.scale,
         }
 
-    def remarks(self, released: Any) -> tuple[str, ...]:
-        """Return the number of groups and what it leaves out, and what the statement's own rows remark."""
-        noisy = tuple(map(int, released[0]))
-        inner = self._rows(released)
-        own = getattr(getattr(inner, "finisher", inner), "remarks", None)
+    def _told(self, noisy: Sequence[int]) -> str:
         return (
             f"max_groups_per_user was chosen as {self.rule.cap(noisy)}; about {self.rule.cut(noisy):.4g} groups of "
-            "users lie beyond it, an estimate that rests on the shape of the tail",
-            *(() if own is None else own(released[1])),
+            "users lie beyond it, an estimate that rests on the shape of the tail"
         )
+
+    def _rest(self, released: Any) -> Any:
+        return released[1]
 
 
 def plan_groups_cap(query: OwnedSelect, *, users: int | None) -> GroupsPlan:

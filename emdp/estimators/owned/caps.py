@@ -147,7 +147,7 @@ class MeasuredRows:
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the rows of the statement at the cap that was used."""
-        return self._rows(released).frame(released[1:], level, together=together)
+        return self._rows(released).frame(self._rest(released), level, together=together)
 
     def of_capped(self) -> "MeasuredRows":
         """Return the same rows with intervals of capped totals in place of true ones."""
@@ -155,7 +155,7 @@ class MeasuredRows:
 
     def exact(self, statistics: Released) -> pl.DataFrame:
         """Return the rows before noise, at the cap that was used."""
-        return self._rows(statistics).exact(statistics[1:])
+        return self._rows(statistics).exact(self._rest(statistics))
 
     def diagnostics(self, released: Released) -> dict[str, Any]:
         """Return the cap, the estimated number of records that it leaves out, and users by octave of their records."""
@@ -170,7 +170,12 @@ class MeasuredRows:
 
     def remarks(self, released: Released) -> tuple[str, ...]:
         """Return the cap and what it leaves out, and what the statement's own rows remark."""
-        noisy = _octaves(released)
+        inner = self._rows(released)
+        own = getattr(getattr(inner, "finisher", inner), "remarks", None)
+        return (self._told(_octaves(released)), *(() if own is None else own(self._rest(released))))
+
+    def _told(self, noisy: Sequence[int]) -> str:
+        """Return the cap and what it leaves out, in words."""
         how = "a cap of" if self.rule.query.cap is not None else "the cap was chosen as"
         cut, cap = self.rule.cut(noisy), self.rule.cap(noisy)
         shown = f"{cap / self.rule.unit:.4g}" if self.rule.query.amounts else str(cap)
@@ -181,12 +186,11 @@ class MeasuredRows:
             else f"it leaves out about {cut / self.rule.unit:.4g} records{of}, an estimate that rests on the shape of "
             "the tail"
         )
-        inner = self._rows(released)
-        own = getattr(getattr(inner, "finisher", inner), "remarks", None)
-        return (
-            f"{how} {shown} records{of} a user; {what}",
-            *(() if own is None else own(released[1:])),
-        )
+        return f"{how} {shown} records{of} a user; {what}"
+
+    def _rest(self, released: Any) -> Any:
+        """Return what the statement's own rows take: all but the octaves."""
+        return released[1:]
 
     def _rows(self, released: Released) -> Finisher:
         finisher = self.rule.plan(_octaves(released)).finisher

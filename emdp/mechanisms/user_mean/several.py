@@ -262,4 +262,9 @@ def several_means(whole: UserMeanSetting, settings: Sequence[UserMeanSetting]) -
     best = [best_of(ways) for ways in each]
     if best not in chosen:
         chosen.append(best)
-    return tuple(SeveralMeans(whole, tuple(own)) for own in chosen if all(isinstance(way, SomewhereMean) for way in own))  # type: ignore[arg-type]  # fmt: skip # noqa: E501
+    found = []
+    for own in chosen:
+        parts = tuple(way for way in own if isinstance(way, SomewhereMean))
+        if len(parts) == len(own):
+            found.append(SeveralMeans(whole, parts))
+    return tuple(found)

@@ -5,9 +5,9 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
+from owned_octaves import bins_of
 
 import emdp
 from emdp.base.errors import InternalError
@@ -22,8 +22,6 @@ from emdp.questions.owned.totals import Key, OwnedTotals
 from emdp.questions.price import Price
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind
-from emdp.tables.engines.duckdb.execution import DIALECT
-from emdp.tables.statements.owned import owned_coordinates, owned_statement
 
 X = Column("t", "x", Kind.DOUBLE)
 KEYS = (Key("k", Column("t", "k", Kind.TEXT), ("a", "b")),)
@@ -40,29 +38,11 @@ def measured(
     return plan_measured(query, users=None if neighbours == "remove" else 2000)
 
 
-def bins(keys: Any, bag: Any) -> list[int]:
-    """Return the octaves of one user's bag, by the statement itself."""
-    table = emdp.read({"u": [1], "k": ["a"]}, user="u", space=emdp.Categories("k", ["a", "b", "c"]), users=1, name="t")
-    octaves = octaves_of(OwnedTotals(Private("t"), keys, counts_users=True))
-    statement = owned_statement(table, octaves)
-    connection = duckdb.connect()
-    for name, frame in statement.lookups.items():
-        connection.register(name, frame)
-    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR)")
-    for key in bag:
-        connection.execute("INSERT INTO source_rows VALUES (1, ?)", [key])
-    # Rows of nobody count nowhere.
-    connection.execute("INSERT INTO source_rows VALUES (NULL, 'a')")
-    rows = connection.execute(statement.query.sql(DIALECT, identify=True)).fetchall()
-    found = owned_coordinates(octaves, rows)
-    octaves.check(1, found)
-    return [int(count) for count in found]
-
-
 @pytest.mark.quarter
 @pytest.mark.parametrize("keys", [(), KEYS])
 def test_a_user_is_in_one_octave_of_the_rows_that_count(keys: Any) -> None:
-    found = {bag: bins(keys, bag) for bag in BAGS}
+    octaves = octaves_of(OwnedTotals(Private("t"), keys, counts_users=True))
+    found = {bag: bins_of(octaves, bag) for bag in BAGS}
     for bag, own in found.items():
         rows = len(bag) if not keys else sum(key != "c" for key in bag)
         assert own == [int(rows > 0 and place == octave_of(rows)) for place in range(OCTAVES)]

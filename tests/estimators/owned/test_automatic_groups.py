@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from owned_octaves import bins_of
 
 import emdp
 from emdp.base.errors import SqlError, UsageError
@@ -24,8 +24,6 @@ from emdp.questions.owned.totals import Key
 from emdp.questions.price import Price
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind
-from emdp.tables.engines.duckdb.execution import DIALECT
-from emdp.tables.statements.owned import owned_coordinates, owned_statement
 
 K = Column("t", "k", Kind.TEXT)
 LISTED = (Key("k", K, ("a", "b", None)),)
@@ -42,27 +40,10 @@ def planned(*items: OwnedItem, keys: Any = OPEN, neighbours: Any = "remove", **o
     return plan_groups_cap(query, users=None if neighbours == "remove" else 2000)
 
 
-def bins(keys: Any, bag: Any) -> list[int]:
-    """Return the octaves of one user's bag, by the statement itself."""
-    table = emdp.read({"u": [1], "k": ["a"]}, user="u", space=emdp.Categories("k", ["a", "b", "c"]), users=1, name="t")
-    octaves = OwnedOctaves(Private("t"), keys, counts_users=True, of_groups=True)
-    statement = owned_statement(table, octaves)
-    connection = duckdb.connect()
-    for name, frame in statement.lookups.items():
-        connection.register(name, frame)
-    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR)")
-    for key in bag:
-        connection.execute("INSERT INTO source_rows VALUES (1, ?)", [key])
-    connection.execute("INSERT INTO source_rows VALUES (NULL, 'a'), (NULL, 'z')")
-    rows = connection.execute(statement.query.sql(DIALECT, identify=True)).fetchall()
-    found = owned_coordinates(octaves, rows)
-    octaves.check(1, found)
-    return [int(count) for count in found]
-
-
 @pytest.mark.parametrize("keys", [LISTED, OPEN], ids=["listed", "open"])
 def test_a_user_is_in_one_octave_of_the_groups_that_count(keys: Any) -> None:
-    found = {bag: bins(keys, bag) for bag in BAGS}
+    octaves = OwnedOctaves(Private("t"), keys, counts_users=True, of_groups=True)
+    found = {bag: bins_of(octaves, bag) for bag in BAGS}
     for bag, own in found.items():
         groups = len(set(bag) - ({"c"} if keys is LISTED else set()))
         assert own == [int(groups > 0 and place == octave_of(groups)) for place in range(OCTAVES)]
