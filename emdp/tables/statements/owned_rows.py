@@ -82,8 +82,8 @@ class RowsMaker:
             return self._public(relation)
         if self.writing is not DUCKDB_ROWS and _is_of_duckdb(relation):
             raise UsageError(
-                "windows, lists of users, quantiles, and sums and means of numbers with a fraction, of the rows of "
-                "each user in a sub-query, run on DuckDB alone; read the rows from Parquet files."
+                "quantiles of the rows of each user in a sub-query run on DuckDB alone; read the rows from Parquet "
+                "files."
             )
         if isinstance(relation, UserList):
             return self._user_list(relation)
@@ -96,7 +96,7 @@ class RowsMaker:
         if isinstance(relation, Grouped):
             return grouped_rows(relation, inner, self.writing)
         if isinstance(relation, Windowed):
-            return windowed_rows(relation, inner)
+            return windowed_rows(relation, inner, self.writing)
         other = self.rows(relation.other)
         if isinstance(relation, Marked):
             return marked_rows(relation, inner, other, self.writing)
@@ -164,9 +164,9 @@ class RowsMaker:
 
 def _is_of_duckdb(relation: Relation) -> bool:
     """Say whether DuckDB alone computes a relation: of others the results are the same whole numbers on all engines."""
-    if not isinstance(relation, Grouped):
-        return isinstance(relation, UserList | Windowed)
-    return any(own.function in ("quantile", "median") or own.size is not None for _, own in relation.summaries)
+    return isinstance(relation, Grouped) and any(
+        own.function in ("quantile", "median") for _, own in relation.summaries
+    )
 
 
 def public_type(dtype: Any) -> str:

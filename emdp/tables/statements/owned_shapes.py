@@ -17,7 +17,7 @@ from emdp.rows.types import Kind
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.owned_summaries import Layers, comparable, summary_layers, window_layers
-from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting, row_expression
+from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = ["OWNER", "OwnedRows", "grouped_rows", "marked_rows", "same_owner", "united_rows", "windowed_rows"]
 
@@ -84,18 +84,20 @@ def grouped_rows(relation: Grouped, inner: OwnedRows, writing: RowsWriting = DUC
     return _renamed(made, name, known, inner)
 
 
-def windowed_rows(relation: Windowed, inner: OwnedRows) -> OwnedRows:
+def windowed_rows(relation: Windowed, inner: OwnedRows, writing: RowsWriting = DUCKDB_ROWS) -> OwnedRows:
     """Return the rows with values among rows of the same user."""
-    layers = [window_layers(window, inner.column) for _, window in relation.windows]
+    layers = [window_layers(window, inner.column, writing) for _, window in relation.windows]
     held, names = _held(inner)
     partitions: dict[str, Sql] = {}
     orders: dict[str, Sql] = {}
     for place, (_, window) in enumerate(relation.windows):
         partitions |= {
-            f"partition_{place}_{own}": row_expression(node, inner.column) for own, node in enumerate(window.partition)
+            f"partition_{place}_{own}": writing.row_expression(node, inner.column)
+            for own, node in enumerate(window.partition)
         }
         orders |= {
-            f"order_{place}_{own}": row_expression(node, inner.column) for own, (node, _, _) in enumerate(window.order)
+            f"order_{place}_{own}": writing.row_expression(node, inner.column)
+            for own, (node, _, _) in enumerate(window.order)
         }
     rows = inner.select({**held, **_arguments(layers), **partitions, **orders}).subquery("unwindowed", copy=False)
     ties = _ties(names)

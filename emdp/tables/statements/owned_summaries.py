@@ -16,7 +16,7 @@ from emdp.rows.nodes import Node
 from emdp.rows.types import Kind
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.rows import DUCKDB_ROWS, MOST_BITS, RowsWriting, row_expression
+from emdp.tables.statements.rows import DUCKDB_ROWS, MOST_BITS, RowsWriting
 from emdp.tables.statements.spelled import Columns
 
 __all__ = ["Layers", "comparable", "summary_layers", "window_layers"]
@@ -69,19 +69,19 @@ def summary_layers(summary: Summary, columns: Columns, writing: RowsWriting = DU
     return Layers(argument, _aggregates(summary), _first)
 
 
-def window_layers(window: Window, columns: Columns) -> Layers:
+def window_layers(window: Window, columns: Columns, writing: RowsWriting = DUCKDB_ROWS) -> Layers:
     """Return the layers of a value among rows of one user, whose second is made a window by the caller."""
     if isinstance(window.value, Summary):
-        return summary_layers(window.value, columns)
+        return summary_layers(window.value, columns, writing)
     name = window.value.upper()
     if window.argument is None:
         return Layers(None, lambda column: (_call(name),), _first)
-    argument = row_expression(window.argument, columns)
+    argument = writing.row_expression(window.argument, columns)
     if window.value not in ("lag", "lead"):
         return Layers(argument, lambda column: (_call(name, column),), _first)
     others = [sql.integer(window.offset)]
     if window.default is not None:
-        others.append(row_expression(window.default, columns))
+        others.append(writing.row_expression(window.default, columns))
     return Layers(argument, lambda column: (_call(name, column, *others),), _first)
 
 

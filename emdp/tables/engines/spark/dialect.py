@@ -58,6 +58,9 @@ FIELDS = {
 }
 """Spark's names of the fields of a date, which know no time zone."""
 
+RANKS = ("row_number", "rank", "dense_rank")
+"""Functions of windows that number rows."""
+
 _Kinds = MutableMapping[int, str]
 
 
@@ -171,7 +174,8 @@ def _typed_cast(node: Sql, kinds: _Kinds) -> Sql:
         return _huge(value) if have == DOUBLE else _cast(value, "DECIMAL(38, 0)")
     if want == DOUBLE:
         return _cast(value, "DOUBLE")
-    if want == TEXT and have not in {DOUBLE, DECIMAL}:
+    # Of doubles that an ORDER BY has found equal the texts tell -0.0 from 0.0 alone, as DuckDB's do.
+    if want == TEXT and have != DECIMAL and (have != DOUBLE or isinstance(node.parent, exp.Ordered)):
         return _cast(value, "STRING")
     raise InternalError(f"Spark has no cast from {have} to {want}; please report it.")
 
@@ -231,8 +235,7 @@ def _function(node: Sql, kinds: _Kinds) -> Sql:
         values, step, first = arguments
         return _call("AGGREGATE", values, first, step)
     if name == "split_part":
-        # Its place is a number of 32 bits.
-        return _call("SPLIT_PART", *arguments[:2], exp.Var(this=arguments[2].name.rstrip("L")))
+        return _call("SPLIT_PART", *arguments[:2], _short(arguments[2]))
     if name == "epoch_us":
         # Times are microseconds already.
         return arguments[0]
@@ -240,10 +243,41 @@ def _function(node: Sql, kinds: _Kinds) -> Sql:
         return arguments[0]
     if name == "date_part":
         return _field(arguments[0].name, arguments[1])
+    if name in ("lag", "lead"):
+        return _call(name.upper(), arguments[0], _short(arguments[1]), *arguments[2:])
     renamed = {"hash": "XXHASH64", "bit_xor": "BIT_XOR", "strlen": "OCTET_LENGTH", "regexp_matches": "REGEXP_LIKE"}
     renamed |= {"string_split": "SPLIT", "replace": "REPLACE"}
-    renamed |= {name: name.upper() for name in ("concat_ws", "md5", "dense_rank", "bool_and", "bool_or")}
+    renamed |= {name: name.upper() for name in ("concat_ws", "md5", "bool_and", "bool_or", *RANKS, "first_value")}
+    renamed |= {"last_value": "LAST_VALUE"}
     return _call(renamed[name], *arguments)
+
+
+def _short(number: Sql) -> Sql:
+    """Return a whole number as one of 32 bits, as Spark takes places and distances of rows."""
+    return exp.Var(this=number.name.rstrip("L"))
+
+
+def _window(node: Sql, kinds: _Kinds) -> Sql:
+    """Return a window; what stands for a sum or mean is made of several aggregates, each of which is a window."""
+    value: Sql = node.this
+    parts = [found for found in value.walk() if isinstance(found, exp.Anonymous) and found.name == "TRY_SUM"]
+    for found in parts if parts else [value]:
+        over = {key: node.args[key] for key in ("order", "spec") if node.args.get(key) is not None}
+        keys = [own.copy() for own in node.args.get("partition_by") or ()]
+        copies = {key: own.copy() for key, own in over.items()}
+        made = exp.Window(this=found.copy(), partition_by=keys, over="OVER", **copies)
+        if found is value:
+            # Ranks are numbers of 32 bits, which products would leave.
+            return _cast(made, "BIGINT") if found.name.lower() in RANKS else made
+        found.replace(made)
+    return value
+
+
+def _frame(node: Sql, kinds: _Kinds) -> Sql:
+    ends = {key: node.args[key] for key in ("start", "end") if isinstance(node.args.get(key), exp.Var)}
+    for key, end in ends.items():
+        node.set(key, _short(end))
+    return node
 
 
 def _field(part: str, time: Sql) -> Sql:
@@ -301,6 +335,8 @@ RULES: Mapping[type[Sql], Rule] = {
     exp.Floor: _floor,
     exp.Anonymous: _function,
     exp.Translate: _translate,
+    exp.Window: _window,
+    exp.WindowSpec: _frame,
     exp.Add: partial(_arithmetic, "TRY_ADD"),
     exp.Sub: partial(_arithmetic, "TRY_SUBTRACT"),
     exp.Mul: partial(_arithmetic, "TRY_MULTIPLY"),

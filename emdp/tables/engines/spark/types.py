@@ -66,8 +66,12 @@ BY_NAME = {
     **dict.fromkeys(("regexp_extract_all", "list_reduce", "string_split", "split_part", "replace"), TEXT),
     **dict.fromkeys(("concat_ws", "md5"), TEXT),
     **dict.fromkeys(("regexp_matches", "bool_and", "bool_or"), BOOLEAN),
+    **dict.fromkeys(("row_number", "rank"), WHOLE),
 }
 """Kinds of functions that sqlglot does not know."""
+
+OF_OTHER_ROWS = ("lag", "lead", "first_value", "last_value")
+"""Functions of windows whose value is of another row: of the kind of their first operand."""
 
 
 KIND = "emdp_kind"
@@ -201,6 +205,8 @@ def _kind(node: Sql, below: list[str], scope: Mapping[tuple[str, str], str], fou
     if called_function(node) is not None:
         return DOUBLE
     if isinstance(node, exp.Anonymous):
+        if node.name.lower() in OF_OTHER_ROWS:
+            return below[0]
         return _known(BY_NAME, node.name.lower())
     raise InternalError(f"Spark was given a {kind.__name__} that it does not know; please report it.")
 
