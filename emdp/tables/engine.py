@@ -107,9 +107,5 @@ def count_breaches(table: TableFacts) -> tuple[Breach, ...]:
 
 
 def _of_links(table: TableFacts) -> tuple[Breach, ...]:
-    if not table.linked:
-        return ()
-    # Tables that are linked are all DuckDB's.
-    from emdp.tables.engines.duckdb.links import broken_links
-
-    return broken_links(table)
+    check = ENGINES[table.source.engine].broken_links if table.linked else None
+    return () if check is None else check(table)

@@ -22,10 +22,11 @@ from emdp.base.errors import UsageError
 from emdp.base.frames import find_component
 from emdp.questions.owned.relations import OF_USERS
 from emdp.spaces import Space, Words
-from emdp.tables.base import DUCKDB, type_name
+from emdp.tables.base import type_name
 from emdp.tables.column_types import parsed_columns
 from emdp.tables.facts import LinkedTable, TableFacts, UserList
 from emdp.tables.public import is_same_source
+from emdp.tables.registry import ENGINES
 from emdp.tables.source import CsvSource, DuckDBSource, open_source
 from emdp.tables.space_types import WHOLE_TYPES, check_space_types, extended_space
 
@@ -87,8 +88,6 @@ def _linked(name: str, entry: Mapping[str, object], view: str, wait: float) -> L
         raise UsageError(f"links of {name!r} must have a space without the point elsewhere; pass that of its items.")
     extended_space(space, None)
     opened = open_source(entry["source"], wait=wait, header=header)  # type: ignore[arg-type]
-    if opened.engine != DUCKDB:
-        raise UsageError(f"linked table {name!r} is not read by DuckDB, which joins the tables; write Parquet files.")
     columns = entry.get("columns")
     schema = parsed_columns(columns) if isinstance(columns, Mapping) else opened.schema()
     if isinstance(opened, CsvSource):
@@ -117,17 +116,23 @@ def _with_users(whole: TableFacts, own: LinkedTable) -> LinkedTable:
 
 def _check_sources(table: TableFacts, linked: Mapping[str, LinkedTable]) -> None:
     """Check that rows are read once: a row of two tables would belong to two users."""
-    if table.source.engine != DUCKDB:
-        raise UsageError("links are of tables that DuckDB reads, and the source is none; write Parquet files.")
+    if ENGINES[table.source.engine].broken_links is None:
+        raise UsageError("links are of tables that DuckDB or Spark reads, and the source is none; write Parquet files.")
+    other = next((name for name, own in linked.items() if own.source.engine != table.source.engine), None)
+    if other is not None:
+        raise UsageError(
+            f"linked table {other!r} is read by another engine than {table.name!r}, and one engine joins them; write "
+            "all of them as Parquet files, or as tables of Spark."
+        )
     sources = [(table.name, table.source), *((name, own.source) for name, own in linked.items())]
     files = {own.path for _, own in sources if isinstance(own, DuckDBSource)}
     if len(files) > 1:
         raise UsageError("links name tables of several DuckDB files; put them into one file, or write Parquet files.")
     for place, (name, source) in enumerate(sources):
-        other = next((other for other, own in sources[:place] if is_same_source(own, source)), None)
-        if other is not None:
+        same = next((other for other, own in sources[:place] if is_same_source(own, source)), None)
+        if same is not None:
             raise UsageError(
-                f"linked table {name!r} reads the source of {other!r}, so that a row would belong to two users; leave "
+                f"linked table {name!r} reads the source of {same!r}, so that a row would belong to two users; leave "
                 "one out."
             )
 

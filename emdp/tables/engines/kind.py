@@ -8,6 +8,8 @@ from emdp.tables.base import Source
 
 if TYPE_CHECKING:
     from emdp.tables.engines.base import Engine
+    from emdp.tables.facts import TableFacts
+    from emdp.tables.statements.rules import Breach
 
 __all__ = ["EngineKind", "Opener"]
 
@@ -47,7 +49,11 @@ class EngineKind:
         Loads and returns the engine.
     opener : Opener, optional
         For an engine with frames and tables of its own; files and frames in memory are DuckDB's.
+    broken_links : callable, optional
+        For an engine that joins tables which are linked: the broken rules of the links of a table, with numbers of rows
+        or users, for the owner alone.
     """
 
     make: "Callable[[], Engine]"
     opener: Opener | None = None
+    broken_links: "Callable[[TableFacts], tuple[Breach, ...]] | None" = None

@@ -6,6 +6,8 @@ from emdp.tables.engines.kind import EngineKind
 
 if TYPE_CHECKING:
     from emdp.tables.engines.base import Engine
+    from emdp.tables.facts import TableFacts
+    from emdp.tables.statements.rules import Breach
 
 __all__ = ["KIND"]
 
@@ -16,4 +18,10 @@ def _make() -> "Engine":
     return DuckDBEngine()
 
 
-KIND = EngineKind(_make)
+def _broken_links(table: "TableFacts") -> "tuple[Breach, ...]":
+    from emdp.tables.engines.duckdb.links import broken_links
+
+    return broken_links(table)
+
+
+KIND = EngineKind(_make, broken_links=_broken_links)

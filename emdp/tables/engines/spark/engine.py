@@ -19,6 +19,7 @@ from emdp.tables.base import Source
 from emdp.tables.engines.spark.errors import hidden_errors
 from emdp.tables.engines.spark.execution import check_on_no_rows, spark_rows, spark_source, statement_rows
 from emdp.tables.engines.spark.items import check_items, explain_reading, read_items
+from emdp.tables.engines.spark.links import check_columns
 from emdp.tables.engines.spark.parts import parts_of, read_once
 from emdp.tables.engines.spark.rows import SPARK_ROWS, in_numbers, with_times
 from emdp.tables.engines.spark.source import shown_plan
@@ -28,7 +29,7 @@ from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
-from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement, private_columns
+from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement
 from emdp.tables.statements.owned_frames import frame_statement, in_order
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
 
@@ -40,7 +41,8 @@ class SparkEngine:
 
     def prepare(self, table: TableFacts) -> None:
         # A view may be another one by now, or gone.
-        table.source.check_schema(table.schema, table.source_columns)
+        for own in table.private_tables().values():
+            own.source.check_schema(own.schema, own.source_columns)
 
     def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
         """Return the statistics that an aggregation asks for, exactly: a statistic for each group of users.
@@ -59,7 +61,7 @@ class SparkEngine:
 
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
-            table.source.check_schema(table.schema, private_columns(aggregation))
+            check_columns(table, aggregation)
             check_on_no_rows(table, partial(_owned, table, aggregation))
             return
         for part in parts_of(aggregation):
@@ -72,7 +74,7 @@ class SparkEngine:
         return Hidden(in_order(with_times(found, wanted), wanted))
 
     def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
-        table.source.check_schema(table.schema, private_columns(wanted))
+        check_columns(table, wanted)
         check_on_no_rows(table, partial(_framed, table, wanted))
 
     def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:

@@ -8,6 +8,7 @@ leaves this folder, since it may quote records; what Spark's own processes write
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -21,10 +22,10 @@ from emdp.tables.engines.spark.names import check_functions
 from emdp.tables.engines.spark.shared import in_few_parts, rename_table, take_shared
 from emdp.tables.engines.spark.source import SparkSource, is_supported, shown_plan
 from emdp.tables.engines.spark.types import BOOLEAN, DOUBLE, TEXT, WHOLE, column_kind
-from emdp.tables.facts import TableFacts
+from emdp.tables.facts import LinkedTable, TableFacts
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["check_on_no_rows", "public_frame", "spark_rows", "spark_source", "statement_rows"]
+__all__ = ["check_on_no_rows", "linked_in", "public_frame", "spark_rows", "spark_source", "statement_rows"]
 
 LARGEST_BROADCAST = 2**26
 """Bytes of a public table up to which every executor gets a copy of its own."""
@@ -58,16 +59,33 @@ def spark_rows(
     with hidden_errors():
         with uninterrupted():
             rows = source.rows(table.schema)
-        with statement_rows(rows, table, query, lookups, users) as frame:
+            linked = {own.view: spark_source(own.source).rows(own.schema) for own in linked_in(table, query)}
+        with statement_rows(rows, table, query, lookups, users, linked) as frame:
             yield frame
+
+
+def linked_in(table: TableFacts, query: Sql) -> list[LinkedTable]:
+    """Return the tables linked to one that a statement reads."""
+    read = {found.name for found in query.find_all(exp.Table)}
+    return [own for own in table.linked.values() if own.view in read]
 
 
 @contextmanager
 def statement_rows(
-    rows: Any, table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None
+    rows: Any,
+    table: TableFacts,
+    query: Sql,
+    lookups: Mapping[str, pl.DataFrame],
+    users: pl.Series | None,
+    linked: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Any]:
-    """Run a statement on a DataFrame that stands for a table's rows, as :func:`spark_rows` does."""
+    """Run a statement on a DataFrame that stands for a table's rows, as :func:`spark_rows` does.
+
+    ``linked`` has the DataFrames of the linked tables that it reads, by their views.
+    """
     session = rows.sparkSession
+    if any(frame.sparkSession._jsparkSession != session._jsparkSession for frame in linked.values()):
+        raise UsageError("linked tables must be of one Spark session, which joins them; read all of them in one.")
     public = dict(lookups)
     if users is not None:
         public["listed_users"] = pl.DataFrame({"key": users})
@@ -76,7 +94,8 @@ def statement_rows(
     kinds = {
         name: {column: _dtype_kind(kind) for column, kind in frame.schema.items()} for name, frame in public.items()
     }
-    kinds["source_rows"] = {name: column_kind(kind) for name, kind in table.schema.items() if is_supported(kind)}
+    kinds["source_rows"] = _column_kinds(table)
+    kinds |= {own.view: _column_kinds(own) for own in table.linked.values() if own.view in linked}
     tag = f"emdp_{uuid.uuid4().hex}"
     names = {name: f"{tag}_{name}" for name in kinds}
     translated = to_spark(query, kinds, names)
@@ -93,7 +112,8 @@ def statement_rows(
                 frame.createTempView(name)
                 stack.callback(_drop, session, name)
 
-            register(names["source_rows"], rows)
+            for name, frame in {"source_rows": rows, **linked}.items():
+                register(names[name], frame)
             for name, frame in public.items():
                 register(names[name], public_frame(session, frame))
             # Spark would compute what is used twice anew for each use.
@@ -126,8 +146,9 @@ def check_on_no_rows(table: TableFacts, compiled: Callable[[], Any]) -> None:
         statement = compiled()
         with hidden_errors():
             with uninterrupted():
-                rows = source.no_rows(table.schema)
-            with statement_rows(rows, table, statement.query, statement.lookups, table.users.keys) as frame:
+                rows, query = source.no_rows(table.schema), statement.query
+                linked = {own.view: spark_source(own.source).no_rows(own.schema) for own in linked_in(table, query)}
+            with statement_rows(rows, table, query, statement.lookups, table.users.keys, linked) as frame:
                 shown_plan(frame, extended=False)
         return
     except (InternalError, DataRuleError, RecursionError):
@@ -165,6 +186,10 @@ def _drop(session: Any, name: str) -> None:
 def _forget(frame: Any) -> None:
     with suppress(Exception):
         frame.unpersist()
+
+
+def _column_kinds(table: TableFacts) -> dict[str, str]:
+    return {name: column_kind(kind) for name, kind in table.schema.items() if is_supported(kind)}
 
 
 def _dtype_kind(kind: pl.DataType) -> str:

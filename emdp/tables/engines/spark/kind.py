@@ -8,6 +8,8 @@ from emdp.tables.engines.kind import EngineKind
 
 if TYPE_CHECKING:
     from emdp.tables.engines.base import Engine
+    from emdp.tables.facts import TableFacts
+    from emdp.tables.statements.rules import Breach
 
 __all__ = ["KIND", "SparkOpener"]
 
@@ -57,4 +59,10 @@ def _make() -> "Engine":
     return SparkEngine()
 
 
-KIND = EngineKind(_make, SparkOpener())
+def _broken_links(table: "TableFacts") -> "tuple[Breach, ...]":
+    from emdp.tables.engines.spark.links import broken_links
+
+    return broken_links(table)
+
+
+KIND = EngineKind(_make, SparkOpener(), _broken_links)

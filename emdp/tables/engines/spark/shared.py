@@ -1,5 +1,6 @@
 """Parts of a statement that are used more than once: taken out and kept, since Spark would compute them again."""
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +10,9 @@ from emdp.tables.engines.spark.errors import uninterrupted
 from emdp.tables.statements.fragments import Sql
 
 __all__ = ["in_few_parts", "let_go", "payload_of", "rename_table", "take_shared"]
+
+PRIVATE = re.compile(r"_(source_rows|linked_\d+)$")
+"""End of the name of a view of private rows."""
 
 USERS_TOGETHER = 2**12
 """Public users for each partition of what is kept of a statement, about."""
@@ -23,7 +27,7 @@ def take_shared(query: Sql) -> list[exp.CTE]:
     for part in list(shared.expressions):
         part.set("materialized", None)
         uses = sum(found.name == part.alias for found in query.find_all(exp.Table))
-        reads = any(found.name.endswith("_source_rows") for found in part.find_all(exp.Table))
+        reads = any(PRIVATE.search(found.name) for found in part.find_all(exp.Table))
         if uses > 1 and reads:
             taken.append(part)
             part.pop()

@@ -1,6 +1,7 @@
-"""Windows, lists of users and sums of fractions of the rows of each user, on Spark: DuckDB's whole numbers."""
+"""Windows, lists of users, sums of fractions and linked tables on Spark: DuckDB's whole numbers."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -8,8 +9,10 @@ import polars as pl
 import pytest
 
 import emdp
+from emdp.base.errors import DataRuleError
 from emdp.sessions.planning import plan_request
 from emdp.tables import Table, aggregate, check_aggregation, read
+from emdp.tables.engine import broken_rules, count_breaches
 
 USERS = ["ann", "bob", *"defghijkl"]
 SPACE = emdp.Product(emdp.Interval("x", 0, 10, on_invalid="clamp"), emdp.Categories("k", ["a", "b", "c"]))
@@ -116,3 +119,116 @@ def test_whole_numbers_of_128_bits_become_the_nearest_double() -> None:
     assert [row[0] for row in duckdb.execute(query, [[str(own) for own in wide]]).fetchall()] == [
         float(w) for w in wide
     ]
+
+
+STATES = emdp.Categories("state", ["F", "O", "P"])
+LINKED = (
+    "state, SUM(CLAMP(price, 0, 10)) FROM lines JOIN orders ON of = id GROUP BY state",
+    "COUNT(*) FROM lines WHERE price > 2",
+    "COUNT(*) FROM orders WHERE state = 'F' AND EXISTS (SELECT * FROM lines WHERE of = id AND price > 1)",
+    "COUNT(*) FROM people WHERE u NOT IN (SELECT buyer FROM orders WHERE state = 'P')",
+    "COUNT(*) FROM lines a JOIN lines b ON a.of = b.of AND a.part < b.part",
+    "COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM orders JOIN lines ON id = of GROUP BY id HAVING COUNT(*) > 1) q",
+    "n, COUNT(*) FROM (SELECT u, COUNT(id) AS n FROM people LEFT JOIN orders ON u = buyer AND state <> 'P' "
+    "GROUP BY u) q WHERE n BETWEEN 0 AND 5 GROUP BY n",
+    "COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY of ORDER BY price) AS r FROM lines) q WHERE r = 1",
+    "COUNT(*) FROM visits JOIN people ON who = u WHERE day > 1",
+    "COUNT(*) FROM people LEFT JOIN orders ON u = buyer LEFT JOIN lines ON of = id WHERE of IS NULL OR part = 2",
+    "brand, COUNT(*) FROM parts, lines, orders, people WHERE parts.part = lines.part AND of = id AND buyer = u "
+    "AND city = 'Rome' GROUP BY brand",
+)
+PARTS = pl.DataFrame({"part": [1, 2, 3], "brand": ["x", "y", "x"]})
+
+
+def shop() -> dict[str, pl.DataFrame]:
+    chance = random.Random(3)
+    orders = [(100 + number, chance.randrange(9), chance.choice("FOP")) for number in range(40)]
+    lines = [(chance.choice(orders)[0], chance.choice([1, 2, 3, None]), chance.choice([1.0, 2.5])) for _ in range(120)]
+    people = [(user, chance.choice(["Rome", "Oslo"])) for user in range(10)]
+    return {
+        "people": pl.DataFrame(people, schema={"u": pl.Int64, "city": pl.String}, orient="row"),
+        "orders": pl.DataFrame(orders, schema={"id": pl.Int64, "buyer": pl.Int64, "state": pl.String}, orient="row"),
+        "lines": pl.DataFrame(lines, schema={"of": pl.Int64, "part": pl.Int64, "price": pl.Float64}, orient="row"),
+        "visits": pl.DataFrame({"who": [8, 8, 9, 3, 2], "day": [1, 2, 3, 2, 5]}),
+    }
+
+
+def linked(frames: dict[str, pl.DataFrame], session: Any = None, users: Any = 12) -> Table:
+    """Return the people with all that is linked to them, in Spark where a session is given."""
+    found: dict[str, Any] = dict(frames)
+    if session is not None:
+        found = {
+            name: session.createDataFrame(own.to_arrow(compat_level=pl.CompatLevel.oldest())).repartition(2)
+            for name, own in frames.items()
+        }
+    links = {
+        "orders": {"column": "buyer", "table": "people", "key": "u", "space": STATES},
+        "lines": {"column": "of", "table": "orders", "key": "id", "space": emdp.Interval("price", 0, 100)},
+        "visits": {"column": "who", "table": "orders", "key": "buyer", "space": emdp.Interval("day", 0, 100)},
+    }
+    links = {name: {"source": found[name], **link} for name, link in links.items()}
+    space = emdp.Categories("city", ["Rome", "Oslo"])
+    return read(found["people"], user="u", space=space, users=users, name="people", links=links)
+
+
+def test_linked_tables_are_joined_as_on_duckdb(spark: Any) -> None:
+    tables = linked(shop()), linked(shop(), spark, pl.DataFrame({"u": range(12)}))
+    assert [broken_rules(table) for table in tables] == [(), ()]
+    for statement in LINKED:
+        found = []
+        for table in tables:
+            (planned,) = plan_request(HEADER + statement, table.names({"parts": PARTS}))
+            aggregation: Any = planned.plan.aggregation  # type: ignore[union-attr]
+            check_aggregation(table, aggregation)
+            (values,) = aggregate(table, aggregation)
+            found.append(values.open())
+        assert found[1] == found[0], statement
+        assert any(found[0]), statement
+
+
+def test_links_that_break_their_rules_are_found_as_on_duckdb(spark: Any) -> None:
+    broken = shop()
+    broken["orders"] = pl.concat([broken["orders"], broken["orders"][:2]]).with_columns(
+        pl.when(pl.int_range(pl.len()) == 7).then(None).otherwise("id").alias("id")
+    )
+    broken["lines"] = broken["lines"].with_columns(pl.when(pl.col("part") == 1).then(999).otherwise("of").alias("of"))
+    tables = linked(broken, users=3), linked(broken, spark, 3)
+    found = [{(own.rule, own.records, own.users) for own in count_breaches(table)} for table in tables]
+    assert found[0] == found[1]
+    assert {rule.name for rule, _, _ in found[0]} >= {"repeated_keys", "lost_links", "unlisted_users"}
+
+
+def test_a_session_refuses_links_that_are_broken_before_it_charges(spark: Any, tmp_path: Path) -> None:
+    broken = shop()
+    broken["orders"] = pl.concat([broken["orders"], broken["orders"][:1]])
+    for frames, is_whole in ((broken, False), (shop(), True)):
+        table = linked(frames, spark)
+        with emdp.Session(table, budget=emdp.UserDP(1e6), ledger=tmp_path / f"{is_whole}.ledger") as session:
+            text = HEADER.replace("epsilon = 1,", "epsilon = 1e5,") + "COUNT(*) FROM lines WHERE price > 2"
+            if is_whole:
+                lines = frames["lines"].filter(pl.col("price") > 2)
+                assert session.sql(text).frame.item(0, 0) == pytest.approx(len(lines), abs=1)
+            else:
+                with pytest.raises(DataRuleError, match="orders"):
+                    session.sql(text)
+                assert session.spent().epsilon == 0
+
+
+def test_linked_tables_of_two_sessions_are_not_joined(spark: Any) -> None:
+    frames = shop()
+    other = spark.newSession()
+    links = {
+        "visits": {
+            "source": other.createDataFrame(frames["visits"].to_arrow()),
+            "column": "who",
+            "table": "people",
+            "key": "u",
+            "space": emdp.Interval("day", 0, 100),
+        }
+    }
+    people = spark.createDataFrame(frames["people"].to_arrow(compat_level=pl.CompatLevel.oldest()))
+    space = emdp.Categories("city", ["Rome", "Oslo"])
+    table = read(people, user="u", space=space, users=12, name="people", links=links)
+    (planned,) = plan_request(HEADER + "COUNT(*) FROM visits", table.names({}))
+    with pytest.raises(emdp.UsageError, match="one Spark session"):
+        check_aggregation(table, planned.plan.aggregation)  # type: ignore[union-attr]
