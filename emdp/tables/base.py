@@ -66,12 +66,15 @@ class Source(ABC):
         The table's name in SQL where the caller gives none.
     is_text : bool
         Whether every column is text, whatever the space makes of it.
+    is_in_memory : bool
+        Whether the rows are a frame's: no file is read, and they never change.
     engine : str
         What runs statements on its rows: a name of :data:`emdp.tables.registry.ENGINES`.
     """
 
     default_name: str
     is_text: ClassVar[bool] = False
+    is_in_memory: ClassVar[bool] = False
     engine: ClassVar[str] = DUCKDB
 
     @abstractmethod

@@ -255,6 +255,7 @@ class CsvSource(Source):
 class FrameSource(Source):
     """A frame in memory, held as an Arrow table."""
 
+    is_in_memory: ClassVar[bool] = True
     table: Any
     default_name: str = "data"
     version: str = field(default_factory=lambda: uuid.uuid4().hex)

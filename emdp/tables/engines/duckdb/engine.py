@@ -40,8 +40,7 @@ class DuckDBEngine:
     """Statistics and blocks that DuckDB computes; see :class:`emdp.tables.engines.base.Engine`."""
 
     def prepare(self, table: TableFacts) -> None:
-        del table
-        open_ahead()
+        open_ahead(table.source)
 
     def aggregate(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
         if isinstance(aggregation, OwnedTotals):
@@ -93,7 +92,8 @@ class DuckDBEngine:
         table.source.check_files(table.source_columns)
         statement = rules_statement(table)
         with opened(table.source, statement.lookups, table.users.keys) as connection:
-            open_ahead()
+            if not table.source.is_in_memory:
+                open_ahead(table.source)
             found = {row[0]: row[1] for row in run(connection, "DESCRIBE source_rows")}
             check_types(found, table.schema, table.source_columns)
             row = run(connection, statement.query.sql(DIALECT, identify=True))[0]

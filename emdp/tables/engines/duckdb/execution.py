@@ -25,7 +25,7 @@ from emdp.base.errors import (
 from emdp.base.temporary import HeldFolder
 from emdp.tables.base import CLOSED, OTHER_COLUMNS, Source, lock, quote_list, quote_name, quote_text
 from emdp.tables.column_types import type_in_statement
-from emdp.tables.engines.duckdb.instances import Settings, ahead, taken, without_rows
+from emdp.tables.engines.duckdb.instances import Settings, ahead, for_frames, taken, without_rows
 from emdp.tables.engines.duckdb.limits import engine_limits
 from emdp.tables.engines.waiting import stoppable
 from emdp.tables.facts import TableFacts
@@ -100,22 +100,43 @@ def opened(
     linked : mapping of str to Source
         Further sources, by the names under which they are read.
     """
-    settings = _settings()
-    with _spill_folder() as folder, taken(settings) as connection:
-        connection.execute(f"SET temp_directory = {quote_text(folder)}")
-        connection.execute("SET TimeZone = 'UTC'")
-        # Row order means nothing to a sum, and keeping it costs memory.
-        connection.execute(f"SET preserve_insertion_order = {'true' if in_order else 'false'}")
-        allowed = source.attach(connection)
-        for view, other in linked.items():
-            allowed += other.attach(connection, view)
-        for name, frame in _public_tables(lookups, users).items():
-            # Not registered: that makes temporary names, which come before those that a view of a file means.
-            connection.from_arrow(frame).create_view(name)
-        connection.execute(f"SET allowed_paths = {quote_list(allowed)}")
-        connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
-        lock(connection)
+    views, tables = {"source_rows": source, **linked}, _public_tables(lookups, users)
+    if not in_order and all(one.is_in_memory for one in views.values()):
+        with for_frames(_settings(), _spill_folder, _set_for_frames) as connection:
+            _attach(connection, views, tables)
+            yield connection
+        return
+    with _spill_folder() as folder, taken(_settings()) as connection:
+        _set(connection, folder, in_order=in_order)
+        _lock(connection, folder, _attach(connection, views, tables))
         yield connection
+
+
+def _set(connection: Any, folder: str, *, in_order: bool) -> None:
+    connection.execute(f"SET temp_directory = {quote_text(folder)}")
+    connection.execute("SET TimeZone = 'UTC'")
+    # Row order means nothing to a sum, and keeping it costs memory.
+    connection.execute(f"SET preserve_insertion_order = {'true' if in_order else 'false'}")
+
+
+def _attach(connection: Any, views: Mapping[str, Source], tables: Mapping[str, Any]) -> list[str]:
+    """Make sources and public tables views; return the files that may be opened."""
+    allowed = [path for view, source in views.items() for path in source.attach(connection, view)]
+    for name, frame in tables.items():
+        # Not registered: that makes temporary names, which come before those that a view of a file means.
+        connection.from_arrow(frame).create_view(name)
+    return allowed
+
+
+def _lock(connection: Any, folder: str, allowed: Sequence[str]) -> None:
+    connection.execute(f"SET allowed_paths = {quote_list(allowed)}")
+    connection.execute(f"SET allowed_directories = [{quote_text(folder)}]")
+    lock(connection)
+
+
+def _set_for_frames(connection: Any, folder: str) -> None:
+    _set(connection, folder, in_order=False)
+    _lock(connection, folder, ())
 
 
 def run(connection: Any, query: str) -> list[tuple[Any, ...]]:
@@ -211,9 +232,9 @@ def check_limits() -> None:
         pass
 
 
-def open_ahead() -> None:
+def open_ahead(source: Source) -> None:
     """Begin to open the instance that an answer reads its source in (:mod:`emdp.tables.engines.duckdb.instances`)."""
-    ahead(_settings())
+    ahead(_settings(), is_for_frames=source.is_in_memory)
 
 
 def _settings() -> Settings:

@@ -7,14 +7,18 @@ check of a statement before its charge, remembers nothing that could change: all
 locked, each with a connection of its own and tables that go with it. Another one describes sources, and remembers
 nothing of them; the check of the rules compares what it said with what its own instance sees.
 
+What reads frames in memory alone has an instance that is kept, locked before its first statement: it has seen no file,
+and what a statement makes is rolled back at its end. After an error it goes.
+
 A fork would copy instances without their threads, and the child would crash when it ends: before one all are let go.
 """
 
 import atexit
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from threading import Thread
 from types import MappingProxyType
 from typing import Any
@@ -23,18 +27,18 @@ from emdp.base.errors import UnsupportedError
 from emdp.base.versions import check_version
 from emdp.tables.base import CLOSED, lock
 
-__all__ = ["WITHOUT_ROWS", "Settings", "ahead", "connect", "describing", "taken", "without_rows"]
+__all__ = ["WITHOUT_ROWS", "Settings", "ahead", "connect", "describing", "for_frames", "taken", "without_rows"]
 
 Settings = Mapping[str, str | bool | int | float | list[str]]
 
 WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1", "enable_external_file_cache": "false"})
 """Settings of an instance that reads no rows: more threads would only have to be started and stopped."""
 
-DESCRIBES, CHECKS, COMING, ENDED = "describes", "checks", "coming", "ended"
+DESCRIBES, CHECKS, COMING, ENDED, FRAMES = "describes", "checks", "coming", "ended", "frames"
 
 _kept: dict[str, Any] = {}
 """The instance that describes sources (the first check takes it), the one of all checks, the one that is opened ahead,
-and how many statements have ended."""
+how many statements have ended, and the one for frames."""
 
 SEVERAL = 3
 """Statements after which more are likely: a single question of new data is two, the check of the rules and its own."""
@@ -76,6 +80,9 @@ def _let_go() -> None:
     opening = _kept.pop(COMING, None)
     if opening is not None:
         opening.join()
+    frames = _kept.pop(FRAMES, None)
+    if frames is not None:
+        frames.close()
     _kept.clear()
 
 
@@ -129,9 +136,9 @@ def _without_rows() -> Any:
     return instance
 
 
-def ahead(settings: Settings) -> None:
-    """Begin to open an instance for a statement that will run, where DuckDB is loaded and none is coming yet."""
-    if "duckdb" not in sys.modules or COMING in _kept:
+def ahead(settings: Settings, *, is_for_frames: bool = False) -> None:
+    """Begin to open an instance for a statement that will run, where DuckDB is loaded and none is coming or kept."""
+    if "duckdb" not in sys.modules or COMING in _kept or (is_for_frames and FRAMES in _kept):
         return
     opening = _Opening(settings)
     # Without room for a thread, the statement opens its own.
@@ -151,6 +158,64 @@ def taken(settings: Settings) -> Iterator[Any]:
     _kept[ENDED] = _kept.get(ENDED, 0) + 1
     if _kept[ENDED] >= SEVERAL:
         ahead(settings)
+
+
+@contextmanager
+def for_frames(
+    settings: Settings, folder: Callable[[], AbstractContextManager[str]], prepare: Callable[[Any, str], None]
+) -> Iterator[Any]:
+    """Open the kept connection of statements that read frames alone, or a new one; what a statement makes is undone.
+
+    Parameters
+    ----------
+    settings : mapping
+        Settings of the instance; with others it is opened anew.
+    folder : callable
+        Makes the folder for what memory does not hold, which goes with the instance.
+    prepare : callable
+        Called once with the connection and the folder: must lock it.
+    """
+    known = {**settings, "temporary files": tempfile.gettempdir()}
+    kept = _kept.pop(FRAMES, None)
+    if kept is not None and kept.known != known:
+        kept.close()
+        kept = None
+    if kept is None:
+        kept = _Kept(known)
+        kept.open(settings, folder, prepare)
+    try:
+        kept.connection.begin()
+        yield kept.connection
+        kept.connection.rollback()
+    except BaseException:
+        kept.close()
+        raise
+    # Another thread's may have come meanwhile.
+    if _kept.setdefault(FRAMES, kept) is not kept:
+        kept.close()
+
+
+class _Kept:
+    """An instance with the folder that goes with it."""
+
+    def __init__(self, known: Settings) -> None:
+        self.known = known
+        self.connection: Any = None
+        self._held = ExitStack()
+
+    def open(
+        self, settings: Settings, folder: Callable[[], AbstractContextManager[str]], prepare: Callable[[Any, str], None]
+    ) -> None:
+        try:
+            place = self._held.enter_context(folder())
+            self.connection = self._held.enter_context(_opened(settings, _kept.pop(COMING, None)))
+            prepare(self.connection, place)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._held.close()
 
 
 def _opened(settings: Settings, opening: _Opening | None) -> Any:

@@ -1,9 +1,12 @@
-"""DuckDB instances: one that describes, one for all checks, one opened ahead of a statement, none over a fork."""
+"""DuckDB instances: to describe, for all checks, for frames, opened ahead of a statement; none over a fork."""
 
+import gc
 import os
 import subprocess
 import sys
+import tempfile
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -255,6 +258,134 @@ class TestAhead:
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
         assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+FRAME = {"who": [1, 2], "x": [0.25, 0.5]}
+
+
+def opened_frame(frame: Any) -> Any:
+    return execution.opened(emdp.tables.source.open_source(frame), {}, None)
+
+
+class TestForFrames:
+    def test_statements_of_frames_share_an_instance(self, opened: list[Any]) -> None:
+        for values in ([0.25, 0.5], [1.0, 2.0], ["a", "b"]):
+            with opened_frame({"x": values}) as connection:
+                assert connection.execute("SELECT x FROM source_rows ORDER BY x").fetchall() == [(x,) for x in values]
+        assert kept("frames", "coming") != [None, None]
+        assert opened == [kept("frames")[0].connection]
+
+    def test_a_session_over_a_frame_opens_one_for_its_checks_and_one_for_its_rows(
+        self, tmp_path: Path, opened: list[Any]
+    ) -> None:
+        for number in range(4):
+            table = emdp.read(FRAME, user="who", users=2, space=emdp.Interval("x", 0, 1))
+            budget, ledger = emdp.EmdDP(alpha=100), tmp_path / f"{number}.ledger"
+            with emdp.Session(table, budget=budget, ledger=ledger) as session:
+                session.mean((number + 1) * col("x"), alpha=1.0)
+        assert [is_closed(one) for one in opened] == [False] * len(opened)
+        # Before the first check another one describes frames.
+        assert len(opened) <= 3
+
+    def test_nothing_is_left_of_a_frame(self) -> None:
+        for _ in range(2):
+            with opened_frame(FRAME) as connection:
+                connection.execute("CREATE TEMP TABLE other AS SELECT * FROM source_rows")
+            left = kept("frames")[0].connection
+            assert left.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(0,)]
+            assert left.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+
+    def test_the_rows_of_a_frame_are_not_held(self) -> None:
+        source = emdp.tables.source.open_source(pl.DataFrame(FRAME))
+        with execution.opened(source, {}, None) as connection:
+            assert connection.execute("SELECT count(*) FROM source_rows").fetchall() == [(2,)]
+        held = weakref.ref(source.table)  # type: ignore[attr-defined]
+        del source
+        gc.collect()
+        assert held() is None
+
+    def test_it_is_locked_before_each_statement(self, file: Path) -> None:
+        wrong = (
+            f"SELECT * FROM read_parquet('{file}')", "SET enable_external_access = true", "SET threads = 2",
+            f"ATTACH '{file.parent / 'other.duckdb'}'", "SET allowed_paths = ['/']", "SELECT * FROM opened",
+        )  # fmt: skip
+        for is_kept in (False, True):
+            for text in wrong:
+                instances._kept.clear()
+                if is_kept:
+                    with opened_frame(FRAME):
+                        pass
+                with pytest.raises(duckdb.Error), opened_frame(FRAME) as connection:
+                    connection.execute(text)
+                assert kept("frames") == [None], text
+
+    def test_one_that_failed_goes_with_its_folder(self, opened: list[Any], tmp_path: Path, monkeypatch: Any) -> None:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with opened_frame(FRAME):
+            assert len(os.listdir(tmp_path)) == 1
+        for stop in (KeyboardInterrupt, ValueError):
+            with pytest.raises(stop), opened_frame(FRAME):
+                raise stop
+            assert kept("frames") == [None]
+            assert all(map(is_closed, opened))
+            assert os.listdir(tmp_path) == []
+
+    def test_other_limits_or_another_place_for_temporary_files_open_another(
+        self, opened: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found = []
+        for _ in range(2):
+            with opened_frame(FRAME) as connection:
+                found.append(connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])
+        assert found[0] == found[1]
+        monkeypatch.setenv("EMDP_THREADS", "1")
+        with opened_frame(FRAME) as connection:
+            assert connection.execute("SELECT current_setting('threads')").fetchall() == [(1,)]
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with opened_frame(FRAME) as connection:
+            (place,) = connection.execute("SELECT current_setting('temp_directory')").fetchall()[0]
+            assert Path(place).parent == tmp_path
+        assert [is_closed(one) for one in opened] == [True, True, False]
+
+    def test_it_ends_with_its_folder_before_a_fork_and_at_the_end(self, tmp_path: Path, monkeypatch: Any) -> None:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with opened_frame(FRAME):
+            pass
+        instances._let_go()
+        assert not instances._kept
+        assert os.listdir(tmp_path) == []
+        program = (
+            "import emdp\nfrom emdp.tables.engines.duckdb.execution import opened\n"
+            "from emdp.tables.source import open_source\n"
+            "with opened(open_source({'x': [1]}), {}, None) as c:\n    print(c.execute('FROM source_rows').fetchall())"
+        )
+        words, place = [sys.executable, "-W", "error", "-c", program], {**os.environ, "TMPDIR": str(tmp_path)}
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True, env=place)
+        assert (done.stdout, done.stderr, os.listdir(tmp_path)) == ("[(1,)]\n", "", [])
+
+    def test_threads_have_each_their_own(self) -> None:
+        both = threading.Barrier(4, timeout=60)
+
+        def asked(number: int) -> list[Any]:
+            found = []
+            for _ in range(10):
+                both.wait()
+                with opened_frame({"x": [number, number + 1]}) as connection:
+                    found.append(connection.execute("SELECT sum(x) FROM source_rows").fetchall()[0][0])
+            return found
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(asked, range(4))) == [[2 * number + 1] * 10 for number in range(4)]
+        assert kept("frames") != [None]
+
+    def test_files_and_rows_in_order_have_instances_of_their_own(self, file: Path, opened: list[Any]) -> None:
+        frame, on_disk = emdp.tables.source.open_source(FRAME), ParquetSource(str(file), "visits")
+        for source, linked, in_order in ((on_disk, {}, False), (frame, {"other": on_disk}, False), (frame, {}, True)):
+            with execution.opened(source, {}, None, in_order=in_order, linked=linked) as connection:
+                assert connection.execute("SELECT count(*) FROM source_rows").fetchall() == [(2,)]
+            assert kept("frames") == [None]
+            instances._let_go()
+        assert all(map(is_closed, opened))
 
 
 FORKED = """
