@@ -75,15 +75,7 @@ def read_blocks(plan: MessagePlan, table: Any) -> Any:
 
 
 def bulk_of(plan: MessagePlan, tables: Neighbours) -> Bulk | None:
-    """Return the draws of a plan's release in bulk, or None where it has to be run as a whole.
-
-    Parameters
-    ----------
-    plan : MessagePlan
-        Planned for these tables.
-    tables : Neighbours
-        The tables.
-    """
+    """Return the draws of a plan's release in bulk, or None where it has to be run as a whole."""
     releaser, users = plan.releaser, tables.first.n
     blocks = read_blocks(plan, tables.first), read_blocks(plan, tables.second)
     if isinstance(releaser, HistogramRelease):

@@ -64,17 +64,7 @@ def log_ratio(mechanism: AdditiveMechanism, released: Floats, shift: Floats) -> 
 
 @dataclass(frozen=True, eq=False)
 class NoisyHistogram:
-    """Noise on the average of the users' histograms.
-
-    Parameters
-    ----------
-    releaser : HistogramRelease
-        What releases.
-    blocks : (tuple, tuple)
-        What the engine read of each table.
-    users : int
-        How many.
-    """
+    """Noise on the average of the users' histograms."""
 
     releaser: HistogramRelease
     blocks: tuple[Any, Any]
@@ -182,15 +172,7 @@ class NoisyStrings:
 
 @dataclass(frozen=True, eq=False)
 class DescentRounds:
-    """The noisy gradients of all rounds of a curator's descent, each run as a whole.
-
-    Parameters
-    ----------
-    descent : CentralDescent
-        The descent.
-    first, second : UserRecords
-        All users' records on the two tables.
-    """
+    """The noisy gradients of all rounds of a curator's descent, each run as a whole."""
 
     descent: CentralDescent
     first: UserRecords

@@ -71,17 +71,7 @@ class AuditedPlan(Protocol):
         """Return how much each item alone gives to a statistic of totals, next to no records at all, shape (n,)."""
 
     def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
-        """Return the scores of draws on both tables.
-
-        Parameters
-        ----------
-        tables : Neighbours
-            The tables.
-        draws : NoiseDraws
-            Noise, kept from one distance to the next.
-        place : int
-            Number of the statement in its batch.
-        """
+        """Return the scores of draws on both tables."""
 
     def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | None:
         """Return what the user who changes sends, unmixed, of a release of mixed messages; None of other releases."""

@@ -86,13 +86,6 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 def read_bounded(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> bytes:
     """Return the content of a regular file.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    most : int
-        Bytes that it may have.
-
     Raises
     ------
     OSError

@@ -65,11 +65,6 @@ class HiddenBlocks(Generic[Block]):
 
     Nothing is read before it is opened, and every opening reads anew.
 
-    Parameters
-    ----------
-    read : callable
-        Returns an iterator of blocks.
-
     >>> blocks = HiddenBlocks(lambda: iter([1, 2]))
     >>> blocks
     HiddenBlocks(hidden)

@@ -61,13 +61,6 @@ def choose_target(csv: str | None, csv_raw: str | None, json: str | None, parque
 def check_place(name: str, path: str | os.PathLike[str]) -> Path:
     """Return a name under which something can stand, whether or not anything does, before it is looked at further.
 
-    Parameters
-    ----------
-    name : str
-        The option, for messages.
-    path : path
-        Its value.
-
     Raises
     ------
     UsageError

@@ -52,15 +52,7 @@ def progress_bar(patience: float) -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def waiting(title: str, patience: float = PLANNING_PATIENCE) -> Iterator[None]:
-    """Show a bar that moves, and the seconds so far, while work goes on that does not say how far it is.
-
-    Parameters
-    ----------
-    title : str
-        What is done.
-    patience : float
-        Seconds after which the bar appears.
-    """
+    """Show a bar that moves, and the seconds so far, while work goes on that does not say how far it is."""
     if not sys.stderr.isatty():
         yield
         return

@@ -65,17 +65,7 @@ MOST_EPSILON = 100.0
 
 @dataclass(frozen=True)
 class Block:
-    """Consequences of one thing: a budget, a statement, what was spent.
-
-    Parameters
-    ----------
-    title : str
-        What it is of.
-    text : str
-        How the numbers come about.
-    found : Consequences
-        The numbers.
-    """
+    """Consequences of one thing: a budget, a statement, what was spent."""
 
     title: str
     text: str

@@ -49,11 +49,6 @@ class Story:
     part : str or int, optional
         Part of a product space in which they move: a column of it, or its position.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of its range.
-
     >>> from emdp.spaces import Interval
     >>> Story("one visit of 20", 1/20).d_em(Interval("x", 0, 40))
     0.05

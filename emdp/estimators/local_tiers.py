@@ -79,13 +79,6 @@ class KeyedPlan(MessagePlan):
 def plan_local_tiers(query: Any, *, space: Space, users: int) -> KeyedPlan:
     """Return the plan of means or of frequencies of all items in the local model, whose price has tiers.
 
-    Parameters
-    ----------
-    query : Mean, VectorMean, Select or ItemFrequencies
-        In the local model.
-    space, users
-        Public facts of the table.
-
     Raises
     ------
     UsageError

@@ -104,13 +104,7 @@ class MessageRelease:
 
 
 class WrappedRelease(MessageRelease):
-    """A releaser that stands before one mechanism, whose theorem, facts and slack are its own.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        The mechanism.
-    """
+    """A releaser that stands before one mechanism, whose theorem, facts and slack are its own."""
 
     mechanism: Mechanism
 

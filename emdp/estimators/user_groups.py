@@ -96,17 +96,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class GroupNoise:
-    """The noise of a release, for disjoint groups of users.
-
-    Parameters
-    ----------
-    mechanisms : tuple of AdditiveMechanism
-        One a group.
-    event : Event
-        What all of them together cost.
-    choice : str
-        Why this noise.
-    """
+    """The noise of a release, for disjoint groups of users."""
 
     mechanisms: tuple[AdditiveMechanism, ...]
     event: Event
@@ -220,15 +210,7 @@ def mechanism_of(
 def noise_of_groups(
     change: Change, groups: Sequence[int], price: Price, noise: VectorNoise = "auto", *, k_norm: bool = True
 ) -> GroupNoise:
-    """Return the noise of each of some disjoint groups of users, and the price of all (EMD 7, in parallel).
-
-    Parameters
-    ----------
-    change, price, noise, k_norm
-        As for :func:`mechanism_of`.
-    groups : sequence of int
-        Public number of users of each group.
-    """
+    """Return the noise of each of some disjoint groups of users, and the price of all (EMD 7, in parallel)."""
     found = {size: mechanism_of(change, size, price, noise, k_norm=k_norm) for size in set(groups)}
     mechanisms = tuple(found[size].mechanism for size in groups)
     reason = found[min(groups)].reason

@@ -95,13 +95,6 @@ _STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
     """A ledger in an existing schema; :mod:`emdp.ledger.opening` makes one.
 
-    Parameters
-    ----------
-    address : Address
-        Of the database.
-    writable : bool
-        Whether it may be appended to.
-
     Raises
     ------
     LedgerError

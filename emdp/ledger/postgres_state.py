@@ -63,11 +63,6 @@ _CREATE = (
 class PostgresState:
     """State of the streams of a ledger on a server.
 
-    Parameters
-    ----------
-    address : Address
-        Of the ledger.
-
     Raises
     ------
     LedgerError

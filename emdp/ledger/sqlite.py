@@ -46,13 +46,6 @@ BUSY_SECONDS = 30.0
 class SqliteLedger(StoredLedger[sqlite3.Connection]):
     """A ledger in an existing SQLite file; :mod:`emdp.ledger.opening` makes one.
 
-    Parameters
-    ----------
-    path : Path
-        Absolute path of the file.
-    writable : bool
-        Whether it may be appended to.
-
     Raises
     ------
     LedgerError

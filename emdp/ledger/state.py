@@ -51,11 +51,6 @@ def draft_digest(salt: bytes, stream: str, place: int, numbers: Sequence[int]) -
 class StreamState:
     """State of the streams of a ledger in a file.
 
-    Parameters
-    ----------
-    ledger : path
-        The ledger's file.
-
     Raises
     ------
     LedgerError

@@ -155,13 +155,7 @@ class PartOfCrowd:
 
 
 class ColumnSums:
-    """Adds up users' numbers as they are: for exact statistics under the test switch.
-
-    Parameters
-    ----------
-    size : int
-        How many numbers a user has.
-    """
+    """Adds up users' numbers as they are: for exact statistics under the test switch."""
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -137,11 +137,6 @@ def draw_binomials(counts: npt.ArrayLike, numerators: npt.ArrayLike, denominator
     ndarray of int64, shape (size,)
         The numbers of items that win. Time for each grows with the logarithm of its count.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed or out of its range.
-
     References
     ----------
     The module's text proves exactness.

@@ -101,11 +101,6 @@ def draw_indices(sizes: npt.ArrayLike, samples: int) -> Iterator[Integers]:
     iterator of ndarray of int64, shape (users of the block, samples)
         Blocks of whole users in their order: about 2^17 indices each, or one user.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     References
     ----------
     EMD 5: sampling with replacement; the module's text proves exactness.
@@ -177,11 +172,6 @@ def draw_bernoulli(numerators: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_
     Returns
     -------
     ndarray of bool, shape (size,)
-
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
 
     >>> draw_bernoulli([0, 8], 3)
     array([False,  True])

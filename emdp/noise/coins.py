@@ -37,11 +37,6 @@ def draw_coins(numerator: int, count: int) -> npt.NDArray[np.bool_]:
     -------
     ndarray of bool, shape (count,)
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     References
     ----------
     The module's text proves exactness.

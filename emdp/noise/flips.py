@@ -48,11 +48,6 @@ def draw_permute_and_flip(costs: npt.ArrayLike, rate: Fraction) -> int:
     int
         From 0 to ``size - 1``.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     References
     ----------
     McKenna and Sheldon 2020; the module's text proves exactness.

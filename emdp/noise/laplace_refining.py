@@ -46,11 +46,6 @@ def draw_stronger(weaker: int, strong: float, weak: float) -> int:
     strong, weak : float
         Scales in grid steps, ``strong < weak``.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> type(draw_stronger(5, 1.0, 3.0))
     <class 'int'>
     """

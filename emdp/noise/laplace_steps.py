@@ -43,11 +43,6 @@ def draw_laplace_steps(strong: float, weak: float, size: int) -> list[int]:
     size : int
         How many, at least 0.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     References
     ----------
     The module's text proves exactness.

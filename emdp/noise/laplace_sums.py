@@ -68,11 +68,6 @@ def laplace_sum_quantile(weights: Sequence[float], counts: Sequence[int], tail: 
     float
         0 for a sum of nothing.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> round(laplace_sum_quantile([2.0], [1], 0.05), 6), round(-2.0 * math.log(0.05), 6)
     (5.991465, 5.991465)
     >>> x = laplace_sum_quantile([1.0], [2], 0.05)

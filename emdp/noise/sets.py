@@ -72,11 +72,6 @@ def draw_set_counts(
     ndarray of int64, shape (places,)
         Their sum is that of the sizes.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed or out of its range.
-
     References
     ----------
     The module's text proves exactness.

@@ -57,11 +57,6 @@ def draw_truncated_laplace(scale: float, reach: int, size: int) -> Integers:
     -------
     ndarray of int64, shape (size,)
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     References
     ----------
     The module's text proves exactness.

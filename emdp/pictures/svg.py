@@ -63,15 +63,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below the panels, with a sign before it if it explains one.
-
-    Parameters
-    ----------
-    text : str
-        What it says.
-    sign : {"", "dot", "bar"}
-        Which mark it explains.
-    """
+    """A line below the panels, with a sign before it if it explains one."""
 
     text: str
     sign: Literal["", "dot", "bar", "cross"] = ""

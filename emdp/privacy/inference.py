@@ -84,11 +84,6 @@ def posterior(prior: float, epsilon: float) -> float:
     epsilon : float
         Loss of the change, at least 0; with a ``delta`` the guarantee's plus a slack ``s``, see :func:`failure`.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> [round(posterior(p, math.log(3)), 5) for p in (0.5, 0.1, 0.01)]
     [0.75, 0.25, 0.02941]
     """

@@ -51,11 +51,6 @@ class ItemFrequencies:
     messages : "auto" or int
         In the shuffle model, at user level: how many bits of Hadamard rows each user sends, each of a record drawn
         afresh and mixed apart. ``"auto"`` is one message, by the best method.
-
-    Raises
-    ------
-    UsageError
-        If a parameter is malformed.
     """
 
     price: Price

@@ -39,17 +39,6 @@ def check_statistic(aggregation: Aggregation, space: Space, users: int, statisti
     at least 0 and add up to at most 1, so that each coordinate, and their sum, lies between 0 and an end of the range.
     Under a cap a user's weights add up to at most the cap.
 
-    Parameters
-    ----------
-    aggregation : Aggregation
-        What was computed.
-    space : Space
-        The table's item space.
-    users : int
-        Number of users of the group.
-    statistic : sequence of Fraction
-        The coordinates of the group.
-
     Raises
     ------
     InternalError

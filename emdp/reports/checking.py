@@ -37,17 +37,7 @@ REFUSALS = (RefusedError, UsageError)
 
 @dataclass(frozen=True, eq=False)
 class CheckedEntry:
-    """An entry that can be asked.
-
-    Parameters
-    ----------
-    entry : Entry
-        What the definition says.
-    text : str
-        The statement with its level.
-    planned : Planned
-        Its plan.
-    """
+    """An entry that can be asked."""
 
     entry: Entry
     text: str

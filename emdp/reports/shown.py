@@ -9,15 +9,7 @@ __all__ = ["shown_problems"]
 
 
 def shown_problems(entry: Entry, plan: Any) -> Iterator[tuple[str, str]]:
-    """Return what of an entry does not fit its statement: the key, and what is wrong with it.
-
-    Parameters
-    ----------
-    entry : Entry
-        The entry.
-    plan : AnyPlan
-        Of its statement.
-    """
+    """Return what of an entry does not fit its statement: the key, and what is wrong with it."""
     from emdp.pictures import fitting_kinds
 
     fitting = fitting_kinds(plan.finisher.shape)

@@ -290,13 +290,6 @@ class Asking:
     def check_affordable(self, planned: Iterable[Planned], *, reserve: str | None = None) -> None:
         """Check that the budgets cover some plans together, without charging them.
 
-        Parameters
-        ----------
-        planned : iterable of Planned
-            The plans.
-        reserve : str, optional
-            Name of the set-aside budget that pays.
-
         Raises
         ------
         BudgetExceededError

@@ -97,11 +97,6 @@ class PersonalMeans:
             The user's mean; whatever it is for a user without records, the common mean is returned.
         records : int
             How many records it is of.
-
-        Raises
-        ------
-        UsageError
-            If an argument is malformed.
         """
         weight = self.weight(records)
         if weight == 0.0:

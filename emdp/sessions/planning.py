@@ -49,13 +49,6 @@ class Planned:
 class Planner:
     """Plans requests where what is public does not change, and remembers the plans of texts: one that is asked again
     need not be read, checked and priced again. A plan holds nothing of an answer, and draws anew for each.
-
-    Parameters
-    ----------
-    names : Names
-        What is public.
-    promises : sequence of Guarantee
-        What the budgets that may pay allow.
     """
 
     def __init__(self, names: Names, promises: Sequence[Guarantee]) -> None:

@@ -19,13 +19,7 @@ __all__ = ["TableRecords"]
 
 @dataclass(frozen=True, eq=False)
 class TableRecords:
-    """The records of a table; see :class:`emdp.estimators.contract.Records`.
-
-    Parameters
-    ----------
-    table : Table
-        The private table.
-    """
+    """The records of a table; see :class:`emdp.estimators.contract.Records`."""
 
     table: Table
 

@@ -55,11 +55,6 @@ REFINES = "refines"
 class KeptNoise:
     """The noise of refinable answers, beside a ledger.
 
-    Parameters
-    ----------
-    accounts : Accounts
-        The table's budgets.
-
     Raises
     ------
     UsageError

@@ -74,13 +74,6 @@ def _is_source(tokens: list[Token], place: int) -> bool:
 def measured_select(text: str, names: Names) -> MeasuredSelect:
     """Return a SELECT over measures and public tables, in which tables stand for the measures.
 
-    Parameters
-    ----------
-    text : str
-        One SELECT without a header.
-    names : Names
-        What it may name besides.
-
     Raises
     ------
     SqlError

@@ -64,13 +64,6 @@ def of_public(text: str, tables: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFra
     The instance of the engine sees the frames alone: no file, no private table, no setting, no extension. It divides by
     0 and computes beyond a function's domain without an error; where a cast of a value fails, one sentence says so.
 
-    Parameters
-    ----------
-    text : str
-        In DuckDB's words.
-    tables : mapping of str to polars.DataFrame
-        What it may name.
-
     Raises
     ------
     UsageError

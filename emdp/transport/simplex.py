@@ -39,11 +39,6 @@ def project_to_simplex(values: npt.ArrayLike, total: float = 1.0) -> Floats:
     numpy.ndarray
         Shape (k,); the sum is ``total`` to rounding.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     References
     ----------
     The module's text proves it; a sort of ``k`` numbers, 0.1 s for a million.

@@ -98,21 +98,7 @@ class Rescaling:
 
 @dataclass(frozen=True, eq=False)
 class LinearFitMessages(WrappedRelease):
-    """Hands all users' rescaled records to a descent.
-
-    Parameters
-    ----------
-    mechanism : Descent
-        What releases.
-    query : LinearFit
-        Features and target.
-    space : Space
-        Of the items.
-    rescaling : Rescaling
-        How they are rescaled.
-    cap : int
-        Most records of a user that are kept.
-    """
+    """Hands all users' rescaled records to a descent."""
 
     mechanism: Descent
     query: LinearFit
@@ -184,17 +170,7 @@ class LinearFitMessages(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """Rows of a linear model: one a coefficient, the intercept first.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The intercept and the features.
-    rescaling : Rescaling
-        From weights to coefficients.
-    radius : float
-        Of the ball of weights.
-    """
+    """Rows of a linear model: one a coefficient, the intercept first."""
 
     names: tuple[str, ...]
     rescaling: Rescaling
@@ -244,17 +220,6 @@ class FitRows:
 
 def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int | None = None) -> MessagePlan:
     """Return the plan of a linear model: the descent with the smallest bound of its expected excess loss.
-
-    Parameters
-    ----------
-    query : LinearFit
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
-    records : int or None
-        The public number of records that every user has, where it is declared.
 
     Raises
     ------

@@ -68,17 +68,6 @@ class EdgeNoise:
 def edge_noise(aggregation: Aggregation, space: Space, sizes: Sequence[int], price: Price) -> EdgeNoise:
     """Return noise on the edges between neighbouring cells.
 
-    Parameters
-    ----------
-    aggregation : Aggregation
-        The histogram.
-    space : Space
-        The item space.
-    sizes : sequence of int
-        Public number of users of each group.
-    price : Price
-        What may be spent.
-
     >>> from emdp.estimators.frequency.grids import cells_of
     >>> from emdp.expressions.nodes.base import Constant
     >>> from emdp.questions.select import Grid

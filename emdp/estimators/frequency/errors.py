@@ -74,13 +74,6 @@ class ExpectedErrors:
 def expected_errors(model: ErrorModel, geometry: Geometry) -> ExpectedErrors:
     """Return the expected errors of unbiased estimates; see the module's text for what is exact.
 
-    Parameters
-    ----------
-    model : ErrorModel
-        The noise.
-    geometry : Geometry
-        The cells.
-
     Raises
     ------
     UsageError

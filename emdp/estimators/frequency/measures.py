@@ -49,15 +49,6 @@ PAIR_NOTES = (
 def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     """Return the plan of a measure.
 
-    Parameters
-    ----------
-    query : Measure
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
-
     Raises
     ------
     UsageError

@@ -193,11 +193,6 @@ def top_rows(frame: pl.DataFrame, name: str, count: int, failure: float) -> TopI
         How many rows, at most all.
     failure : float
         In (0, 1).
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
     """
     values, low, high = (frame.get_column(name + end).to_numpy() for end in ("", "_low", "_high"))
     # Ends are sums rounded to the nearest double, so they hold one step further out; those cut off at 0 and 1 do as is.

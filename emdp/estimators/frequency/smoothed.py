@@ -155,15 +155,6 @@ class FrequencyRows:
 def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan:
     """Return the plan of a smoothed histogram, or of the frequencies of listed values.
 
-    Parameters
-    ----------
-    query : FrequencyQuery
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
-
     Raises
     ------
     NotLipschitzError

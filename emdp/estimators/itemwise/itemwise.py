@@ -78,17 +78,6 @@ class Strength:
 def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | None) -> MessagePlan:
     """Return the plan of an item-wise release.
 
-    Parameters
-    ----------
-    query : Itemwise
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
-    records : int or None
-        The public number of records of every user, where it is declared.
-
     Raises
     ------
     UsageError

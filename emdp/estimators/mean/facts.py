@@ -184,19 +184,7 @@ def _add(sums: dict[int, Integers], frames: Iterator[pl.DataFrame]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class FactRows:
-    """Rows of facts: the estimated share of each, with an interval.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The facts.
-    law : VectorBits
-        The randomizer of their bits.
-    users : int
-        The public number of users.
-    name : str
-        Column of the shares.
-    """
+    """Rows of facts: the estimated share of each, with an interval."""
 
     names: tuple[str, ...]
     law: VectorBits
@@ -251,15 +239,6 @@ def share_half_width(law: VectorBits, place: int, level: float) -> float:
 
 def plan_shares(query: Shares, *, space: Space, users: int) -> MessagePlan:
     """Return the plan of shares of users by facts.
-
-    Parameters
-    ----------
-    query : Shares
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
 
     Raises
     ------

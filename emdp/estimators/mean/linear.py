@@ -44,13 +44,7 @@ ROUNDED_SPREAD = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class OneRow:
-    """An answer of one row without keys; subclasses give its intervals.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Column of each value.
-    """
+    """An answer of one row without keys; subclasses give its intervals."""
 
     names: tuple[str, ...]
 
@@ -64,13 +58,7 @@ class OneRow:
 
 @dataclass(frozen=True)
 class MeansRow(OneRow):
-    """An answer of one row: released coordinates, each with an interval from the noise's law.
-
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism
-        Its noise.
-    """
+    """An answer of one row: released coordinates, each with an interval from the noise's law."""
 
     mechanism: AdditiveMechanism
 
@@ -89,15 +77,6 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
 
     Under ``alpha`` the sensitivity per unit of ``d_em`` is ``lipschitz/users`` for records of any number (EMD 2,
     "Answer"); under ``epsilon`` it is the range divided by ``users``, for replacement of a user's records.
-
-    Parameters
-    ----------
-    query : Mean or VectorMean
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
 
     Raises
     ------

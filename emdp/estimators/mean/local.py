@@ -180,13 +180,7 @@ class LocalMeans(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class LocalRow(OneRow):
-    """An answer of one row: estimated means, each with an interval from the law of the messages.
-
-    Parameters
-    ----------
-    mechanism : LocalNoise or LocalOneBit
-        The randomizer.
-    """
+    """An answer of one row: estimated means, each with an interval from the law of the messages."""
 
     mechanism: LocalNoise | LocalOneBit
 

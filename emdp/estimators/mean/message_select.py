@@ -90,17 +90,7 @@ class MadeItem:
 
 @dataclass(frozen=True, eq=False)
 class MessageRow(OneRow):
-    """An answer of one row: items made of estimated means, each with an interval.
-
-    Parameters
-    ----------
-    items : tuple of MadeItem
-        What each item is made of.
-    row : LocalRow
-        The means, with their intervals.
-    listed : tuple of str
-        Order of the answer's columns.
-    """
+    """An answer of one row: items made of estimated means, each with an interval."""
 
     items: tuple[MadeItem, ...]
     row: LocalRow
@@ -132,19 +122,7 @@ class MessageRow(OneRow):
 
 @dataclass(frozen=True, eq=False)
 class MessageItems:
-    """A statement whose items are made of means by messages.
-
-    Parameters
-    ----------
-    query : Select
-        The statement.
-    space : Space
-        The table's item space.
-    means : VectorMean
-        The means.
-    needs : tuple of Needed
-        What each item is made of.
-    """
+    """A statement whose items are made of means by messages."""
 
     query: Select
     space: Space

@@ -209,17 +209,7 @@ NOTE = (
 
 
 def computed_rows(rows: Finisher, query: OwnedSelect, compute: Compute | None) -> ComputedRows:
-    """Return the finisher of a statement that computes, hides or chooses something.
-
-    Parameters
-    ----------
-    rows : Finisher
-        Keys and aggregates.
-    query : OwnedSelect
-        The statement.
-    compute : callable or None
-        Computes values.
-    """
+    """Return the finisher of a statement that computes, hides or chooses something."""
     if compute is None:
         raise InternalError("a statement computes with its answer, and nothing was given that does; please report it.")
     with_ends = [*(item.name for item in query.items), *(own.name for own in query.computed)]

@@ -21,17 +21,7 @@ __all__ = ["FramePlan"]
 
 @dataclass(frozen=True, eq=False)
 class FramePlan(RowsPlan, ABC):
-    """A priced release of one table that the engine computes of rows with owners.
-
-    Parameters
-    ----------
-    aggregation : OwnedFrame
-        What the engine computes.
-    event : Event
-        What the ledger is charged.
-    columns, choice, finisher, notes
-        As of :class:`emdp.estimators.plan.Plan`.
-    """
+    """A priced release of one table that the engine computes of rows with owners."""
 
     aggregation: OwnedFrame
     event: Event

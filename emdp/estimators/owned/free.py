@@ -41,15 +41,7 @@ class FreeRelease:
 
 @dataclass(frozen=True, eq=False)
 class FreeRows:
-    """The rows of a SELECT over public tables.
-
-    Parameters
-    ----------
-    question : FreeSelect
-        The SELECT.
-    run : callable
-        Runs it.
-    """
+    """The rows of a SELECT over public tables."""
 
     question: FreeSelect
     run: ComputePublic

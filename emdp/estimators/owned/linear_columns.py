@@ -15,15 +15,7 @@ __all__ = ["linear_column"]
 
 
 def linear_column(own: Computed, items: Mapping[str, OutputColumn]) -> OutputColumn | None:
-    """Return a computed column that is a weighted sum of counts and sums, with the exact law; None for any other.
-
-    Parameters
-    ----------
-    own : Computed
-        What is computed.
-    items : mapping of str to OutputColumn
-        The aggregates by name.
-    """
+    """Return a computed column that is a weighted sum of counts and sums, with the exact law; None for any other."""
     weights = _linear(own.node)
     if weights is None:
         return None

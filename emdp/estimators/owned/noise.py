@@ -172,13 +172,6 @@ def choose(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Chosen:
 def in_amounts(chosen: Chosen, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals] | None:
     """Return a drawing and its sums under a cap of amounts; None where all records that are summed up add as much.
 
-    Parameters
-    ----------
-    chosen : Chosen
-        With Laplace noise.
-    totals : OwnedTotals
-        Whose cap is of amounts.
-
     Notes
     -----
     Costs are the 1-norms of what the parts add to what is drawn, over the largest that a record adds, rounded up.

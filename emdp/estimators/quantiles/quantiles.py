@@ -160,15 +160,6 @@ class QuantileRows:
 def plan_quantiles(query: QuantileQuery, *, space: Space, users: int) -> Plan:
     """Return the plan of quantiles of an expression among the (chosen) records.
 
-    Parameters
-    ----------
-    query : QuantileQuery
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
-
     Raises
     ------
     NotLipschitzError

@@ -23,13 +23,7 @@ MOST_ROWS = 2**22
 
 
 class StringShares:
-    """The exact frequencies of all strings: under the test switch alone.
-
-    Parameters
-    ----------
-    users : int
-        The public number of users.
-    """
+    """The exact frequencies of all strings: under the test switch alone."""
 
     def __init__(self, users: int) -> None:
         self._users = users

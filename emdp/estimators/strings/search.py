@@ -135,13 +135,7 @@ class PrefixRelease(MessageRelease):
 
 @dataclass(frozen=True, eq=False)
 class StringCounts(MessageRelease):
-    """Noise on the slots of the strings that occur.
-
-    Parameters
-    ----------
-    histogram : StableHistogram
-        The mechanism.
-    """
+    """Noise on the slots of the strings that occur."""
 
     theorem: ClassVar[str] = (
         "discrete Laplace noise on bounded slots of every user, a threshold for strings that only one user has "

@@ -34,19 +34,6 @@ def compared_ways(
 
     Errors are those of one column; of a vector the root mean square over its columns.
 
-    Parameters
-    ----------
-    query : UserMean
-        The query.
-    candidates : sequence
-        All ways of releasing it.
-    best : Candidate
-        The chosen one, by identity.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
-
     >>> from emdp.estimators.user_mean.user_means import candidates_of
     >>> from emdp.questions.user_mean import user_mean
     >>> from emdp.spaces import Interval

@@ -189,17 +189,6 @@ class UserMeanRow(OneRow):
 def plan_user_mean(query: UserMean, *, space: Space, users: int, records: int | None = None) -> MessagePlan:
     """Return the plan of a mean at user level: the rounds that are expected to be nearest, failures included.
 
-    Parameters
-    ----------
-    query : UserMean
-        The query.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
-    records : int or None
-        The public number of records that every user has, where it is declared.
-
     Raises
     ------
     NotLipschitzError

@@ -97,15 +97,6 @@ def place_error(axis: HatAxis, rounding: float) -> float:
 def joint_change(hats: Sequence[HatRates], part: int, space: Space) -> tuple[float, float]:
     """Return bounds of ``|du|_1`` and ``|du|_2`` over a move of one part, per unit of its ``d_i`` before truncation.
 
-    Parameters
-    ----------
-    hats : sequence of HatRates
-        The axes whose places move.
-    part : int
-        Index of the part that moves.
-    space : Space
-        The item space.
-
     >>> from emdp.spaces import Vector
     >>> space = Vector(["x", "y"], box=[(0, 3), (0, 4)])
     >>> hats = [hat_rates(HatAxis(Column(name), start=0, step=1, size=5), space) for name in ("x", "y")]

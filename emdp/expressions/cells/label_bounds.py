@@ -22,13 +22,6 @@ def crossing_constant(axis: LabelAxis, part: Space) -> float:
     Moves from one cell into another count, and from a cell to an item of none and back. 0 where every item is in the
     same cell, or none is in any; infinite where two items at distance 0 are in different ones.
 
-    Parameters
-    ----------
-    axis : LabelAxis
-        The axis.
-    part : Space
-        The finite part that has its column.
-
     Raises
     ------
     UsageError

@@ -82,11 +82,6 @@ class BatchRewards:
         What one message costs by itself: ``epsilon`` but in the shuffle model; infinite in the central one, whose
         messages are the rewards.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of its range.
-
     Guarantee
     ---------
     ``(epsilon, delta)`` at user level in the model, replacing a user; the module's text has the proof.

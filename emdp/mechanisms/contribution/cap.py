@@ -93,11 +93,6 @@ def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1)
     cells : int
         Numbers that get this noise.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> users = [191, 291, 1020, 3268, 8605, 17168, 23713, 21778, 13699, 5962, 1861, 330, 37, 6] + [0] * 7
     >>> found = choose_cap(users, 10.0, 1 / 0.9)
     >>> float(found.cap), found.seen

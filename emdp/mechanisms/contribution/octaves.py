@@ -43,11 +43,6 @@ class OctaveHistogram:
     neighbours : {"replace", "remove"}
         Which tables must look alike.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of its range.
-
     Guarantee
     ---------
     ``epsilon``-DP at user level: the module's theorem.

@@ -272,15 +272,7 @@ class MessageDescent(Descent):
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """Asks every user for one message about the own gradient.
-
-    Parameters
-    ----------
-    law : VectorRandomizer
-        The randomizer of gradients.
-    exponent : int
-        Of their fixed point.
-    """
+    """Asks every user for one message about the own gradient."""
 
     law: VectorRandomizer
     exponent: int

@@ -99,11 +99,6 @@ class DescentSetting:
     elsewhere : bool
         Whether records may be elsewhere, whose vector is 0.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     >>> setting = DescentSetting(1000, 3, "squared", 3.0, 1.0, 1.0)
     >>> setting.smoothness, setting.exponent
     (3.0, 38)

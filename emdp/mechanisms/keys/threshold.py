@@ -109,11 +109,6 @@ class KeyThreshold(ABC):
     neighbours : {"replace", "remove"}
         Which tables must look alike: with one user's records replaced, or with all of them removed.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of its range.
-
     References
     ----------
     user-level-sql.md 2.5; the module's theorems.

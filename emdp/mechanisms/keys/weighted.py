@@ -81,11 +81,6 @@ class WeightedKeys:
     shares : tuple of float
         How ``mu^2`` is divided among the rounds: positive numbers, at most 8.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of its range.
-
     Guarantee
     ---------
     ``(epsilon, delta)``-DP at user level: theorem 2 of the module.

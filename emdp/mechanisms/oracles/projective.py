@@ -48,11 +48,6 @@ _NEAR = 1.01
 class ProjectiveOracle(SymbolOracle):
     """Projective geometry response; see :class:`FrequencyOracle` for arguments and guarantee.
 
-    Attributes
-    ----------
-    points : Points
-        The projective space.
-
     Raises
     ------
     RefusedError

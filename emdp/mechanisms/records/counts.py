@@ -80,11 +80,6 @@ class DistinctCounts:
     cap : int or None
         ``l``, the most values of a user; None to choose it.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is malformed.
-
     Guarantee
     ---------
     ``epsilon``-DP at user level: the module's theorem.

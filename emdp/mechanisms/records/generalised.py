@@ -57,11 +57,6 @@ class GeneralisedChoice:
     failure : float
         ``beta``, in (0, 1).
 
-    Raises
-    ------
-    UsageError
-        If a parameter is malformed.
-
     Guarantee
     ---------
     ``epsilon``-DP at user level, the scores moving as stated: the module's theorem.

@@ -38,11 +38,6 @@ class QuantileIntervals:
     failure : float
         In (0, 1): each interval misses the quantile of the weighted records with at most this probability.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is malformed.
-
     Guarantee
     ---------
     ``epsilon``-DP at user level: the module's theorem.

@@ -102,11 +102,6 @@ class RecordQuantiles:
     groups : int
         Groups of records that are released together.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is malformed.
-
     Guarantee
     ---------
     ``epsilon``-DP at user level: theorems 1 and 2 of the module.

@@ -123,11 +123,6 @@ class OneBitScalar(ScalarRandomizer):
 class Signs:
     """Maker of :class:`OneBitScalar` with several signs of every user.
 
-    Parameters
-    ----------
-    messages : int
-        How many.
-
     >>> law = Signs(4)(0.0, 10.0, 1.0)
     >>> law.epsilon, round(law.variance(), 2), round(OneBitScalar(0.0, 10.0, 1.0).variance() / 4, 2)
     (4.0, 29.27, 29.27)

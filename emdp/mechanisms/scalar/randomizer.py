@@ -88,11 +88,6 @@ class ScalarRandomizer(ABC):
     name, theorem : str
         The law, and its source in one line.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     Guarantee
     ---------
     Pure ``epsilon``-LDP of one message for all numbers of a user; sending two costs twice. Each law's module has the

@@ -76,11 +76,6 @@ class UserMeanSetting:
     elsewhere : bool
         Whether users may have no mean, being elsewhere.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     >>> setting = UserMeanSetting(2000, -50, 50, 2.0, model="local", spread=1.0, records=100, failure=0.1)
     >>> round(setting.radius, 4), setting.bins.count
     (0.4752, 106)

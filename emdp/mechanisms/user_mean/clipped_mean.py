@@ -75,15 +75,7 @@ class _Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class _Clipped:
-    """Asks for the sum of users' numbers, rounded and clipped, and for how many users there are.
-
-    Parameters
-    ----------
-    cut : _Cut
-        What they are clipped to.
-    exponent : int
-        Of the fixed point that they come in.
-    """
+    """Asks for the sum of users' numbers, rounded and clipped, and for how many users there are."""
 
     size: ClassVar[int] = 2
     """The sum and the number."""
@@ -138,11 +130,6 @@ class ClippedMean:
         What it costs, positive.
     delta : float
         0 for Laplace noise, above 0 for Gaussian noise.
-
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
 
     >>> mean = ClippedMean(0.0, 6.0, 1000, 1.0)
     >>> round(mean.deviation, 6), abs(float(mean.release(iter([np.full(1000, 3)]), 0)) - 3) < 1

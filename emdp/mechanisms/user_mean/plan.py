@@ -20,11 +20,6 @@ def user_mean_candidates(setting: UserMeanSetting) -> tuple[UserMeanMechanism, .
     Two rounds are among them where a spread is given and there are at least three bins, whether or not they reach the
     target failure: ``missed_range`` says. In the shuffle model this takes a second or some; it is remembered.
 
-    Parameters
-    ----------
-    setting : UserMeanSetting
-        Public numbers.
-
     >>> setting = UserMeanSetting(500, -50, 50, 1.0, model="local", spread=1.0, records=100, failure=0.1)
     >>> [(way.name, round(way.deviation, 3), way.users_needed) for way in user_mean_candidates(setting)][:2]
     [('one round', 4.631, 1), ('range, then mean, every user in both rounds', 0.244, 1529)]
@@ -42,11 +37,6 @@ def best_user_mean(setting: UserMeanSetting) -> UserMeanMechanism:
     """Return the way of about the least expected error among those that reach the target failure; see :func:`best_of`.
 
     One round is always among them.
-
-    Parameters
-    ----------
-    setting : UserMeanSetting
-        Public numbers.
 
     >>> best_user_mean(UserMeanSetting(20_000, -10, 10, 1.0, model="local", spread=1.0)).name
     'one round'

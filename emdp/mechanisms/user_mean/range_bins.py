@@ -59,11 +59,6 @@ class RangeBins:
     radius : float
         ``tau``, positive: half of a bin. It is raised where there would be more than ``LARGEST_BINS`` bins.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     >>> bins = RangeBins(-50.0, 50.0, 0.4752)
     >>> bins.count, bins.padded
     (106, 128)

@@ -33,15 +33,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SeveralReleases:
-    """Released means, one after the other.
-
-    Parameters
-    ----------
-    parts : tuple of SomewhereRelease
-        Of each mean.
-    mechanism : SeveralMeans
-        What released them.
-    """
+    """Released means, one after the other."""
 
     parts: tuple[SomewhereRelease, ...]
     mechanism: "SeveralMeans"

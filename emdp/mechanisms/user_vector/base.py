@@ -53,15 +53,7 @@ class UserVectorRelease:
 
 @dataclass(frozen=True, eq=False)
 class UserVectorMechanism(ABC):
-    """A way of releasing the mean of users' vectors; frozen, holds no private value.
-
-    Parameters
-    ----------
-    setting : UserVectorSetting
-        The public numbers.
-    frame : Frame
-        The coordinates in which it works.
-    """
+    """A way of releasing the mean of users' vectors; frozen, holds no private value."""
 
     is_exact: ClassVar[bool] = False
 

@@ -74,11 +74,6 @@ def best_user_vector(setting: UserVectorSetting) -> UserVectorMechanism:
 def user_vector_candidates(setting: UserVectorSetting) -> tuple[UserVectorMechanism, ...]:
     """Return all ways that the setting allows, those without ranges first.
 
-    Parameters
-    ----------
-    setting : UserVectorSetting
-        The public numbers.
-
     Raises
     ------
     RefusedError

@@ -68,11 +68,6 @@ class UserVectorSetting:
     error : float
         Bound on |computed - exact| of a coordinate of a user's mean.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     >>> UserVectorSetting(1000, (0.0, 0.0), (1.0, 2.0), 1.0, spread=(0.1, 0.1)).dimension
     2
     """

@@ -28,11 +28,6 @@ def best_vector(norm: float, dimension: int, radius: float, epsilon: float, user
     dimension, radius, epsilon, users
         As for :class:`VectorRandomizer`.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     >>> [best_vector(norm, 64, 1.0, 1.0, 4000).name for norm in (1, 2, float("inf"))]
     ['one-bit Hadamard reports', 'sides of random directions', 'bit planes of sampled coordinates']
     """

@@ -124,11 +124,6 @@ def shuffle_attack(alpha0: float, m: int, N: int, delta: float, w_min: float = 0
     w_min : float
         Smallest positive distance in the attacked space, in [0, 1].
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> attack = shuffle_attack(1.0, 1000, 10**8, 1e-12)
     >>> attack.symbols, round(attack.alpha, 2)
     (3, 0.85)

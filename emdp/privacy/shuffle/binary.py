@@ -80,11 +80,6 @@ def binary_delta(epsilon: float, n: int, epsilon0: float, ones: int) -> float:
     ones : int
         Others whose bit is 1, at most ``n - 1``.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> round(binary_delta(0.5, 2, 1.0, 0), 6), binary_delta(1.0, 2, 1.0, 0)
     (0.077361, 0.0)
     """
@@ -106,11 +101,6 @@ def binary_epsilon(epsilon0: float, n: int, delta: float) -> float:
         Users, at least 2.
     delta : float
         In (0, 1).
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
 
     References
     ----------

@@ -70,11 +70,6 @@ def delta_step(epsilon: float, *, others: int, tilt: float, clone_probability: f
         At most 1; exact to 1e-8 while there are fewer than ``2^15`` clones, else above the exact value by at most a
         factor ``e^(t 2^-14)`` with ``t`` about ``ln(1/delta)``.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of its range.
-
     References
     ----------
     EMD 3; technical-notes 1.2 (known answer below).

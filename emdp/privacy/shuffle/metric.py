@@ -72,11 +72,6 @@ def metric_delta(epsilon: float, n: int, strength: float, width: float) -> float
     width : float
         ``w``, in (0, 2].
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> round(metric_delta(0.0, 1, 0.5, 1.0), 6)
     0.25
     >>> metric_delta(0.5, 100, 0.5, 0.1) < 1e-4
@@ -107,11 +102,6 @@ def metric_alpha(alpha0: float, n: int, delta: float, slope: float = 2.0) -> flo
     slope : float
         How much ``v`` changes per unit of ``d_em``: the function's constant over half its range, above 0.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     References
     ----------
     shuffle-known-randomizers.md 4: known answer below, there on a grid of 25 points.
@@ -141,11 +131,6 @@ def metric_alpha0(alpha: float, n: int, delta: float, slope: float = 2.0) -> flo
     float
         The guarantee holds with it; within 1 part in 1000 of the largest, at most ``slope`` times
         :data:`LARGEST_ODDS` unless alpha is larger.
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
 
     >>> round(metric_alpha0(1.0, 10_000, 1e-9), 1)
     95.2

@@ -106,11 +106,6 @@ def signs_delta(epsilon: float, n: int, kinds: Sequence[SignKind], distance: flo
     distance : float
         ``d``, in (0, 1].
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> [f"{signs_delta(0.05, 10_000, [SignKind(0.5, 2.0, count)], 0.5):.1e}" for count in (1, 4)]
     ['2.7e-15', '8.1e-07']
     """

@@ -77,11 +77,6 @@ def place_sign_delta(epsilon: float, epsilon0: float, n: int, gap: float = 2.0) 
     gap : float
         ``w``, in [1e-9, 2]: how far a user's ``v`` may move.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     >>> round(place_sign_delta(0.043206, 1.0, 10**4), 8)
     1e-06
     """

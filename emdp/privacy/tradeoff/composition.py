@@ -108,11 +108,6 @@ def tradeoff_alpha(alpha0: float, m: int, N: int, delta: float, w_min: float = 0
     float
         Rounded up; at most about ``m alpha0`` and about EMD 3's hybrid, which are among the compositions tried.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range.
-
     Guarantee
     ---------
     The module's theorem: any randomizer, any allocation of the distance to the items, every distance in (0, 1].

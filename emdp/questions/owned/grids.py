@@ -99,15 +99,7 @@ class OwnedWeights:
 
 @dataclass(frozen=True, eq=False)
 class OwnedPairs:
-    """Which user has which value; the module says more.
-
-    Parameters
-    ----------
-    relation, keys, public
-        As of :class:`OwnedWeights`.
-    node : Node
-        The value of a row.
-    """
+    """Which user has which value; the module says more."""
 
     relation: Relation
     keys: tuple[Key, ...]

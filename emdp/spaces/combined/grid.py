@@ -33,13 +33,6 @@ class GridAxis:
     A number ``x`` of the interval lies in the cell ``min(floor((x - low) * scale), count - 1)``, in doubles, with
     these operations in this order: what the engine computes too. Each operation is monotone, so a cell is an interval,
     half-open but for the last; an edge may lie a rounding off ``low + i (high - low)/count``.
-
-    Parameters
-    ----------
-    low, high : float
-        The interval.
-    count : int
-        Number of cells.
     """
 
     low: float

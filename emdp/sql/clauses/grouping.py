@@ -58,17 +58,6 @@ def read_grouping(
 ) -> Grouping:
     """Return the groups of a statement.
 
-    Parameters
-    ----------
-    scalars : Scalars
-        The statement's names.
-    group : sqlglot.exp.Group or None
-        Its GROUP BY.
-    entries : sequence of Entry
-        Its select list.
-    users : polars.Series or None
-        Which listed users WHERE leaves.
-
     Raises
     ------
     SqlError

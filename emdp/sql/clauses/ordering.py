@@ -21,17 +21,6 @@ def read_order(
 
     As in any SQL, a bare name is a column of the answer first, and a column of the tables only after that.
 
-    Parameters
-    ----------
-    scalars : Scalars
-        The statement's names.
-    order : sqlglot.exp.Order or None
-        Its ORDER BY.
-    entries, names : sequence
-        Its select list, and the name of each entry in the answer.
-    columns : sequence of str
-        All columns of the answer.
-
     Raises
     ------
     SqlError

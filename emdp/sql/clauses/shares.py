@@ -50,17 +50,6 @@ def shares_query(
 
     The local model spends no delta, so that one in the header is not handed on.
 
-    Parameters
-    ----------
-    scalars : Scalars
-        The statement's names.
-    node : sqlglot.exp.Anonymous
-        The call.
-    name, order, written
-        As of the query.
-    limits : (int or None, int)
-        Most rows of the answer, and rows to leave out first.
-
     Raises
     ------
     SqlError

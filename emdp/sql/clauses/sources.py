@@ -22,15 +22,7 @@ Filter = tuple[Condition, exp.Expr]
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A sub-query that keeps one row a record.
-
-    Parameters
-    ----------
-    columns : mapping of str to Resolved
-        What its columns mean.
-    filters : tuple of (Condition, sqlglot.exp.Expr)
-        What it leaves.
-    """
+    """A sub-query that keeps one row a record."""
 
     columns: Mapping[str, Resolved]
     filters: tuple[Filter, ...]

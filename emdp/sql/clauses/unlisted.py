@@ -11,17 +11,7 @@ __all__ = ["unlisted_text"]
 
 
 def unlisted_text(context: Context, node: exp.Expr, column: Resolved | None) -> SqlError | None:
-    """Return the refusal of a column of text outside the item space, as a list of values; None for any other.
-
-    Parameters
-    ----------
-    context : Context
-        The statement.
-    node : sqlglot.exp.Expr
-        The column, as it was written.
-    column : HiddenColumn or any other
-        What it means.
-    """
+    """Return the refusal of a column of text outside the item space, as a list of values; None for any other."""
     if not isinstance(column, HiddenColumn):
         return None
     try:

@@ -31,17 +31,6 @@ def user_mean_query(
     The bounds of each expression are its range in the space. The local model spends no delta, so that one in the header
     is not handed on.
 
-    Parameters
-    ----------
-    scalars : Scalars
-        The statement's names.
-    node : sqlglot.exp.Anonymous
-        The call.
-    alias : str
-        Its alias, or empty.
-    limit, offset, written
-        As of the query.
-
     Raises
     ------
     SqlError

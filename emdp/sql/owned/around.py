@@ -28,15 +28,7 @@ __all__ = ["Around"]
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """Tells answers from private rows, and writes what is around them.
-
-    Parameters
-    ----------
-    reads : Reads
-        What reads the statement's relations.
-    stages : Stages
-        The stages so far.
-    """
+    """Tells answers from private rows, and writes what is around them."""
 
     reads: Reads
     stages: Stages

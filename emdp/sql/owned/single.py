@@ -21,15 +21,6 @@ __all__ = ["is_single_row", "is_summed", "is_value", "own_nodes"]
 def is_single_row(reads: Reads, query: exp.Expr, tables: Tables) -> bool:
     """Say whether a query has one row at most, by its text alone: an aggregate without GROUP BY, ``LIMIT 1``, or rows
     of what has one.
-
-    Parameters
-    ----------
-    reads : Reads
-        What reads the statement's relations.
-    query : sqlglot.exp.Expr
-        A SELECT or set operation.
-    tables : Tables
-        Sub-queries that it may name.
     """
     query = bare(query)
     limit = query.args.get("limit")

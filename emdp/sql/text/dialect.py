@@ -41,13 +41,7 @@ _WRITTEN = "emdp_written"
 
 
 class UnexpectedTokenError(ParseError):
-    """A token does not fit; ``token`` is None at the end of the statement.
-
-    Attributes
-    ----------
-    token : Token or None
-        The token.
-    """
+    """A token does not fit; ``token`` is None at the end of the statement."""
 
     token: Token | None = None
 

@@ -94,13 +94,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 def check_families(statement: Statement, functions: Iterable[str]) -> None:
     """Refuse an option that no aggregate of the select list takes, or a word that is not one of its own.
 
-    Parameters
-    ----------
-    statement : Statement
-        The statement.
-    functions : iterable of str
-        Its aggregates, in capitals.
-
     Raises
     ------
     SqlError

@@ -19,15 +19,7 @@ LARGEST_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant that a condition compares with.
-
-    Parameters
-    ----------
-    value : str, int, float, bool, date or datetime
-        What it means.
-    node : sqlglot.exp.Expr
-        Where it stands.
-    """
+    """A constant that a condition compares with."""
 
     value: Value
     node: exp.Expr

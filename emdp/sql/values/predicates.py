@@ -25,15 +25,7 @@ __all__ = ["Predicates", "as_factor", "conjuncts", "merged", "no_category"]
 
 @dataclass(frozen=True, eq=False)
 class Predicates:
-    """The translation of conditions.
-
-    Parameters
-    ----------
-    numbers : Numbers
-        The translation of what stands inside them.
-    is_case : bool
-        Whether they choose a branch of CASE.
-    """
+    """The translation of conditions."""
 
     numbers: Numbers
     is_case: bool = False

@@ -26,15 +26,7 @@ __all__ = ["Scalars"]
 
 @dataclass(frozen=True, eq=False)
 class Scalars:
-    """The translation of numeric expressions.
-
-    Parameters
-    ----------
-    context : Context
-        The statement.
-    scope : Scope
-        What names mean.
-    """
+    """The translation of numeric expressions."""
 
     context: Context
     scope: Scope

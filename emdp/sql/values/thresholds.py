@@ -18,21 +18,7 @@ TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def threshold_refusal(
     numbers: Numbers, node: exp.Expr, symbol: str, sides: tuple[exp.Expr, exp.Expr], *, is_case: bool
 ) -> SqlError:
-    """Return the refusal of ``a < b`` and the like, of which neither side is a categorical or public user column.
-
-    Parameters
-    ----------
-    numbers : Numbers
-        The translation of numeric expressions.
-    node : sqlglot.exp.Expr
-        The comparison.
-    symbol : str
-        Its sign.
-    sides : tuple of sqlglot.exp.Expr
-        What it compares.
-    is_case : bool
-        Whether it chooses a branch of CASE.
-    """
+    """Return the refusal of ``a < b`` and the like, of which neither side is a categorical or public user column."""
     left, right = sides
     context = numbers.context
     if (cycle := _cycle_of(numbers, left)) is not None:

@@ -16,19 +16,7 @@ __all__ = ["coordinates", "corner_cells"]
 def coordinates(
     statement: CellStatement, aggregation: Aggregation, rows: Sequence[Sequence[Any]], users: int
 ) -> list[list[Fraction]]:
-    """Return the coordinates of each group of users: value by value, the cells in order.
-
-    Parameters
-    ----------
-    statement : CellStatement
-        The statement of the aggregation.
-    aggregation : Aggregation
-        What was computed.
-    rows : sequence of sequence
-        The statement's rows, in any order.
-    users : int
-        The public number of users.
-    """
+    """Return the coordinates of each group of users: value by value, the cells in order."""
     sizes = aggregation.group_sizes(users)
     present = dict.fromkeys(range(len(sizes)), 0)
     sums: list[dict[int, int]] = [{} for _ in sizes]

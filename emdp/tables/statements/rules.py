@@ -103,17 +103,7 @@ class Breach:
 
 @dataclass(frozen=True, eq=False)
 class RulesStatement:
-    """A statement whose one row says of every rule, in order, how far it is broken.
-
-    Parameters
-    ----------
-    query : Sql
-        The statement.
-    lookups : mapping of str to polars.DataFrame
-        Public tables that it joins.
-    rules : tuple of Rule
-        The rules.
-    """
+    """A statement whose one row says of every rule, in order, how far it is broken."""
 
     query: Sql
     lookups: Mapping[str, pl.DataFrame]

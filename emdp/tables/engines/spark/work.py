@@ -131,15 +131,6 @@ class BlockWork:
 def packed(work: BlockWork, batches: Iterator[Any], partition: int) -> Iterator[Any]:
     """Yield the payloads of one partition.
 
-    Parameters
-    ----------
-    work : BlockWork
-        What is done.
-    batches : iterator of pyarrow.RecordBatch
-        The partition's rows.
-    partition : int
-        Its number.
-
     Raises
     ------
     InternalError
@@ -158,17 +149,7 @@ def unpacked(payload: bytes) -> pl.DataFrame:
 
 
 class Present(NamedTuple):
-    """Users of a partition: the same wherever and however often they are found.
-
-    Attributes
-    ----------
-    partition : int
-        Its number.
-    users : int
-        How many users.
-    digest : bytes
-        Of their keys, in order.
-    """
+    """Users of a partition: the same wherever and however often they are found."""
 
     partition: int
     users: int
