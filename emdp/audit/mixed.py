@@ -184,7 +184,6 @@ class MixedMessages:
         return _rounded(own, SCORE)
 
     def releases(self, most: int) -> Iterator[Any]:
-        """Yield what is released of draws on the first table."""
         if self.release is not None:
             for _ in range(most):
                 yield self.release(self.draw(0, self.users))
@@ -267,7 +266,6 @@ class RangeMessages:
         return _rounded(own, BOTH)
 
     def releases(self, most: int) -> Iterator[Any]:
-        """Yield what is released of draws on the first table."""
         sent = self._bins_of(0, most * self.users).reshape(most, self.users)
         for place in self._found(sent).tolist():
             scalar = self._scalar(place)

@@ -93,7 +93,6 @@ class NoisyHistogram:
         return Scores(columns[0], columns[1], (KNOWN, "shift"))
 
     def releases(self, most: int) -> Iterator[Any]:
-        """Yield what is released of draws on the first table."""
         for row in self._noise(most):
             yield (self._centres[0] + row * self.releaser.mechanism.grid,)
 
@@ -130,7 +129,6 @@ class NoisyStrings:
         return Scores(columns[0], columns[1], (KNOWN, *(f"slots of string {n + 1}" for n in range(len(self.strings)))))
 
     def releases(self, most: int) -> Iterator[Any]:
-        """Yield what is released of draws on the first table."""
         for row in self._noisy(self._counts(self.first, most)):
             kept = sorted((-count, text) for text, count in zip(self.strings, row.tolist(), strict=True) if count >= 0)
             yield tuple(text for _, text in kept), tuple(-count / self.histogram.total for count, _ in kept)
@@ -188,7 +186,6 @@ class DescentRounds:
         return Scores(columns[0], columns[1], (KNOWN, *(f"gradient {place + 1}" for place in shape)))
 
     def releases(self, most: int) -> Iterator[Any]:
-        """Yield what is released of draws on the first table."""
         for _ in range(most):
             yield self.descent.release(self.first)
 

@@ -18,6 +18,7 @@ __all__ = [
     "check_range",
     "check_table_name",
     "check_unit_interval",
+    "shown",
     "table_key",
     "without_login",
 ]
@@ -96,11 +97,11 @@ def check_count(name: str, value: object, *, minimum: int = 1) -> int:
     """
     number = value if isinstance(value, int) else check_finite(name, value)
     if isinstance(value, bool) or number != int(number):
-        raise UsageError(f"{name} must be a whole number, not {_shown(value)}", argument=name, remedy="pass an int")
+        raise UsageError(f"{name} must be a whole number, not {shown(value)}", argument=name, remedy="pass an int")
     number = int(number)
     if number < minimum:
         raise UsageError(
-            f"{name} must be at least {minimum}, got {_shown(number)}",
+            f"{name} must be at least {minimum}, got {shown(number)}",
             argument=name,
             remedy="pass a larger whole number",
         )
@@ -116,7 +117,7 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise UsageError(
-            f"{name} must be one of {listed}, got {_shown(value)}", argument=name, remedy="pass one of them"
+            f"{name} must be one of {listed}, got {shown(value)}", argument=name, remedy="pass one of them"
         )
     return value
 
@@ -133,7 +134,7 @@ def check_period(period: object) -> str:
     """
     if not isinstance(period, str) or PERIOD.fullmatch(period) is None:
         raise UsageError(
-            f"period must be a name of letters, digits, '_', '-' and '.', as 2026-W47, got {_shown(period)}",
+            f"period must be a name of letters, digits, '_', '-' and '.', as 2026-W47, got {shown(period)}",
             argument="period",
             remedy="pass one",
         )
@@ -156,7 +157,7 @@ def check_table_name(name: str) -> str:
     is_plain = name.isprintable() and not UNSEEN.search(name) and name == name.strip()
     if not name or not is_plain or unicodedata.normalize("NFC", name) != name:
         raise UsageError(
-            f"name {_shown(ascii(name))} of a table is empty, has a space at an end, or holds characters that are not "
+            f"name {shown(ascii(name))} of a table is empty, has a space at an end, or holds characters that are not "
             "seen or not composed (Unicode's NFC); name the table in plain letters."
         )
     return name
@@ -185,8 +186,12 @@ def without_login(text: str) -> str:
     return re.sub(":.*@", ":...@", text, flags=re.DOTALL)
 
 
-def _shown(value: object) -> str:
-    """Return a given value for a message: cut if long, its type's name if it has no text."""
+def shown(value: object) -> str:
+    """Return the repr of a given value for a message: cut if long, its type's name if there is none.
+
+    >>> shown([1, 2]), len(shown("a" * 1000)), shown(10**5000)
+    ('[1, 2]', 201, 'a very large int')
+    """
     try:
         text = repr(value)
     except (ValueError, RecursionError):

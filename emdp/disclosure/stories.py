@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from emdp.base.checks import check_count
+from emdp.base.checks import check_count, shown
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.privacy import Change, change_distance
 from emdp.privacy.guarantees.protections import change_fraction
 from emdp.spaces import Space
-from emdp.spaces.values import shown
 
 __all__ = ["EVERYTHING", "MOST_STORIES", "RECORDS", "Story", "default_stories", "protected", "read_stories"]
 

@@ -69,7 +69,6 @@ class MeanValues:
     neutral: tuple[int, ...]
 
     def of_block(self, block: MeanBlock, asked: Integers | None) -> Integers:
-        """Return the means of a block's users; see :class:`UserValues`."""
         if tuple(block.exponents) != self.exponents:
             raise InternalError("the engine's means have another unit than was planned; please report it.")
         return block.means if asked is None else block.means[asked]
@@ -110,7 +109,6 @@ class SumsEncoder:
         return dict.fromkeys(("place", "limb", "sum"), pl.Int64())
 
     def encode(self, block: Any, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
-        """Return the sums over a block's users."""
         asked = None if parts is None else np.flatnonzero(parts >= 0)
         own = None if parts is None else parts[asked]
         yield self.summed(self.values.of_block(block, asked), own, len(block.users))
@@ -156,15 +154,12 @@ class WorkerCrowd:
 
     @property
     def users(self) -> int:
-        """Number of users in the crowd."""
         return self.everybody if self.among is None else len(self.among)
 
     def mapped(self, change: Callable[[Integers], Integers]) -> "WorkerCrowd":
-        """Return the same users with other numbers."""
         return replace(self, changes=(*self.changes, change))
 
     def added(self, question: Question, groups: Groups | None = None, *, is_last: bool = False) -> Sums:
-        """Return a question's sums over all users of the crowd."""
         numbers, parts = parts_of(groups, self.everybody, self.among)
         encoder = SumsEncoder(question, self.values, numbers, self.changes)
         present = None if parts is None else self.blocks.present()

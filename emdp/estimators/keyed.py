@@ -111,7 +111,6 @@ class KeyedRelease(WrappedRelease):
         """Return what a tier's readers estimate, as the finisher of its rows takes it."""
 
     def encoder(self, *, keep_exact: bool) -> "KeyedEncoder":
-        """Return what draws the messages of a block's users."""
         return KeyedEncoder(self, keep_exact)
 
     def release(self, read: Iterator[Any], *, users: int, keep_exact: bool) -> tuple[Any, Released | None]:
@@ -306,7 +305,6 @@ class KeyedEncoder:
         return dict.fromkeys(("what", "place", "sent", *keys), pl.Int64()) | {"exact": pl.Float64()}
 
     def encode(self, block: Any) -> Iterator[pl.DataFrame]:
-        """Draw the messages of a block's users."""
         yield self._frame(MESSAGE, *self.releaser.drawn(block))
         if self.keep_exact:
             places, numbers = self.releaser.exact_parts(block)

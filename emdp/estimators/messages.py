@@ -121,7 +121,6 @@ class WrappedRelease(MessageRelease):
         return self.mechanism.slack_delta
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the facts of the mechanism."""
         return self.mechanism.facts(unit)
 
 
@@ -192,15 +191,12 @@ class MessagePlan:
         return (self.releaser,)
 
     def group_sizes(self, users: int) -> tuple[int, ...]:
-        """Return the number of users: they are not grouped."""
         return (users,)
 
     def check(self, records: Records) -> None:
-        """Run the statement of the reading on no rows."""
         records.check_items(self.reading)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return public facts about the reading's work."""
         return records.explain_reading(self.reading)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Hidden[Any] | HiddenBlocks[Any]]:
@@ -209,7 +205,6 @@ class MessagePlan:
         return (records.read_items(self.reading, encoder),)
 
     def release(self, opened: Sequence[Any], records: Records, *, keep_exact: bool) -> tuple[Any, Released | None]:
-        """Draw the messages: this spends."""
         _, finish = release_steps(self.releaser, keep_exact=keep_exact)
         (read,) = opened
         return finish(read, users=records.users)

@@ -85,7 +85,6 @@ class Plan:
         return f"every record counts, those of one user together as at most {cap}"
 
     def group_sizes(self, users: int) -> tuple[int, ...]:
-        """Return the public number of users of each group."""
         return tuple(self.aggregation.group_sizes(users))
 
     def check(self, records: Records) -> None:
@@ -94,7 +93,6 @@ class Plan:
             records.check_aggregation(self.aggregation)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return public facts about the aggregation's work."""
         return () if self.is_constant else records.explain_cost(self.aggregation)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:

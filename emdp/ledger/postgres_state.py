@@ -73,12 +73,10 @@ class PostgresState:
         self._address = address
 
     def check(self) -> None:
-        """Raise ``LedgerError`` if this user may not use the state, or others may."""
         with self._opened(write=False):
             return
 
     def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
-        """Write a draft, durably, before a row may name it."""
         text = json.dumps(list(numbers), separators=(",", ":"))
         with self._opened(write=True) as connection:
             connection.execute(f"INSERT INTO {STATE_SCHEMA}.draft VALUES (%s, %s, %s)", (digest, salt, text))

@@ -66,7 +66,6 @@ class StreamState:
             self._check_mode()
 
     def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
-        """Write a draft, durably, before a row may name it."""
         if not os.path.lexists(self.path):
             self._create()
         with self._connected() as connection:

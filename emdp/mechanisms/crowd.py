@@ -99,7 +99,6 @@ class GatheredUsers:
         return self._users
 
     def added(self, question: Question, groups: Groups | None = None, *, is_last: bool = False) -> Sums:
-        """Return a question's sums over all users; see :class:`Crowd`."""
         if is_last and groups is None and self._values is None:
             total: Sums = np.zeros(question.size, dtype=object)
             for block in self._blocks:
@@ -108,7 +107,6 @@ class GatheredUsers:
         return question.sums(self._all(), groups)
 
     def mapped(self, change: Callable[[Integers], Integers]) -> "GatheredUsers":
-        """Return the same users with other numbers; see :class:`Crowd`."""
         return GatheredUsers(iter([change(self._all())]), self._users)
 
     def _all(self) -> Integers:
@@ -141,7 +139,6 @@ class PartOfCrowd:
 
     @property
     def users(self) -> int:
-        """Number of users in the part."""
         return len(self.places)
 
     def added(self, question: Question, groups: Groups | None = None, *, is_last: bool = False) -> Sums:
@@ -150,7 +147,6 @@ class PartOfCrowd:
         return self.crowd.added(question, asked, is_last=is_last and self.is_last)
 
     def mapped(self, change: Callable[[Integers], Integers]) -> "PartOfCrowd":
-        """Return the same users with other numbers."""
         return replace(self, crowd=self.crowd.mapped(change))
 
 

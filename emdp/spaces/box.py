@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from emdp.base.checks import shown
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask
 from emdp.spaces.formulas import NUMPY
 from emdp.spaces.part import Part, numeric_items
 from emdp.spaces.ranges import PointKind, Span
 from emdp.spaces.rounding import check_coordinate
-from emdp.spaces.values import is_sequence, shown
+from emdp.spaces.values import is_sequence
 
 __all__ = ["BoxPart"]
 

@@ -53,31 +53,24 @@ class NumpyArithmetic:
     """
 
     def number(self, value: float) -> Floats:
-        """Return a constant."""
         return np.asarray(value, dtype=np.float64)
 
     def subtract(self, left: Floats, right: Floats) -> Floats:
-        """Return ``left - right``."""
         return left - right
 
     def multiply(self, left: Floats, right: Floats) -> Floats:
-        """Return ``left * right``."""
         return left * right
 
     def absolute(self, value: Floats) -> Floats:
-        """Return ``|value|``."""
         return _array(np.abs(value))
 
     def root(self, value: Floats) -> Floats:
-        """Return the square root."""
         return _array(np.sqrt(value))
 
     def least(self, values: Iterable[Floats]) -> Floats:
-        """Return the smallest."""
         return _array(reduce(np.minimum, values))
 
     def greatest(self, values: Iterable[Floats]) -> Floats:
-        """Return the largest."""
         return _array(reduce(np.maximum, values))
 
     def total(self, values: Iterable[Floats]) -> Floats:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from emdp.base.checks import check_positive
+from emdp.base.checks import check_positive, shown
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, InvalidItemError, UsageError
 from emdp.base.frames import columns_of
 from emdp.spaces.base import Floats, Mask, Space
-from emdp.spaces.values import is_sequence, is_text, shown
+from emdp.spaces.values import is_sequence, is_text
 
 __all__ = ["SMALLEST_DIAMETER", "Part", "Weighted", "check_columns", "check_diameter", "check_unit", "numeric_items"]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emdp.base.checks import shown
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Space, noun_of
 from emdp.spaces.combined.elsewhere import Elsewhere
@@ -18,7 +19,7 @@ from emdp.spaces.listed.distances import Distances
 from emdp.spaces.listed.embedding import Embedding, Words
 from emdp.spaces.listed.vector_table import from_inline
 from emdp.spaces.part import Part, Weighted
-from emdp.spaces.values import check_plain, shown
+from emdp.spaces.values import check_plain
 
 __all__ = ["KINDS", "from_json"]
 

@@ -6,32 +6,17 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from emdp.base.checks import shown
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats
 
-__all__ = ["LONGEST_INT", "check_plain", "is_sequence", "is_text", "number_matrix", "shown"]
-
-LONGEST_SHOWN = 200
-"""Characters of a given value that a message repeats."""
+__all__ = ["LONGEST_INT", "check_plain", "is_sequence", "is_text", "number_matrix"]
 
 DEEPEST_PLAIN = 10
 """Deepest nesting of lists and mappings in a description; a product of clusters has 5."""
 
 LONGEST_INT = 1024
 """Bits of the largest integer in a description: a longer one fits no double."""
-
-
-def shown(value: object) -> str:
-    """Return the repr of a given value for a message: cut if long, the type's name if there is none.
-
-    >>> shown([1, 2]), len(shown("a" * 1000)), shown(10**5000)
-    ('[1, 2]', 201, 'a very large int')
-    """
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # an integer of over 4300 digits, or a list nested too deep
-        return f"a very large {type(value).__name__}"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def is_text(value: object) -> bool:

@@ -48,11 +48,9 @@ class Variance:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether one of the means has noise."""
         return self.first.is_noisy or self.second.is_noisy
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the value and interval in each cell."""
         each = level_below(0.5 * (1.0 - level))
         pairs = zip(self.first.estimates(draw, group, each), self.second.estimates(draw, group, each), strict=True)
         return [self._estimate(first, second) for first, second in pairs]

@@ -71,7 +71,6 @@ class Total:
         ]
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the sum in each cell from exact coordinates."""
         return [*self._sums(values, cells)]
 
     def _sums(self, values: Sequence[Fraction], cells: int) -> Iterator[Fraction]:

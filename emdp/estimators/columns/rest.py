@@ -36,17 +36,14 @@ class Rest:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether the share has noise."""
         return self.share.index is not None
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the value and interval in each cell."""
         width = Fraction(self.share.half_width(draw, level))
         rests = self.exact(draw.values, draw.cells, group)
         return [Estimate(rest, _down(rest - width), _up(rest + width)) for rest in rests if rest is not None]
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the value in each cell from exact coordinates."""
         del group
         return [1 - value for value in self.share.numbers(values, cells)]
 

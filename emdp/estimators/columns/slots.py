@@ -65,12 +65,10 @@ class OverSlots:
 
     @property
     def name(self) -> str:
-        """The column's name."""
         return self.mean.name
 
     @property
     def is_noisy(self) -> bool:
-        """Whether the mean has noise."""
         return self.mean.is_noisy
 
     @property
@@ -79,7 +77,6 @@ class OverSlots:
         return self.mean.is_linear
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the total and its interval in each cell."""
         times = self.slots[group]
         return [
             Estimate(
@@ -91,7 +88,6 @@ class OverSlots:
         ]
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the total in each cell from exact coordinates."""
         found = self.mean.exact(values, cells, group)
         return [None if value is None else value * self.slots[group] for value in found]
 

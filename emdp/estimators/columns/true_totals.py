@@ -81,17 +81,14 @@ class _OfCapped:
 
     @property
     def name(self) -> str:
-        """The column's name."""
         return self.column.name
 
     @property
     def is_noisy(self) -> bool:
-        """Whether the column has noise."""
         return self.column.is_noisy
 
     @property
     def dtype(self) -> Any:
-        """The column's type."""
         return self.column.dtype
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:

@@ -160,7 +160,6 @@ class Known:
         return [Estimate(number, float(number), float(number))] * self.cells
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the number."""
         return [self.numbers[group]] * cells
 
 
@@ -201,7 +200,6 @@ class Mean:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether a coordinate has noise."""
         return any(part is not None and part.index is not None for part in (self.numerator, self.denominator))
 
     @property
@@ -210,7 +208,6 @@ class Mean:
         return self.denominator is None
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the value and interval in each cell."""
         above = self.numerator.numbers(draw.values, draw.cells)
         if self.denominator is None:
             width = self.numerator.half_width(draw, level)
@@ -290,7 +287,6 @@ class Rows:
 
     @property
     def shape(self) -> Shape:
-        """Items by group."""
         return Shape("rows", keys=tuple(name for name, _ in self.keys))
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
@@ -330,7 +326,6 @@ class Rows:
         return came_out(self.expected, found, is_count=self.is_count)
 
     def exact(self, statistics: Released) -> pl.DataFrame:
-        """Return the same columns without ends, from exact coordinates."""
         made: dict[str, list[pl.Series]] = {}
         for column in self.columns:
             found = [

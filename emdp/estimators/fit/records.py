@@ -109,7 +109,6 @@ class GradientValues:
     neutral: tuple[float, ...]
 
     def of_block(self, block: PointBlock, asked: Integers | None) -> Integers:
-        """Return gradients of users of a block of prepared records."""
         if block.offsets is None:
             raise InternalError("prepared records came without their users; please report it.")
         numbers = np.ones((len(self.neutral) + 1, len(block.items)))
@@ -122,7 +121,6 @@ class GradientValues:
         )  # fmt: skip
 
     def of_nobody(self) -> tuple[int, ...]:
-        """Return the gradient of a user without records."""
         numbers = cleared(np.array([[1.0], *([one] for one in self.neutral)]))
         own, alone = self.setting, np.array([0, 1], dtype=np.int64)
         found = user_gradients(

@@ -54,7 +54,6 @@ class AverageEncoder:
         return {"code": pl.Int64(), "sum": pl.Int64()}
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
-        """Return the sums over a block's users."""
         sums = np.zeros(self.items, dtype=np.int64)
         np.add.at(
             sums, block.codes, np.rint(np.ldexp(entry_shares(block.counts, block.offsets), self.bits)).astype(np.int64)

@@ -92,7 +92,6 @@ class HistogramRelease(WrappedRelease):
         return noise_radius(self.mechanism, level, norm, geometry)
 
     def encoder(self, *, keep_exact: bool) -> AverageEncoder:
-        """Return the encoder that adds up the shares of a block's users."""
         del keep_exact
         return AverageEncoder(self.mechanism.dimension, self.bits)
 
@@ -106,7 +105,6 @@ class HistogramRelease(WrappedRelease):
     def merge(
         self, frames: Iterator[pl.DataFrame], *, users: int, keep_exact: bool
     ) -> tuple[tuple[Any, ...], Released | None]:
-        """Return the release, made from the sums of all blocks in any order: this spends."""
         bits, items = self.bits, self.mechanism.dimension
         sums, present = np.zeros(items, dtype=np.int64), 0
         for frame in frames:
@@ -160,7 +158,6 @@ class OracleRelease(MessageRelease):
         return f"{self.accounted}; {self.oracle.theorem}" if self.accounted else self.oracle.theorem
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the oracle as an answer's derivation shows it."""
         del unit
         told: tuple[tuple[str, str], ...] = (("oracle", self.oracle.explain()),)
         if self.messages > 1:
@@ -179,7 +176,6 @@ class OracleRelease(MessageRelease):
         return message_radius(oracle_errors(self.oracle), level, norm)
 
     def encoder(self, *, keep_exact: bool) -> OracleEncoder:
-        """Return the encoder that draws the messages of a block's users."""
         return OracleEncoder(self.oracle, keep_exact, self.messages)
 
     def release(

@@ -78,7 +78,6 @@ class MeasureRows:
         return Shape("rows", keys=self.grid.cells.columns)
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return the nodes with their released shares; see :class:`Finisher`."""
         values, widths = _values(released), np.array(self.mechanism.half_widths(level, together=together))
         ends = [pl.Series(f"{self.name}_low", values - widths), pl.Series(f"{self.name}_high", values + widths)]
         return self._nodes().with_columns(pl.Series(self.name, values), *ends)

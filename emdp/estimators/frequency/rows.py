@@ -92,7 +92,6 @@ class ShareRows:
         return _with_adjusted(rows, self.space, self.name, self.adjust)
 
     def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return the exact shares."""
         return self.items.with_columns(pl.Series(self.name, np.asarray(statistics[0], dtype=np.float64)))
 
     def top(self, released: Any, count: int, failure: float) -> TopItems:

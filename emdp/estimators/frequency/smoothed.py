@@ -139,7 +139,6 @@ class FrequencyRows:
         return max(noise_radius(one, own, check_norm(norm), self.geometry) for one in distinct.values())
 
     def exact(self, statistics: Released) -> pl.DataFrame:
-        """Return the exact frequencies."""
         return self._frame([pl.Series(self.name, _values(statistics))])
 
     def _frame(self, found: list[pl.Series]) -> pl.DataFrame:

@@ -56,7 +56,6 @@ class SampleEncoder:
         return {"code": pl.Int64(), "count": pl.Int64(), **kept}
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
-        """Draw the records of a block's users."""
         codes, place = np.unique(block.codes, return_inverse=True)
         counts = np.zeros(len(codes), dtype=np.int64)
         np.add.at(counts, place, draw_sample_counts(block.counts, block.offsets, self.size))
@@ -94,7 +93,6 @@ class HistogramEncoder:
         return {"user": pl.Int64(), "output": pl.Int64(), "count": pl.Int64()}
 
     def encode(self, block: BagBlock) -> Iterator[pl.DataFrame]:
-        """Draw the outputs of a block's users."""
         counts = block.counts
         if self.is_sampled:
             counts = draw_sample_counts(counts, block.offsets, self.size)

@@ -71,7 +71,6 @@ class ItemwiseRelease(MessageRelease):
         return f"{self.accounted}; {self.randomizer.theorem}"
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the randomizer as an answer's derivation shows it."""
         del unit
         drawn = "drawn with replacement" if self.is_sampled else "declared and checked"
         return (

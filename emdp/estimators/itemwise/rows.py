@@ -166,7 +166,6 @@ class CountRows:
         )
 
     def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return the exact shares."""
         items = pl.DataFrame(self.randomizer.space.decode(self.randomizer.items.items))
         return items.with_columns(pl.Series(self.name, [float(share) for share in statistics[0]]))
 
@@ -214,7 +213,6 @@ class FrameRows:
 
     @property
     def shape(self) -> Shape:
-        """Shape of the answer: plain rows."""
         return Shape("rows")
 
     @property

@@ -94,7 +94,6 @@ class FactEncoder:
         return dict.fromkeys(("what", "place", "sum"), pl.Int64())
 
     def encode(self, block: MeanBlock) -> Iterator[pl.DataFrame]:
-        """Draw the messages of a block's users."""
         if tuple(block.exponents) != self.exponents:
             raise InternalError("the engine's means have another unit than was planned; please report it.")
         yield self.summed(block.means > 0)
@@ -145,7 +144,6 @@ class FactMessages(WrappedRelease):
         return ("messages", sent), ("unmixed", f"{seen}, for whoever sees a user's messages before they are mixed")
 
     def encoder(self, *, keep_exact: bool) -> FactEncoder:
-        """Return the encoder that draws the messages of a block's users."""
         return FactEncoder(self.law, self.exponents, keep_exact)
 
     def release(

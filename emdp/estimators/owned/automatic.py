@@ -95,7 +95,6 @@ class MeasuredPlan(RowsPlan):
 
     @property
     def choice(self) -> str:
-        """Shares of epsilon, and the noise of the second release."""
         share = HISTOGRAM_WEIGHTS[0] / math.fsum(HISTOGRAM_WEIGHTS)
         what = "the cap is chosen" if self.rule.query.cap is None else "what the cap leaves out is estimated"
         first = f"Users by octave of their records with {share:.0%} of epsilon, from which {what}"
@@ -103,18 +102,15 @@ class MeasuredPlan(RowsPlan):
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         if self.rule.query.cap is not None:
             return self.typical.weighing
         return "every record counts, those of one user together as at most an automatic cap"
 
     def check(self, records: Records) -> None:
-        """Run both statements on no rows."""
         records.check_aggregation(self.octaves)
         self.typical.check(records)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return public facts about the work of the sums."""
         return self.typical.work(records)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:

@@ -112,7 +112,6 @@ class MeasuredRelease:
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"{self.histogram.theorem}; then {self.noise.theorem}; their epsilons add up"
 
     @property
@@ -121,7 +120,6 @@ class MeasuredRelease:
         return self.noise.slack_delta
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the noise of the histogram, and that of the statement at what is given or assumed."""
         first = ("octaves", f"epsilon {self.histogram.epsilon:.6g}, noise scale {self.histogram.scale:.6g} users a bin")
         end = "" if self.assumed is None else f", at {self.assumed}"
         return (first, *((name, f"{fact}{end}") for name, fact in self.noise.facts(unit)))
@@ -146,7 +144,6 @@ class MeasuredRows:
     is_capped: bool = False
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return the rows of the statement at the cap that was used."""
         return self._rows(released).frame(self._rest(released), level, together=together)
 
     def of_capped(self) -> "MeasuredRows":
@@ -154,7 +151,6 @@ class MeasuredRows:
         return replace(self, is_capped=True)
 
     def exact(self, statistics: Released) -> pl.DataFrame:
-        """Return the rows before noise, at the cap that was used."""
         return self._rows(statistics).exact(self._rest(statistics))
 
     def diagnostics(self, released: Released) -> dict[str, Any]:

@@ -100,7 +100,6 @@ class Combination:
         return len(self.terms) == 1
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the value and interval in each cell."""
         width = combined_half_width(draw, self.terms, level)
         return [
             Estimate(value, -float_at_least(width - value), float_at_least(value + width))
@@ -108,7 +107,6 @@ class Combination:
         ]
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the value in each cell from exact numbers."""
         return [*self._sums(values, cells)]
 
     def _sums(self, values: Sequence[Fraction], cells: int) -> Iterator[Fraction]:
@@ -135,7 +133,6 @@ class Quotient:
     is_linear = False
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the value and interval in each cell."""
         return self.within(draw, level_below(0.5 * (1.0 - level)))
 
     def within(self, draw: Draw, level: float) -> list[Estimate]:
@@ -178,7 +175,6 @@ class Spread:
     is_linear = False
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the value and interval in each cell."""
         each = level_below((1.0 - level) / 3.0)
         pairs = zip(self.first.within(draw, each), self.second.within(draw, each), strict=True)
         return [self._estimate(mean, square) for mean, square in pairs]

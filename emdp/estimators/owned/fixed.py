@@ -43,17 +43,14 @@ class FixedRows:
 
     @property
     def shape(self) -> Shape:
-        """Items by group."""
         return Shape("rows", keys=tuple(name for name, _ in self.keys))
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return the groups with value and interval."""
         found = self.values.estimates(released, level, together=together)
         ends = zip(("", "_low", "_high"), zip(*found, strict=True), strict=True)
         return self._framed({f"{self.name}{end}": [*map(_or_null, values)] for end, values in ends})
 
     def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return the groups with exact values."""
         return self._framed({self.name: [*self.values.exact(statistics)]})
 
     def of_capped(self) -> Self:

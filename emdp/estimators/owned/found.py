@@ -58,7 +58,6 @@ class PeopleCount:
     is_linear = False
 
     def estimates(self, draw: Draw, group: int, level: float) -> list[Estimate]:
-        """Return the number and its interval."""
         width = Fraction(self.keys.half_width(level))
         return [
             Estimate(value, -float_at_least(width - value), float_at_least(value + width))
@@ -66,7 +65,6 @@ class PeopleCount:
         ]
 
     def exact(self, values: Sequence[Fraction], cells: int, group: int) -> list[Fraction | None]:
-        """Return the exact number."""
         return [*values[self.index * cells : (self.index + 1) * cells]]
 
 
@@ -93,7 +91,6 @@ class FoundRows:
 
     @property
     def shape(self) -> Shape:
-        """Items by group."""
         return Shape("rows", keys=tuple(name for name, _ in self.keys))
 
     @property

@@ -46,16 +46,13 @@ class FramePlan(RowsPlan, ABC):
         """Draw once of what the engine computed: this spends."""
 
     def check(self, records: Records) -> None:
-        """Run the statement on no rows."""
         records.check_owned(self.aggregation)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return public facts about the work: nothing more."""
         del records
         return ()
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Hidden[Any], ...]:
-        """Return the engine's table."""
         del keep_exact
         return (records.read_owned(self.aggregation),)
 

@@ -48,7 +48,6 @@ class FreeRows:
 
     @property
     def shape(self) -> Shape:
-        """Rows as they are."""
         return Shape("rows")
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
@@ -57,7 +56,6 @@ class FreeRows:
         return self.run(self.question.sql, self.question.public)[0]
 
     def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return the same rows."""
         return self.frame(statistics, 0.95)
 
 
@@ -89,7 +87,6 @@ class FreePlan(RowsPlan):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Guarantee of what is shown."""
         return self.event.guarantee if self.promised is None else self.promised
 
     def check(self, records: Records) -> None:

@@ -33,7 +33,6 @@ class JoinedMechanism:
 
     @property
     def theorem(self) -> str:
-        """The guarantees' sources, in one line."""
         return "; ".join(dict.fromkeys(member.theorem for member in self.members))
 
     @property
@@ -48,11 +47,9 @@ class JoinedMechanism:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the answer is the same on every table."""
         return all(member.is_exact for member in self.members)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the facts of all."""
         return tuple(fact for member in self.members for fact in member.facts(unit))
 
 
@@ -76,7 +73,6 @@ class JoinedRows:
 
     @property
     def shape(self) -> Shape:
-        """Items by group."""
         return Shape("rows", keys=self.keys)
 
     @property
@@ -94,7 +90,6 @@ class JoinedRows:
         return self._joined(frames, ("", "_low", "_high"))
 
     def exact(self, statistics: Any) -> pl.DataFrame:
-        """Return the same columns from exact numbers."""
         frames = [member.exact(own) for member, own in zip(self.members, statistics, strict=True)]
         return self._joined(frames, ("",))
 
@@ -140,35 +135,28 @@ class JoinedPlan(RowsPlan):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Number of mechanisms: one for all parts."""
         return (JoinedMechanism(tuple(one for member in self.members for one in member.mechanisms)),)
 
     @property
     def choice(self) -> str:
-        """Reasons for the mechanisms, and what each costs."""
         return " ".join(f"[epsilon {member.guarantee.level:.4g}] {member.choice}" for member in self.members)
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         return "; ".join(dict.fromkeys(member.weighing for member in self.members))
 
     def check(self, records: Records) -> None:
-        """Run all statements on no rows."""
         for member in self.members:
             member.check(records)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return public facts about the work of all."""
         return tuple(one for member in self.members for one in member.work(records))
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Exact, ...]:
-        """Return the values that each computes: one exact value for each."""
         found = [member.statistic(records, keep_exact=keep_exact) for member in self.members]
         return tuple(own for (own,) in found)
 
     def release(self, opened: Sequence[Any], records: Records, *, keep_exact: bool) -> tuple[Any, Any | None]:
-        """Draw once of each: this spends."""
         found = [
             member.release((own,), records, keep_exact=keep_exact)
             for member, own in zip(self.members, opened, strict=True)

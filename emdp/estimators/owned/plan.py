@@ -73,7 +73,6 @@ class OwnedPlan(RowsPlan):
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         cap, each = self.aggregation.cap, self.aggregation.group_rows
         if each is not None:
             return f"every record counts, those of one user in a group together as at most {each}"
@@ -85,15 +84,12 @@ class OwnedPlan(RowsPlan):
         return f"every record counts, those of one user {together} as at most {cap}"
 
     def check(self, records: Records) -> None:
-        """Run the statement on no rows."""
         records.check_aggregation(self.aggregation)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return public facts about the work of the sums."""
         return records.explain_cost(self.aggregation)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Statistic, ...]:
-        """Return the sums of all parts and cells."""
         del keep_exact
         return records.aggregate(self.aggregation)
 

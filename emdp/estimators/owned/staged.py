@@ -106,22 +106,18 @@ class StagedPlan(RowsPlan):
 
     @property
     def choice(self) -> str:
-        """Cost of each stage, in a sentence."""
         parts = (f"{stage.label} (epsilon {stage.guarantee.level:.4g})" for stage in self.stages)
         return f"Stages, charged together before the first is computed: {', '.join(parts)}."
 
     @property
     def weighing(self) -> str:
-        """Weight of a user and of a row, in a sentence."""
         return "; ".join(dict.fromkeys(plan.weighing for plan in self._typical))
 
     def check(self, records: Records) -> None:
-        """Run the statements of all stages on no rows."""
         for plan in self._typical:
             plan.check(records)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
-        """Return public facts about the work of all."""
         return tuple(one for plan in self._typical for one in plan.work(records))
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Exact, ...]:

@@ -38,11 +38,9 @@ class ShareEncoder:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Columns to count by: the string."""
         return (VALUE,)
 
     def encode(self, block: TextBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:
-        """Return the sums over a block's users."""
         del parts
         shares = pl.Series(SHARE, entry_shares(block.counts, block.offsets))
         yield _by_string(pl.DataFrame([block.texts.alias(VALUE), shares]))
@@ -67,7 +65,6 @@ class SlotEncoder:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Columns to count by: the string."""
         return (VALUE,)
 
     def encode(self, block: TextBlock, parts: Integers | None = None) -> Iterator[pl.DataFrame]:

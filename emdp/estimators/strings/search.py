@@ -73,7 +73,6 @@ class PrefixRelease(MessageRelease):
         return f"{self.accounted}; {own}" if self.accounted else own
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the search as an answer's derivation shows it."""
         del unit
         search = self.search
         most = f"at most {search.candidates_at(search.step)} candidates a level, {search.most_survivors} of them pass"
@@ -149,7 +148,6 @@ class StringCounts(MessageRelease):
     histogram: StableHistogram
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the mechanism as an answer's derivation shows it."""
         del unit
         own = self.histogram
         noise = f"discrete Laplace, scale {own.scale:.6g} slots = {own.scale / own.total:.3g} of a frequency"

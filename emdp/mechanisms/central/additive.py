@@ -197,7 +197,6 @@ class AdditiveMechanism(ABC):
         return (width,) * self.dimension
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return sensitivity and noise as an answer's derivation shows them."""
         return (
             ("sensitivity", f"{self.sensitivity:.6g} per {unit}"),
             ("noise", f"scale {self.scale:.6g}, on a grid of {float(self.grid):.3g}"),

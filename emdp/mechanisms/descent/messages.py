@@ -284,7 +284,6 @@ class _Told:
 
     @property
     def size(self) -> int:
-        """Number of entries of a tally."""
         return math.prod(self.shape)
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:

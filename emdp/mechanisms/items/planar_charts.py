@@ -42,7 +42,7 @@ from emdp.base.errors import UsageError
 from emdp.noise.k_norm import MAX_DIMENSION
 from emdp.spaces import Geo, Interval, Space, Vector
 from emdp.spaces.base import Floats
-from emdp.spaces.continuous.sphere import Box, angle_range
+from emdp.spaces.continuous.sphere import Box, angle_range, unit_vectors
 from emdp.spaces.rounding import UNIT_ROUNDOFF, difference_up, norm_up, product_up
 
 __all__ = ["CHARTS", "MOST_STRETCH", "BallChart", "BoxChart", "Chart", "GeoPlane", "GeoSphere", "chart_of"]
@@ -172,7 +172,7 @@ class GeoSphere(_GeoChart):
 
     def to_plane(self, items: Floats) -> Floats:
         """Return positions in space, seen from the centre, in the space's unit."""
-        return np.asarray(self.earth * _unit_vectors(items) - np.array(self.centre), dtype=np.float64)
+        return np.asarray(self.earth * unit_vectors(items) - np.array(self.centre), dtype=np.float64)
 
     def from_plane(self, points: Floats) -> Floats:
         """Return the nearest places of the sphere, moved into the box by way of the nearer edge."""
@@ -253,7 +253,7 @@ def _sphere_chart(space: Geo) -> GeoSphere:
     lat, lon = _middle(space.box)
     farthest = angle_range(lat, lon, space.box)[1]
     error = 64 * UNIT_ROUNDOFF * space.radius
-    x, y, z = (space.radius * _unit_vectors(np.array([[lat, lon]])))[0].tolist()
+    x, y, z = (space.radius * unit_vectors(np.array([[lat, lon]])))[0].tolist()
     return GeoSphere(
         3,
         radius=2 * space.radius * math.sin(min(farthest, math.pi) / 2) * (1 + 32 * UNIT_ROUNDOFF) + error,
@@ -288,12 +288,6 @@ def _hull_cosine(box: Box) -> float:
     largest = max(abs(south), abs(north))
     cosine = math.sin(math.radians(90.0 - largest)) * math.sin(math.radians(90.0 - (east - west) / 2))
     return cosine / math.hypot(cosine, math.sin(math.radians(largest))) * (1 - 256 * UNIT_ROUNDOFF)
-
-
-def _unit_vectors(items: Floats) -> Floats:
-    radians = np.radians(items)
-    cosine = np.cos(radians[:, 0])
-    return np.column_stack([cosine * np.cos(radians[:, 1]), cosine * np.sin(radians[:, 1]), np.sin(radians[:, 0])])
 
 
 CHARTS: Mapping[str, Callable[[Any], Chart]] = {

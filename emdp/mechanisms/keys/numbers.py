@@ -112,7 +112,6 @@ class NumberedKeys(ABC):
         """Standard deviation of the noise of a number of users."""
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the threshold and the noise as an answer's derivation shows them."""
         people = f"a key is shown where its number of users with noise of deviation {self.standard_deviation:.4g}"
         return (("threshold", f"{people} is at least {self.people}"), *self._noise_facts(unit))
 

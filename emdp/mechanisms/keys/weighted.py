@@ -149,7 +149,6 @@ class WeightedKeys:
         return max(1, math.ceil(self.thresholds[-1]))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return noise and threshold of each round as an answer's derivation shows them."""
         del unit
         rounds = zip(self.sigmas, self.thresholds, strict=True)
         shown = "; ".join(f"deviation {sigma:.4g}, threshold {threshold:.4g}" for sigma, threshold in rounds)
@@ -157,7 +156,6 @@ class WeightedKeys:
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"weights of at most {self.keys} keys of a user in {len(self.shares)} rounds (user-level-sql.md 2.5)"
 
     def event(self, kind: Guarantee | None = None) -> Event:

@@ -105,7 +105,6 @@ class LocalNoise:
         return self.mechanism.scale * gamma_difference_mean_absolute(self._shape) / self.users
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return sensitivity and noise as an answer's derivation shows them."""
         return tuple((name, f"{fact}, for every user alone") for name, fact in self.mechanism.facts(unit))
 
     def encode(self, means: Integers, exponents: Sequence[int]) -> Integers:

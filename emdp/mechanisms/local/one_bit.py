@@ -183,7 +183,6 @@ class LocalOneBit:
         return self.deviation(coordinate) * math.sqrt(2.0 / math.pi)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the bits as an answer's derivation shows them."""
         del unit
         asked = "one coordinate a user, dealt out at random" if self.is_dealt else "every coordinate of every user"
         scales = ", ".join(f"{own.half / own.strength:.6g}" for own in self.coordinates[:8])

@@ -103,7 +103,6 @@ class TieredBits:
         return self.tiers[number - 1]
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the bits as an answer's derivation shows them."""
         turned = [1 - self.moves[0].kept(tier) for tier in range(1, len(self.tiers) + 1)]
         flips = ", ".join(f"{float(own / 2):.6g}" for own in turned)
         what = "a bit" if len(self.moves) == 1 else "a bit of the first mean"

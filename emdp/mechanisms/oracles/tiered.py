@@ -97,7 +97,6 @@ class TieredOracle:
         return TieredResponse(self.items if self.method == "krr" else 2, self.epsilons)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the oracles of the tiers as an answer's derivation shows them."""
         del unit
         return tuple((f"tier {tier}", own.explain()) for tier, own in enumerate(self.tiers, 1))
 

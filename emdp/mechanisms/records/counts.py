@@ -108,12 +108,10 @@ class DistinctCounts:
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         how = "a chosen number of" if self.cap is None else f"at most {self.cap}"
         return f"greedy assignment of {how} values to each user, discrete Laplace noise (user-level-sql.md 2.7)"
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the noise as an answer's derivation shows it."""
         if self.cap is None:
             return (("noise", f"a fifth of the price chooses from {CANDIDATES} how many values of a user count"),)
         return (("noise", f"scale {self.scale(self.cap):.6g} on whole numbers, {self.cap} values a {unit}"),)

@@ -78,11 +78,9 @@ class QuantileIntervals:
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"{self.quantiles.theorem}; choices of two more for each interval"
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return levels and price as an answer's derivation shows them."""
         del unit
         shown = ", ".join(f"{level:g}" for level in self.levels)
         return (("quantiles", f"levels {shown}, half of the price for them and the rest for the ends of intervals"),)

@@ -258,7 +258,6 @@ class QuantileInterval:
         _check_price(self)
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return level and price as an answer's derivation shows them."""
         del unit
         return (("quantile", f"level {self.level:g}, half of the price for it and a quarter for each end"),)
 

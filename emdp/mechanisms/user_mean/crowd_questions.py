@@ -47,7 +47,6 @@ class Bins:
 
     @property
     def size(self) -> int:
-        """Number of sums of all stages."""
         return sum(stage.size for stage in self.stages)
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
@@ -86,7 +85,6 @@ class Messages:
 
     @property
     def size(self) -> int:
-        """Number of laws."""
         return len(self.laws)
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:

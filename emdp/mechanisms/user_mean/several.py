@@ -98,7 +98,6 @@ class SeveralMeans:
 
     @property
     def theorem(self) -> str:
-        """The guarantee's source, in one line."""
         return f"{self.parts[0].theorem}; of {len(self.parts)} means the parts add up"
 
     @property

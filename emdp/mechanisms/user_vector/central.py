@@ -267,7 +267,6 @@ class _Clipped:
         return len(self.ends) + 1
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:
-        """Return the sums over all users."""
         del groups
         totals = [
             exact_sums(np.clip(values[:, place], low, high).reshape(-1, 1))[0] - low * len(values)

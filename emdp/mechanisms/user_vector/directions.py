@@ -86,7 +86,6 @@ class SideSums:
 
     @property
     def size(self) -> int:
-        """Number of coordinates."""
         return self.law.dimension
 
     def sums(self, values: Integers, groups: Groups | None) -> Sums:

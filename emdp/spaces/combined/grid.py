@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from emdp.base.checks import check_count
+from emdp.base.checks import check_count, shown
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, Space
@@ -18,7 +18,7 @@ from emdp.spaces.continuous.vector import Vector
 from emdp.spaces.part import Part, check_diameter
 from emdp.spaces.ranges import Span
 from emdp.spaces.rounding import UNIT_ROUNDOFF, difference_up, norm_up
-from emdp.spaces.values import is_sequence, shown
+from emdp.spaces.values import is_sequence
 
 __all__ = ["MOST_CELLS", "Grid", "GridAxis", "can_be_cut", "cut_axes"]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from emdp.base.checks import check_finite, check_range
+from emdp.base.checks import check_finite, check_range, shown
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
@@ -27,7 +27,7 @@ from emdp.spaces.continuous.sphere import (
 from emdp.spaces.part import check_columns, check_diameter
 from emdp.spaces.ranges import GridLine, PointKind, Span, line_of
 from emdp.spaces.rounding import UNIT_ROUNDOFF, product_up, quotient_up
-from emdp.spaces.values import is_sequence, shown
+from emdp.spaces.values import is_sequence
 
 __all__ = ["EARTH_RADIUS", "KM_PER_UNIT", "LATITUDES", "LONGITUDES", "UNITS", "Geo"]
 

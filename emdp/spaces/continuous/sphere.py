@@ -64,6 +64,7 @@ __all__ = [
     "degrees_per_angle",
     "great_circle",
     "smallest_cosine",
+    "unit_vectors",
 ]
 
 Indices = npt.NDArray[np.intp]
@@ -129,7 +130,7 @@ def angle_matrix(left: Floats, right: Floats, *, unit: float = 1.0) -> Floats:
     """
     from scipy.spatial.distance import cdist
 
-    vectors, others = _unit_vectors(left), _unit_vectors(right)
+    vectors, others = unit_vectors(left), unit_vectors(right)
     chords: Floats = cdist(vectors, others)
     short = chords <= 2 * unit + CHORD_SLACK if unit < NARROW else None
     if chords.max(initial=0.0) <= LONG_CHORD:
@@ -210,7 +211,8 @@ def degrees_per_angle(box: Box) -> float:
     return width / (2 * math.asin(sine)) * (1 + 32 * UNIT_ROUNDOFF)
 
 
-def _unit_vectors(items: Floats) -> Floats:
+def unit_vectors(items: Floats) -> Floats:
+    """Return places in degrees as vectors of length 1, shape (n, 3)."""
     radians = np.radians(items)
     cosine = np.cos(radians[:, 0])
     return np.column_stack([cosine * np.cos(radians[:, 1]), cosine * np.sin(radians[:, 1]), np.sin(radians[:, 0])])

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from emdp.base.checks import check_positive
+from emdp.base.checks import check_positive, shown
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, Mask, OnInvalid, V, check_on_invalid
@@ -22,7 +22,7 @@ from emdp.spaces.rounding import (
     product_up,
     widened,
 )
-from emdp.spaces.values import is_sequence, shown
+from emdp.spaces.values import is_sequence
 
 __all__ = ["Vector"]
 

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from emdp.base.checks import check_unit_interval
+from emdp.base.checks import check_unit_interval, shown
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
 from emdp.spaces.listed.finite import FinitePart, Label, check_labels
 from emdp.spaces.part import check_columns
-from emdp.spaces.values import is_sequence, shown
+from emdp.spaces.values import is_sequence
 
 __all__ = ["Clusters"]
 

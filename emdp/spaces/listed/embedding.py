@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from emdp.base.checks import check_choice
+from emdp.base.checks import check_choice, shown
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, FunctionBounds, OnInvalid, check_on_invalid
@@ -26,7 +26,6 @@ from emdp.spaces.rounding import (
     product_up,
     widened,
 )
-from emdp.spaces.values import shown
 
 __all__ = ["Embedding", "Tokenizer", "Words"]
 

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.checks import shown
 from emdp.base.errors import UsageError
 from emdp.base.frames import columns_of
 from emdp.spaces.base import Floats, FunctionBounds, Mask
 from emdp.spaces.part import Part
 from emdp.spaces.ranges import PointKind
 from emdp.spaces.rounding import quotient_up
-from emdp.spaces.values import is_sequence, is_text, shown
+from emdp.spaces.values import is_sequence, is_text
 
 __all__ = ["FinitePart", "Label", "check_labels"]
 

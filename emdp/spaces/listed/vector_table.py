@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from emdp.base.checks import check_count, without_login
+from emdp.base.checks import check_count, shown, without_login
 from emdp.base.errors import UsageError
 from emdp.base.files import open_regular, read_header
 from emdp.base.frames import BROKEN, to_polars
 from emdp.spaces.base import Floats
 from emdp.spaces.listed.finite import check_labels
 from emdp.spaces.rounding import LARGEST_COORDINATE
-from emdp.spaces.values import number_matrix, shown
+from emdp.spaces.values import number_matrix
 
 __all__ = ["check_vector_names", "digest_of", "from_inline", "read_vectors", "to_inline"]
 

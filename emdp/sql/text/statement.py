@@ -87,7 +87,6 @@ class Statement:
         return span_of(self.tree, node, self.sql, self.start, self.end, self.header)
 
     def text_of(self, node: exp.Expr) -> str:
-        """Return a node of the tree as it was written."""
         start, end = self.span(node)
         return self.sql[start:end]
 

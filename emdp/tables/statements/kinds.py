@@ -40,35 +40,27 @@ class SqlArithmetic:
     """The operations of a stated formula (:class:`emdp.spaces.formulas.Arithmetic`) as SQL."""
 
     def number(self, value: float) -> Sql:
-        """Return a constant."""
         return sql.number(value)
 
     def subtract(self, left: Sql, right: Sql) -> Sql:
-        """Return ``left - right``."""
         return sql.subtract(left, right)
 
     def multiply(self, left: Sql, right: Sql) -> Sql:
-        """Return ``left * right``."""
         return sql.multiply(left, right)
 
     def absolute(self, value: Sql) -> Sql:
-        """Return the absolute value."""
         return sql.call("ABS", value)
 
     def root(self, value: Sql) -> Sql:
-        """Return the square root."""
         return sql.call("SQRT", value)
 
     def least(self, values: Iterable[Sql]) -> Sql:
-        """Return the smallest value."""
         return _chosen("LEAST", values)
 
     def greatest(self, values: Iterable[Sql]) -> Sql:
-        """Return the largest value."""
         return _chosen("GREATEST", values)
 
     def total(self, values: Iterable[Sql]) -> Sql:
-        """Return the sum."""
         return sql.total(values)
 
 

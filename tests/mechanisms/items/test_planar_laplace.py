@@ -140,7 +140,7 @@ class TestCharts:
     def test_a_place_past_an_edge_comes_back_at_the_nearer_one(self) -> None:
         chart = planar_charts._sphere_chart(PACIFIC)
         assert isinstance(chart, GeoSphere)
-        east, west = (planar_charts._unit_vectors(np.array([[-15.0, lon]])) * chart.earth for lon in (-165.0, 160.0))
+        east, west = (planar_charts.unit_vectors(np.array([[-15.0, lon]])) * chart.earth for lon in (-165.0, 160.0))
         centre = np.array(chart.centre)
         assert chart.from_plane(east - centre)[0] == pytest.approx([-15.0, 190.0])
         assert chart.from_plane(west - centre)[0] == pytest.approx([-15.0, 170.0])

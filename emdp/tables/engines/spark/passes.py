@@ -88,20 +88,17 @@ class SparkBlocks:
         return next(self._blocks)
 
     def prepare(self, preparer: UserPreparer) -> None:
-        """Have what a preparer makes of items take their place in all passes, as ``RepeatedBlocks`` says."""
         if self._kept is not None or self._work.what != "points":
             raise InternalError("what are no points, or kept already, were to be prepared; please report it.")
         self._preparer = preparer
 
     def present(self) -> int:
-        """Return how many users are in the blocks; see :class:`emdp.questions.reading.RepeatedBlocks`."""
         self._keep()
         return sum(own.users for own in self._known)
 
     def encode(
         self, encoder: UserEncoder, parts: Integers | None = None, *, is_last: bool = False
     ) -> Iterator[pl.DataFrame]:
-        """Go over all blocks once; see :class:`emdp.questions.reading.RepeatedBlocks`."""
         if is_last and parts is None and self._kept is None and self._preparer is None:
             yield from self._once(encoder)
             return
@@ -133,7 +130,6 @@ class SparkBlocks:
             yield _output(payload, encoder)
 
     def close(self) -> None:
-        """Let go of the blocks, on the driver and on workers."""
         if isinstance(self._blocks, Iterator) and hasattr(self._blocks, "close"):
             self._blocks.close()
         self._kept = None
