@@ -106,7 +106,10 @@ def _absent(without_records: str, table: Table) -> str:
         return f"has {without_records}"
     if table.space.elsewhere is not None:
         filled = "" if (slots := table.space.slots) is None else f"; bags are filled with it up to {slots} records"
-        return f"is elsewhere, like a record that the space's rules send there: in no mean, map or group{filled}"
+        return (
+            "is elsewhere, like a record that the space's rules send there: in no mean, map or group, whose shares add up "
+            f"to what SHARE(ELSEWHERE) leaves of 1{filled}"
+        )
     columns = table.space.decode(table.space.neutral_item)
     shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
     return f"has the neutral item, {', '.join(shown)}{_stands_for(table)}"

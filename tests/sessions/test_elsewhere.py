@@ -90,7 +90,7 @@ def test_under_a_cap_records_that_are_elsewhere_are_none(session: emdp.Session) 
 def test_the_preview_says_that_the_share_is_free(session: emdp.Session) -> None:
     text = str(session.preview("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS mean FROM trips"))
     assert "lipschitz 20" in text
-    assert "the share of records that are somewhere is free" in text
+    assert "shares of all groups add up to less than 1; the share of records that are somewhere is free" in text
     assert "is elsewhere" in text
 
 
