@@ -367,8 +367,8 @@ def _absent_notes(aggregation: Aggregation, noise: JointNoise, query: Select, sp
         else f"takes the constant from {without:.6g} to {with_it:.6g}"
     )
     return (
-        "users and records that are elsewhere are chosen by no condition, in no mean and in no group, so that shares of "
-        f"all groups add up to less than 1; the share of records that are somewhere {cost}",
+        "users and records that are elsewhere are chosen by no condition, in no mean and in no group, so that shares "
+        f"of all groups add up to less than 1; the share of records that are somewhere {cost}",
     )
 
 

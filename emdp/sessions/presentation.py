@@ -1,6 +1,7 @@
 """The public part of an answer, from a plan and its table."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emdp.answers import PreviewedStatement
@@ -57,6 +58,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
         "notes": (
             *(among_somewhere(note) if gone else note for note in plan.notes),
             *([LEAVING_OUT.format(table=table.name, columns=gone)] if gone and _is_of_rows(plan) else []),
+            *_taken_for(table, f"{planned.text} {' '.join(column.expression for column in plan.columns)}"),
             *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else []),
         ),
         "finisher": plan.finisher,
@@ -66,9 +68,10 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
     }
 
 
-def gone_columns(space: Space, schema: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the table's columns whose invalid values take a whole record elsewhere, each once."""
-    named = [name for index in elsewhere_parts(space) for name in space.parts[index].columns]
+def gone_columns(space: Space, schema: Mapping[str, str], parts: Sequence[int] | None = None) -> tuple[str, ...]:
+    """Return the table's columns whose invalid values take a whole record elsewhere, or those of some parts."""
+    chosen = elsewhere_parts(space) if parts is None else parts
+    named = [name for index in chosen for name in space.parts[index].columns]
     made = [(name, find_component(name, schema)) for name in named]
     return tuple(dict.fromkeys(name if component is None else component.column for name, component in made))
 
@@ -107,12 +110,30 @@ def _absent(without_records: str, table: Table) -> str:
     if table.space.elsewhere is not None:
         filled = "" if (slots := table.space.slots) is None else f"; bags are filled with it up to {slots} records"
         return (
-            "is elsewhere, like a record that the space's rules send there: in no mean, map or group, whose shares add up "
-            f"to what SHARE(ELSEWHERE) leaves of 1{filled}"
+            "is elsewhere, like a record that the space's rules send there: in no mean, map or group, whose shares add "
+            f"up to what SHARE(ELSEWHERE) leaves of 1{filled}"
         )
     columns = table.space.decode(table.space.neutral_item)
     shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
     return f"has the neutral item, {', '.join(shown)}{_stands_for(table)}"
+
+
+def _taken_for(table: Table, text: str) -> tuple[str, ...]:
+    """Say of columns that a statement names, or may read by a star, as what their invalid values count."""
+    said = []
+    for part in table.space.parts:
+        columns = gone_columns(part, table.schema, (0,)) if part.on_invalid == "neutral" else ()
+        if any(re.search(rf"(?i)(?<!COUNT)\(\s*\*|\b{re.escape(name)}\b", text) for name in columns):
+            shown = ", ".join(
+                f"{name} = {'the mean vector' if value is None else value!r}"
+                for name, (value,) in part.decode(part.neutral_item).items()
+            )
+            said.append(
+                f"records of {table.name} without a value of {', '.join(columns)} that the space takes count as "
+                f"{shown} (on_invalid = 'neutral'), and may be any share of them; where on_invalid is 'elsewhere' they "
+                "are left out"
+            )
+    return tuple(said)
 
 
 def _stands_for(table: Table) -> str:

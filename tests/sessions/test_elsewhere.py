@@ -404,3 +404,30 @@ def test_another_rule_counts_all_as_the_note_says(rule: Any, count: int, tmp_pat
             answer = session.sql(f"SELECT WITH USER_PRIVACY {options} COUNT(*) AS n FROM trips{where}")
             assert answer.frame["n"][0] == pytest.approx(count, abs=1e-4)
             assert ("are left out: those without" in str(answer.explain())) == (rule == "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) COUNT(DISTINCT user) FROM t WHERE kind = 'bar'",
+            "kind = 'bar'",
+        ),
+        ("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS mean FROM t", "x = 2.0"),
+        ("SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) kind, SHARE() AS s FROM t GROUP BY kind", "kind = 'bar'"),
+        ("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) COUNT(*) AS n FROM t", None),
+    ],
+)
+def test_values_that_count_as_the_neutral_one_are_named(tmp_path: Path, statement: str, said: str | None) -> None:
+    """A record of no listed kind counts as one of bars: whoever counts bars is told, elsewhere or not."""
+    line = emdp.Interval("x", 0, 10, on_invalid="neutral", neutral=2)
+    space = emdp.Product(line, emdp.Categories("kind", ["bar", "inn"], on_invalid="neutral"))
+    rows = {"user": [1, 2], "x": [1.0, None], "kind": ["zoo", "bar"]}
+    for elsewhere in (1, None):
+        table = emdp.read(rows, user="user", users=2, space=space, name="t", elsewhere=elsewhere)
+        budget = [emdp.EmdDP(9.0), emdp.UserDP(9.0)]
+        with emdp.Session(table, budget=budget, ledger=tmp_path / f"{elsewhere}.ledger") as session:
+            notes = session.preview(statement).statements[0].notes
+            found = [text for text in notes if text.startswith("records of t without a value of")]
+            assert len(found) == (said is not None)
+            assert said is None or f"count as {said} (on_invalid = 'neutral')" in found[0]

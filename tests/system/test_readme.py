@@ -32,6 +32,7 @@ PAGES = {
     "docs/how-to/move-a-ledger.md": {"sh": 4},
     "docs/how-to/upgrade.md": {"sh": 2},
     "docs/how-to/local-model.md": {"python": 1, "sh": 3, "sql": 1, "toml": 1},
+    "docs/how-to/count-people.md": {"sh": 2, "sql": 1, "toml": 1},
     "docs/how-to/frequent-words.md": {"python": 1, "sh": 2, "sql": 1, "toml": 1},
     "docs/how-to/unknown-range.md": {"python": 4},
     "docs/how-to/answers-in-other-tools.md": {"python": 1, "sh": 2, "sql": 1, "toml": 1},
