@@ -1,4 +1,4 @@
-"""The order of a session: refuse, price, charge the ledger, and only then compute, draw and answer."""
+"""The order of a session: refuse, price, charge the ledger, and only then open the statistic, draw and answer."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -151,7 +151,7 @@ class Asking:
         """Answer a frozen query, as made by :func:`emdp.mean` and its like.
 
         The order is fixed: the query is checked and priced from public numbers; the table's rules are validated if
-        this data version was not; the ledger is charged on disk; only then is the statistic computed, noise drawn,
+        this data version was not; the ledger is charged on disk; only then is the statistic opened, noise drawn,
         and the answer made. A crash after the charge leaves the charge.
         """
         if isinstance(query, str):
@@ -306,9 +306,11 @@ class Asking:
         self._check_switch()
         with self._table.held():
             check_engine(self._table)
+            records = TableRecords(self._table)
             for one in planned:
-                one.plan.check(TableRecords(self._table))
-            yield Releasing(self._table, self._accounts, self._validated_version(), self._kept_noise())
+                one.plan.check(records)
+            version = self._validated_version(records)
+            yield Releasing(self._table, records, self._accounts, version, self._kept_noise())
 
     def _kept_noise(self) -> "KeptNoise | None":
         if not self._refinable:
@@ -348,13 +350,13 @@ class Asking:
             release.check_unchanged()
             return answers
 
-    def _validated_version(self) -> str:
+    def _validated_version(self, records: TableRecords) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
         version = self._table.data_version()
         self._accounts.begin(version, self._table.marks, self._table.places)
         key = {"data_version": version, **self._rules}
         if not self._accounts.is_validated(key):
-            self._table.check_rules()
+            records.check_rules()
             self._accounts.remember_validated(key)
         return version
 

@@ -29,6 +29,8 @@ class Releasing:
     ----------
     table : Table
         The private table, open for reading.
+    records : TableRecords
+        Its records, of which plans were checked.
     accounts : Accounts
         Its budgets.
     version : str
@@ -37,9 +39,12 @@ class Releasing:
         Where the noise of answers is kept that may be refined.
     """
 
-    def __init__(self, table: Table, accounts: Accounts, version: str, kept: "KeptNoise | None" = None) -> None:
+    def __init__(
+        self, table: Table, records: TableRecords, accounts: Accounts, version: str, kept: "KeptNoise | None" = None
+    ) -> None:
         self._kept = kept
         self._table = table
+        self.records = records
         self._accounts = accounts
         self.version = version
 
@@ -105,7 +110,7 @@ class Releasing:
 
     def _drawn(self, plan: AnyPlan, entry: Entry) -> tuple[Any, Released | None]:
         """Open the exact statistic of a plan that was charged, and draw once."""
-        records, keeps = TableRecords(self._table), is_seeded()
+        records, keeps = self.records, is_seeded()
         opened = [statistic.open() for statistic in plan.statistic(records, keep_exact=keeps)]
         released, exact = plan.release(opened, records, keep_exact=keeps)
         if self._kept is not None:

@@ -140,7 +140,7 @@ class _Streaming:
             return
         self._check_order(found, place)
         plan = self.request.plan.as_opened(found.terms, len(found.periods))
-        numbers = self._numbers(plan)
+        numbers = self._numbers(plan, release.records)
         release.check_unchanged()
         salt, stream = rng.random_bytes(SALT_BYTES), found.entry.hash
         digest = draft_digest(salt, stream, place, numbers)
@@ -230,10 +230,9 @@ class _Streaming:
             history=plan.event("history") if parts and before is None else None,
         )
 
-    def _numbers(self, plan: StreamPlan) -> tuple[int, ...]:
+    def _numbers(self, plan: StreamPlan, records: TableRecords) -> tuple[int, ...]:
         """Return the exact statistic of the period, in grid steps."""
         try:
-            records = TableRecords(self.table)
             (statistic,) = plan.plan.statistic(records, keep_exact=False)
             return plan.rounded(statistic.open(), records)
         except EmdpError as error:

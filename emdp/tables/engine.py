@@ -21,6 +21,7 @@ from emdp.tables.statements.rules import Breach, Rule
 
 __all__ = [
     "aggregate",
+    "aggregate_checked",
     "broken_rules",
     "check_aggregation",
     "check_engine",
@@ -49,6 +50,14 @@ def mean_of_user_means(table: TableFacts, expressions: Sequence[Expression]) -> 
 def aggregate(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
     """Return the statistics that an aggregation asks for; see :meth:`emdp.tables.engines.base.Engine.aggregate`."""
     return engine_of(table.source).aggregate(table, aggregation)
+
+
+def aggregate_checked(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...] | None:
+    """Return an aggregation if every declared rule holds, by one scan; None wherever that was not done.
+
+    See :meth:`emdp.tables.engines.base.Engine.aggregate_checked`; rules of linked tables are about several sources.
+    """
+    return None if table.linked else engine_of(table.source).aggregate_checked(table, aggregation)
 
 
 def check_statement(table: TableFacts, expressions: Sequence[Expression]) -> None:

@@ -51,7 +51,8 @@ def test_a_toy_engine_answers_questions(toy: ModuleType, tmp_path: Path) -> None
     (tmp_path / "duckdb").mkdir()
     rows = toy.Rows(LISTED)
     found = answers(rows, tmp_path / "toy")
-    assert len(toy.RowsEngine.asked) == 2
+    # The first answer is of the scan that checked the rules.
+    assert len(toy.RowsEngine.asked) == 1
     for own, other in zip(found, answers(pl.DataFrame(LISTED), tmp_path / "duckdb"), strict=True):
         assert own.equals(other)
     # By name, as a catalog names it.

@@ -16,6 +16,7 @@ from emdp.base.errors import DataRuleError, LedgerError
 from emdp.budgets.redeclaring import redeclare, redeclare_as, set_apart
 from emdp.ledger import open_ledger, read_ledger
 from emdp.sessions.asking import declaration_of
+from emdp.sessions.records import TableRecords
 
 FRAME = pl.DataFrame({"user": [1, 1, 2, 3, 3], "x": [1.0, 3.0, 5.0, 2.0, 9.0]})
 SPACE = emdp.Interval("x", 0, 10)
@@ -55,7 +56,7 @@ def test_rules_are_pinned_after_a_charge(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], said: str
 ) -> None:
     ask()
-    monkeypatch.setattr(emdp.Table, "check_rules", lambda _: pytest.fail("compared with the records"))
+    monkeypatch.setattr(TableRecords, "check_rules", lambda _: pytest.fail("compared with the records"))
     for version in (None, "x"):
         with pytest.raises(LedgerError, match=said):
             ask(**other, version=version)
@@ -68,7 +69,7 @@ def test_a_validation_that_fails_pins_too(
 ) -> None:
     with pytest.raises(DataRuleError):
         ask(users=1)
-    monkeypatch.setattr(emdp.Table, "check_rules", lambda _: pytest.fail("compared with the records"))
+    monkeypatch.setattr(TableRecords, "check_rules", lambda _: pytest.fail("compared with the records"))
     with pytest.raises(LedgerError, match="emdp ledger redeclare"):
         ask(**{"users": 2, **other})
 
@@ -81,13 +82,13 @@ def test_a_validation_that_is_broken_off_has_pinned_already(
             assert ledger.entries(kind="validated")[-1].payload["begins"]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(emdp.Table, "check_rules", broken_off)
+    monkeypatch.setattr(TableRecords, "check_rules", broken_off)
     with pytest.raises(KeyboardInterrupt):
         ask()
     with pytest.raises(LedgerError, match="other users"):
         ask(users=2)
     # That it began is not that it held.
-    monkeypatch.setattr(emdp.Table, "check_rules", lambda _: pytest.fail("validated"))
+    monkeypatch.setattr(TableRecords, "check_rules", lambda _: pytest.fail("validated"))
     with pytest.raises(pytest.fail.Exception, match="validated"):
         ask()
 
@@ -225,7 +226,7 @@ class TestPeriods:
             weekly("W46", "W46.parquet")
         (tmp_path / "link.parquet").symlink_to("W46.parquet")
         os.link(tmp_path / "W46.parquet", tmp_path / "hard.parquet")
-        monkeypatch.setattr(emdp.Table, "check_rules", lambda _: pytest.fail("compared with the records"))
+        monkeypatch.setattr(TableRecords, "check_rules", lambda _: pytest.fail("compared with the records"))
         for source in ("link.parquet", "hard.parquet", "W4[6].parquet", "*.parquet", 'W46.parquet"\n    version = "x'):
             with pytest.raises(LedgerError, match="validated under the users of period W46"):
                 weekly("W47", source)

@@ -97,6 +97,9 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     def aggregated(*asked: Any) -> tuple[Statistic, ...]:
         return tuple(Statistic([value * 10**6 for value in one.open()]) for one in right(*asked))
 
+    def checked(*asked: Any) -> tuple[Statistic, ...] | None:
+        return None if checked_right(*asked) is None else aggregated(*asked)
+
     def matrix(frame: Any) -> Any:
         return matrix_of(frame) * 10**6
 
@@ -111,7 +114,9 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     right, matrix_of, integers_of, frames_of = (
         records.aggregate, item_reads.matrix, item_reads.integers, item_reads._frames,
     )  # fmt: skip
+    checked_right = records.aggregate_checked
     monkeypatch.setattr(records, "aggregate", aggregated)
+    monkeypatch.setattr(records, "aggregate_checked", checked)
     # Items of users are sorted where both engines have it done.
     monkeypatch.setattr(blocks, "matrix", matrix)
     monkeypatch.setattr(item_reads, "matrix", matrix)

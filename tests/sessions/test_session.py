@@ -82,6 +82,7 @@ def test_a_method_passes_every_argument_on(family: str, monkeypatch: pytest.Monk
 
 def test_the_charge_comes_before_the_statistic_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = session(tmp_path)
+    monkeypatch.setattr("emdp.sessions.records.aggregate_checked", lambda *_: None)
 
     def explode(*_: object) -> object:
         assert charges(tmp_path) == 1, "computed before it was charged"
@@ -120,6 +121,7 @@ def test_data_that_change_while_they_are_read_show_nothing(tmp_path: Path, monke
         return real(*arguments)
 
     with emdp.Session(other, budget=emdp.EmdDP(10.0), ledger=tmp_path / "l.ledger") as opened:
+        monkeypatch.setattr(records, "aggregate_checked", lambda *_: None)
         monkeypatch.setattr(records, "aggregate", exchanged)
         with pytest.raises(UsageError, match="changed while they were read"):
             opened.mean(emdp.col("x"), alpha=4)
@@ -198,7 +200,7 @@ def test_rules_are_checked_once_a_data_version_before_any_charge(
     FRAME.write_parquet(tmp_path / "t.parquet")
     opened.mean(emdp.col("x"), alpha=1)
     again = emdp.Session(table(tmp_path / "t.parquet"), budget=emdp.EmdDP(10.0), ledger=tmp_path / "t.ledger")
-    monkeypatch.setattr(emdp.Table, "check_rules", lambda _: pytest.fail("validated again"))
+    monkeypatch.setattr(records.TableRecords, "check_rules", lambda _: pytest.fail("validated again"))
     again.mean(emdp.col("x"), alpha=1)
     assert charges(tmp_path) == 2
 
@@ -363,11 +365,11 @@ except emdp.BudgetExceededError:
 """
 
 VICTIM = """
-import os, signal, sys, polars as pl, emdp, emdp.sessions.records
+import os, signal, sys, polars as pl, emdp, emdp.base.statistic
 frame = pl.DataFrame({"user": [1, 1, 2], "x": [1.0, 3.0, 5.0]})
 table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 10), users=4)
 session = emdp.Session(table, budget=emdp.EmdDP(2.0), ledger=sys.argv[1])
-emdp.sessions.records.aggregate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+emdp.base.statistic.Statistic.open = lambda _: os.kill(os.getpid(), signal.SIGKILL)
 session.mean(emdp.col("x"), alpha=0.5)
 """
 

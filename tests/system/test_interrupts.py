@@ -122,6 +122,12 @@ STORED = (
 )
 """What is said of a charge that was not begun, of one without a stored answer, and of one whose answer is stored."""
 
+TWO_SCANS = """
+import emdp.sessions.records
+emdp.sessions.records.aggregate_checked = lambda *words: None
+"""
+"""The rules and the statistic read apart, the second after the charge."""
+
 HELD = """
 import {module}, os
 def held(*words, **options):
@@ -151,7 +157,8 @@ def held(folder: Path, *words: str, module: str, name: str, work: str, code: str
     ours, theirs = os.pipe()
     try:
         template = HELD_IN_ENGINE if work == IN_ENGINE else HELD
-        stage = template.format(module=module, name=name, work=work, pipe=theirs)
+        before = TWO_SCANS if name in ("aggregate", "check_rules") else ""
+        stage = before + template.format(module=module, name=name, work=work, pipe=theirs)
         process = started(folder, *words, code=f"{stage}\n{code}", pass_fds=(theirs,))
     finally:
         os.close(theirs)
@@ -172,6 +179,7 @@ DISTANCE = ("distance", "1", "2", "-C", "emdp.toml")
 EXPERIMENT = ("experiment", "geometric", "--runs", "1", "--out", "page")
 STAGES = {
     "before the charge": (TERMINATE, QUERY, "emdp.sessions.records.check_aggregation", IN_ENGINE, 0),
+    "one scan": (INTERRUPT, QUERY, "emdp.tables.engines.duckdb.engine.run", IN_ENGINE, 0),
     "engine": (INTERRUPT, QUERY, "emdp.sessions.records.aggregate", IN_ENGINE, 1),
     "writing": (TERMINATE, (*QUERY, "--csv", "x.csv"), "emdp.reports.files.os.replace", COUNTING, 1),
     "storing": (HANG_UP, QUERY, "emdp.sessions.store._once", COUNTING, 1),
@@ -396,15 +404,16 @@ ENGINE_MEMORY = "emdp: the query ran out of memory; free some"
 FULL_DISK = 'raise OSError(28, "No space left on device")'
 
 SHORTAGES = {
-    "memory of the engine": (SMALL_MEMORY.format(size="3MB"), ENGINE_MEMORY, 1, 1),
+    "memory of the engine": (TWO_SCANS + SMALL_MEMORY.format(size="3MB"), ENGINE_MEMORY, 1, 1),
     "disk of the engine": (
-        SMALL_MEMORY.format(size="24MB") + SMALL_FILES.format(size=200_000),
+        TWO_SCANS + SMALL_MEMORY.format(size="24MB") + SMALL_FILES.format(size=200_000),
         ENGINE_DISK,
         1,
         1,
     ),
     "memory of Python": (
-        FAILING.format(
+        TWO_SCANS
+        + FAILING.format(
             module="emdp.sessions.records", name="aggregate", before=0, failure="import numpy; numpy.ones(1 << 50)"
         ),
         "emdp: memory ran out; free some",
@@ -468,7 +477,7 @@ def test_a_full_disk_stops_a_report_at_the_entry_that_it_hits(folder: Path) -> N
     )
     code = FAILING.format(module="emdp.sessions.records", name="aggregate", before=1, failure=failure)
     words = ("report", "trips.toml", "--out", "page")
-    done = run(folder, *words, code=code + START)
+    done = run(folder, *words, code=TWO_SCANS + code + START)
     assert done.returncode == 1, done.stderr
     assert done.stderr.strip().splitlines()[-1].startswith(ENGINE_DISK)
     assert len(charges(folder)) == 2

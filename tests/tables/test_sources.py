@@ -10,6 +10,7 @@ import pytest
 
 import emdp
 from emdp.base.errors import DataRuleError, UsageError
+from emdp.sessions.records import TableRecords
 from emdp.tables import Table, mean_of_user_means, read
 from emdp.tables.engines.duckdb.execution import opened
 from emdp.tables.source import open_source
@@ -206,7 +207,7 @@ def test_versions_that_are_none(version: str) -> None:
 
 def test_the_rules_are_validated_once_for_a_declared_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     validated = []
-    monkeypatch.setattr(Table, "check_rules", lambda table: validated.append(table.version))
+    monkeypatch.setattr(TableRecords, "check_rules", lambda records: validated.append(records.table.version))
     for version in ("one", "one", "two", None, None):
         table = read(FRAME, user="user", space=SPACE, users=3, version=version)
         with emdp.Session(table, budget=emdp.EmdDP(10), ledger=tmp_path / "x.ledger") as session:

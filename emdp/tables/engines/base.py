@@ -41,6 +41,15 @@ class Engine(Protocol):
             Of ``aggregation.dimension`` coordinates each: value by value, the cells in order.
         """
 
+    def aggregate_checked(
+        self, table: TableFacts, aggregation: Aggregation | OwnedTotals
+    ) -> tuple[Statistic, ...] | None:
+        """Return what :meth:`aggregate` does if the table's own records break no declared rule, in one scan for both.
+
+        None says nothing of the records: there is no such scan for the aggregation, or it would be no faster, or a rule
+        is broken. So does any error: the rules are then checked by :meth:`broken_rules`.
+        """
+
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         """Run the statement of an aggregation on no rows, so that what the engine refuses is refused before a charge.
 

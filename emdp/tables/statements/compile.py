@@ -105,8 +105,12 @@ class _SourceRows:
     tokens: Sql
 
 
-def compile_items(table: TableFacts, expressions: Sequence[Expression]) -> CompiledItems:
-    """Return the SQL of some expressions over a table's items."""
+def compile_items(table: TableFacts, expressions: Sequence[Expression], *, is_checked: bool = False) -> CompiledItems:
+    """Return the SQL of some expressions over a table's items.
+
+    With ``is_checked`` the rows have the columns of every part with their flags, and the labels of finite ones: all
+    that the declared rules ask of a record, whatever the expressions are of.
+    """
     space = table.space
     nodes = [node for expression in expressions for node in walk(expression)]
     by_part: dict[int, list[Leaf | Column]] = {}
@@ -128,12 +132,13 @@ def compile_items(table: TableFacts, expressions: Sequence[Expression]) -> Compi
             value = sql.column(f"value_{position}", name)
             known[leaf] = sql.call("COALESCE", value, sql.number(neutral[position]))
     absent = elsewhere_parts(space)
-    for index in absent:
+    every = range(len(space.parts)) if is_checked else absent
+    for index in every:
         if index not in by_part and space.parts[index].labels is not None:
             lookups[f"lookup_{index}"] = label_table(space.parts[index])
             joins.append(lookup_join(index))
     values = tuple(_formula(expression, known) for expression in expressions)
-    rows = item_rows(table, sorted({*by_part, *absent})).subquery("items", copy=False)
+    rows = item_rows(table, sorted({*by_part, *every}), flags=is_checked).subquery("items", copy=False)
     return CompiledItems(rows, tuple(joins), values, lookups, is_somewhere(space) if absent else None)
 
 

@@ -16,7 +16,15 @@ from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.compile import USER, CompiledItems, compile_items
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["LinearStatement", "finished_means", "is_listed", "is_public", "linear_statement", "means_statement"]
+__all__ = [
+    "LinearStatement",
+    "finished_means",
+    "is_listed",
+    "is_public",
+    "linear_statement",
+    "means_statement",
+    "user_sums",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,23 +53,23 @@ class LinearStatement:
 def linear_statement(table: TableFacts, expressions: Sequence[Expression]) -> LinearStatement:
     """Return the statement that sums the user means of some expressions in one scan."""
     means = means_statement(table, expressions)
-    sums = [exp.alias_(exp.Count(this=exp.Star()), "present", quoted=True)]
-    for index in range(len(expressions)):
-        whole = sql.cast(sql.column(f"mean_{index}"), "BIGINT")
-        sums.append(exp.alias_(exp.Sum(this=whole), f"sum_{index}", quoted=True))
-    query = exp.Select(expressions=sums).from_(means.query.subquery("per_user", copy=False), copy=False)
+    query = exp.Select(expressions=user_sums(len(expressions)))
+    query = query.from_(means.query.subquery("per_user", copy=False), copy=False)
     return replace(means, query=query.where(is_public(table), copy=False))
 
 
-def means_statement(table: TableFacts, expressions: Sequence[Expression]) -> LinearStatement:
+def means_statement(
+    table: TableFacts, expressions: Sequence[Expression], *, is_checked: bool = False
+) -> LinearStatement:
     """Return the statement of one row a user, public or not: the key, then for each expression the unrounded mean.
 
-    A mean of ``mean_0, mean_1, ...`` is a DOUBLE in units of ``2**-exponent``, to be cast to BIGINT.
+    A mean of ``mean_0, mean_1, ...`` is a DOUBLE in units of ``2**-exponent``, to be cast to BIGINT. ``is_checked`` is
+    as in :func:`emdp.tables.statements.compile.compile_items`.
     """
     space = table.space
     exponents = tuple(fixed_point_exponent(analyse(expression, space)) for expression in expressions)
     neutral = tuple(float(evaluate(expression, space, space.neutral_item)[0]) for expression in expressions)
-    items = compile_items(table, expressions)
+    items = compile_items(table, expressions, is_checked=is_checked)
     means = []
     for index, (value, exponent) in enumerate(zip(items.values, exponents, strict=True)):
         scaled = items.counted(sql.cast(sql.shift(value, exponent), "BIGINT"))
@@ -71,6 +79,15 @@ def means_statement(table: TableFacts, expressions: Sequence[Expression]) -> Lin
     for join in items.joins:
         per_user = per_user.join(join, copy=False)
     return LinearStatement(per_user.group_by(sql.column(USER), copy=False), items.lookups, exponents, neutral)
+
+
+def user_sums(count: int) -> list[Sql]:
+    """Return the columns of sums over users: how many there are, then the sum of each of their means."""
+    sums: list[Sql] = [exp.alias_(exp.Count(this=exp.Star()), "present", quoted=True)]
+    for index in range(count):
+        whole = sql.cast(sql.column(f"mean_{index}"), "BIGINT")
+        sums.append(exp.alias_(exp.Sum(this=whole), f"sum_{index}", quoted=True))
+    return sums
 
 
 def _over_slots(scaled: Sql, items: CompiledItems, slots: int) -> Sql:

@@ -19,7 +19,18 @@ from emdp.tables.statements.compile import USER, clean_names, item_rows, lookup_
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import is_listed
 
-__all__ = ["Breach", "Rule", "RulesStatement", "breaches_statement", "invalid_items", "rules_statement"]
+__all__ = [
+    "Breach",
+    "Rule",
+    "RulesStatement",
+    "breaches_statement",
+    "invalid_items",
+    "record_digest",
+    "rules_statement",
+    "total",
+    "unusable_tests",
+    "user_breaches",
+]
 
 TEXTS = {
     "missing_users": (
@@ -135,11 +146,11 @@ def rules_statement(table: TableFacts) -> RulesStatement:
     finite, strict = finite_parts(table.space, every), strict_parts(table.space)
     invalid = [f"invalid_{index}" for index in strict]
     facts = [_named(exp.CountIf(this=is_invalid(index, finite)), f"invalid_{index}") for index in strict]
-    facts.append(_named(exp.CountIf(this=sql.either(_unusable(table.space))), "unusable"))
-    facts.append(_named(_digest(table.space), "digest"))
+    facts.append(_named(exp.CountIf(this=sql.either(unusable_tests(table.space))), "unusable"))
+    facts.append(_named(record_digest(table.space), "digest"))
     records = _joined(exp.select(*facts), table, finite)
     count = _named(exp.Count(this=exp.Star()), "records")
-    missing, unlisted, other = _user_breaches(table)
+    missing, unlisted, other = user_breaches(table)
     if reads_users_apart(table):
         rows = exp.select(sql.column(USER), count).from_(item_rows(table, ()).subquery("items"))
         per_user = rows.group_by(sql.column(USER)).subquery("per_user")
@@ -148,7 +159,7 @@ def rules_statement(table: TableFacts) -> RulesStatement:
         query = exp.select(*columns).from_(users.subquery("users")).join(records.subquery("records"), join_type="cross")
     else:
         per_user = records.select(sql.column(USER), count).group_by(sql.column(USER)).subquery("per_user")
-        sums, unusable = [_total(sql.column(name)) for name in invalid], _total(sql.column("unusable"))
+        sums, unusable = [total(sql.column(name)) for name in invalid], total(sql.column("unusable"))
         digest = exp.Anonymous(this="bit_xor", expressions=[sql.column("digest")])
         query = exp.select(missing, unlisted, *sums, other, unusable, digest).from_(per_user)
     return RulesStatement(query, label_tables(table.space, finite), _rules(table, strict, ("unusable",)))
@@ -162,12 +173,12 @@ def breaches_statement(table: TableFacts) -> RulesStatement:
     count = _named(exp.Count(this=exp.Star()), "records")
     rows = _joined(exp.select(sql.column(USER), count, *facts), table, finite).group_by(sql.column(USER))
     is_missing, named = _is_missing(), exp.Not(this=_is_missing())
-    _, unlisted, other = _user_breaches(table)
+    _, unlisted, other = user_breaches(table)
     columns: list[Sql] = [_records_if(is_missing), exp.Null()]
     columns += [exp.Null() if table.users.keys is None else _records_if(_is_unlisted(named)), unlisted]
     for index in strict:
         broken = sql.compare(sql.column(f"invalid_{index}"), ">", sql.integer(0))
-        columns += [_total(sql.column(f"invalid_{index}")), _count_if(exp.and_(named.copy(), broken))]
+        columns += [total(sql.column(f"invalid_{index}")), _count_if(exp.and_(named.copy(), broken))]
     columns += [exp.Literal.number(0) if table.records is None else _records_if(_is_other(table, named)), other]
     query = exp.select(*columns).from_(rows.subquery("per_user"))
     return RulesStatement(query, label_tables(table.space, finite), _rules(table, strict, ()))
@@ -202,7 +213,7 @@ def _named(value: Sql, name: str) -> Sql:
     return exp.alias_(value, name, quoted=True)
 
 
-def _user_breaches(table: TableFacts) -> tuple[Sql, Sql, Sql]:
+def user_breaches(table: TableFacts) -> tuple[Sql, Sql, Sql]:
     """Return the counts of users: rows without one, users that are not declared, other numbers of records."""
     named = exp.Not(this=_is_missing())
     return exp.CountIf(this=_is_missing()), _unlisted(table, named), _other_counts(table, named)
@@ -212,22 +223,24 @@ def _is_missing() -> Sql:
     return exp.Is(this=sql.column(USER), expression=exp.Null())
 
 
-def _total(value: Sql) -> Sql:
+def total(value: Sql) -> Sql:
+    """Return the sum of a column; 0 where there are no rows."""
     return sql.call("COALESCE", exp.Sum(this=value), exp.Literal.number(0))
 
 
 def _records_if(test: Sql) -> Sql:
-    return _total(sql.case([(test.copy(), sql.column("records"))], exp.Literal.number(0)))
+    return total(sql.case([(test.copy(), sql.column("records"))], exp.Literal.number(0)))
 
 
-def _digest(space: Space) -> Sql:
+def record_digest(space: Space) -> Sql:
+    """Return a hash of every column of every part, which makes the engine read and convert each."""
     # Smallest and largest values in a file's footer may answer every test; a hash needs each value itself.
     names = [name_in_items(index, name, part) for index, part in enumerate(space.parts) for name in clean_names(part)]
     hashed = exp.Anonymous(this="hash", expressions=[sql.column(name) for name in names])
     return exp.Anonymous(this="bit_xor", expressions=[hashed])
 
 
-def _unusable(space: Space) -> list[Sql]:
+def unusable_tests(space: Space) -> list[Sql]:
     """Return tests that no cleaned item meets; they make the engine compute every cleaned column."""
     tests: list[Sql] = []
     for index, part in enumerate(space.parts):

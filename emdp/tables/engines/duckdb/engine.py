@@ -14,7 +14,15 @@ from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source, check_types
-from emdp.tables.engines.duckdb.execution import DIALECT, check_on_no_rows, fetch_frame, open_ahead, opened, run
+from emdp.tables.engines.duckdb.execution import (
+    DIALECT,
+    check_on_no_rows,
+    fetch_frame,
+    hidden_errors,
+    open_ahead,
+    opened,
+    run,
+)
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
@@ -62,6 +70,24 @@ class DuckDBEngine:
             raise InternalError("a statement for one row gave another number of rows.")
         return (Statistic(finished_means(statement, rows[0], table.n)),)
 
+    def aggregate_checked(
+        self, table: TableFacts, aggregation: Aggregation | OwnedTotals
+    ) -> tuple[Statistic, ...] | None:
+        if isinstance(aggregation, OwnedTotals) or not aggregation.is_plain:
+            return None
+        # Data are checked once, and asked often.
+        from emdp.tables.statements.checked import checked_statement
+
+        statement = checked_statement(table, aggregation.values)
+        text = statement.means.query.sql(DIALECT, identify=True)
+        table.source.check_files(table.source_columns)
+        # An interrupt is one wherever it comes; of all else nothing is said.
+        with hidden_errors(), opened(table.source, statement.means.lookups, table.users.keys) as connection:
+            _check_declared(connection, table)
+            (row,) = run(connection, text)
+        means = statement.found(row, table.n)
+        return None if means is None else (Statistic(means),)
+
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
             from emdp.tables.statements.owned import private_columns
@@ -94,8 +120,7 @@ class DuckDBEngine:
         with opened(table.source, statement.lookups, table.users.keys) as connection:
             if not table.source.is_in_memory:
                 open_ahead(table.source)
-            found = {row[0]: row[1] for row in run(connection, "DESCRIBE source_rows")}
-            check_types(found, table.schema, table.source_columns)
+            _check_declared(connection, table)
             row = run(connection, statement.query.sql(DIALECT, identify=True))[0]
         return statement.broken(row)
 
@@ -162,6 +187,12 @@ def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatem
 
     statement = frame_statement(table, wanted)
     return statement, statement.query.sql(DIALECT, identify=True)
+
+
+def _check_declared(connection: Any, table: TableFacts) -> None:
+    """Check that the source has the declared columns, of their types."""
+    found = {row[0]: row[1] for row in run(connection, "DESCRIBE source_rows")}
+    check_types(found, table.schema, table.source_columns)
 
 
 def _linked(table: TableFacts) -> dict[str, Source]:

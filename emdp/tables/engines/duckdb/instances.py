@@ -41,7 +41,8 @@ _kept: dict[str, Any] = {}
 how many statements have ended, and the one for frames."""
 
 SEVERAL = 3
-"""Statements after which more are likely: a single question of new data is two, the check of the rules and its own."""
+"""Statements after which more are likely: a single question of new data is at most two, the check of the rules and its
+own."""
 
 
 def connect(settings: Settings) -> Any:

@@ -1,0 +1,296 @@
+"""Rules and statistic in one scan, before the charge: nothing is opened, drawn or said before it is on the disk."""
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from killed import run_script
+
+import emdp
+from emdp.base.errors import BudgetExceededError, DataRuleError, InternalError, LedgerError
+from emdp.base.statistic import Statistic
+from emdp.budgets.accounts import Accounts
+from emdp.estimators.plan import Plan
+from emdp.ledger import read_ledger
+from emdp.sessions import records
+from emdp.tables.engines.duckdb import engine
+from emdp.testing import seeded
+
+SPACE = emdp.Product(emdp.Interval("x", 0, 10), emdp.Categories("kind", ["bar", "park"]))
+FRAME = pl.DataFrame({"user": [1, 1, 2, 3, 3, 3], "x": [1.0, 3.0, 5.0, 2.0, 2.5, 9.0], "kind": ["bar", "park"] * 3})
+SECRET = 3.8359375
+"""The mean of the changed table: no other number looks like it."""
+
+MEAN = emdp.mean(emdp.col("x"), alpha=1)
+STATEMENTS: dict[str, Any] = {
+    "mean": MEAN,
+    "AVG": "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS m FROM t",
+    "several": "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x), AVG(x * x) FROM t",
+    "filtered": "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) FROM t WHERE kind = 'bar'",
+}
+
+
+def opened(folder: Path, frame: object = FRAME, *, ledger: str = "t.ledger", **more: Any) -> emdp.Session:
+    table = emdp.read(frame, user="user", space=SPACE, name="t", version="v1", **{"users": 4, **more})
+    return emdp.Session(table, budget=emdp.EmdDP(10.0), ledger=folder / ledger)
+
+
+def asked(session: emdp.Session, query: Any) -> emdp.Answer:
+    return session.sql(query) if isinstance(query, str) else session.answer(query)
+
+
+def charges(folder: Path) -> int:
+    with read_ledger(folder / "t.ledger") as ledger:
+        return len(ledger.entries(kind="charge"))
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that the engine ran over the records."""
+    found: list[str] = []
+    run: Callable[..., Any] = engine.run
+
+    def watched(connection: Any, text: str) -> Any:
+        if not text.startswith("DESCRIBE"):
+            found.append(text)
+        return run(connection, text)
+
+    monkeypatch.setattr(engine, "run", watched)
+    return found
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_first_answer_reads_new_data_once_and_is_that_of_two_scans(
+    name: str, scans: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with seeded(5), opened(tmp_path) as session:
+        answer = asked(session, STATEMENTS[name])
+        assert len(scans) == 1
+        asked(session, STATEMENTS[name])
+        assert len(scans) == 2
+    monkeypatch.setattr(records, "aggregate_checked", lambda *_: None)
+    with seeded(5), opened(tmp_path, ledger="other.ledger") as session:
+        assert asked(session, STATEMENTS[name]).frame.equals(answer.frame)
+        assert len(scans) == 4
+    written = []
+    for ledger in ("t.ledger", "other.ledger"):
+        with read_ledger(tmp_path / ledger) as own:
+            written.append([(entry.kind, entry.table, entry.payload) for entry in own.entries()])
+    # The first has a second charge; ledgers have names of their own.
+    assert written[0][1:-1] == written[1][1:]
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_nothing_is_opened_or_drawn_before_the_charge(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as session:
+        open_, seen = Statistic.open, []
+
+        def watched(own: Statistic) -> Any:
+            seen.append(charges(tmp_path))
+            return open_(own)
+
+        drawn = Plan.release
+
+        def released(*arguments: Any, **options: Any) -> Any:
+            seen.append(charges(tmp_path))
+            return drawn(*arguments, **options)
+
+        monkeypatch.setattr(Statistic, "open", watched)
+        monkeypatch.setattr(Plan, "release", released)
+        asked(session, STATEMENTS[name])
+        assert len(seen) >= 2
+        assert set(seen) == {1}
+
+
+CHANGED = FRAME.with_columns(x=pl.Series([SECRET] * 6))
+
+
+def said_by(error: BaseException) -> str:
+    """Return all that an error says, with the locals of its frames and of those of its causes."""
+    told = traceback.TracebackException.from_exception(error, capture_locals=True)
+    return "".join(told.format()) + repr(error) + repr(vars(error))
+
+
+def check_silent(error: BaseException) -> None:
+    """Check that the exact mean is nowhere in what an error says, as a decimal, a fraction or a whole number."""
+    told = said_by(error)
+    exact = emdp.tables.mean_of_user_means(emdp.read(CHANGED, user="user", space=SPACE, users=4), [emdp.col("x")])
+    (value,) = exact.open()
+    for secret in (str(float(value)), str(value.numerator), str(int(float(value) * 2**51)), str(SECRET)):
+        # The rows of the test's own frame stand in its own locals.
+        assert secret not in told.split("def test_")[-1]
+
+
+FAILURES = {
+    "the ledger is full": (Accounts, "charge_all", LedgerError("the disk is full; make room.")),
+    "the budget went meanwhile": (Accounts, "charge_all", BudgetExceededError("budget is spent; ask for less.")),
+    "what held is not written": (Accounts, "remember_validated", LedgerError("the disk is full; make room.")),
+    "stopped": (Accounts, "charge_all", KeyboardInterrupt()),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_fails_between_scan_and_charge_says_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, method, failure = FAILURES[name]
+
+    def fails(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(owner, method, fails)
+    with opened(tmp_path, CHANGED) as session:
+        with pytest.raises(type(failure)) as caught:
+            session.answer(MEAN)
+        check_silent(caught.value)
+    assert charges(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    "failure", [ValueError("{}"), InternalError("{}; report it."), DataRuleError("{}; mend it."), MemoryError("{}")]
+)
+def test_what_fails_in_the_scan_is_as_if_it_had_not_been_tried(
+    failure: Exception, scans: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = records.aggregate_checked
+
+    def fails(*arguments: Any) -> None:
+        found = real(*arguments)
+        assert found is not None
+        raise type(failure)(str(failure).format(found[0].open()[0]))
+
+    monkeypatch.setattr(records, "aggregate_checked", fails)
+    with opened(tmp_path) as session:
+        session.answer(MEAN)
+    assert len(scans) == 3
+    assert charges(tmp_path) == 1
+
+
+def test_an_interrupt_of_the_scan_has_no_frames_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = records.aggregate_checked
+
+    def stopped(*arguments: Any) -> None:
+        exact = real(*arguments)
+        assert exact is not None
+        numbers = exact[0].open()
+        raise KeyboardInterrupt if numbers else SystemExit
+
+    monkeypatch.setattr(records, "aggregate_checked", stopped)
+    with opened(tmp_path, CHANGED) as session:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            session.answer(MEAN)
+        assert "stopped" not in {frame.name for frame in caught.traceback}
+        assert caught.value.__context__ is None
+        check_silent(caught.value)
+    assert charges(tmp_path) == 0
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "outside": {"frame": FRAME.with_columns(x=pl.Series([1.0, 3.0, 5.0, 2.0, 2.5, 99.25]))},
+    "no user": {"frame": FRAME.with_columns(user=pl.Series([1, 1, 2, None, 3, 3]))},
+    "too many users": {"users": 2},
+    "records": {"records": 2},
+    "labels": {"frame": FRAME.with_columns(kind=pl.lit("sauna"))},
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_broken_rules_are_refused_in_the_same_words_and_charge_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = []
+    for ledger in ("t.ledger", "other.ledger"):
+        with opened(tmp_path, ledger=ledger, **BAD[name]) as session, pytest.raises(DataRuleError) as caught:
+            session.answer(MEAN)
+        said.append(str(caught.value))
+        monkeypatch.setattr(records, "aggregate_checked", lambda *_: None)
+    assert said[0] == said[1]
+    assert charges(tmp_path) == 0
+
+
+def test_what_is_held_shows_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path, CHANGED) as session:
+        held = records.TableRecords(session.table)
+        asked_for = records.Aggregation((emdp.col("x"),))
+        held.check_aggregation(asked_for)
+        held.check_rules()
+        assert "Statistic" not in repr(held)
+        (statistic,) = held.aggregate(asked_for)
+        assert repr(statistic) == "Statistic(hidden)"
+        # It is given once; what is asked again is read again.
+        assert held.aggregate(asked_for)[0] is not statistic
+
+
+SCRIPT = """
+import json, os, sys
+from killed import child, killed_at
+import emdp, emdp.sessions.records, emdp.base.statistic, emdp.estimators.plan, emdp.noise.rng
+from emdp.base.statistic import Statistic
+from emdp.ledger import read_ledger
+folder, places = sys.argv[1], json.loads(sys.argv[2])
+WATCHED = ("sessions/asking.py", "sessions/releasing.py", "sessions/records.py", "duckdb/engine.py", "ledger/sqlite.py",
+           "statements/checked.py", "budgets/accounts.py", "estimators/plan.py", "base/statistic.py")
+ROWS = {"user": [1, 1, 2], "x": [0.1, 0.4, 0.9]}
+
+def ask(path, seen=None):
+    opened = Statistic.open
+    def marked(own):
+        if seen is not None:
+            with open(seen, "w"):
+                pass
+        return opened(own)
+    Statistic.open = marked
+    table = emdp.read(ROWS, user="user", space=emdp.Interval("x", 0, 1), users=2, name="visits", version="v1")
+    with emdp.Session(table, budget=emdp.EmdDP(9.0), ledger=path) as session:
+        return session.mean(emdp.col("x"), alpha=1).frame["mean"].to_list()
+
+def left(path):
+    with read_ledger(path) as ledger:
+        return [len(ledger.entries("visits", kind)) for kind in ("charge", "validated")]
+
+whole = os.path.join(folder, "whole.ledger")
+lines = killed_at(WATCHED, lambda: ask(whole), 10**9)[1]
+found = []
+for share in places:
+    place = max(1, int(share * lines))
+    path = os.path.join(folder, f"{share}.ledger")
+    cut = killed_at(WATCHED, lambda: ask(path, path + ".seen"), place)
+    paid, had = child(lambda: left(path)) if os.path.exists(path) else (0, 0)
+    found.append([share, os.path.exists(path + ".seen"), paid, had, child(lambda: ask(path)) is not None])
+print(json.dumps([found, lines]))
+"""
+
+
+def kills(folder: Path, shares: list[float]) -> set[tuple[int, bool]]:
+    """Kill a first answer at some lines; return what was left: charges, and whether the statistic was opened."""
+    found, _ = run_script(SCRIPT, folder, shares)
+    for share, is_seen, paid, had, again in found:
+        assert paid in (0, 1), share
+        # Opened only under a charge that is on the disk; and a charge only where the rules were found to hold.
+        assert paid == 1 or not is_seen, share
+        assert paid == 0 or had == 2, share
+        assert again, share
+        with read_ledger(folder / f"{share}.ledger") as ledger:
+            ledger.verify()
+            assert len(ledger.entries("visits", "charge")) == paid + 1, share
+    return {(paid, is_seen) for _, is_seen, paid, *_ in found}
+
+
+def test_kills_around_the_charge(tmp_path: Path) -> None:
+    assert kills(tmp_path, [0.5, 0.8, 0.9, 0.97]) >= {(0, False)}
+
+
+@pytest.mark.slow
+def test_kills_in_each_gap(tmp_path: Path) -> None:
+    left = kills(tmp_path, [0.05, *(place / 40 for place in range(16, 40))])
+    assert left == {(0, False), (1, False), (1, True)}
+
+
+@pytest.mark.full
+def test_every_kill(tmp_path: Path) -> None:
+    kills(tmp_path, [place / 1000 for place in range(1, 1000)])

@@ -1,0 +1,142 @@
+"""Means and rules in one scan: the means of the statement alone where the rules hold, nothing where one is broken."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import emdp
+from emdp.expressions import Expression
+from emdp.expressions.cells.aggregation import Aggregation
+from emdp.questions.means import mean
+from emdp.tables import aggregate, aggregate_checked, read
+from emdp.tables.engine import broken_rules
+from emdp.tables.statements.checked import RULES, checked_statement
+from emdp.tables.table import Table
+
+SPACE = emdp.Product(emdp.Interval("x", 0, 5), emdp.Categories("kind", ["bar", "park"]))
+GOOD = {"user": [1, 1, 2, 2, 3, 3], "x": [0.0, 5.0, 1.0, 2.0, 3.0, 4.0], "kind": ["bar", "park"] * 3}
+X, BAR = emdp.col("x"), emdp.category_is("bar")
+
+BROKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a row without a user": ({"user": [1, 1, 2, 2, None, 3]}, {}),
+    "four users": ({"user": [1, 1, 2, 2, 3, 4]}, {}),
+    "a user who is not listed": ({}, {"users": [1, 2, 4]}),
+    "a bad number": ({"x": [0.0, 5.1, 1.0, 2.0, 3.0, 4.0]}, {}),
+    "not a number": ({"x": [0.0, float("nan"), 1.0, 2.0, 3.0, 4.0]}, {}),
+    "no number": ({"x": [0.0, None, 1.0, 2.0, 3.0, 4.0]}, {}),
+    "a bad label": ({"kind": ["bar", "other", "bar", "park", "bar", "park"]}, {}),
+    "no label": ({"kind": ["bar", None, "bar", "park", "bar", "park"]}, {}),
+    "a user of three records": ({"user": [1, 1, 1, 2, 3, 3]}, {"records": 2}),
+    "a user of no record": ({"user": [1, 1, 2, 2, 2, 2]}, {"records": 2}),
+    "nobody's bad number": ({"user": [None, 1, 2, 2, 3, 3], "x": [9.0, *GOOD["x"][1:]]}, {}),
+}
+TYPES = {"user": pl.Int64, "x": pl.Float64, "kind": pl.String}
+
+
+def declared(folder: Path, ext: str = "parquet", data: dict[str, Any] | None = None, **more: Any) -> Table:
+    frame, path = pl.DataFrame({**GOOD, **(data or {})}, schema=TYPES), folder / f"visits.{ext}"
+    frame.write_parquet(path) if ext == "parquet" else frame.write_csv(path)
+    return read(path, user="user", **{"users": 3, "space": SPACE, **more})
+
+
+@pytest.mark.parametrize("ext", ["parquet", "csv"])
+@pytest.mark.parametrize("values", [(X,), (BAR,), (X, BAR, X * BAR)], ids=["number", "label", "both"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_nothing_is_said_where_a_rule_is_broken(
+    name: str, values: tuple[Expression, ...], ext: str, tmp_path: Path
+) -> None:
+    data, more = BROKEN[name]
+    table = declared(tmp_path, ext, data, **more)
+    assert broken_rules(table)
+    assert aggregate_checked(table, Aggregation(values)) is None
+
+
+def hours(count: int) -> list[datetime.datetime]:
+    start = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+    return [start + datetime.timedelta(hours=7 * place) for place in range(count)]
+
+
+RNG = np.random.default_rng(27)
+SIZE = 400
+ROWS = pl.DataFrame(
+    {
+        "user": RNG.integers(0, 40, SIZE),
+        "lat": RNG.uniform(40.0, 41.0, SIZE),
+        "lon": RNG.uniform(-75.0, -74.0, SIZE),
+        "x": RNG.uniform(-1.0, 6.0, SIZE),
+        "kind": RNG.choice(["bar", "park", "sea"], SIZE),
+        "seen": hours(SIZE),
+    }
+)
+GEO = emdp.Geo("lat", "lon", (40, -75, 41, -74), unit="km")
+MIDDLE = emdp.distance_to((40.5, -74.5))
+VECTORS = pl.DataFrame({"kind": ["bar", "park", "sea"], "a": [0.0, 1.0, 0.5], "b": [1.0, 0.0, 0.5]})
+HELD: dict[str, tuple[emdp.Space, tuple[Expression, ...], dict[str, Any]]] = {
+    "place": (GEO, (MIDDLE, emdp.ramp(MIDDLE, 30, 1)), {}),
+    "clamped": (emdp.Interval("x", 0, 5, on_invalid="clamp"), (X,), {}),
+    "neutral": (emdp.Interval("x", 0, 5, on_invalid="neutral"), (X, X * X), {}),
+    "listed users": (emdp.Interval("x", -1, 6), (X,), {"users": list(range(50))}),
+    "labels": (emdp.Categories("kind", ["bar", "park", "sea"]), (BAR,), {}),
+    "labels that count as another": (emdp.Categories("kind", ["bar", "park"], on_invalid="neutral"), (BAR,), {}),
+    "vectors": (emdp.Embedding("kind", VECTORS), (emdp.dot([1.0, -1.0]),), {}),
+    "hours": (emdp.Cycle("hour(seen)", 24), (emdp.distance_to(12.0),), {}),
+    "a grid": (emdp.Grid(emdp.Interval("x", -1, 6), 7), (emdp.distance_to(2.0),), {}),
+    "another column": (emdp.Product(GEO, emdp.Interval("x", -1, 6)), (X,), {}),
+    "elsewhere": (emdp.Interval("x", 0, 5, on_invalid="elsewhere"), (X,), {"elsewhere": 1}),
+    "labels elsewhere": (emdp.Categories("kind", ["bar"], on_invalid="elsewhere"), (BAR,), {"elsewhere": 1}),
+    "slots": (emdp.Interval("x", 0, 5, on_invalid="elsewhere"), (X,), {"elsewhere": 1, "slots": 12}),
+}
+
+
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "frame"])
+@pytest.mark.parametrize("name", HELD)
+def test_where_the_rules_hold_it_is_the_statistic(name: str, is_file: bool, tmp_path: Path) -> None:
+    space, values, more = HELD[name]
+    ROWS.write_parquet(tmp_path / "rows.parquet")
+    table = read(tmp_path / "rows.parquet" if is_file else ROWS, user="user", space=space, **{"users": 45, **more})
+    assert not broken_rules(table)
+    asked = Aggregation(values)
+    (found,), (own,) = aggregate_checked(table, asked) or (), aggregate(table, asked)
+    assert found.open() == own.open()
+
+
+def test_random_tables_are_told_apart_as_the_rules_tell_them(tmp_path: Path) -> None:
+    rng, seen = np.random.default_rng(3), set()
+    for _ in range(40):
+        size, none = int(rng.integers(0, 12)), rng.random() < 0.2
+        data = {
+            "user": [None if none and rng.random() < 0.3 else int(rng.integers(0, 4)) for _ in range(size)],
+            "x": [float(rng.choice([0.0, 2.5, 5.0, 5.0, 6.0], p=[0.25, 0.3, 0.2, 0.2, 0.05])) for _ in range(size)],
+            "kind": [str(rng.choice(["bar", "park", "sea"], p=[0.5, 0.45, 0.05])) for _ in range(size)],
+        }
+        table = declared(tmp_path, "parquet", data, users=int(rng.integers(3, 5)))
+        found, asked = bool(broken_rules(table)), Aggregation((X, BAR))
+        checked = aggregate_checked(table, asked)
+        assert (checked is None) == found
+        if checked is not None:
+            assert checked[0].open() == aggregate(table, asked)[0].open()
+        seen.add(found)
+    assert seen == {True, False}
+
+
+def test_there_is_one_scan_of_plain_means_alone(tmp_path: Path) -> None:
+    table = declared(tmp_path)
+    plan = emdp.Session(table, budget=emdp.EmdDP(9.0), ledger=tmp_path / "l").preview(mean(X, alpha=1.0))
+    assert plan.statements
+    assert aggregate_checked(table, Aggregation((X,))) is not None
+    assert aggregate_checked(table, Aggregation((X,), cap=3)) is None
+
+
+def test_the_statement_reads_the_source_once(tmp_path: Path) -> None:
+    statement = checked_statement(declared(tmp_path), (X,))
+    text = statement.means.query.sql("duckdb")
+    assert text.count("source_rows") == 1
+    # Its first columns are the rules: any of them that counts something says nothing of the rest.
+    row = [0] * RULES + [7, 3, 2**51]
+    assert statement.found(row, 3) is not None
+    for place in range(RULES):
+        assert statement.found([*row[:place], 1, *row[place + 1 :]], 3) is None
