@@ -14,6 +14,7 @@ from emdp.estimators.columns.values import NO_END, Draw, Estimate, OutputColumn
 
 __all__ = [
     "AMOUNT_TOTALS",
+    "GIVEN_AMOUNTS",
     "MEASURED_TOTALS",
     "TRUE_TOTALS",
     "Measured",
@@ -47,6 +48,13 @@ AMOUNT_TOTALS = (
     'since a handful of users may hold any number; answer.interval(of="capped") has both ends of the capped total'
 )
 """The same where the cap is on amounts."""
+
+GIVEN_AMOUNTS = (
+    "users whose records add more than {cap}, in records of the largest amounts, count as that: an interval of a sum "
+    "is for the true total of all records, and has no upper end, since nothing bounds what such users hold (of numbers "
+    'below 0 no lower end, of both signs none); answer.interval(of="capped") has both ends of the capped total'
+)
+"""The same where that cap is given."""
 
 SOMEWHERE = {
     "every record counts": "every record that is somewhere counts",

@@ -28,12 +28,13 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
+from emdp.estimators.owned.amounts import at_given_cap, has_sums, in_amounts
 from emdp.estimators.owned.caps import CapRule, MeasuredRelease, MeasuredRows
-from emdp.estimators.owned.noise import choose, in_amounts, totals_of
+from emdp.estimators.owned.noise import choose, totals_of
 from emdp.estimators.owned.notes import owned_notes
 from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
 from emdp.mechanisms import GaussianMechanism
-from emdp.mechanisms.contribution.octaves import OctaveHistogram
+from emdp.mechanisms.contribution.octaves import OCTAVES, OctaveHistogram
 from emdp.mechanisms.release import Mechanism
 from emdp.privacy import Event, GuaranteeEvent
 from emdp.privacy.rounding import split
@@ -42,9 +43,10 @@ from emdp.questions.comparison import ComparedMethod
 from emdp.questions.means import VectorNoise
 from emdp.questions.owned.octaves import OwnedOctaves, octaves_of
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
+from emdp.questions.owned.totals import AMOUNT_BITS
 from emdp.questions.price import Price
 
-__all__ = ["HISTOGRAM_WEIGHTS", "MeasuredPlan", "plan_measured", "value_unit"]
+__all__ = ["HISTOGRAM_WEIGHTS", "MOST_MEASURED", "MeasuredPlan", "plan_measured", "value_unit"]
 
 HISTOGRAM_WEIGHTS = (1.0, 9.0)
 """Shares of epsilon of the histogram and of the statement."""
@@ -54,6 +56,9 @@ ASSUMED_CAP = 100
 
 LARGEST_CAP = 2**23
 """Largest cap that is chosen: 8 times the upper end of the last bin but one."""
+
+MOST_MEASURED = 2 ** (OCTAVES - 3 - AMOUNT_BITS)
+"""Largest given cap of amounts whose rest is measured: octaves go twice as far. A larger one is of records."""
 
 SLACK_FACTOR = 4.0
 """How much more slack than at two caps is charged, for all others."""
@@ -168,10 +173,12 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
     kappa = _kappa(query.items, chosen.errors)
     asked = replace(query, price=inner, noise=law, measures_cap=False)
     # Sums of a cap that is chosen: by what records add, where they do not all add as much.
-    has_sums = query.cap is None and any(item.kind == "sum" for item in query.items)
-    asked = replace(asked, amounts=has_sums and in_amounts(chosen, totals) is not None)
+    is_chosen = query.cap is None and has_sums(query)
+    asked = replace(asked, amounts=is_chosen and in_amounts(chosen, totals) is not None)
+    if query.cap is not None and query.cap <= MOST_MEASURED:
+        asked = at_given_cap(asked)
     rule = CapRule(asked, users, histogram, kappa, totals.cells)
-    largest, typical = (rule.plan_at(cap) for cap in (LARGEST_CAP, query.cap or ASSUMED_CAP * rule.unit))
+    largest, typical = (rule.plan_at(cap) for cap in (LARGEST_CAP, asked.cap or ASSUMED_CAP * rule.unit))
     slack = SLACK_FACTOR * max(plan.event.slack_epsilon for plan in (largest, typical))
     delta = max(plan.event.guarantee.delta for plan in (largest, typical))
     cap = "the cap" if query.cap is None else str(query.cap)

@@ -51,6 +51,19 @@ vertices. No rounding has to be added: the hypothesis holds for the numbers that
 (:mod:`emdp.questions.owned.totals`). With costs ``c_p`` proportional to ``|v_p|`` the cap is on the norm of what a
 user's records add (user-level-sql.md 1.2), or above it where signs cancel: records of small values count little.
 
+Theorem (cap of amounts in the 2-norm). Let ``a_bg = sum c_p q_p`` over the parts of block ``b`` in cell ``g``, and
+``sum a_bg^2 <= T^2`` in place of that. Let ``w_p = v_p/c_p``, ``A`` the largest ``|w_p|^2`` and ``N = max(0, -min
+w_p.w_q)``, ``p`` and ``q`` of one block. Removing a user moves what is drawn by at most ``T sqrt(A)`` in the 2-norm,
+replacing by at most ``T sqrt(2 (A + N))``; with one cell and one block by at most ``T`` times the largest of ``|w_p|``
+and ``|w_p - w_q|``. Proof. Of block ``b`` in cell ``g`` is drawn ``a_bg`` times a point of the hull of 0 and the
+``w_p``, and blocks and cells have coordinates of their own; the rest is that of the cap of the 2-norm above, with the
+``w_p`` for the ``v_p`` and sums over cells and blocks. With one of both ``a <= T``: vertices, as before.
+
+Theorem (cap of amounts of a cell). Let ``sum c_p q_p <= M`` over all blocks in each cell, and ``<= L M`` over all
+cells. Then the theorem of the cap of a cell holds with ``A = max |w_p|`` and ``B`` the largest of ``A`` and ``|w_p -
+w_q|``, ``p`` and ``q`` of any blocks (of two blocks ``|(w_p, w_q)|``). Proof. It is that theorem, of one block of all
+parts, whose unit vectors are divided by their costs.
+
 Blocks stand beside one another: 1-norms add up, 2-norms by Pythagoras. All of it is exact arithmetic, rounded up once.
 """
 
@@ -134,7 +147,8 @@ class Block:
     members : tuple of Argument
         The arguments, where the block is of several.
     costs : tuple of Fraction
-        Cost of each part, where ``most`` is the cap ``T`` of amounts, over all such blocks together.
+        Cost of each part, where ``most`` is the cap ``T`` of amounts, over all such blocks together, or with ``groups``
+        ``M`` of each cell.
     """
 
     first: int
@@ -148,6 +162,11 @@ class Block:
     groups: int | None = None
     members: tuple[Argument, ...] = ()
     costs: tuple[Fraction, ...] = ()
+
+    @property
+    def cap_of_amounts(self) -> tuple[int | Fraction, int, int, int | None, Neighbours]:
+        """What all blocks under one cap of amounts have in common."""
+        return self.most, self.cells, self.norm, self.groups, self.neighbours
 
     def change(self, drawing: Drawing, norm: int) -> Fraction:
         """Return the theorem's bound: of a 1-norm, or of the square of a 2-norm."""
@@ -185,15 +204,15 @@ class Block:
         pairs = [(left, right) for place, left in enumerate(columns) for right in columns[:place]]
         apart = max(own, *(_size([x - y for x, y in zip(*pair, strict=True)], norm) for pair in pairs), Fraction(0))
         if self.groups is not None:
-            return unit * self._in_cells(own, apart)
+            return unit * self.in_cells(own, apart)
         if self.cells == 1:
             return apart * unit
         if self.norm == 1:
             return max(apart, 2 * own) * unit
-        least = min((sum((x * y for x, y in zip(*pair, strict=True)), Fraction(0)) for pair in pairs), default=own)
+        least = min((_dot(*pair) for pair in pairs), default=own)
         return 2 * (own + max(Fraction(0), -least)) * unit
 
-    def _in_cells(self, own: Fraction, apart: Fraction) -> Fraction:
+    def in_cells(self, own: Fraction, apart: Fraction) -> Fraction:
         """Return the most that two users with one part in each of ``L`` cells differ by, for ``M = 1``."""
         kept = min(self.groups or self.cells, self.cells)
         return max(common * apart + 2 * (kept - common) * own for common in (max(0, 2 * kept - self.cells), kept))
@@ -208,7 +227,7 @@ def sensitivity(drawings: Iterable[tuple[Block, Drawing]], norm: int) -> float:
 
 
 def _amounts(drawings: Sequence[tuple[Block, Drawing]], norm: int) -> Fraction:
-    """Return the bound of all blocks under a cap of amounts, of the 1-norm."""
+    """Return the bound of all blocks under a cap of amounts: of a 1-norm, or of the square of a 2-norm."""
     if not drawings:
         return Fraction(0)
     first = drawings[0][0]
@@ -220,19 +239,33 @@ def _amounts(drawings: Sequence[tuple[Block, Drawing]], norm: int) -> Fraction:
                 found.append((place, tuple(value / cost for value in column)))
             elif any(column):
                 raise InternalError("a part that costs nothing was to be drawn; please report this.")
-        if norm != 1 or block.members or (block.most, block.cells) != (first.most, first.cells):
+        if block.members or block.norm > norm or block.cap_of_amounts != first.cap_of_amounts:
             raise InternalError("a cap of amounts was taken for another one; please report this.")
-    own = max(_size(column, 1) for _, column in found)
+    own = max(_size(column, norm) for _, column in found)
+    unit = Fraction(first.most) ** norm
     if first.neighbours == "remove":
-        return own * first.most
-    if first.cells > 1:
-        return 2 * own * first.most
+        return own * unit * (1 if first.groups is None else min(first.groups, first.cells))
     pairs = [(left, right) for place, left in enumerate(found) for right in found[:place]]
-    apart = [
-        _size([x - y for x, y in zip(left, right, strict=True)], 1) if one == other else _size((*left, *right), 1)
-        for (one, left), (other, right) in pairs
-    ]
-    return max(own, *apart, Fraction(0)) * first.most
+    apart = max(own, *(_apart(*pair, norm) for pair in pairs), Fraction(0))
+    if first.groups is not None:
+        return unit * first.in_cells(own, apart)
+    if first.cells == 1 and (norm == 1 or len(drawings) == 1):
+        return apart * unit
+    if norm == 1:
+        return 2 * own * unit
+    nearest = min((_dot(left, right) for (one, left), (other, right) in pairs if one == other), default=own)
+    return 2 * (own + max(Fraction(0), -nearest)) * unit
+
+
+def _apart(left: tuple[int, Row], right: tuple[int, Row], norm: int) -> Fraction:
+    """Return how far two columns are apart, in the norm or its square; those of two blocks share no coordinate."""
+    if left[0] != right[0]:
+        return _size((*left[1], *right[1]), norm)
+    return _size([x - y for x, y in zip(left[1], right[1], strict=True)], norm)
+
+
+def _dot(left: Row, right: Row) -> Fraction:
+    return sum((x * y for x, y in zip(left, right, strict=True)), Fraction(0))
 
 
 def express(rows: Sequence[Row], functional: Functional) -> tuple[Fraction, ...] | None:

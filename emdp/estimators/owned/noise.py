@@ -22,9 +22,9 @@ from emdp.privacy.calibration import LARGEST_ALPHA
 from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
-from emdp.questions.owned.totals import AMOUNT_BITS, LEAST_COST, UNIT_BITS, Argument, OwnedTotals
+from emdp.questions.owned.totals import Argument, OwnedTotals
 
-__all__ = ["Chosen", "Shape", "arguments_of", "cap_norm", "choose", "functionals", "in_amounts", "totals_of"]
+__all__ = ["Chosen", "Shape", "arguments_of", "cap_norm", "choose", "functionals", "totals_of"]
 
 DEGREES = {"count": 0, "sum": 1, "avg": 1, "variance": 2, "stddev": 2}
 TYPICAL_MEAN, TYPICAL_SQUARE = Fraction(3, 4), Fraction(5, 8)
@@ -167,35 +167,6 @@ def choose(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Chosen:
     best = min((one for _, one in found), key=mean)
     unit = 1.0 / best.blocks[0][1].scales[0]
     return replace(best, blocks=tuple((block, drawing.scaled(unit)) for block, drawing in best.blocks))
-
-
-def in_amounts(chosen: Chosen, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals] | None:
-    """Return a drawing and its sums under a cap of amounts; None where all records that are summed up add as much.
-
-    Notes
-    -----
-    Costs are the 1-norms of what the parts add to what is drawn, over the largest that a record adds, rounded up.
-    """
-    blocks = [pair for pair in chosen.blocks if not pair[0].is_people]
-    if chosen.kind is not LaplaceMechanism or any(block.members for block, _ in blocks):
-        return None
-    sizes = [
-        [sum(map(abs, drawing.column(part)), Fraction(0)) for part in range(block.parts)] for block, drawing in blocks
-    ]
-    # Of a record with a value: those without one add nothing, or as much.
-    if all(len(set(own[1:] or own)) == 1 for own in sizes):
-        return None
-    largest = sum((max(own) for own in sizes), Fraction(0))
-    costs = [0] * totals.first_part(len(totals.arguments))
-    made = []
-    for (block, _), own in zip(blocks, sizes, strict=True):
-        of_block = [max(math.ceil(size / largest * 2**UNIT_BITS), LEAST_COST) if size else 0 for size in own]
-        costs[block.first : block.first + block.parts] = of_block
-        exact = tuple(Fraction(cost, 2**UNIT_BITS) for cost in of_block)
-        made.append(replace(block, most=Fraction(totals.cap or 0, 2**AMOUNT_BITS), costs=exact))
-    kept = iter(made)
-    drawn = tuple((block if block.is_people else next(kept), drawing) for block, drawing in chosen.blocks)
-    return replace(chosen, blocks=drawn), replace(totals, costs=tuple(costs))
 
 
 def functionals(item: OwnedItem, block: Block) -> Shape:

@@ -1,7 +1,7 @@
 """Caps of a statement over rows with owners: what they need, and what a reader must know of them, in words."""
 
 from emdp.base.errors import UsageError
-from emdp.estimators.columns.true_totals import AMOUNT_TOTALS, MEASURED_TOTALS, TRUE_TOTALS
+from emdp.estimators.columns.true_totals import AMOUNT_TOTALS, GIVEN_AMOUNTS, MEASURED_TOTALS, TRUE_TOTALS
 from emdp.questions.owned.question import OwnedSelect
 
 __all__ = ["QUOTIENTS", "check_caps", "owned_notes", "weight_note"]
@@ -50,9 +50,8 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -
     elif any(item.kind != "users" for item in query.items):
         notes.append(f"records are those that conditions leave in listed groups; {weight_note(query, cap, norm)}")
     if not is_per_user and any(item.kind in ("rows", "count", "sum") for item in query.items):
-        notes.append(
-            (AMOUNT_TOTALS if query.amounts else MEASURED_TOTALS if is_measured else TRUE_TOTALS).format(cap=cap)
-        )
+        by_rows, by_amounts = (MEASURED_TOTALS, AMOUNT_TOTALS) if is_measured else (TRUE_TOTALS, GIVEN_AMOUNTS)
+        notes.append((by_amounts if query.amounts else by_rows).format(cap=cap))
     if any(item.kind in QUOTIENTS for item in query.items):
         notes.append(
             f"means, variances and deviations weigh records of at most {cap} a user, over values that are there; "
@@ -81,12 +80,19 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -
 
 def weight_note(query: OwnedSelect, cap: str, norm: int) -> str:
     """Return in words with what weight a user's records count."""
-    if query.amounts:
+    if query.amounts and query.group_rows is None:
+        by = "" if norm == 1 else " (the root of the sum of squares of this by group and sum, as Gaussian noise has it)"
         return (
-            f"of a user whose records add more than {cap}, in records of the largest amounts, each counts as {cap} "
+            f"of a user whose records add more than {cap}, in records of the largest amounts{by}, each counts as {cap} "
             "divided by what they add, none is left out"
         )
     if query.group_rows is not None:
+        if query.amounts:
+            return (
+                f"of a user whose records in a group add more than {query.group_rows}, in records of the largest "
+                f"amounts, each counts there as {query.group_rows} divided by what they add, and of one in more than "
+                f"{query.groups_cap} groups as {query.groups_cap} divided by these besides; none is left out"
+            )
         return (
             f"of a user above {query.group_rows} in a group each counts as {query.group_rows} divided by their number "
             f"there, and of one in more than {query.groups_cap} groups as {query.groups_cap} divided by these besides"

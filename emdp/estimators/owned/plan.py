@@ -74,6 +74,8 @@ class OwnedPlan(RowsPlan):
     @property
     def weighing(self) -> str:
         cap, each = self.aggregation.cap, self.aggregation.group_rows
+        if self.aggregation.costs:
+            return _weighing_of_amounts(self.aggregation)
         if each is not None:
             return f"every record counts, those of one user in a group together as at most {each}"
         if cap is None:
@@ -127,6 +129,15 @@ class OwnedPlan(RowsPlan):
 
     def _drawn(self, statistic: Sequence[Fraction]) -> list[list[Fraction]]:
         return drawn_rows(self.blocks, statistic, self.aggregation.cells)
+
+
+def _weighing_of_amounts(totals: OwnedTotals) -> str:
+    if totals.group_rows is not None:
+        return (
+            f"every record counts by what it adds, those of one user in a group together as {totals.group_rows} at most"
+        )
+    together = "together" if totals.norm == 1 else "in the 2-norm of what they add by group and sum"
+    return f"every record counts by what it adds, those of one user {together} as {totals.cap_records:g} at most"
 
 
 def drawn_rows(

@@ -25,9 +25,10 @@ from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level
 from emdp.estimators.columns.true_totals import measured_total, true_total
 from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
+from emdp.estimators.owned.amounts import in_amounts
 from emdp.estimators.owned.blocks import Block, Drawing, express
 from emdp.estimators.owned.columns import Combination, Quotient, Spread, Terms
-from emdp.estimators.owned.noise import Chosen, Shape, cap_norm, choose, in_amounts, totals_of
+from emdp.estimators.owned.noise import Chosen, Shape, cap_norm, choose, totals_of
 from emdp.estimators.owned.notes import QUOTIENTS, check_caps, owned_notes
 from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.plan import parallel_event
@@ -81,10 +82,10 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
         chosen, totals = _in_amounts(query, totals)
     else:
         chosen = choose(query, totals)
+        totals = replace(totals, norm=cap_norm(totals, chosen.kind))
     numbers = chosen.rows * totals.cells
     if numbers > MOST_NUMBERS:
         raise UsageError(f"the statement releases {numbers} numbers, more than {MOST_NUMBERS}; make fewer groups.")
-    totals = replace(totals, norm=cap_norm(totals, chosen.kind))
     mechanism = additive_mechanism(chosen, totals, query, users)
     capped = tuple(column_of(query, chosen, place) for place in range(len(query.items)))
     is_cut = query.groups_cap is not None and query.groups_cap < totals.cells
@@ -110,7 +111,7 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
         columns=tuple(preview.column(place, column) for place, column in enumerate(capped)),
         choice=_choice(chosen, len(query.items)),
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=owned_notes(query, str(query.cap), is_measured=cut is not None, norm=totals.norm),
+        notes=owned_notes(query, _cap_text(totals), is_measured=cut is not None, norm=totals.norm),
         blocks=chosen.blocks,
     )
 
@@ -165,10 +166,16 @@ def additive_mechanism(
 
 def _in_amounts(query: OwnedSelect, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals]:
     """Return the drawing, chosen as at a cap of one record, and the sums under a cap of amounts."""
-    found = in_amounts(choose(replace(query, cap=1), replace(totals, cap=1)), totals)
+    unit = replace(query, cap=None if query.cap is None else 1)
+    found = in_amounts(choose(unit, totals_of(unit)), totals)
     if found is None:
         raise InternalError("a cap of amounts was asked for where all records add as much; please report this.")
     return found
+
+
+def _cap_text(totals: OwnedTotals) -> str:
+    cap = totals.cap_records
+    return str(totals.cap) if cap is None or cap == totals.cap else f"{cap:g}"
 
 
 def _reach(chosen: Chosen, place: int) -> float:

@@ -21,7 +21,7 @@ class OwnedOctaves(OwnedTotals):
 
     Made by :func:`octaves_of`; ``counts_users`` is all that it asks for, and its cells are the bins. With ``of_groups``
     the users are by their number of groups in which they have a row; then keys need no list. With ``costs`` they are by
-    what their rows add, in units of ``2**-AMOUNT_BITS``.
+    what their rows add, in units of ``2**-AMOUNT_BITS`` and in the norm of the cap.
     """
 
     parts: ClassVar[int] = 1
@@ -60,4 +60,4 @@ def octaves_of(totals: OwnedTotals | OwnedGroups, *, of_groups: bool = False) ->
     made = OwnedOctaves(totals.relation, totals.keys, counts_users=True, public=totals.public, of_groups=of_groups)
     if not isinstance(totals, OwnedTotals) or not totals.costs:
         return made
-    return replace(made, arguments=totals.arguments, cap=totals.cap, costs=totals.costs)
+    return replace(made, arguments=totals.arguments, cap=totals.cap, costs=totals.costs, norm=totals.norm)

@@ -32,7 +32,10 @@ most ``M``, and of at most ``L M`` together.
 numbers ``c_j`` of ``1/U``, one for each part of the arguments, 0 to ``U``, and a user whose parts ``p_j``, over all
 arguments and cells, have ``A = sum c_j p_j/U`` above ``T`` counts each row with weight ``T/A``. ``T`` is ``cap`` in
 units of ``2^-AMOUNT_BITS``. What is computed keeps ``sum c_j q_j/U <= T`` exactly: ``A`` is rounded up, the ``q_j``
-down. A part that costs nothing has no bound, and must not be drawn.
+down. A part that costs nothing has no bound, and must not be drawn. With ``norm`` 2 ``A`` is the root of the sum of
+squares of ``a_{ig} = sum c_j p_j/U``, the parts of argument ``i`` in cell ``g``, and ``T`` bounds the same root of the
+``q_j``. With ``group_rows = M`` a cell has its own cap: ``sum c_j q_j/U <= M`` over the parts of all arguments there,
+and at most ``L M`` over all cells.
 
 **People.** A user with rows in ``k`` listed cells counts 1 in each or, with ``groups_cap = L < k``, ``L/k`` rounded
 down to a multiple of ``1/U``: at least 0, at most 1 a cell, and at most ``L`` together.
@@ -212,7 +215,7 @@ class OwnedTotals(Summed):
     group_rows : int or None
         ``M``: largest weight of one user's rows in a cell, with ``groups_cap`` and in place of ``cap``.
     costs : tuple of int
-        Cost of each part of the arguments, where ``cap`` is on amounts; none where it is on rows.
+        Cost of each part of the arguments, where ``cap`` or ``group_rows`` is on amounts; none where it is on rows.
     public : mapping of str to polars.DataFrame
         The public tables that the relation names.
     """
@@ -243,8 +246,8 @@ class OwnedTotals(Summed):
 
     def _check_costs(self) -> None:
         parts = self.first_part(len(self.arguments))
-        if self.costs and (self.norm != 1 or len(self.costs) != parts or self.cap is None):
-            raise UsageError("costs must be one for each part, under a cap of the 1-norm; leave them out otherwise.")
+        if self.costs and (len(self.costs) != parts or not self.arguments):
+            raise UsageError("costs must be one for each part of the arguments; leave them out otherwise.")
         if any(cost and not LEAST_COST <= cost <= 2**UNIT_BITS for cost in self.costs):
             raise UsageError(
                 f"costs must be 0 or whole numbers from {LEAST_COST} to {2**UNIT_BITS}; divide by the largest record's."
@@ -287,6 +290,12 @@ class OwnedTotals(Summed):
         whole = sum((cost * value for cost, value in zip(self.costs, sums, strict=True)), Fraction(0))
         people = statistic[(self.parts - 1) * cells :] if self.counts_users else ()
         is_right = len(statistic) == self.dimension and all(value >= 0 for value in statistic)
-        is_right &= whole <= users * Fraction(self.cap or 0, 2**AMOUNT_BITS) * 2**UNIT_BITS
-        if not is_right or sum(people, Fraction(0)) > users * min(cells, self.groups_cap or cells):
+        groups = min(cells, self.groups_cap or cells)
+        most = (
+            Fraction(self.cap or 0, 2**AMOUNT_BITS) if self.group_rows is None else Fraction(groups * self.group_rows)
+        )
+        # By Cauchy and Schwarz: the root of the number of arguments and cells times the 2-norm.
+        most *= 1 if self.norm == 1 else math.isqrt(cells * len(self.arguments)) + 1
+        is_right &= whole <= users * most * 2**UNIT_BITS
+        if not is_right or sum(people, Fraction(0)) > users * groups:
             raise InternalError("an engine computed sums that no table has; please report this.")

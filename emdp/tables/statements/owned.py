@@ -10,14 +10,16 @@ which are whole numbers in units of ``2^-20`` that add up to ``n`` in each argum
 the 2-norm has ``floor(s C 2^16 / r)``, ``r >= 2^16 sqrt(n)`` a whole number, ``n`` the sum of squares of rows by cell;
 it is made of a root in floating point times ``1 + 2^-40``, which is above the root's rounding. A cap of each cell has
 ``floor(s M / k)``, and of a user in ``g > L`` cells ``floor(. L / g)`` of that. With costs the cap is on
-what a user's rows add, ``A``, rounded up to a whole number of units, and gives ``floor(s T / A)``. What is released is
+what a user's rows add, ``A``, rounded up to a whole number of units, and gives ``floor(s T / A)``; in the 2-norm the
+amounts of arguments and cells are rounded up so, and then the root of the sum of their squares. What is released is
 made of these alone: a weight rounded by itself, beside them, would move by itself.
 
 **Nothing raises.** Expressions of a row cannot (:mod:`emdp.tables.statements.rows`). A record's number is at most
 ``2^20``, so sums of BIGINT, which are HUGEINT, hold for ``2^107`` rows; ``s C`` is below ``2^(20 + 63 + 31)``; what a
 user gives is at most ``C 2^20 < 2^51``, so that its cast to BIGINT holds, and so does the sum over users.
-Of amounts ``T`` is below ``2^43`` in units, ``s T`` below ``2^126``, and of a part with cost at least ``LEAST_COST`` a
-user gives at most ``T 2^20/LEAST_COST < 2^53``; parts without cost give nothing.
+Of amounts ``T`` is below ``2^43`` in units (``M`` below ``2^51``), ``s T`` below ``2^126``, and of a part with cost at
+least ``LEAST_COST`` a user gives at most ``T 2^20/LEAST_COST < 2^53`` (``2^61``); parts without cost give nothing.
+Squares of amounts hold for ``2^42`` rows of a user.
 """
 
 import math
@@ -42,6 +44,7 @@ from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import is_listed
+from emdp.tables.statements.owned_caps import ROOT_UNIT, UNIT, capped, capped_norm, in_units, whole
 from emdp.tables.statements.owned_lists import CELL, in_cells, lists, on_lists
 from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
@@ -49,10 +52,8 @@ from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 __all__ = [
     "ALL_ROWS",
     "ROWS",
-    "UNIT",
     "OwnedStatement",
     "by_user",
-    "capped",
     "capped_parts",
     "has_owner",
     "linked_columns",
@@ -63,11 +64,6 @@ __all__ = [
     "used_columns",
     "user_rows",
 ]
-
-UNIT = 2**UNIT_BITS
-
-ROOT_UNIT = 2**16
-"""Roots of sums of squares are whole numbers of its inverse, rounded up."""
 
 ROWS, ALL_ROWS, GROUPS = "row_count", "all_rows", "group_count"
 
@@ -224,7 +220,7 @@ def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups | OwnedKeys, table: Ta
             weight = sql.column(f"weight_{place}")
             there: Sql = exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
             sums[f"values_{place}"] = _total(sql.case([(there, weight.copy())], sql.integer(0)))
-            sums[f"last_{place}"] = _total(_whole(sql.multiply(weight, value), sql.integer(UNIT)))
+            sums[f"last_{place}"] = _total(whole(sql.multiply(weight, value), sql.integer(UNIT)))
             continue
         if argument.node is not None:
             sums[f"values_{place}"] = exp.Count(this=value.copy())
@@ -248,11 +244,7 @@ def has_owner(table: TableFacts) -> Sql:
 
 
 def _square(value: Sql) -> Sql:
-    return _whole(sql.multiply(value, value.copy()), sql.integer(UNIT))
-
-
-def _whole(above: Sql, below: Sql) -> Sql:
-    return exp.Paren(this=exp.IntDiv(this=above, expression=below))
+    return whole(sql.multiply(value, value.copy()), sql.integer(UNIT))
 
 
 def _total(value: Sql) -> Sql:
@@ -262,7 +254,7 @@ def _total(value: Sql) -> Sql:
 def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
     """Return the sums over users, by cell."""
     if not totals.keys:
-        parts = _parts(totals, _amount(totals) if totals.costs else sql.column(ROWS), sql.integer(1))
+        parts = _parts(totals, of_group(totals) if totals.costs else sql.column(ROWS), sql.integer(1))
         return sql.select({CELL: sql.integer(0), **parts}, by_user.subquery("by_user", copy=False))
     listed = in_cells(by_user, totals.keys)
     counts = {OWNER: sql.column(OWNER), ALL_ROWS: user_rows(totals), GROUPS: exp.Count(this=exp.Star())}
@@ -279,18 +271,24 @@ def user_rows(totals: OwnedTotals | OwnedGroups) -> Sql:
     """Return a user's number of rows in all cells, or the sum of squares of these numbers, or what they add."""
     rows = sql.column(ROWS)
     if isinstance(totals, OwnedTotals) and totals.costs:
-        return exp.Sum(this=_amount(totals))
+        return exp.Sum(this=of_group(totals))
     return exp.Sum(this=rows if totals.norm == 1 else sql.multiply(sql.cast(rows, "HUGEINT"), rows.copy()))
 
 
-def _amount(totals: OwnedTotals) -> Sql:
-    """Return what a user's rows of a group add, in units of the square of ``UNIT``."""
-    values = [value for place, argument in enumerate(totals.arguments) for value in _user_parts(place, argument)]
-    terms = [
-        sql.multiply(sql.cast(value, "HUGEINT"), sql.integer(cost))
-        for value, cost in zip(values, totals.costs, strict=True)
-        if cost
-    ]
+def of_group(totals: OwnedTotals) -> Sql:
+    """Return what a user's rows of a group add, or the sum of squares of it by argument, in units squared."""
+    terms = []
+    for place, argument in enumerate(totals.arguments):
+        first = totals.first_part(place)
+        own = [
+            sql.multiply(sql.cast(value, "HUGEINT"), sql.integer(cost))
+            for value, cost in zip(_user_parts(place, argument), totals.costs[first:], strict=False)
+            if cost
+        ]
+        if own and totals.norm == 2:
+            amount = sql.cast(in_units(exp.Paren(this=sql.total(own))), "HUGEINT")
+            own = [sql.multiply(amount, amount.copy())]
+        terms += own
     return exp.Paren(this=sql.total(terms))
 
 
@@ -300,11 +298,15 @@ def _octaves(by_user: exp.Select, totals: OwnedOctaves) -> exp.Select:
     # A row here is a user and group.
     total: Sql = exp.Count(this=exp.Star()) if totals.of_groups else user_rows(totals)
     scale = 2 ** (2 * UNIT_BITS - AMOUNT_BITS) if totals.costs else 1
+    if totals.norm == 2:
+        scale, wider = 2 ** (2 * (UNIT_BITS - AMOUNT_BITS)), 2
+    else:
+        wider = 1
     counts = {OWNER: sql.column(OWNER), ALL_ROWS: total}
     users = sql.select(counts, rows.subquery("listed", copy=False)).group_by(sql.column(OWNER), copy=False)
     last = totals.cells - 1
     bins = [
-        (sql.compare(sql.column(ALL_ROWS), "<=", sql.integer(scale << place)), sql.integer(place))
+        (sql.compare(sql.column(ALL_ROWS), "<=", sql.integer(scale << wider * place)), sql.integer(place))
         for place in range(last)
     ]
     named = sql.select({CELL: sql.case(bins, sql.integer(last))}, users.subquery("users", copy=False))
@@ -321,7 +323,7 @@ def _parts(totals: OwnedTotals, rows: Sql, groups: Sql) -> dict[str, Sql]:
         found = [capped(value, groups, limit) for value in found]
     if totals.counts_users:
         few = sql.compare(groups.copy(), "<=", sql.integer(limit))
-        share = _whole(sql.integer(limit * UNIT), groups.copy())
+        share = whole(sql.integer(limit * UNIT), groups.copy())
         found.append(sql.case([(few, sql.integer(UNIT))], share) if limit < totals.cells else sql.integer(UNIT))
     return summed(found)
 
@@ -339,15 +341,18 @@ def _costed(totals: OwnedTotals, values: list[Sql]) -> list[Sql]:
 def capped_parts(totals: OwnedTotals | OwnedGroups, rows: Sql) -> list[Sql]:
     """Return a user's numbers in a group under the cap, by what :func:`user_rows` gives of the user."""
     values = [value for place, argument in enumerate(totals.arguments) for value in _user_parts(place, argument)]
+    if isinstance(totals, OwnedTotals) and totals.costs:
+        most = (totals.cap or 0) << (UNIT_BITS - AMOUNT_BITS)
+        if totals.group_rows is not None:
+            rows, most = of_group(totals), totals.group_rows << UNIT_BITS
+        if totals.norm == 2:
+            return [capped_norm(value, rows, most, 1) for value in _costed(totals, values)]
+        return [capped(value, in_units(rows), most) for value in _costed(totals, values)]
     if totals.group_rows is not None:
         return [capped(value, sql.column(ROWS), totals.group_rows) for value in values]
-    if isinstance(totals, OwnedTotals) and totals.costs:
-        # Rounded up to the unit of the parts, so that the cap holds exactly.
-        amount = exp.Paren(this=_whole(exp.Paren(this=sql.add(rows, sql.integer(UNIT - 1))), sql.integer(UNIT)))
-        most = (totals.cap or 0) << (UNIT_BITS - AMOUNT_BITS)
-        return [capped(value, amount, most) for value in _costed(totals, values)]
-    under = capped if totals.norm == 1 else _capped_norm
-    return [under(value, rows, totals.cap or 0) for value in values]
+    if totals.norm == 1:
+        return [capped(value, rows, totals.cap or 0) for value in values]
+    return [capped_norm(value, rows, totals.cap or 0, ROOT_UNIT) for value in values]
 
 
 def _user_parts(place: int, argument: Argument) -> list[Sql]:
@@ -366,20 +371,3 @@ def _user_parts(place: int, argument: Argument) -> list[Sql]:
     if argument.degree == 1:
         return [missing, sql.subtract(weight, last), last.copy()]
     return [missing, first, sql.subtract(sql.subtract(weight, first.copy()), last), last.copy()]
-
-
-def capped(value: Sql, rows: Sql, cap: int) -> Sql:
-    """Return a user's whole number under the cap, by the number of rows that the user has in all, rounded down."""
-    few = sql.compare(rows.copy(), "<=", sql.integer(cap))
-    scaled = sql.multiply(sql.cast(value.copy(), "HUGEINT"), sql.integer(cap))
-    return sql.case([(few, sql.cast(value, "HUGEINT"))], _whole(scaled, rows.copy()))
-
-
-def _capped_norm(value: Sql, squares: Sql, cap: int) -> Sql:
-    """Return a user's whole number under the cap of the 2-norm, by the user's sum of squares, rounded down."""
-    few = sql.compare(squares.copy(), "<=", sql.integer(cap * cap))
-    scaled = sql.multiply(sql.cast(value.copy(), "HUGEINT"), sql.integer(cap * ROOT_UNIT))
-    root = sql.call("SQRT", sql.cast(squares.copy(), "DOUBLE"))
-    root = sql.call("FLOOR", sql.multiply(root, sql.number(ROOT_UNIT * (1.0 + 2.0**-40))))
-    above = sql.add(sql.cast(root, "BIGINT"), sql.integer(1))
-    return sql.case([(few, sql.cast(value, "HUGEINT"))], _whole(scaled, above))

@@ -14,15 +14,8 @@ from emdp.rows.types import Kind
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.owned import (
-    ALL_ROWS,
-    ROWS,
-    UNIT,
-    OwnedStatement,
-    capped,
-    has_owner,
-    used_columns,
-)
+from emdp.tables.statements.owned import ALL_ROWS, ROWS, OwnedStatement, has_owner, used_columns
+from emdp.tables.statements.owned_caps import UNIT, capped
 from emdp.tables.statements.owned_groups import hash_of
 from emdp.tables.statements.owned_lists import CELL, in_cells, lists
 from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker

@@ -12,7 +12,7 @@ from owned_octaves import bins_of
 import emdp
 from emdp.base.errors import InternalError
 from emdp.base.statistic import Statistic
-from emdp.estimators.owned.automatic import LARGEST_CAP, MeasuredPlan, plan_measured
+from emdp.estimators.owned.automatic import LARGEST_CAP, MOST_MEASURED, MeasuredPlan, plan_measured
 from emdp.mechanisms.contribution.octaves import OCTAVES, octave_of
 from emdp.privacy.rounding import as_decimal
 from emdp.questions.owned.octaves import octaves_of
@@ -195,16 +195,21 @@ def test_a_given_cap_is_priced() -> None:
     assert plan.finisher.exact(exact).item() == float(np.minimum(totals, 20).sum())
 
 
-def test_ends_move_as_far_as_values_may() -> None:
-    plan = measured("sum", cap=10)
-    noisy = [500, 600, 900, 800, 700, 600, 500] + [0] * (OCTAVES - 7)
+@pytest.mark.parametrize(("is_of_amounts", "moves"), [(False, (2, 6)), (True, (6, 6))])
+def test_ends_move_as_far_as_values_may(is_of_amounts: bool, moves: tuple[int, int]) -> None:
+    cap = 10 if is_of_amounts else 2 * MOST_MEASURED
+    plan = measured("sum", cap=cap)
+    noisy = [0] * 8 + [500, 600, 900, 800, 700, 600, 500] + [0] * (OCTAVES - 15)
+    assert plan.rule.query.amounts == is_of_amounts
     own = plan.rule.plan(noisy)
     (column,) = own.finisher.columns  # type: ignore[attr-defined]
     cut = plan.rule.cut(noisy)
-    # Values lie in [-1, 3].
+    # Values lie in [-1, 3], and three records of -1 add what one of 3 does.
     assert cut is not None
     assert cut > 1000
-    assert (column.below, column.above) == pytest.approx((2 * cut, 6 * cut))
+    cut /= plan.rule.unit
+    assert (column.below, column.above) == pytest.approx([own * cut for own in moves])
+    assert plan.finisher.diagnostics([tuple(map(Fraction, noisy))])["cap"] == cap  # type: ignore[attr-defined]
 
 
 def test_where_no_octave_stands_out_there_is_no_outer_end() -> None:
