@@ -1,0 +1,112 @@
+"""TPC-H's questions as they stand, the customer as the unit: twelve behind a header, three on public tables alone."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from tpch_texts import TEXTS, made_up
+
+import emdp
+from emdp.base.errors import SqlError
+
+ROOT = Path(__file__).resolve().parents[3]
+OPTIONS = "epsilon = 100, neighbours = 'remove'"
+AS_THEY_ARE = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 19, 21)
+PUBLIC_ALONE = (2, 11, 16)
+
+
+def _loaded() -> Any:
+    spec = importlib.util.spec_from_file_location("tpch", ROOT / "benchmarks" / "tpch.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["tpch"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+tpch = _loaded()
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pl.DataFrame]:
+    return made_up(1)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory, tables: dict[str, pl.DataFrame]) -> Iterator[emdp.Session]:
+    folder = tmp_path_factory.mktemp("tpch")
+    for name in tpch.PRIVATE:
+        tables[name].write_parquet(folder / f"{name}.parquet")
+    table = tpch.customers(folder, tables["customer"].height / 150_000)
+    public = {name: tables[name] for name in tpch.PUBLIC}
+    budget = emdp.UserDP(1e9, 0.1, neighbours="remove")
+    with emdp.testing.seeded(3), emdp.Session(table, budget=budget, ledger=folder / "l", public=public) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def plain(tables: dict[str, pl.DataFrame]) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        for name, frame in tables.items():
+            connection.register(name, frame)
+        yield connection
+
+
+def headed(number: int, options: str = f"{OPTIONS}, max_records_per_user = 200") -> str:
+    """Return a text with the header in place of its first SELECT, and nothing else changed."""
+    text = TEXTS[number]
+    assert text.startswith("SELECT ")
+    return f"SELECT WITH USER_PRIVACY OPTIONS ({options}){text.removeprefix('SELECT')}"
+
+
+def test_there_are_22() -> None:
+    assert list(TEXTS) == list(range(1, 23))
+    assert tuple(sorted(tpch.KEYS)) == AS_THEY_ARE
+
+
+@pytest.mark.parametrize("number", AS_THEY_ARE)
+def test_a_text_is_answered_as_it_stands(session: emdp.Session, plain: duckdb.DuckDBPyConnection, number: int) -> None:
+    """Before noise the answer is DuckDB's; groups that are listed and have no rows are 0."""
+    counted = f"{OPTIONS}, delta = 1e-9, max_groups_per_user = 1"
+    answer = session.sql(headed(number, counted) if number == 13 else headed(number))
+    keys = tpch.KEYS[number]
+    exact = plain.sql(TEXTS[number]).pl()
+    assert exact.height
+    found = {tuple(row[key] for key in keys): row for row in answer.exact_frame.iter_rows(named=True)}
+    right = {tuple(row[key] for key in keys): row for row in exact.iter_rows(named=True)}
+    if number != 13:
+        assert right.keys() <= found.keys()
+    for key, row in found.items():
+        for name in exact.columns:
+            if name not in keys:
+                truth = float(right[key][name] or 0) if key in right else 0.0
+                assert float(row[name] or 0) == pytest.approx(truth, rel=1e-4, abs=1.0), (key, name)
+    assert answer.guarantee.level == pytest.approx(100)
+
+
+@pytest.mark.parametrize("number", PUBLIC_ALONE)
+def test_a_text_on_public_tables_alone_costs_nothing(
+    session: emdp.Session, plain: duckdb.DuckDBPyConnection, number: int
+) -> None:
+    answer = session.sql(headed(number, OPTIONS))
+    assert answer.guarantee.level == 0
+    exact = plain.sql(TEXTS[number]).pl()
+    assert exact.height
+    for name in exact.columns:
+        assert answer.frame.get_column(name).to_list() == pytest.approx(exact.get_column(name).to_list()), name
+
+
+@pytest.mark.parametrize("number", [3, 10, 15, 17, 18, 20])
+def test_a_text_that_names_customers_or_orders_is_refused_with_a_remedy(session: emdp.Session, number: int) -> None:
+    text = TEXTS[number].replace(
+        "SELECT ", f"SELECT WITH USER_PRIVACY OPTIONS ({OPTIONS}, max_records_per_user = 9) ", 1
+    )
+    with pytest.raises(SqlError) as refused:
+        session.sql(text)
+    assert refused.value.remedy
