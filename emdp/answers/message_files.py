@@ -66,6 +66,7 @@ def write_messages(messages: KeyedMessages, folder: Path, levels: Sequence[str])
     shared = {"release": messages.release, "tiers": messages.tiers}
     written: list[Path] = []
     try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for tier, path in enumerate(made, 1):
             keys = {
                 "format": KEYS,
@@ -91,7 +92,7 @@ def write_messages(messages: KeyedMessages, folder: Path, levels: Sequence[str])
             with suppress(OSError):
                 os.unlink(path)
         raise UsageError(
-            f"folder {str(folder)!r} cannot take the files ({error.strerror}); pass a folder that is there."
+            f"folder {str(folder)!r} cannot take the files ({error.strerror}); pass one that can be written."
         ) from None
     return (public, *made)
 

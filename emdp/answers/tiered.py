@@ -56,9 +56,9 @@ class Tiered:
         Parameters
         ----------
         folder : path
-            A folder that has none of these files yet: ``messages.json``, and ``tier-1.keys`` and on, which only
-            their owner can read (mode 0600). Keys are written first: a process that is killed leaves no messages
-            whose keys are missing.
+            A folder, made if it is not there, that has none of these files yet: ``messages.json``, and
+            ``tier-1.keys`` and on, which only their owner can read (mode 0600). Keys are written first: a process
+            that is killed leaves no messages whose keys are missing.
 
         Returns
         -------

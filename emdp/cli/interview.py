@@ -335,7 +335,8 @@ def _number(name: str, *, nowhere: bool) -> str | None:
 def _text(name: str, *, nowhere: bool) -> str | None:
     return ask(
         f"values of {name}, with commas between",
-        f"Kinds in {name}: a public list of values. "
+        f"Does {name} say of which kind a record is, as Bar or Office? Then write the public list of kinds; leave out "
+        "what is free text, a time or a number. "
         + ("Others are nowhere." if nowhere else "Others count as the first one, so let that be one like Other."),
         lambda reply: kinds_part(name, reply, nowhere=nowhere),
         empty="leave out",

@@ -222,8 +222,11 @@ def test_files_that_are_none_are_refused(opened: Any, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(UsageError, match="cannot be read as such"):
             decode_messages(path)
-    with pytest.raises(UsageError, match="folder that is there"):
-        opened("x").mean(col("x"), model="local", epsilon=emdp.tiers([2, 1])).write_messages(tmp_path / "none")
+    answer = opened("x").mean(col("x"), model="local", epsilon=emdp.tiers([2, 1]))
+    with pytest.raises(UsageError, match="that can be written"):
+        answer.write_messages(bad)
+    # Paid for already: a folder that is not there is made.
+    assert all(path.is_file() for path in answer.write_messages(tmp_path / "new" / "folder"))
 
 
 def test_the_command(opened: Any, tmp_path: Path) -> None:

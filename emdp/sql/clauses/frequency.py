@@ -145,7 +145,7 @@ def _why_alone(
         return (
             f"{column} alone does not tell all items apart, and of less than whole items there is the histogram in "
             "the central model alone",
-            "leave the option out",
+            f"leave the option out, or ask for one value at a time by SHARE() with a condition on {column}",
         )
     if noise != "auto":
         return "the option noise chooses the law of a histogram's noise", "leave one of the two options out"
@@ -176,7 +176,9 @@ def _continuum(context: Context, node: exp.Expr) -> SqlError:
     parts = [part for part in context.names.space.parts if count_items(part) is None]
     forms = [f"FREQUENCY({grid_form(part)})" for part in parts if part.grid_refusal() is None]
     finite = [f"FREQUENCY({identifier(p.columns[0])})" for p in context.names.space.parts if p.labels is not None]
-    written = [f"write {' or '.join([*forms[:1], *finite[:1]])}"] if forms or finite else []
+    # A grid, and one column of several, have a histogram in the central model alone.
+    first = "leave model out and write" if _word(context, "model", "central") != "central" else "write"
+    written = [f"{first} {' or '.join([*forms[:1], *finite[:1]])}"] if forms or finite else []
     cut = ["read the table with space=emdp.Grid(...)"] if can_be_cut(context.names.space) else []
     return context.refusal(
         node,
