@@ -6,6 +6,11 @@ those whose product has upper half ``i`` have lower halves that are ``limit`` ap
 them are kept, for every ``i``. For larger limits the upper bits of a word, as many as ``limit - 1`` has, are the draw,
 refused while not below the limit. Either is uniform, whatever was refused before.
 
+*A coin and 32 bits from one word.* The coin with probability ``m/2^62``, ``m = T 2^30 + r`` with ``r < 2^30``, is
+true where one half of the word is below ``T``, false where it is above; where it is ``T``, which has probability
+``2^-32``, it is true if 30 bits more are below ``r``: ``T/2^32 + 2^-32 r/2^30 = m/2^62``. The other half decides
+nothing of it, so it is uniform and independent.
+
 *Samples with replacement* from entries with weights, counted, are one multinomial a user, drawn by halving
 (:mod:`emdp.noise.multinomial`).
 
@@ -27,7 +32,14 @@ from emdp.noise.binomial import MAX_ITEMS, MAX_WEIGHT
 from emdp.noise.multinomial import draw_tree_counts
 from emdp.noise.rng import random_words
 
-__all__ = ["draw_below", "draw_bernoulli", "draw_indices", "draw_permutation", "draw_sample_counts"]
+__all__ = [
+    "draw_below",
+    "draw_bernoulli",
+    "draw_coins_and_bits",
+    "draw_indices",
+    "draw_permutation",
+    "draw_sample_counts",
+]
 
 _BLOCK = 2**13
 # Draws made at once, so that the arrays of a step stay in the second-level cache.
@@ -186,6 +198,47 @@ def draw_bernoulli(numerators: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_
         uniform = (random_words(part.size) >> np.uint64(64 - bits)).view(np.int64)
         drawn[start : start + _BLOCK] = uniform < part
     return drawn
+
+
+def draw_coins_and_bits(numerator: int, count: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint32]]:
+    """Draw coins, each true with probability exactly ``numerator/2^62``, and 32 uniform bits beside each.
+
+    All are independent of one another.
+
+    Parameters
+    ----------
+    numerator : int
+        From 0 to ``2^62``.
+    count : int
+        From 0.
+
+    Returns
+    -------
+    ndarray of bool, ndarray of uint32, shape (count,)
+
+    Raises
+    ------
+    UsageError
+        If an argument is malformed.
+
+    References
+    ----------
+    The module's text proves exactness.
+
+    >>> coins, bits = draw_coins_and_bits(2**62, 3)
+    >>> coins.tolist(), bits.dtype
+    ([True, True, True], dtype('uint32'))
+    """
+    numerator, count = check_count("numerator", numerator, minimum=0), check_count("count", count, minimum=0)
+    if numerator > 2**_MAX_BITS:
+        raise UsageError(f"numerator must be at most 2^62, got {numerator}; pass a probability times 2^62.")
+    halves = random_words(count).view(np.uint32).reshape(-1, 2)
+    first, (threshold, rest) = halves[:, 0], divmod(numerator, 2**30)
+    coins = first < np.uint32(threshold) if threshold < 2**32 else np.ones(count, dtype=np.bool_)
+    edge = np.flatnonzero(first == threshold) if rest else ()
+    if len(edge):
+        coins[edge] = draw_bernoulli(np.full(len(edge), rest, dtype=np.int64), 30)
+    return coins, halves[:, 1]
 
 
 def draw_permutation(count: int) -> Integers:

@@ -8,7 +8,14 @@ import scipy.stats
 
 from emdp.base.errors import UsageError
 from emdp.noise import choices
-from emdp.noise.choices import draw_below, draw_bernoulli, draw_indices, draw_permutation, draw_sample_counts
+from emdp.noise.choices import (
+    draw_below,
+    draw_bernoulli,
+    draw_coins_and_bits,
+    draw_indices,
+    draw_permutation,
+    draw_sample_counts,
+)
 from emdp.testing import seeded
 
 
@@ -193,6 +200,40 @@ class TestBernoulli:
     def test_malformed_arguments_are_refused(self, numerators: object, bits: int) -> None:
         with pytest.raises(UsageError, match=r"numerators|bits"):
             draw_bernoulli(numerators, bits)  # type: ignore[arg-type]
+
+
+class TestCoinsAndBits:
+    def test_more_bits_decide_where_half_a_word_does_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        threshold, rest = 5, 2**29 + 3
+        halves = np.array([[4, 1], [5, 2], [5, 2**32 - 1], [6, 4], [2**32 - 1, 5], [0, 6]], dtype=np.uint32)
+        more = np.array([(rest - 1) << 34, rest << 34], dtype=np.uint64)
+        words = iter([halves.reshape(-1).view(np.uint64), more])
+        monkeypatch.setattr(choices, "random_words", lambda count: next(words)[:count])
+        coins, bits = draw_coins_and_bits(threshold * 2**30 + rest, 6)
+        assert coins.tolist() == [True, True, False, False, False, True]
+        assert bits.tolist() == halves[:, 1].tolist()
+
+    def test_sure_coins(self) -> None:
+        for numerator in (0, 2**62):
+            coins, bits = draw_coins_and_bits(numerator, 20_000)
+            assert np.all(coins == bool(numerator))
+            assert bits.size == 20_000
+        assert [part.size for part in draw_coins_and_bits(2**61, 0)] == [0, 0]
+
+    @pytest.mark.parametrize("share", [0.3 * 0.7, 0.3, 0.3 * 1.3])
+    def test_rates_and_the_bits_beside_either_side(self, share: float) -> None:
+        with seeded(7):
+            coins, bits = draw_coins_and_bits(int(share * 2**62), 20_000)
+        found = scipy.stats.binomtest(int(np.count_nonzero(coins)), 20_000, 0.3).pvalue
+        assert bool(found > 1e-9) is (share == 0.3)
+        for side in (coins, ~coins):
+            for shift in (0, 29):
+                assert uniform_p((bits[side] >> np.uint32(shift)) & np.uint32(7), 8) > 1e-9
+
+    @pytest.mark.parametrize(("numerator", "count"), [(-1, 1), (2**62 + 1, 1), (0.5, 1), (1, -1)])
+    def test_malformed_arguments_are_refused(self, numerator: object, count: int) -> None:
+        with pytest.raises(UsageError, match=r"numerator|count"):
+            draw_coins_and_bits(numerator, count)  # type: ignore[arg-type]
 
 
 class TestPermutation:

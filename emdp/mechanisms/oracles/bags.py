@@ -79,7 +79,10 @@ class Bags:
         """Return the bags of users ``first`` to ``last - 1``."""
         ends = self.offsets[first : last + 1]
         entries = slice(int(ends[0]), int(ends[-1]))
-        return Bags(ends - ends[0], self.codes[entries], self.counts[entries])
+        part = object.__new__(Bags)
+        # What was checked of the whole holds of its parts.
+        vars(part).update(offsets=ends - ends[0], codes=self.codes[entries], counts=self.counts[entries])
+        return part
 
     def check_items(self, items: int) -> None:
         """Raise ``UsageError`` unless every code is below ``items``."""

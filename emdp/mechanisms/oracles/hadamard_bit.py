@@ -25,10 +25,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
-from emdp.mechanisms.oracles.symbol import SymbolOracle
+from emdp.mechanisms.oracles.symbol import BLOCK, SymbolOracle
 from emdp.mechanisms.weights import Floats, Integers
+from emdp.noise.choices import draw_coins_and_bits
 from emdp.privacy.blanket.sets import SetLaw
 
 __all__ = ["OneBitHadamardOracle"]
@@ -60,6 +62,17 @@ class OneBitHadamardOracle(SymbolOracle):
 
     def _choose(self) -> None:
         self.inside = self.outside = 1 << (self.items - 1).bit_length()
+
+    def _encode(self, items: Integers) -> npt.NDArray[np.int32]:
+        # ``K`` is a power of two, so ``j`` is the last bits of a word whose first ones turn the sign.
+        messages = np.empty(items.size, dtype=np.int32)
+        for start in range(0, items.size, BLOCK):
+            block = items[start : start + BLOCK].astype(np.uint32)
+            is_inside, places = draw_coins_and_bits(self.numerator, block.size)
+            places = places & np.uint32(self.inside - 1)
+            sign = (np.bitwise_count(block & places) & 1) ^ ~is_inside
+            messages[start : start + BLOCK] = (places << np.uint32(1)) | sign
+        return messages
 
     def _inside_symbols(self, items: Integers, places: Integers) -> Integers:
         return np.asarray(2 * places + (np.bitwise_count(items & places) & 1), dtype=np.int64)

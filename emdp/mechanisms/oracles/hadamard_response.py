@@ -29,11 +29,14 @@ import numpy.typing as npt
 
 from emdp.base.checks import check_unit_interval
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
-from emdp.mechanisms.oracles.symbol import SymbolOracle
+from emdp.mechanisms.oracles.symbol import BLOCK, SymbolOracle
 from emdp.mechanisms.weights import Floats, Integers
+from emdp.noise.choices import draw_below, draw_coins_and_bits
 from emdp.privacy.blanket.sets import SetLaw
 
 __all__ = ["HadamardResponseOracle", "block_risk"]
+
+_Whole = npt.NDArray[np.signedinteger[Any]]
 
 
 class HadamardResponseOracle(SymbolOracle):
@@ -115,6 +118,21 @@ class HadamardResponseOracle(SymbolOracle):
         self.inside = self.block // 2
         self.outside = self.blocks * self.block - self.inside
 
+    def _encode(self, items: Integers) -> npt.NDArray[np.int32]:
+        # ``s`` is a power of two, so a place in the set is the last bits of a word whose first ones are the coin.
+        messages = np.empty(items.size, dtype=np.int32)
+        for start in range(0, items.size, BLOCK):
+            block = items[start : start + BLOCK].astype(np.int32)
+            is_inside, bits = draw_coins_and_bits(self.numerator, block.size)
+            own = block // np.int32(self.block - 1)
+            rows = block - own * np.int32(self.block - 1) + np.int32(1)
+            symbols = own * np.int32(self.block) + _column(rows, (bits & np.uint32(self.inside - 1)).view(np.int32), 0)
+            others = np.flatnonzero(~is_inside)
+            places = draw_below(np.full(others.size, self.outside, dtype=np.int64))
+            symbols[others] = self._outside_symbols(items[start + others], places)
+            messages[start : start + BLOCK] = symbols
+        return messages
+
     def _inside_symbols(self, items: Integers, places: Integers) -> Integers:
         number, row = np.divmod(items, self.block - 1)
         return number * self.block + _column(row + 1, places, 0)
@@ -153,7 +171,7 @@ def _block_size(items: int, blocks: int) -> int:
     return 1 << (-(-items // blocks)).bit_length()
 
 
-def _column(rows: Integers, places: Integers, parity: int) -> Integers:
+def _column(rows: _Whole, places: _Whole, parity: int) -> _Whole:
     """Return the ``places``-th column whose bits in common with ``rows``, at least 1, are even or odd in number.
 
     The bits of a place are those of the column but one: the lowest that its row has, which settles the parity.
@@ -161,4 +179,4 @@ def _column(rows: Integers, places: Integers, parity: int) -> Integers:
     lowest = rows & -rows
     column = (places & (lowest - 1)) | ((places & -lowest) << 1)
     odd = (np.bitwise_count(rows & column) & 1) ^ parity
-    return np.asarray(column | (lowest * odd), dtype=np.int64)
+    return np.asarray(column | (lowest * odd), dtype=rows.dtype)

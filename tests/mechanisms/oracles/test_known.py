@@ -41,6 +41,27 @@ def best_variance(epsilon: float) -> float:
     return 4 * math.exp(epsilon) / math.expm1(epsilon) ** 2
 
 
+@pytest.mark.parametrize("kind", [OneBitHadamardOracle, HadamardResponseOracle])
+@pytest.mark.parametrize("items", [2, 3, 7, 100, 1000])
+def test_symbols_of_half_words_are_those_of_their_places(
+    kind: type[OneBitHadamardOracle | HadamardResponseOracle], items: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle, draw = kind(items, 5000, 2.0), np.random.default_rng(items)
+    codes = draw.integers(0, items, 5000)
+    coins, bits = draw.random(5000) < 0.6, draw.integers(0, 2**32, 5000, dtype=np.uint32)
+    below = draw.integers(0, oracle.outside, 5000)
+    module = "hadamard_bit" if kind is OneBitHadamardOracle else "hadamard_response"
+    place = f"emdp.mechanisms.oracles.{module}"
+    monkeypatch.setattr(f"{place}.draw_coins_and_bits", lambda numerator, count: (coins.copy(), bits.copy()))
+    if kind is HadamardResponseOracle:
+        monkeypatch.setattr(f"{place}.draw_below", lambda limits: below[~coins])
+        assert oracle.inside & (oracle.inside - 1) == 0
+    places = (bits & np.uint32(oracle.inside - 1)).astype(np.int64)
+    far = places if kind is OneBitHadamardOracle else below
+    expected = np.where(coins, oracle._inside_symbols(codes, places), oracle._outside_symbols(codes, far))
+    np.testing.assert_array_equal(oracle._encode(codes), expected)
+
+
 class TestOneBitHadamard:
     def test_four_items(self) -> None:
         """local-shuffle-userlevel.md 1.3: K = 4, epsilon = 1, item 2."""

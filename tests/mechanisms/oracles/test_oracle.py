@@ -14,6 +14,7 @@ import pytest
 import scipy.stats
 
 from emdp.base.errors import RefusedError, UsageError
+from emdp.mechanisms.oracles import hadamard_bit, hadamard_response
 from emdp.mechanisms.oracles import oracle as base
 from emdp.mechanisms.oracles import subset as oracle_subset
 from emdp.mechanisms.oracles import symbol as oracle_symbol
@@ -58,12 +59,21 @@ def symbol_law(oracle: SymbolOracle, item: int, monkeypatch: pytest.MonkeyPatch)
             return np.full(len(numerators), is_inside)
 
         def below(limits: Any, seen: Any = seen) -> Any:
-            seen["limit"] = int(limits[0])
-            return np.arange(len(limits)) % limits[0]
+            if len(limits):
+                seen["limit"] = int(limits[0])
+            return np.arange(len(limits)) % max([1, *limits])
+
+        def coin_and_bits(numerator: int, count: int, seen: Any = seen, is_inside: bool = is_inside) -> Any:
+            # Of uniform bits the last ones are taken, as many as make a place of the set.
+            seen |= {"chance": Fraction(numerator, TOTAL), "limit": oracle.inside}
+            return np.full(count, is_inside), np.arange(count, dtype=np.uint32)
 
         with monkeypatch.context() as patched:
             patched.setattr(oracle_symbol, "draw_bernoulli", coin)
             patched.setattr(oracle_symbol, "draw_below", below)
+            patched.setattr(hadamard_response, "draw_below", below)
+            for module in (hadamard_bit, hadamard_response):
+                patched.setattr(module, "draw_coins_and_bits", coin_and_bits)
             oracle.encode(Bags.of_items([item]))
             messages = oracle.encode(Bags.of_items([item] * seen["limit"]))
         chance = seen["chance"] if is_inside else 1 - seen["chance"]
