@@ -115,6 +115,7 @@ EXACT_SUMS: dict[str, set[str]] = {
     "mechanisms/streams/strategy": {
         "sum((entry * entry for entry in _root(periods)))",
         "sum((own * own for own in accumulate(_root(periods))))",
+        "sum(((sums[place] - sums[max(place - count, 0)]) ** 2 for place in range(1, periods + 1)))",
     },
     "mechanisms/user_mean/crowd_questions": {"sum((stage.size for stage in self.stages))"},
     "mechanisms/strings/prefix_search": {"sum((letters ** added for added in range(step + 1)))"},

@@ -9,10 +9,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError
+
+if TYPE_CHECKING:
+    from emdp.ledger.state import Draft
 
 __all__ = ["KINDS", "Admit", "Entry", "Ledger", "SecretState"]
 
@@ -85,11 +88,11 @@ class SecretState(Protocol):
     def check(self) -> None:
         """Raise ``LedgerError`` if this user may not use the state, or others may."""
 
-    def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
+    def keep(self, digest: str, salt: bytes, numbers: Sequence[int], counted: Sequence[str] | None = None) -> None:
         """Write a draft, durably, before a row may name it."""
 
-    def find(self, digest: str, stream: str, place: int) -> tuple[int, ...]:
-        """Return the numbers that a row names; raise ``LedgerError`` where they are lost."""
+    def find(self, digest: str, stream: str, place: int) -> "Draft":
+        """Return the draft that a row names; raise ``LedgerError`` where it is lost."""
 
 
 class Ledger(ABC):

@@ -6,8 +6,6 @@ ledger's, and nobody else has a right on it: whoever may charge reads no exact s
 it is used only after it is seen to be so. Whoever administers the server can read it, as the data there.
 """
 
-import hmac
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +16,7 @@ from emdp.base.errors import LedgerError
 from emdp.ledger.address import Address
 from emdp.ledger.postgres import transaction
 from emdp.ledger.postgres_schema import SCHEMA
-from emdp.ledger.state import draft_digest
+from emdp.ledger.state import Draft, draft_text, opened_draft
 
 __all__ = ["STATE_SCHEMA", "PostgresState"]
 
@@ -76,35 +74,31 @@ class PostgresState:
         with self._opened(write=False):
             return
 
-    def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
-        text = json.dumps(list(numbers), separators=(",", ":"))
+    def keep(self, digest: str, salt: bytes, numbers: Sequence[int], counted: Sequence[str] | None = None) -> None:
+        text = draft_text(numbers, counted)
         with self._opened(write=True) as connection:
             connection.execute(f"INSERT INTO {STATE_SCHEMA}.draft VALUES (%s, %s, %s)", (digest, salt, text))
 
-    def find(self, digest: str, stream: str, place: int) -> tuple[int, ...]:
-        """Return the numbers that a row names.
+    def find(self, digest: str, stream: str, place: int) -> Draft:
+        """Return the draft that a row names.
 
         Raises
         ------
         LedgerError
-            If they are not there, or are others: the stream has ended.
+            If it is not there, or is another: the stream has ended.
         """
         with self._opened(write=False) as connection:
             found = []
             if connection.execute(_FOUND).fetchall()[0][0] is not None:
                 statement = f"SELECT salt, numbers FROM {STATE_SCHEMA}.draft WHERE digest = %s"
                 found = connection.execute(statement, (digest,)).fetchall()
-        try:
-            numbers = tuple(json.loads(found[0][1])) if found else ()
-            made = draft_digest(bytes(found[0][0]), stream, place, numbers) if found else ""
-        except (TypeError, ValueError):
-            made = ""
-        if not hmac.compare_digest(made, digest) or not all(type(number) is int for number in numbers):
+        draft = opened_draft(bytes(found[0][0]), found[0][1], digest, stream, place) if found else None
+        if draft is None:
             raise LedgerError(
                 f"state of streams of {self._address.shown} lacks the exact statistic of a period that the ledger has "
                 "a row of, so that the stream has ended; its rows stay good, and a new stream is a new charge."
             )
-        return numbers
+        return draft
 
     @contextmanager
     def _opened(self, *, write: bool) -> Iterator[psycopg.Connection[Any]]:

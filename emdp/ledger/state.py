@@ -8,6 +8,10 @@ a bare hash of a small integer can be guessed.
 The file and the ledger cannot commit together. So a *draft* is written first, durably, and the ledger's row names its
 digest: drafts are only ever inserted, and the row says which one counts. A process that loses its turn leaves a draft
 that nothing names. A row whose draft is gone ends its stream: nothing is computed from other numbers in its place.
+
+Where a user counts in some periods of a stream alone, a draft also holds who was counted in its row: the row's *diary*,
+under the same digest. So nobody has seen a row whose diary is not on the disk, and it is the one that the row was made
+with.
 """
 
 import hashlib
@@ -21,10 +25,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, LedgerResourceError, resource_error
 from emdp.base.files import flush_folder
 
-__all__ = ["StreamState", "draft_digest"]
+__all__ = ["Draft", "StreamState", "draft_digest", "draft_text", "opened_draft"]
 
 STATE = ".state"
 """Ending behind a ledger's path."""
@@ -38,14 +43,63 @@ BUSY_SECONDS = 30.0
 _SCHEMA = "CREATE TABLE draft (digest TEXT PRIMARY KEY, salt BLOB NOT NULL, numbers TEXT NOT NULL) WITHOUT ROWID"
 
 
-def draft_digest(salt: bytes, stream: str, place: int, numbers: Sequence[int]) -> str:
+@dataclass(frozen=True)
+class Draft:
+    """What is kept of a period whose row was, or would have been, drawn: private.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        Its exact statistic.
+    counted : tuple of str or None
+        Keys of the users who count in it, where there is a cap on their periods.
+    """
+
+    numbers: tuple[int, ...]
+    counted: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "Draft(hidden)"
+
+
+def draft_digest(
+    salt: bytes, stream: str, place: int, numbers: Sequence[int], counted: Sequence[str] | None = None
+) -> str:
     """Return the digest that the chain has of a period's exact statistic, which nobody without the salt can guess.
+
+    With ``counted``, of the statistic and of who counts in it.
 
     >>> len(draft_digest(b"0" * 32, "ab", 1, [3, -4]))
     64
     """
-    text = json.dumps(["emdp stream 1", stream, place, list(numbers)], separators=(",", ":"))
-    return hmac.new(salt, text.encode("ascii"), hashlib.sha256).hexdigest()
+    said = ["emdp stream 1", stream, place, list(numbers)]
+    if counted is not None:
+        said = ["emdp stream 2", stream, place, list(numbers), list(counted)]
+    return hmac.new(salt, json.dumps(said, separators=(",", ":")).encode("ascii"), hashlib.sha256).hexdigest()
+
+
+def draft_text(numbers: Sequence[int], counted: Sequence[str] | None = None) -> str:
+    """Return a draft as a state keeps it."""
+    said = list(numbers) if counted is None else {"numbers": list(numbers), "counted": list(counted)}
+    return json.dumps(said, separators=(",", ":"))
+
+
+def opened_draft(salt: bytes, text: str, digest: str, stream: str, place: int) -> Draft | None:
+    """Return what a state keeps under a digest; None if it is not that of this period of the stream.
+
+    >>> salt = b"0" * 32
+    >>> opened_draft(salt, draft_text([3]), draft_digest(salt, "ab", 1, [3]), "ab", 1).numbers
+    (3,)
+    """
+    try:
+        said = json.loads(text)
+        numbers, counted = (said["numbers"], said["counted"]) if isinstance(said, dict) else (said, None)
+        is_right = hmac.compare_digest(draft_digest(salt, stream, place, numbers, counted), digest)
+        found = Draft(tuple(numbers), None if counted is None else tuple(counted))
+    except (TypeError, ValueError, KeyError):
+        return None
+    is_right = is_right and all(type(number) is int for number in found.numbers)
+    return found if is_right and all(type(key) is str for key in found.counted or ()) else None
 
 
 class StreamState:
@@ -65,37 +119,30 @@ class StreamState:
         if os.path.lexists(self.path):
             self._check_mode()
 
-    def keep(self, digest: str, salt: bytes, numbers: Sequence[int]) -> None:
+    def keep(self, digest: str, salt: bytes, numbers: Sequence[int], counted: Sequence[str] | None = None) -> None:
         if not os.path.lexists(self.path):
             self._create()
         with self._connected() as connection:
-            text = json.dumps(list(numbers), separators=(",", ":"))
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute("INSERT INTO draft VALUES (?, ?, ?)", (digest, salt, text))
+            connection.execute("INSERT INTO draft VALUES (?, ?, ?)", (digest, salt, draft_text(numbers, counted)))
             connection.execute("COMMIT")
 
-    def find(self, digest: str, stream: str, place: int) -> tuple[int, ...]:
-        """Return the numbers that a row names.
+    def find(self, digest: str, stream: str, place: int) -> Draft:
+        """Return the draft that a row names.
 
         Raises
         ------
         LedgerError
-            If they are not there, or are others: the stream has ended.
+            If it is not there, or is another: the stream has ended.
         """
         if not os.path.lexists(self.path):
             raise self._lost()
         with self._connected() as connection:
             found = connection.execute("SELECT salt, numbers FROM draft WHERE digest = ?", (digest,)).fetchall()
-        try:
-            numbers = tuple(json.loads(found[0][1])) if found else ()
-            is_right = bool(found) and hmac.compare_digest(
-                draft_digest(found[0][0], stream, place, numbers), digest
-            )  # fmt: skip
-        except (TypeError, ValueError):
-            is_right = False
-        if not is_right or not all(type(number) is int for number in numbers):
+        draft = opened_draft(found[0][0], found[0][1], digest, stream, place) if found else None
+        if draft is None:
             raise self._lost()
-        return numbers
+        return draft
 
     def kept(self, key: str) -> tuple[int, ...] | None:
         """Return the numbers that were kept under a key, such as an answer's noise; None where there are none.

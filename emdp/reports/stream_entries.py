@@ -9,7 +9,7 @@ from emdp.base.periods import period_names
 
 __all__ = ["StreamEntry", "read_stream"]
 
-KEYS = ("name", "title", "query", "periods", "unit", "plan", "show", "text")
+KEYS = ("name", "title", "query", "periods", "unit", "plan", "show", "active", "text")
 """Keys of a stream."""
 
 FIGURES = ("day", "last 7", "to date", "change")
@@ -39,6 +39,8 @@ class StreamEntry:
         Figures on the page.
     name : str
         Tells streams of one question apart.
+    active : int or None
+        Most periods in which one user counts.
     line : int
         Where it begins in the file.
     """
@@ -50,6 +52,7 @@ class StreamEntry:
     plan: Literal["days", "totals", "both"] = "days"
     show: tuple[str, ...] = ("day",)
     name: str = ""
+    active: int | None = None
     text: str = ""
     line: int = 0
 
@@ -76,14 +79,11 @@ def read_stream(data: Mapping[str, Any], number: int, line: int, wrong: Wrong) -
         wrong(text, *place, key)
 
     for key, value in data.items():
-        if key == "active":
-            note(
-                "active is a cap on active periods, which nobody could keep: it would need who was there when, for "
-                "ever; remove it, and give each period a public list of users instead",
-                key,
-            )
-        elif key not in KEYS:
+        if key not in KEYS:
             note(f"the stream has an unknown key {key!r}; use {', '.join(sorted(KEYS))}", key)
+        elif key == "active":
+            if type(value) is not int or value < 1:
+                note("active is no number of periods; write a whole number of at least 1", key)
         elif key not in ("periods", "show") and (not isinstance(value, str) or not value.strip() or "\0" in value):
             note(f"{key} is not a text in quotes; correct it", key)
         elif key not in ("periods", "show", "query", "text") and not value.isprintable():
@@ -106,5 +106,5 @@ def read_stream(data: Mapping[str, Any], number: int, line: int, wrong: Wrong) -
             note(error.sentence, "periods")
     if found:
         return None
-    texts = {key: data[key] for key in ("title", "query", "unit", "plan", "name", "text") if key in data}
+    texts = {key: data[key] for key in ("title", "query", "unit", "plan", "name", "active", "text") if key in data}
     return StreamEntry(periods=tuple(names), show=tuple(cast("list[str]", show)), line=line, **texts)

@@ -69,6 +69,8 @@ def check_streams(report: Report, names: Names, promises: Sequence[Guarantee]) -
                 show=entry.show,
                 name=entry.name,
                 period=report.period,
+                names=names,
+                active=entry.active,
             )
         except (RefusedError, UsageError) as error:
             problems.append(report.problem(entry.line, f"stream {entry.title!r}: {error}"))
@@ -93,6 +95,7 @@ def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:
                 plan=entry.plan,
                 show=entry.show,
                 name=entry.name,
+                active=entry.active,
             )
         except (LedgerError, DataRuleError, ResourceError):
             raise

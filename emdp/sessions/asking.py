@@ -167,6 +167,7 @@ class Asking:
         plan: Literal["days", "totals", "both"] = "days",
         show: Sequence[str] = ("day",),
         name: str = "",
+        active: int | None = None,
         parameters: Parameters | None = None,
     ) -> "StreamAnswer":
         """Release a linear question for one period after another, all of them for one price.
@@ -187,12 +188,15 @@ class Asking:
             together, where ``d`` is the mean of their distances. It is never implied, since the first says less.
         plan : {"days", "totals", "both"}
             What the stream is good for: single periods by independent noise; means to date by the square-root
-            factorisation; or both, by two streams of half the ``mu^2`` each. With ``unit="user"`` days alone.
+            factorisation; or both, by two streams of half the ``mu^2`` each. By ``unit="user"`` totals need ``active``.
         show : sequence of {"day", "last 7", "to date", "change"}
             Figures: the period itself, means of the last seven and of all so far, and the change since the one before,
             which the first period has no row of.
         name : str
             Tells streams of one question apart, such as a new one after the state of another was lost.
+        active : int, optional
+            With ``epsilon``: a user counts in the first so many periods with records of the user, and less noise is
+            added. The state then holds who counted when (docs/streams.md); a person must keep one key.
         parameters : list or dict, optional
             As of :meth:`emdp.Session.sql`.
 
@@ -214,7 +218,6 @@ class Asking:
         ---------
         ``(alpha, delta)`` of all rows together in the unit: :mod:`emdp.mechanisms.streams.mechanism`.
         """
-        # Loaded where it is needed.
         from emdp.base.periods import period_names
         from emdp.sessions.streaming import StreamRequest, streamed
 
@@ -231,6 +234,8 @@ class Asking:
             show=show,
             name=name,
             period=self._tags.period,
+            names=self._names,
+            active=active,
         )
         return streamed(request, self._accounts, self._table, self._tags, self._rules, self.releasing)
 

@@ -6,6 +6,9 @@ statistics that earlier rows name, and written only if the stream still has exac
 drawn is thrown away unseen, and it begins again. Readers see rows of the ledger alone. So a process that is killed
 before the commit leaves a draft that nothing names, and one that is killed after it a row that is shown from then on:
 no row is drawn anew after anybody may have seen it, and no source is read again for a period that has one.
+
+**A cap on active periods** (:mod:`emdp.sessions.diary`) makes the statistic depend on who was counted in earlier rows:
+it is computed anew where another process has written one since.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +25,13 @@ from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.streams import MovedError, OpenStream, StreamPart, append_row, charge_stream, find_stream
 from emdp.estimators.streams import StreamPlan, check_shows, plan_stream
 from emdp.ledger import Entry
+from emdp.ledger.base import SecretState
 from emdp.ledger.opening import secret_state
-from emdp.ledger.state import draft_digest
+from emdp.ledger.state import Draft, draft_digest
 from emdp.noise import rng
 from emdp.privacy import EmdDP
+from emdp.questions.names import Names
+from emdp.sessions.diary import cap_in_words, capped
 from emdp.sessions.planning import Planned
 from emdp.sessions.records import TableRecords
 from emdp.sessions.releasing import Releasing
@@ -58,6 +64,8 @@ class StreamRequest:
         Tells streams of the same question apart.
     period : str
         The period whose data the session reads.
+    active : int or None
+        Most periods in which one user counts.
     """
 
     planned: Planned
@@ -66,6 +74,7 @@ class StreamRequest:
     show: tuple[str, ...]
     name: str
     period: str
+    active: int | None = None
 
     @classmethod
     def of(
@@ -78,6 +87,8 @@ class StreamRequest:
         show: Sequence[str],
         name: str,
         period: str | None,
+        names: Names,
+        active: int | None = None,
     ) -> "StreamRequest":
         """Check and price a request."""
         if period not in periods:
@@ -87,13 +98,16 @@ class StreamRequest:
             )
         if not isinstance(name, str) or not name.isprintable():
             raise UsageError(f"name must be words in one line, got {name!r}; leave it out, or pass some.")
-        priced = plan_stream(planned.plan, len(periods), unit=unit, figures=plan)
-        return cls(planned, priced, periods, check_shows(show), name, period)
+        priced = plan_stream(
+            planned.plan, len(periods), unit=unit, figures=plan, active=active, space=names.space, users=names.users
+        )
+        return cls(planned, priced, periods, check_shows(show), name, period, active)
 
     def key(self, table: Table, rules: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a stream in the ledger is known by."""
         terms = self.plan.terms()
-        kept = ("figures", "unit", "sensitivity", "dimension", "alpha", "delta", "kind", "scales")
+        kept = ["figures", "unit", "sensitivity", "dimension", "alpha", "delta", "kind", "scales"]
+        kept += [] if self.active is None else ["active", "reach"]
         return {
             "name": self.name,
             "query": " ".join(self.planned.text.split()),
@@ -140,27 +154,23 @@ class _Streaming:
             return
         self._check_order(found, place)
         plan = self.request.plan.as_opened(found.terms, len(found.periods))
-        numbers = self._numbers(plan, release.records)
-        release.check_unchanged()
-        salt, stream = rng.random_bytes(SALT_BYTES), found.entry.hash
-        digest = draft_digest(salt, stream, place, numbers)
         state = secret_state(self.accounts.ledger)
-        state.keep(digest, salt, numbers)
+        drafted: _Drafted | None = None
         for _ in range(MOST_TRIES):
             found = self.paid(release)
             if place in found.released:
                 return
             self._check_order(found, place)
-            named = {row.payload["place"]: row.payload["digest"] for row in found.rows}
+            past = self._past(state, found)
+            if drafted is None or not drafted.is_made_after(found, self.request.active):
+                drafted = self._drafted(plan, found, past, release)
+                state.keep(drafted.digest, drafted.salt, drafted.draft.numbers, drafted.draft.counted)
+            numbers = drafted.draft.numbers
             nothing = (0,) * len(numbers)
-            past = [
-                state.find(named[earlier], stream, earlier) if earlier in named else nothing
-                for earlier in range(1, place)
-            ]
-            values = plan.drawn([*past, numbers])
+            own = [past[earlier].numbers if earlier in past else nothing for earlier in range(1, place)]
             payload = {
-                "place": place, "period": self.request.period, "values": values, "digest": digest,
-                "data_version": release.version,
+                "place": place, "period": self.request.period, "values": plan.drawn([*own, numbers]),
+                "digest": drafted.digest, "data_version": release.version,
             }  # fmt: skip
             try:
                 append_row(self.accounts, found, payload)
@@ -230,11 +240,31 @@ class _Streaming:
             history=plan.event("history") if parts and before is None else None,
         )
 
-    def _numbers(self, plan: StreamPlan, records: TableRecords) -> tuple[int, ...]:
-        """Return the exact statistic of the period, in grid steps."""
+    def _past(self, state: SecretState, found: OpenStream) -> dict[int, Draft]:
+        """Return what rows so far were made of, by their places."""
+        named = {row.payload["place"]: row.payload["digest"] for row in found.rows}
+        return {place: state.find(digest, found.entry.hash, place) for place, digest in named.items()}
+
+    def _drafted(
+        self, plan: StreamPlan, found: OpenStream, past: Mapping[int, Draft], release: Releasing
+    ) -> "_Drafted":
+        """Return a new draft of the session's period, which nothing names yet."""
+        draft = self._computed(plan, release.records, [own.counted or () for own in past.values()])
+        release.check_unchanged()
+        salt = rng.random_bytes(SALT_BYTES)
+        digest = draft_digest(salt, found.entry.hash, self._place(found), draft.numbers, draft.counted)
+        return _Drafted(draft, salt, digest, tuple(row.hash for row in found.rows))
+
+    def _computed(self, plan: StreamPlan, records: TableRecords, diaries: Sequence[Sequence[str]]) -> Draft:
+        """Return the exact statistic of the period, in grid steps, and who counts in it where a cap asks for it."""
         try:
+            counted = None
+            if self.request.active is not None:
+                table, counted = capped(self.table, self.request.active, diaries)
+                # What a scan of all users made before the charge is of no use.
+                records = TableRecords(table)
             (statistic,) = plan.plan.statistic(records, keep_exact=False)
-            return plan.rounded(statistic.open(), records)
+            return Draft(plan.rounded(statistic.open(), records), counted)
         except EmdpError as error:
             # Frames below this one hold private numbers.
             raise_alone(error.with_traceback(None))
@@ -248,6 +278,20 @@ class _Streaming:
                 f"period {self.request.period} comes before {found.periods[found.last - 1]}, which has its row; it "
                 "counts as skipped, so that records which came late belong to a later period or to none."
             )
+
+
+@dataclass(frozen=True)
+class _Drafted:
+    """A draft with what the row that names it is made after."""
+
+    draft: Draft
+    salt: bytes
+    digest: str
+    rows: tuple[str, ...]
+
+    def is_made_after(self, found: OpenStream, active: int | None) -> bool:
+        """Say whether the draft is good for a row after those that a stream has."""
+        return active is None or self.rows == tuple(row.hash for row in found.rows)
 
 
 def streamed(
@@ -325,6 +369,8 @@ def _facts(request: StreamRequest, plan: StreamPlan, found: OpenStream) -> tuple
     own = plan.mechanism
     several = []
     differing = {"period": "one period", "user": "any period", "history": f"a part of {own.periods} periods"}[own.unit]
+    if own.active is not None:
+        differing = f"any period, of which at most {own.active} count"
     if own.unit == "period":
         # Streams of totals shift later rows, too: mu of k periods is k times that of one.
         for count in (2, 7):
@@ -341,6 +387,7 @@ def _facts(request: StreamRequest, plan: StreamPlan, found: OpenStream) -> tuple
         "theorem      Gaussian noise on rows of a lower triangular strategy, of which the noise of each is drawn once",
         f"sensitivity  {own.sensitivity:.6g} of a period's statistic; mu = {own.mu(own.unit):.6g} of all rows",
         f"noise        sigma {own.sigma:.6g} on each row, on a grid of {own.grid:.3g}",
+        *([] if own.active is None else [f"active       {cap_in_words(own.active)}"]),
         *([f"skipped      {', '.join(skipped)}: without a row, counted as nothing"] if skipped else []),
         f"caveat       rounding and floating-point sums add {float(own.slack_epsilon(own.unit)):.2g} to epsilon",
         *(

@@ -522,6 +522,8 @@ ROWS: list[tuple[str, str, Call]] = [
     ("streams/mechanism", "Gaussian noise has a delta", lambda: StreamMechanism(DAYS, 4, "period", 0.1, 1, 1.0, 0.0)),
     ("streams/mechanism", "a bound above 0", lambda: StreamMechanism(DAYS, 4, "period", 0.0, 1, 1.0, 1e-6)),
     ("streams/mechanism", "one of three units", lambda: StreamMechanism(DAYS, 4, "year", 0.1, 1, 1.0, 1e-6)),  # type: ignore[arg-type]
+    ("streams/mechanism", "a cap is of users", lambda: StreamMechanism(DAYS, 4, "period", 0.1, 1, 1.0, 1e-6, active=2)),
+    ("streams/strategy", "a cap is of some periods", lambda: DAYS.active_square(4, 0)),
     ("streams/mechanism", "there is a period", lambda: StreamMechanism(DAYS, 0, "period", 0.1, 1, 1.0, 1e-6)),
 ]
 

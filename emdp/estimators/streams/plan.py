@@ -13,22 +13,25 @@ from typing import Any
 
 import polars as pl
 
+from emdp.base.checks import check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.contract import Records
 from emdp.estimators.plan import Plan
 from emdp.estimators.renoised import renoised
+from emdp.estimators.streams.active import reach_of
 from emdp.estimators.streams.changes import difference, of_linear
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.streams.estimates import SHOWS, estimate, show_weights
 from emdp.mechanisms.streams.mechanism import StreamMechanism
 from emdp.mechanisms.streams.strategy import Plan as Figures
-from emdp.mechanisms.streams.strategy import Strategy
+from emdp.mechanisms.streams.strategy import Strategy, crossing
 from emdp.mechanisms.streams.window import FigureNoise
 from emdp.privacy import Event, Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import UNITS, EmdDP, Unit
 from emdp.questions.columns import Released
 from emdp.questions.public_ranges import check_statistic
+from emdp.spaces import Space
 
 __all__ = ["Rows", "StreamPlan", "check_shows", "plan_stream"]
 
@@ -88,6 +91,7 @@ class StreamPlan:
             "sigma": own.sigma,
             "grid": own.grid,
             "statistic_error": own.statistic_error,
+            **({} if own.active is None else {"active": own.active, "reach": own.reach}),
         }
 
     def as_opened(self, terms: Mapping[str, Any], periods: int) -> "StreamPlan":
@@ -156,7 +160,16 @@ class StreamPlan:
         return renoised(finisher, lambda planned: noise), released
 
 
-def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> StreamPlan:
+def plan_stream(
+    plan: Any,
+    periods: int,
+    *,
+    unit: Unit,
+    figures: Figures,
+    active: int | None = None,
+    space: Space | None = None,
+    users: int | None = None,
+) -> StreamPlan:
     """Return the plan of a stream of a question.
 
     Parameters
@@ -169,6 +182,10 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
         Whose histories the level is for.
     figures : {"days", "totals", "both"}
         What the stream is for.
+    active : int, optional
+        Most periods in which one user counts.
+    space, users : Space and int, optional
+        Of the table; with ``active``.
 
     Raises
     ------
@@ -196,11 +213,13 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
             "unit must be 'user' for a question at user level, whose budget promises of all that somebody did; "
             f"ask with alpha for unit={unit!r}."
         )
-    if unit == "user" and figures != "days":
+    if active is not None and (check_count("active", active) and not isinstance(guarantee, UserDP)):
         raise UsageError(
-            f"plan must be 'days' where the unit is the user, got {figures!r}: somebody may change in every period, "
-            "which totals would add up, and sums of days are more exact; take plan='days', or unit='period'."
+            "active must be left out of a question with alpha, whose promise does not grow with a cap: a small change "
+            "of one period may move which others count; ask with epsilon and unit='user'."
         )
+    if unit == "user" and figures != "days":
+        _check_totals(figures, periods, active)
     mechanism = StreamMechanism(
         Strategy.of(figures, periods),
         periods,
@@ -210,8 +229,21 @@ def plan_stream(plan: Any, periods: int, *, unit: Unit, figures: Figures) -> Str
         guarantee.level,
         guarantee.delta,
         noise.statistic_error,
+        active=active,
+        reach=None if active is None or space is None else reach_of(plan, space, users or 1),
     )
     return StreamPlan(plan, mechanism, figures)
+
+
+def _check_totals(figures: Figures, periods: int, active: int | None) -> None:
+    """Refuse totals of users who may change in so many periods that sums of days are as exact."""
+    least = crossing(periods)
+    if active is None or active >= least:
+        capped = f", or active below {least}" if least > 1 else ""
+        raise UsageError(
+            f"plan must be 'days' where the unit is the user, got {figures!r}: somebody may change in every period, "
+            f"which totals would add up, and sums of days are more exact; take plan='days', or unit='period'{capped}."
+        )
 
 
 def check_shows(shows: Sequence[str]) -> tuple[str, ...]:

@@ -76,6 +76,12 @@ class StreamMechanism:
         Bound on |computed - exact| of each coordinate.
     sigma : float, optional
         Of a stream that was opened for fewer periods, whose noise stays.
+    active : int, optional
+        Most periods in which one user counts, by whatever part of the product keeps that; for the unit "user".
+    reach : float, optional
+        With ``active``, the number ``sqrt(2 r^2 + 2 rho)`` of the theorem on it, or ``r`` by removal
+        (:mod:`emdp.mechanisms.streams.strategy`), in the statistic's unit; without it that of twice as many periods
+        holds.
 
     Guarantee
     ---------
@@ -96,11 +102,15 @@ class StreamMechanism:
     delta: float
     statistic_error: float = 0.0
     fixed_sigma: float | None = None
+    active: int | None = None
+    reach: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("unit", self.unit, UNITS)
         check_count("periods", self.periods)
         check_count("dimension", self.dimension)
+        if self.active is not None and (check_count("active", self.active) and self.unit != "user"):
+            raise UsageError("active must be left out unless unit is 'user', since it bounds what one user adds.")
         if self.sensitivity <= 0:
             raise UsageError("sensitivity must be above 0: a constant statistic needs no stream; ask for it once.")
         if self.delta <= least_gaussian_delta(self._released):
@@ -212,9 +222,19 @@ class StreamMechanism:
         """Return the bound of ``‖C Δ‖`` per unit of ``d``, rounded up."""
         strategy, periods = self.strategy, self.periods
         squares = {"period": strategy.period_square(periods), "user": strategy.user_square(periods)}
+        if unit == "user" and self.active is not None:
+            return self._largest_of_active(self.active)
         # What a history moves by is at most a period's column times the sum of its distances: T times their mean.
         square = squares["period"] * periods**2 if unit == "history" else squares[unit]
         return root_up(Fraction(square) * Fraction(self.sensitivity) ** 2 / SCALE**2)
+
+    def _largest_of_active(self, active: int) -> float:
+        """Return the bound of ``‖C Δ‖`` where a user counts in so many periods in each world, rounded up."""
+        strategy, periods = self.strategy, self.periods
+        square = strategy.active_square(periods, 2 * active) * Fraction(self.sensitivity) ** 2
+        if self.reach is not None:
+            square = min(square, strategy.active_square(periods, active) * Fraction(self.reach) ** 2)
+        return root_up(square / SCALE**2)
 
     def _rounding(self) -> Fraction:
         """Return ``h`` of theorem 3, rounded up."""

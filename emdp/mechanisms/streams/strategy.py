@@ -23,9 +23,32 @@ a user, ``v_s >= ‖Δ_s‖_2`` a bound, ``v`` their vector. Then ``‖C Δ‖_F
 All are attained: by one-dimensional ``Δ`` of one sign. The columns of a Toeplitz block lose entries as they move
 right, so the first is largest, in all blocks together too.
 
+**Theorem (at most k periods of a user count).** Let the statistic of period ``s`` be a sum over users, ``g_s`` what one
+user adds to it in one world and ``g'_s`` in the other, each 0 outside of at most ``k`` periods, ``S`` and ``S'``; the
+two sets need have nothing in common. Let every ``g_s`` and ``g'_s`` be in the convex hull of 0 and of some ``F``, with
+``‖x‖ <= r``, ``<x, y> >= -rho``, ``‖x - y‖ <= v`` and ``‖x‖ <= v`` for all ``x, y`` in ``F``, ``rho >= 0``. Then
+``‖C (g - g')‖_F`` is at most
+
+- ``sqrt(2 r^2 + 2 rho) max_(#R = k) ‖C 1_R‖``, and at most
+- ``v max_(#R = 2 k) ‖C 1_R‖``;
+
+if one world has nothing of the user (removal), at most ``r max_(#R = k) ‖C 1_R‖``. The largest ``R`` are the first
+``k``, or ``2 k``, periods in a row. *Proof.* Let ``G = C^T C``, whose entries are not negative. The three bounds of
+``F`` hold in its hull with 0, since they are convex in each of ``x`` and ``y``. ``‖C g‖^2`` is the sum over ``S x S``
+of ``G_tu <g_t, g_u>``, hence at most ``r^2 ‖C 1_S‖^2``, and so is that of ``g'``. The sum of ``-G_tu <g_t, g'_u>`` over
+``S x S'`` is at most ``rho <C 1_S, C 1_S'> <= rho max ‖C 1_R‖^2``. Together ``‖C g‖^2 + ‖C g'‖^2 - 2 <C g, C g'>`` is
+at most ``(2 r^2 + 2 rho) max ‖C 1_R‖^2``. The second bound is the first theorem with ``v`` on the union of ``S`` and
+``S'``. For ``i < j`` a block has ``<C e_i, C e_j> = sum_(u <= T - j) c_u c_(u + j - i)``, which falls as ``j`` or
+``j - i`` grows; the ``j``-th of ``k`` periods in order is at least ``j``, and the ``j``-th and the ``i``-th are at
+least ``j - i`` apart. ∎
+
+Of ``((e - m), s)`` with ``|e - m| <= h`` it is ``r^2 = h^2 + s^2``, ``rho = max(0, h^2 - s^2)``: ``2 h`` for every
+``s <= h``, the share is free. Of what is never negative, such as counts, ``rho = 0``: ``sqrt(2) r``, and no less, since
+the periods of the two worlds may be others.
+
 *References.* Fichtenberger, Henzinger, Upadhyay 2023 and Henzinger, Upadhyay, Upadhyay 2023 (the square root; its first
 column has the square ``(ln T + 3.35)/pi``); Denisov, McMahan, Rush, Smith, Thakurta 2022;
-elsewhere-periods-continual.md C1.
+elsewhere-periods-continual.md C1; Kalinin and Lampert 2024 (periods that are apart).
 """
 
 from functools import cache
@@ -40,7 +63,7 @@ from emdp.base.checks import check_choice, check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
-__all__ = ["MOST_PERIODS", "PLANS", "SCALE", "Plan", "Strategy"]
+__all__ = ["MOST_PERIODS", "PLANS", "SCALE", "Plan", "Strategy", "crossing"]
 
 Plan = Literal["days", "totals", "both"]
 PLANS: tuple[Plan, ...] = ("days", "totals", "both")
@@ -121,6 +144,27 @@ class Strategy:
         totals = sum(own * own for own in accumulate(_root(periods))) if self.has_totals else 0
         return int(periods * self.days**2 + totals)
 
+    def active_square(self, periods: int, active: int) -> int:
+        """Return the square of the norm of ``C 1_R``, in units of ``SCALE``, for the worst periods of a number of them.
+
+        Parameters
+        ----------
+        periods : int
+            Periods of the stream.
+        active : int
+            Periods in which a user counts; beyond all of them as for all.
+
+        >>> totals = Strategy.of("totals", 365)
+        >>> [round((totals.active_square(365, active) / SCALE**2) ** 0.5, 1) for active in (7, 30, 100)]
+        [10.3, 39.1, 113.3]
+        """
+        count = min(check_count("active", active), periods)
+        if not self.has_totals:
+            return count * self.days**2
+        sums = (0, *accumulate(_root(periods)))
+        totals = sum((sums[place] - sums[max(place - count, 0)]) ** 2 for place in range(1, periods + 1))
+        return int(count * self.days**2 + totals)
+
     def matrix(self, released: tuple[int, ...]) -> Floats:
         """Return the rows of some periods, with the columns of the same ones, over ``SCALE``; a block after another.
 
@@ -138,6 +182,23 @@ class Strategy:
             root = np.array(_root(released[-1] if released else 1), dtype=np.float64)
             parts.append(np.where(apart >= 0, root[np.maximum(apart, 0)], 0.0))
         return np.concatenate(parts) / SCALE
+
+
+def crossing(periods: int) -> int:
+    """Return the least number of active periods from which sums of days are as exact as totals at the last period.
+
+    With at most ``k`` periods of a user, days have the deviation ``sqrt(T k)`` there, totals ``‖C‖ ‖C 1_R‖``.
+
+    >>> [crossing(periods) for periods in (7, 52, 365)]
+    [5, 20, 96]
+    """
+    totals = Strategy(0, True)
+    column = totals.period_square(periods)
+    return next(
+        active
+        for active in range(1, periods + 1)
+        if column * totals.active_square(periods, active) >= SCALE**4 * periods * active
+    )
 
 
 def _check_periods(periods: int) -> None:

@@ -95,6 +95,9 @@ class Engine(Protocol):
     def fetch_public(self, source: Source) -> pl.DataFrame:
         """Return all rows of a public table."""
 
+    def fetch_users(self, table: TableFacts) -> Hidden[pl.Series]:
+        """Return the public users who have a record, whatever it is: their keys as text, each once, in no order."""
+
     def explain_cost(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
         """Return public facts about the work that an aggregation will be: names and texts, for people to read."""
 

@@ -36,7 +36,7 @@ from emdp.tables.statements.compile import (
     name_in_items,
 )
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.linear import means_statement
+from emdp.tables.statements.linear import is_public, means_statement
 
 __all__ = [
     "MOST_COUNTED",
@@ -45,6 +45,7 @@ __all__ = [
     "counts_statement",
     "of_users",
     "points_statement",
+    "user_keys_statement",
     "user_means_statement",
 ]
 
@@ -152,6 +153,13 @@ def user_means_statement(table: TableFacts, expressions: Sequence[Expression]) -
     rows = sql.select({USER: sql.column(USER), **columns}, means.query.subquery("per_user", copy=False))
     made = of_users(table, rows, means.lookups, names, order=())
     return ItemStatement(made.query, made.lookups, means.exponents, means.neutral_values)
+
+
+def user_keys_statement(table: TableFacts) -> exp.Select:
+    """Return the statement of one row a public user with a record, whatever it is: the key, as text."""
+    rows = item_rows(table, ()).subquery("items", copy=False)
+    keys = sql.select({"key": sql.cast(sql.column(USER), "TEXT")}, rows)
+    return keys.where(is_public(table), copy=False).distinct(copy=False)
 
 
 def of_users(

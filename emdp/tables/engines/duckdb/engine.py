@@ -137,6 +137,13 @@ class DuckDBEngine:
             raise DataRuleError(invalid_items(table).sentence())
         return frame.drop(BREACH) if len(frame) else None
 
+    def fetch_users(self, table: TableFacts) -> Hidden[pl.Series]:
+        from emdp.tables.statements.items import user_keys_statement
+
+        text = user_keys_statement(table).sql(DIALECT, identify=True)
+        with opened(table.source, {}, table.users.keys) as connection:
+            return Hidden(fetch_frame(connection, text).to_series())
+
     def fetch_public(self, source: Source) -> pl.DataFrame:
         with opened(source, {}, None) as connection:
             return fetch_frame(connection, "SELECT * FROM source_rows")

@@ -28,6 +28,7 @@ from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
+from emdp.tables.statements.items import user_keys_statement
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement
 from emdp.tables.statements.owned_frames import frame_statement, in_order
@@ -99,6 +100,10 @@ class SparkEngine:
         if items.get_column(BREACH).any():
             raise DataRuleError(invalid_items(table).sentence())
         return items.drop(BREACH) if len(items) else None
+
+    def fetch_users(self, table: TableFacts) -> Hidden[pl.Series]:
+        with spark_rows(table, user_keys_statement(table), {}, table.users.keys) as frame:
+            return Hidden(pl.DataFrame(waited(frame.sparkSession, frame.toArrow)).to_series())
 
     def fetch_public(self, source: Source) -> pl.DataFrame:
         with hidden_errors():
