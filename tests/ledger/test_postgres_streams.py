@@ -14,8 +14,8 @@ from emdp.base.errors import LedgerError
 from emdp.ledger import address_of, open_ledger, postgres_schema, read_ledger
 from emdp.ledger.postgres_schema import grants
 from emdp.ledger.postgres_state import STATE_SCHEMA, PostgresState
-from emdp.ledger.state import draft_digest
-from emdp.privacy import EmdDP
+from emdp.ledger.state import Draft, draft_digest
+from emdp.privacy import EmdDP, UserDP
 
 SALT = b"s" * 32
 
@@ -102,7 +102,7 @@ def test_a_lost_or_changed_draft_ends_the_stream(clean: Any) -> None:
     state = PostgresState(address_of(clean.address()))
     digest = draft_digest(SALT, "ab", 1, [3, -4])
     state.keep(digest, SALT, [3, -4])
-    assert state.find(digest, "ab", 1) == (3, -4)
+    assert state.find(digest, "ab", 1) == Draft((3, -4))
     with pytest.raises(LedgerError, match="ended"):
         state.find(digest, "ab", 2)
     with pytest.raises(LedgerError):
@@ -113,6 +113,27 @@ def test_a_lost_or_changed_draft_ends_the_stream(clean: Any) -> None:
     clean.execute(f"DROP SCHEMA {STATE_SCHEMA} CASCADE", role="owner")
     with pytest.raises(LedgerError, match="has ended"):
         state.find(digest, "ab", 1)
+
+
+def test_a_cap_on_active_periods_keeps_its_diary_there(clean: Any) -> None:
+    query = (
+        "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 5, delta = 1e-5, max_records_per_user = 3) COUNT(*) AS n "
+        "FROM visits"
+    )
+    for week, users in ((1, ["ann", "bob"]), (2, ["ann", "cid"])):
+        rows = {"user": users, "x": [0.1, 0.4]}
+        table = emdp.read(
+            rows, user="user", space=emdp.Interval("x", 0, 1), users=3, name="visits", version=f"v{week}"
+        )  # fmt: skip
+        with emdp.Session(table, budget=UserDP(50.0, 1e-3), ledger=clean.address(), period=f"W{week}") as session:
+            session.stream(query, periods=["W1", "W2", "W3"], unit="user", active=1)
+    with read_ledger(clean.address()) as ledger:
+        (opening,) = ledger.entries("visits", "charge")
+        written = ledger.entries("visits", "row")
+    assert not any("ann" in entry.text for entry in (opening, *written))
+    state = PostgresState(address_of(clean.address()))
+    found = [state.find(row.payload["digest"], opening.hash, row.payload["place"]).counted for row in written]
+    assert found == [("ann", "bob"), ("cid",)]
 
 
 def test_a_ledger_of_the_version_without_rows_learns_them_from_its_owner(clean: Any) -> None:
