@@ -18,6 +18,7 @@ __all__ = [
     "check_range",
     "check_table_name",
     "check_unit_interval",
+    "is_unicode",
     "shown",
     "table_key",
     "without_login",
@@ -184,6 +185,15 @@ def without_login(text: str) -> str:
     ('s3:...@bucket/x', 'postgresql:...@db', 'a/b.csv')
     """
     return re.sub(":.*@", ":...@", text, flags=re.DOTALL)
+
+
+def is_unicode(text: str) -> bool:
+    r"""Say whether a text has no lone surrogate, which is no character and which UTF-8 cannot write.
+
+    >>> is_unicode("café"), is_unicode("\ud800")
+    (True, False)
+    """
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def shown(value: object) -> str:

@@ -28,6 +28,7 @@ from typing import Any
 
 import psycopg
 
+from emdp.base.checks import is_unicode
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.address import Address
 from emdp.ledger.chain import Link, entry_of
@@ -198,7 +199,7 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
 
     def _check_arguments(self, kind: str, table: str, payload: dict[str, Any]) -> str:
         text = super()._check_arguments(kind, table, payload)
-        if "\0" in table or any("\ud800" <= character <= "\udfff" for character in table):
+        if "\0" in table or not is_unicode(table):
             raise UsageError(f"table must be a name that a database can hold, not {table!r}; pass another name.")
         return text
 

@@ -286,12 +286,8 @@ def _invert(uniform: LazyUniform, ratio: Fraction) -> int:
         uniform.extend()
     log = math.log(uniform.bits) - uniform.count * math.log(2.0)
     guess = max(0, math.floor(-float(ratio) * log))
-    while _is_below_exp(uniform, (guess + 1) / ratio):
+    while uniform.is_below_exp((guess + 1) / ratio):
         guess += 1
-    while guess > 0 and not _is_below_exp(uniform, guess / ratio):
+    while guess > 0 and not uniform.is_below_exp(guess / ratio):
         guess -= 1
     return guess
-
-
-def _is_below_exp(uniform: LazyUniform, x: Fraction) -> bool:
-    return uniform.is_below(lambda count: exp_bounds(x, count))

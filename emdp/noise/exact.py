@@ -67,6 +67,10 @@ class LazyUniform:
                 return False
             self.extend()
 
+    def is_below_exp(self, x: Fraction) -> bool:
+        """Say whether the variable is below ``exp(-x)``."""
+        return self.is_below(lambda count: exp_bounds(x, count))
+
 
 def are_below_exp(
     words: npt.NDArray[np.uint64], exponents: npt.NDArray[np.float64], bounds_of: Callable[[int], Bounds]

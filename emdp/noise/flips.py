@@ -21,7 +21,7 @@ import numpy.typing as npt
 from emdp.base.errors import InternalError, UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.choices import draw_permutation
-from emdp.noise.exact import LazyUniform, exp_bounds
+from emdp.noise.exact import LazyUniform
 from emdp.noise.rng import random_words
 
 __all__ = ["draw_permute_and_flip"]
@@ -68,10 +68,6 @@ def draw_permute_and_flip(costs: npt.ArrayLike, rate: Fraction) -> int:
     for index in np.flatnonzero(real <= chance * (1.0 + _FLOAT_MARGIN)).tolist():
         if (real[index] + 1.0) * (1.0 + _FLOAT_MARGIN) < chance[index]:
             return int(order[index])
-        if _is_below_exp(LazyUniform(int(words[index]), 64), rate * int(excess[index])):
+        if LazyUniform(int(words[index]), 64).is_below_exp(rate * int(excess[index])):
             return int(order[index])
     raise InternalError("no index was taken, although the cheapest is taken for certain; please report it.")
-
-
-def _is_below_exp(uniform: LazyUniform, x: Fraction) -> bool:
-    return uniform.is_below(lambda count: exp_bounds(x, count))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from emdp.base.errors import UsageError
 from emdp.rows.functions import FUNCTIONS
-from emdp.rows.nodes import Call, Case, Cast, InList, Literal, Node
+from emdp.rows.nodes import Call, Case, Cast, InList, Literal, Node, is_null
 from emdp.rows.record import Form, Given
 from emdp.rows.types import Kind
 
@@ -89,7 +89,7 @@ def common_kind(nodes: Sequence[Node]) -> Kind:
     >>> common_kind([Literal(1, Kind.BIGINT), Literal(0.5, Kind.DOUBLE)])
     <Kind.DOUBLE: 'DOUBLE'>
     """
-    candidates = [node.kind for node in nodes if not _is_null(node)] or [Kind.TEXT]
+    candidates = [node.kind for node in nodes if not is_null(node)] or [Kind.TEXT]
     candidates += [WIDER[kind] for kind in candidates if kind in WIDER]
     # A text that is written out may stand for a date: kinds of other nodes come first.
     for kind in sorted(dict.fromkeys(candidates), key=lambda kind: kind is Kind.TEXT):
@@ -140,10 +140,6 @@ def _must(node: Node, kind: Kind) -> Node:
     if found is None:
         raise UsageError(f"value must be {kind.value}, got {node.kind.value}; cast it.")
     return found
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Literal) and node.value is None
 
 
 def _literal_as(node: Literal, kind: Kind) -> Literal | None:

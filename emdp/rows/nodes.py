@@ -15,7 +15,7 @@ from emdp.rows.functions import FUNCTIONS
 from emdp.rows.record import Form, Given
 from emdp.rows.types import Kind, Value, check_value
 
-__all__ = ["Call", "Case", "Cast", "Column", "InList", "Literal", "Node", "columns", "operands", "replaced"]
+__all__ = ["Call", "Case", "Cast", "Column", "InList", "Literal", "Node", "columns", "is_null", "operands", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,11 @@ class InList:
 
 
 Node: TypeAlias = Column | Literal | Call | Case | Cast | InList
+
+
+def is_null(node: Node) -> bool:
+    """Say whether a node is NULL, written out."""
+    return isinstance(node, Literal) and node.value is None
 
 
 def operands(node: Node) -> tuple[Node, ...]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from emdp.rows.nodes import Call, Case, Cast, Column, InList, Literal, Node, operands
+from emdp.rows.nodes import Call, Case, Cast, Column, InList, Literal, Node, is_null, operands
 from emdp.rows.record import Range
 from emdp.rows.rules import hull
 from emdp.rows.types import Value
@@ -88,7 +88,7 @@ def _own_range(node: Node, ranges: Mapping[Column, Range], known: dict[Node, Ran
         return _literal_range(node.value)
     if isinstance(node, Case):
         values = [value for _, value in node.branches] + [node.otherwise]
-        return hull([_range(value, ranges, known) for value in values if not _is_null(value)] or [(0.0, 0.0)])
+        return hull([_range(value, ranges, known) for value in values if not is_null(value)] or [(0.0, 0.0)])
     if isinstance(node, Call | Cast):
         rule = node.form.range_rule
         below = [_range(part, ranges, known) for part in operands(node)]
@@ -113,7 +113,3 @@ def _joined(nodes: tuple[Node, ...] | list[Node]) -> tuple[Value, ...] | None:
         return None
     values = [value for _, value in found]
     return tuple(sorted(values, key=lambda value: (value is None, value)))
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Literal) and node.value is None

@@ -5,6 +5,7 @@ import enum
 import math
 from typing import TypeAlias
 
+from emdp.base.checks import is_unicode
 from emdp.base.errors import UsageError
 
 __all__ = ["BIGINT_MAX", "BIGINT_MIN", "Kind", "Value", "check_value"]
@@ -73,11 +74,7 @@ def check_value(value: Value, kind: Kind) -> None:
         raise UsageError("value must be finite; write a number.")
     if isinstance(value, int) and not BIGINT_MIN <= value <= BIGINT_MAX:
         raise UsageError("value must fit 64 bits; write it as a DOUBLE.")
-    if isinstance(value, str) and not (value.isascii() or _is_text(value)):
+    if isinstance(value, str) and not (value.isascii() or is_unicode(value)):
         raise UsageError("value must be text of Unicode characters; leave lone surrogates out.")
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         raise UsageError("value must have no zone; convert it to UTC and leave the zone out.")
-
-
-def _is_text(value: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in value)

@@ -17,7 +17,7 @@ from emdp.sql.text.families import EXPECTED_SHARE, NEIGHBOURS, option_refusal
 from emdp.sql.text.reserved import is_plain_name, is_reserved
 from emdp.sql.text.statement import Statement
 
-__all__ = ["Context", "identifier", "listed", "near", "one_by_name", "quoted", "unwrapped"]
+__all__ = ["Context", "identifier", "is_comma", "listed", "near", "one_by_name", "quoted", "unwrapped"]
 
 MOST_COMPARED = 2_000
 """Most names that a misspelt one is compared with, so that a refusal stays fast beside a large vocabulary."""
@@ -107,6 +107,11 @@ class Context:
         """Return a node of an expression as the analyst wrote it."""
         node = self.origin(expression)
         return str(expression) if node is None else self.text(node)
+
+
+def is_comma(join: exp.Expr) -> bool:
+    """Say whether a join is a comma of FROM."""
+    return not any(join.args.get(part) for part in ("on", "using", "side", "kind", "method"))
 
 
 def unwrapped(node: exp.Expr) -> exp.Expr:

@@ -10,7 +10,7 @@ from numbers import Real
 
 import polars as pl
 
-from emdp.base.checks import check_count
+from emdp.base.checks import check_count, is_unicode
 from emdp.base.errors import DataRuleError, EmdpError, UsageError
 from emdp.base.frames import to_polars
 from emdp.tables.engines.duckdb.source import MAIN_SCHEMA
@@ -246,7 +246,7 @@ def _user_rows(users: object, user: str) -> tuple[pl.DataFrame, str]:
     elif isinstance(users, list | tuple):
         if not all(isinstance(key, str) for key in users):
             users = ["" if key is None else _user_key(key) for key in users]
-        if any(not key.isascii() and _has_surrogate(key) for key in users):
+        if any(not (key.isascii() or is_unicode(key)) for key in users):
             raise UsageError("users has a key with a lone surrogate, which is no character; correct that key.")
         frame = pl.DataFrame({user: [key or None for key in users]}, schema={user: pl.String})
     elif isinstance(users, pl.Series):
@@ -260,10 +260,6 @@ def _user_rows(users: object, user: str) -> tuple[pl.DataFrame, str]:
     if len(frame.columns) == 1:
         return frame, frame.columns[0]
     raise UsageError(f"users has no column {user!r}; name its key column like the table's.")
-
-
-def _has_surrogate(key: str) -> bool:
-    return any("\ud800" <= letter <= "\udfff" for letter in key)
 
 
 def _user_key(key: object) -> str:

@@ -15,7 +15,7 @@ from emdp.base.errors import SqlError
 from emdp.questions.owned.relations import Joined, Relation
 from emdp.rows.building import call
 from emdp.rows.nodes import Call, Column, Node, columns
-from emdp.sql.context import identifier, unwrapped
+from emdp.sql.context import identifier, is_comma, unwrapped
 from emdp.sql.owned.remedies import by_one_user
 from emdp.sql.owned.scopes import Scope, conjuncts, equates_users
 
@@ -26,7 +26,7 @@ Table: TypeAlias = tuple[str, Mapping[str, Column]]
 
 def has_commas(select: exp.Select) -> bool:
     """Return whether FROM lists tables with commas."""
-    return any(_is_comma(join) for join in select.args.get("joins") or ())
+    return any(is_comma(join) for join in select.args.get("joins") or ())
 
 
 def joined_in_order(scopes: Sequence[Scope], select: exp.Select) -> Scope:
@@ -78,10 +78,6 @@ def joined_in_order(scopes: Sequence[Scope], select: exp.Select) -> Scope:
         names |= _names(other)
         pending.remove(other)
     return Scope(context, relation, tables, {})
-
-
-def _is_comma(join: exp.Join) -> bool:
-    return not any(join.args.get(part) for part in ("on", "using", "side", "kind", "method"))
 
 
 def _equalities(every: Scope, select: exp.Select) -> Iterator[Node]:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from emdp.base.errors import SqlError
+from emdp.sql.context import is_comma
 from emdp.sql.refusals.constructs import AROUND_JOINS, AROUND_PARTS, OWNED_PARTS, PARTS
 from emdp.sql.refusals.reasons import ARGUMENTS, DISTINCT_ON, JOINS, NODES, SUBQUERY, UNPIVOT, Reason
 from emdp.sql.text.reserved import is_plain_name, is_reserved
@@ -94,7 +95,7 @@ def _check(
         for part, value in node.args.items():
             if part not in parts[kind] and value is not None and value != []:
                 _refuse_part(statement, node, part, value)
-        is_listed = parts is OWNED_PARTS and kind is exp.Join and _is_comma(node)
+        is_listed = parts is OWNED_PARTS and kind is exp.Join and is_comma(node)
         if (check := (_CHECKS if checks is None else checks).get(kind)) and not is_listed:
             check(statement, node)
     if not isinstance(statement.tree, exp.Select):
@@ -215,10 +216,6 @@ def _check_table(statement: Statement, node: exp.Expr) -> None:
     if statement.text_of(node.this).startswith("'") or (node.this.args.get("quoted") and is_path):
         problem = "a statement reads declared tables, never a file"
         raise _refusal(statement, node, Reason("file", problem, "declare the file in emdp.toml, and write its name"))
-
-
-def _is_comma(node: exp.Expr) -> bool:
-    return not any(node.args.get(part) for part in ("method", "side", "kind", "on", "using"))
 
 
 def _check_join(statement: Statement, node: exp.Expr) -> None:
