@@ -31,17 +31,7 @@ class Users(Protocol):
 
 
 class PeriodList:
-    """The list of the period that a session reads, beside those of other periods.
-
-    Parameters
-    ----------
-    period : str
-        Its name.
-    users : Users
-        Who is on it.
-    users_of : callable
-        Returns the list of another period.
-    """
+    """The list of the period that a session reads, beside those of other periods."""
 
     def __init__(self, period: str, users: Users, users_of: Callable[[str], Users]) -> None:
         self._period = period

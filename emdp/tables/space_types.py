@@ -19,17 +19,6 @@ USER_TYPES = (*WHOLE_TYPES, *TEXT_TYPES, "UUID")
 def check_space_types(schema: Mapping[str, str], user: str, space: Space, *, is_text: bool) -> None:
     """Check that the types of a table's columns fit its users and its space.
 
-    Parameters
-    ----------
-    schema : mapping of str to str
-        Column names and DuckDB types.
-    user : str
-        The user column.
-    space : Space
-        The item space, whose columns are in the schema.
-    is_text : bool
-        Whether every column is text, whatever the space makes of it.
-
     Raises
     ------
     UsageError

@@ -113,15 +113,7 @@ class FactEncoder:
 
 @dataclass(frozen=True, eq=False)
 class FactMessages(WrappedRelease):
-    """Draws every user's bits, and estimates the shares.
-
-    Parameters
-    ----------
-    law : VectorBits
-        The randomizer.
-    exponents : tuple of int
-        Fixed-point exponent of each condition's mean.
-    """
+    """Draws every user's bits, and estimates the shares."""
 
     slack_epsilon: ClassVar[float] = 0.0
     """Cost of rounding: 0, since nothing rests on floating point."""

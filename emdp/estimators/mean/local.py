@@ -57,17 +57,7 @@ LARGEST_EPSILON = 30.0
 
 @dataclass(frozen=True, eq=False)
 class LocalMeans(WrappedRelease):
-    """Draws every user's message and averages them.
-
-    Parameters
-    ----------
-    mechanism : LocalNoise or LocalOneBit
-        The randomizer.
-    neutral : tuple of float
-        The mean of a user without records, for each expression.
-    exponents : tuple of int
-        Fixed-point exponent of each expression's mean.
-    """
+    """Draws every user's message and averages them."""
 
     mechanism: LocalNoise | LocalOneBit
     neutral: tuple[float, ...]

@@ -127,17 +127,7 @@ class MeasuredRelease:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
-    """Rows of an answer whose first released group is the cap and the noisy octaves, and whose others are the sums.
-
-    Parameters
-    ----------
-    rule : CapRule
-        What makes the cap's plan of the octaves.
-    shape : Shape
-        Meaning of the columns, the same for every cap.
-    is_capped : bool
-        Whether intervals are of capped totals.
-    """
+    """Rows of an answer whose first released group is the cap and the noisy octaves, and whose others are the sums."""
 
     rule: CapRule
     shape: Shape

@@ -25,17 +25,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FixedRows:
-    """Rows of groups that the statement lists: one a group.
-
-    Parameters
-    ----------
-    keys : tuple of (str, tuple)
-        Key columns, each with its value in every row.
-    name : str
-        The column.
-    values : Values
-        What makes its values.
-    """
+    """Rows of groups that the statement lists: one a group."""
 
     keys: tuple[tuple[str, tuple[Any, ...]], ...]
     name: str

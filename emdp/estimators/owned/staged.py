@@ -166,15 +166,6 @@ class StagedMechanism(JoinedMechanism):
 def plan_staged(query: StagedSelect, plan: PlanOne, run: ComputePublic | None) -> StagedPlan:
     """Return the plan of a statement in stages.
 
-    Parameters
-    ----------
-    query : StagedSelect
-        The statement.
-    plan : callable
-        Plans one stage.
-    run : callable or None
-        Runs SQL over public tables and noisy answers.
-
     Raises
     ------
     UsageError

@@ -36,13 +36,6 @@ MOST_REMEMBERED = 512
 def analyse(expression: Expression, space: Space) -> Analysis:
     """Return the constants (one a part), range and rounding error of an expression, by structure (EMD 2).
 
-    Parameters
-    ----------
-    expression : Expression
-        The expression.
-    space : Space
-        The item space.
-
     Returns
     -------
     Analysis
@@ -97,15 +90,6 @@ def final_lipschitz(analysis: Analysis, space: Space, *, text: str = "the expres
 
     Moving the parts one after another, ``|f - f'| <= sum_i L_i d_i``, which is at most
     ``max_i (L_i/share_i)`` times ``sum_i share_i d_i``. The shares are exact, the quotients rounded up.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        What is known of the expression.
-    space : Space
-        The space that it was analysed on.
-    text : str
-        The expression, for the message of a refusal.
 
     Raises
     ------

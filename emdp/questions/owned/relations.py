@@ -209,17 +209,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Derived(_OfRows):
-    """A relation with one row for each row of another: a sub-query without aggregates.
-
-    Parameters
-    ----------
-    relation : Relation
-        What it reads.
-    alias : str
-        Its name in the statement.
-    columns : tuple of (str, Node)
-        Its columns.
-    """
+    """A relation with one row for each row of another: a sub-query without aggregates."""
 
     relation: "Relation"
     alias: str

@@ -76,19 +76,6 @@ def check_all_users(
 ) -> None:
     """Refuse groups and conditions, which ``USER_MEAN`` does not have.
 
-    Parameters
-    ----------
-    context : Context
-        The statement.
-    node : sqlglot.exp.Anonymous
-        The call.
-    chosen : sqlglot.exp.Expr or None
-        A condition or group of records.
-    users : sqlglot.exp.Expr or None
-        What chooses or groups users.
-    is_grouped : bool
-        Whether these are groups rather than conditions.
-
     Raises
     ------
     SqlError

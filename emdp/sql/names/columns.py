@@ -160,15 +160,7 @@ class Values:
 
 @dataclass(frozen=True)
 class PartCondition:
-    """A condition on one finite part; see the module's text.
-
-    Parameters
-    ----------
-    part : FinitePart
-        The part.
-    holds, fails : Values
-        Where it is true and where it is false, disjoint.
-    """
+    """A condition on one finite part, true of ``holds`` and false of ``fails``, disjoint; see the module's text."""
 
     part: FinitePart
     holds: Values

@@ -26,17 +26,7 @@ __all__ = ["Scope", "Sources"]
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Reads one statement's tables: FROM and WITH, joins in their order, then WHERE.
-
-    Parameters
-    ----------
-    context : Context
-        The statement.
-    stages : Stages
-        Its stages so far.
-    taken : set of str
-        Names of relations: each has one of its own.
-    """
+    """Reads one statement's tables: FROM and WITH, joins in their order, then WHERE."""
 
     context: Context
     stages: Stages

@@ -24,17 +24,6 @@ __all__ = ["group_key", "read_subquery"]
 def read_subquery(reads: Reads, query: exp.Expr, alias: str, tables: Tables) -> Scope:
     """Return the rows of a sub-query.
 
-    Parameters
-    ----------
-    reads : Reads
-        What reads its FROM.
-    query : sqlglot.exp.Expr
-        A SELECT, or a UNION of such.
-    alias : str
-        What it is called around it.
-    tables : Tables
-        Sub-queries of WITH.
-
     Raises
     ------
     SqlError

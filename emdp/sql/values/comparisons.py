@@ -54,15 +54,7 @@ def is_discrete(column: Resolved | None) -> TypeGuard[Discrete]:
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """The translation of comparisons, IN, BETWEEN and IS NULL.
-
-    Parameters
-    ----------
-    numbers : Numbers
-        The translation of what stands inside them.
-    is_case : bool
-        Whether the condition chooses a branch of CASE.
-    """
+    """The translation of comparisons, IN, BETWEEN and IS NULL."""
 
     numbers: Numbers
     is_case: bool = False

@@ -49,15 +49,7 @@ class Scalars:
             ) from None
 
     def constant(self, node: exp.Expr, what: str) -> float:
-        """Return the value of an expression that must not depend on the record.
-
-        Parameters
-        ----------
-        node : sqlglot.exp.Expr
-            The expression.
-        what : str
-            What it is, for the refusal.
-        """
+        """Return the value of an expression that must not depend on the record."""
         found = self.number(node)
         if isinstance(found, Constant):
             return found.value

@@ -29,13 +29,6 @@ def broken_links(table: TableFacts) -> tuple[Breach, ...]:
 def check_linked(table: TableFacts, used: dict[str, tuple[str, ...]]) -> None:
     """Check that linked tables still have the columns that a statement reads, of their types.
 
-    Parameters
-    ----------
-    table : TableFacts
-        The table that they are linked to.
-    used : dict of str to tuple of str
-        Columns by table.
-
     Raises
     ------
     DataRuleError
