@@ -81,8 +81,6 @@ class Case:
         What it is.
     table : Table or None
         With the space that the query is for.
-    query : Query or None
-        The query.
     randomizer : callable or None
         Makes the randomizer.
     reason : str

@@ -118,8 +118,6 @@ def read_toml(name: str, path: str | os.PathLike[str], remedy: str) -> dict[str,
     ----------
     name, remedy : str
         What it is called, and what to pass, for messages.
-    path : path
-        The file.
 
     Raises
     ------

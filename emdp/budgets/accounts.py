@@ -307,8 +307,6 @@ class Accounts:
 
         Parameters
         ----------
-        version : str
-            The data version.
         marks : callable
             Returns marks of the data's files: kept ones, those looked for under other names, and under other periods.
         places : callable

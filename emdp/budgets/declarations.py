@@ -210,8 +210,6 @@ def begun(entries: Sequence[Entry], wanted: Declaration, version: str, marks: Se
         Those of the table.
     wanted : Declaration
         What is declared.
-    version : str
-        The data version.
     marks : sequence of str
         Of the data's files; those that stand there are not written again.
     """
@@ -243,8 +241,6 @@ def check_apart(
         The table's name in it.
     wanted : Declaration
         What is declared.
-    version : str
-        The data version.
     marks : iterable of str
         By which the files are looked for among those of other tables.
     states : iterable of str

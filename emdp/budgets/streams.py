@@ -126,8 +126,6 @@ def charge_stream(
 
     Parameters
     ----------
-    accounts : Accounts
-        The table's budgets.
     event : Event
         What all of it costs a user.
     parts : sequence of StreamPart

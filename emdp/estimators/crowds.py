@@ -133,8 +133,6 @@ class WorkerCrowd:
     ----------
     blocks : RepeatedBlocks
         Their records.
-    everybody : int
-        The public number of users.
     values : UserValues
         What numbers they have.
     changes : tuple of callable

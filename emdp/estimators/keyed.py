@@ -238,8 +238,6 @@ class KeyedShares(KeyedRelease):
 
     Parameters
     ----------
-    mechanism : TieredOracle
-        The randomizer.
     neutral : int
         Code of the item of a user without records.
     facts_of_release : mapping

@@ -77,8 +77,6 @@ class Releaser(Mechanism, Protocol):
         ----------
         read : numpy.ndarray or iterator of blocks
             What :class:`Reading` asked for, opened.
-        users : int
-            The public number of users.
         keep_exact : bool
             Whether the test switch is on, so that the exact statistic is kept beside what is released.
 

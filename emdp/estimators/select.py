@@ -68,8 +68,6 @@ def plan_select(query: Select, *, space: Space, users: int | None, records: int 
     ----------
     query : Select
         The statement; one with a cap is planned by :func:`emdp.estimators.totals.totals.plan_totals`.
-    space : Space
-        The table's item space.
     users : int or None
         The public number of users; by removal None where there is none.
     records : int or None

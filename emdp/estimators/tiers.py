@@ -66,8 +66,6 @@ def plan_tiers(query: Any, plan: Callable[[Any], Any], space: Space) -> "TieredP
         Its ``price`` has ``weaker`` levels.
     plan : callable
         Plans the question at one level.
-    space : Space
-        The table's item space.
 
     Raises
     ------

@@ -174,8 +174,6 @@ def mechanism_of(
     ----------
     change : Change
         How far one user moves the sum.
-    users : int
-        The public number of users.
     price : Price
         What may be spent.
     noise : {"auto", "laplace", "gaussian", "k_norm"}

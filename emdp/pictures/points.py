@@ -68,8 +68,6 @@ def read_points(frame: pl.DataFrame, column: PlannedColumn, names: Sequence[str]
     ----------
     frame : polars.DataFrame
         Rows of an answer.
-    column : PlannedColumn
-        The column.
     names : sequence of str
         Columns whose values together are the label.
     places : sequence of str

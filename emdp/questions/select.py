@@ -183,8 +183,6 @@ class FrequencyQuery:
 
     Parameters
     ----------
-    cells : Grid or LabelAxis
-        The cells.
     price, noise, people, order, limit, offset, text
         As in :class:`Select`.
     name : str

@@ -32,8 +32,6 @@ def write_report(run: ReportRun, folder: Path) -> tuple[Path, ...]:
 
     Parameters
     ----------
-    run : ReportRun
-        The run.
     folder : Path
         Made if it is absent. Files of the same names are replaced, each as a whole; others are left alone.
 

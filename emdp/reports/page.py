@@ -93,8 +93,6 @@ def page(
 
     Parameters
     ----------
-    run : ReportRun
-        The run.
     files : sequence of sequence of str
         For each entry the names of its tables, beside the page.
     streams : sequence of sequence of str

@@ -60,8 +60,6 @@ def table_of(answer: StoredAnswer, most: int) -> Table:
 
     Parameters
     ----------
-    answer : StoredAnswer
-        The answer.
     most : int
         Rows, at least 0.
     """

@@ -44,8 +44,6 @@ def protection_sentences(
     ----------
     spent : sequence of Guarantee
         What the report's entries cost together, one of each kind.
-    promises : sequence of Guarantee
-        The table's budgets.
     changes : sequence of Change
         As the owner declared them; none: a small change of the space's own.
     space : Space

@@ -29,8 +29,6 @@ class Given:
 
     Parameters
     ----------
-    kind : Kind
-        Its kind.
     what : str
         What it is, for messages: ``"a pattern"``.
     problem : callable

@@ -41,8 +41,6 @@ class Kept:
 
     Parameters
     ----------
-    answer : StoredAnswer
-        The answer.
     charge, stored : Entry
         The ledger's entries that paid for it and that keep it.
     is_reused : bool

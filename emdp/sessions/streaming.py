@@ -308,8 +308,6 @@ def streamed(
     ----------
     request : StreamRequest
         What is wanted.
-    accounts : Accounts
-        The table's budgets.
     table : Table
         The period's data.
     tags : Tags

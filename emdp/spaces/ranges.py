@@ -19,8 +19,6 @@ class Span:
 
     Parameters
     ----------
-    column : str
-        The column.
     low, high : float
         The first and the last number; finite.
     goes_round : bool

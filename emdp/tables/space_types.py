@@ -46,8 +46,6 @@ def extended_space(space: Space, elsewhere: object, slots: object = None) -> Spa
 
     Parameters
     ----------
-    space : Space
-        The item space.
     elsewhere : float, "neutral" or None
         The distance of the point from every item; otherwise a neutral item stands for users without records.
     slots : int, optional

@@ -28,8 +28,6 @@ class Variance:
 
     Parameters
     ----------
-    name : str
-        The column's name.
     first, second : Mean
         Means of ``e - m`` and of ``(e - m)^2``, with their public ranges.
     highest : float

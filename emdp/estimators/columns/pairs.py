@@ -85,8 +85,6 @@ class EndsMean:
 
     Parameters
     ----------
-    name : str
-        The column's name.
     low, high : float
         The public range, ``low < high``.
     above, below : Coordinate

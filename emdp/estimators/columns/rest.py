@@ -20,8 +20,6 @@ class Rest:
 
     Parameters
     ----------
-    name : str
-        The column's name.
     share : Coordinate
         What is taken from 1.
 

@@ -41,8 +41,6 @@ class EdgeNoise:
 
     Parameters
     ----------
-    noise : GroupNoise or None
-        The noise.
     error : float
         Root of the mean over the cells of the squared error, in the smallest group.
     refusal : str

@@ -54,12 +54,8 @@ def plan_item_frequencies(
 
     Parameters
     ----------
-    query : ItemFrequencies
-        The query.
     space : Space
         The table's item space, finite.
-    users : int
-        The public number of users.
     records : int or None
         The public number of records of every user, where it is declared; for item-wise release.
 

@@ -101,8 +101,6 @@ def itemwise_model(plan: MessagePlan, users: int) -> Callable[[Floats | None], E
     ----------
     plan : MessagePlan
         What :func:`plan_item_shares` returned.
-    users : int
-        The public number of users.
     """
     release = _release_of(plan)
     randomizer, total = release.randomizer, users * release.size

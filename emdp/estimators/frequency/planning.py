@@ -75,8 +75,6 @@ def planned_errors(
     ----------
     model : ErrorModel
         The noise; only its second moments are used.
-    geometry : Geometry
-        The cells.
     prior : numpy.ndarray, optional
         Public shares of the cells, shape (k,); uniform by default. See :func:`falling_prior`.
     post : {"raw", "simplex", "d_em"}
@@ -130,8 +128,6 @@ def expected_distance(
     ----------
     model_at : callable
         From shares of the cells, None for equal ones, to the errors there.
-    geometry : Geometry
-        The cells.
     post : {"raw", "simplex", "d_em"}
         As for :func:`planned_errors`.
 

@@ -82,8 +82,6 @@ class FrequencyRows:
     ----------
     name : str
         Column of the frequencies.
-    cells : Cells
-        The cells.
     keys : GroupKeys
         Key columns of the groups of users.
     mechanisms : tuple of AdditiveMechanism

@@ -60,8 +60,6 @@ def plan_histogram_tiers(query: ItemFrequencies, first: MessagePlan, *, space: S
         In the central model; its ``price`` has ``weaker`` levels.
     first : MessagePlan
         The plan of the first level, by the averaged histogram.
-    space : Space
-        The table's item space.
 
     Raises
     ------

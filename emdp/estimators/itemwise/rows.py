@@ -56,8 +56,6 @@ def item_rows(
 
     Parameters
     ----------
-    randomizer : Randomizer
-        The randomizer.
     name : str
         Column of the frequencies.
     total : int
@@ -89,8 +87,6 @@ class CountRows:
 
     Parameters
     ----------
-    randomizer : FiniteRandomizer
-        The randomizer.
     name : str
         Column of the frequencies.
     total : int
@@ -202,8 +198,6 @@ class FrameRows:
     ----------
     outputs : polars.DataFrame or None
         What each output of a finite randomizer is; None for points.
-    space : Space
-        The item space.
     """
 
     planned: ClassVar[tuple[PlannedColumn, ...]] = ()

@@ -47,8 +47,6 @@ class Needed:
 
     Parameters
     ----------
-    item : Item
-        The item.
     values : tuple of int
         Numbers of its values: one, or those of ``e - m`` and ``(e - m)^2``; none for a number of users.
     centres : tuple of Fraction

@@ -38,8 +38,6 @@ class Outlook:
 
     Parameters
     ----------
-    noise : JointNoise
-        The noise.
     places : mapping of int to int
         For each value that has noise its number among these.
     known : mapping of int to float

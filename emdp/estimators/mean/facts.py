@@ -73,8 +73,6 @@ class FactEncoder:
 
     Parameters
     ----------
-    law : VectorBits
-        The randomizer.
     exponents : tuple of int
         Fixed-point exponent of each condition's mean.
     keep_exact : bool

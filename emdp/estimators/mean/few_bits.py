@@ -44,10 +44,6 @@ def plan_few_bits(query: VectorMean, *, space: Space, users: int) -> MessagePlan
     ----------
     query : VectorMean
         The query, at user level, in the local or in the shuffle model.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
 
     Raises
     ------

@@ -57,8 +57,6 @@ class Sensitivity:
         What is known of each value.
     changes : tuple of float
         For each value alone the bound in the 1-norm, over all cells.
-    space : Space
-        The item space.
     price : Price
         What the changes are of: a unit of ``d_em``, or a replaced user.
     noise : {"auto", "laplace", "gaussian", "k_norm"}

@@ -190,10 +190,6 @@ def plan_local_means(query: LinearQuery, *, space: Space, users: int) -> Plan | 
     ----------
     query : Mean or VectorMean
         The query; ``noise="auto"`` takes the randomizer with the smallest variance, bits among them.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
 
     Raises
     ------

@@ -174,10 +174,6 @@ def plan_message_select(query: Select, *, space: Space, users: int) -> MessagePl
     ----------
     query : Select
         The statement: averages, parts and shares of all users' records, with a condition on them or none.
-    space : Space
-        The table's item space.
-    users : int
-        The public number of users.
 
     Raises
     ------

@@ -28,8 +28,6 @@ class Step:
 
     Parameters
     ----------
-    stage : Stage
-        The stage.
     typical : AnyPlan or None
         Its plan as a preview has it; None where it reads no private row.
     event : Event

@@ -96,8 +96,6 @@ class PrefixEncoder:
 
     Parameters
     ----------
-    search : HeavyHitterSearch
-        The search.
     level : int
         The level, from 0: of the users to whom it was dealt.
     candidates : numpy.ndarray of bytes

@@ -49,8 +49,6 @@ class PrefixRelease(MessageRelease):
 
     Parameters
     ----------
-    search : HeavyHitterSearch
-        The search.
     accounted : str
         Which theorem gives the guarantee, where messages are shuffled; empty in the local model.
     """
@@ -203,8 +201,6 @@ def plan_heavy_hitters(query: HeavyHitters, *, users: int) -> MessagePlan:
     ----------
     query : HeavyHitters
         The query; its column is one of text.
-    users : int
-        The public number of users.
 
     Raises
     ------

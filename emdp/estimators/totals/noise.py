@@ -76,8 +76,6 @@ class Part:
 
     Parameters
     ----------
-    item : Item
-        The item.
     share : float
         Its share of epsilon; 0 for a public number.
     weights : tuple of (int, float)
@@ -201,8 +199,6 @@ def least_noise(query: Select, space: Space, cells: int) -> TotalsNoise:
     ----------
     query : Select
         With at least one item that is not a public number.
-    space : Space
-        The item space.
     cells : int
         Number of groups of records.
 

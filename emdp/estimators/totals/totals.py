@@ -72,8 +72,6 @@ def plan_totals(query: Select, *, space: Space, users: int | None, records: int 
     ----------
     query : Select
         With ``cap`` and a price at user level.
-    space : Space
-        The table's item space.
     users : int or None
         The public number of users; by removal None where there is none.
     records : int or None

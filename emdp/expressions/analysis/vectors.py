@@ -66,8 +66,6 @@ def analyse_vector(expressions: Sequence[Expression], space: Space) -> VectorAna
     ----------
     expressions : sequence of Expression
         At least one.
-    space : Space
-        The item space.
 
     Raises
     ------

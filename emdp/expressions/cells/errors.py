@@ -51,8 +51,6 @@ def aggregation_errors(aggregation: Aggregation, space: Space, *, is_cumulative:
     ----------
     aggregation : Aggregation
         What is computed.
-    space : Space
-        The item space.
     is_cumulative : bool
         Whether coordinates are summed up along the last axis before noise.
 
@@ -94,8 +92,6 @@ def aggregation_sum_error(aggregation: Aggregation, space: Space) -> float:
     ----------
     aggregation : Aggregation
         The one value 1, without a cap.
-    space : Space
-        The item space.
 
     >>> from emdp.expressions import col
     >>> from emdp.expressions.nodes.base import Constant

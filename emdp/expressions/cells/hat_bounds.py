@@ -42,8 +42,6 @@ class HatRates:
 
     Parameters
     ----------
-    axis : HatAxis
-        The axis.
     parts : tuple of float
         For each part a bound of the change of place per unit of ``d_i`` before truncation.
     error : float

@@ -32,8 +32,6 @@ def cell_values(aggregation: Aggregation, space: Space, items: Floats) -> Floats
     ----------
     aggregation : Aggregation
         Values and axes; its users, cap and chosen weights play no part.
-    space : Space
-        The item space.
     items : numpy.ndarray
         Encoded items of the domain, shape (n, width).
 
@@ -77,8 +75,6 @@ def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats
     ----------
     aggregation : Aggregation
         What to compute; its ``users`` play no part, since ``bags`` are those of one group.
-    space : Space
-        The item space.
     bags : sequence of numpy.ndarray
         For each public user of the group its encoded items, shape (items, width), perhaps none; at least one user.
 

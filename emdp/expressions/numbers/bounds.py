@@ -91,8 +91,6 @@ class Domain:
 
     Parameters
     ----------
-    space : Space
-        The item space.
     fixed : mapping of int to float
         For a part's index the encoded label that it is restricted to.
     located : dict

@@ -44,8 +44,6 @@ def frequency_query(
 
     Parameters
     ----------
-    context : Context
-        The statement.
     node : sqlglot.exp.Expr
         The call of ``FREQUENCY``.
     histogram : Histogram

@@ -36,8 +36,6 @@ def asked_model(context: Context, aggregates: Sequence[Aggregate], grouping: Gro
 
     Parameters
     ----------
-    context : Context
-        The statement.
     aggregates : sequence of Aggregate
         Its select list.
     grouping : Grouping

@@ -61,8 +61,6 @@ class Scope:
 
     Parameters
     ----------
-    context : Context
-        The statement.
     sources : tuple of Source
         Its tables.
     filters : tuple of (Condition, sqlglot.exp.Expr)

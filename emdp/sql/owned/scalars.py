@@ -19,8 +19,6 @@ class Reader:
 
     Parameters
     ----------
-    context : Context
-        The statement.
     column : callable
         From a column of the tree to a column of a relation; raises SqlError for one that is none.
     """

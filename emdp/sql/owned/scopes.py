@@ -60,8 +60,6 @@ class Scope:
 
     Parameters
     ----------
-    context : Context
-        The statement.
     relation : Relation
         The rows.
     tables : tuple of (str, mapping of str to Column)

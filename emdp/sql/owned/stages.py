@@ -47,8 +47,6 @@ class Made:
 
     Parameters
     ----------
-    stage : Stage
-        The stage.
     kinds : mapping of str to Kind
         Its columns.
     main : tuple of str
@@ -69,8 +67,6 @@ class Stages:
 
     Parameters
     ----------
-    context : Context
-        The statement.
     ask : callable
         Makes the question of a SELECT over private rows.
     made : dict of int to Made
@@ -146,8 +142,6 @@ class Stages:
 
         Parameters
         ----------
-        made : Made
-            The stage.
         name : str
             Name that no other relation has.
         alias : str

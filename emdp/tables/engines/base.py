@@ -108,8 +108,6 @@ class Engine(Protocol):
 
         Parameters
         ----------
-        table : TableFacts
-            The private table.
         reading : Reading
             What is read.
         encoder : BlockEncoder, optional

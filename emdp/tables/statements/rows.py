@@ -101,8 +101,6 @@ def row_expression(node: Node, columns: Columns) -> Sql:
 
     Parameters
     ----------
-    node : Node
-        The expression.
     columns : callable
         From a :class:`emdp.rows.nodes.Column` to an expression of its kind; see :func:`read_as`.
 

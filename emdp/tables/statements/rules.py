@@ -68,8 +68,6 @@ class Rule:
     name : str
         One of ``missing_users``, ``unlisted_users``, ``invalid_items``, ``other_counts``, ``unusable``,
         ``repeated_keys``, ``lost_links``.
-    table : str
-        The table's name.
     columns : tuple of str
         The columns.
     """
@@ -92,8 +90,6 @@ class Breach:
 
     Parameters
     ----------
-    rule : Rule
-        The rule.
     records : int or None
         How many records break it; None where only the number of users is public, so that nobody knows whose are too
         many.

@@ -81,8 +81,6 @@ def read_items(
 
     Parameters
     ----------
-    table : Table
-        The private table.
     reading : Reading
         What is read.
     encoder : BlockEncoder, optional
