@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_unit_interval
 from emdp.base.errors import UsageError
 
 __all__ = ["clopper_pearson_lower", "clopper_pearson_upper", "epsilon_bounds", "largest_epsilon", "smallest_epsilon"]
-
-Floats = npt.NDArray[np.float64]
 
 OUTWARD = 1e-9
 """Relative, added outward: above the error of the inverse of the incomplete beta function."""

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from emdp.audit.claims import LOSSES
 from emdp.audit.neighbours import outward
@@ -25,8 +24,6 @@ from emdp.spaces import Categories, Geo, Product
 from emdp.tables import Table, read
 
 __all__ = ["audit_mechanisms", "audit_randomizer", "generated_table"]
-
-Floats = npt.NDArray[np.float64]
 
 MOST_ITEMS = 200
 """Items among whose pairs the worst are looked for."""

@@ -15,14 +15,13 @@ import numpy.typing as npt
 import polars as pl
 
 from emdp.audit.points import PublicRecords, even_points
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.tables import Table, read
 from emdp.transport import d_em
 
 __all__ = ["Change", "Move", "Neighbours", "best_move", "fewer_records", "made_users", "neighbours", "outward"]
-
-Floats = npt.NDArray[np.float64]
 
 Change = Callable[[Floats], Floats]
 """Function of encoded items, shape (n, width): changes of a user's statistic from one to the other, shape (n, n)."""

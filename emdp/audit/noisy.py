@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from emdp.audit.flows import edge_ratio
 from emdp.audit.tester import DIGITS, KNOWN, Scores
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.estimators.frequency.histograms import HistogramRelease
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
@@ -27,9 +27,6 @@ from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.strings.stable_histogram import StableHistogram
 
 __all__ = ["DescentRounds", "NoisyHistogram", "NoisyStrings", "log_ratio"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 SURELY = 30.0
 """Logarithm of the ratio of what cannot happen on one of the tables."""

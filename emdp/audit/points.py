@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces import Grid, Product, Space, Words
 from emdp.tables import Table
 
 __all__ = ["PublicRecords", "even_points"]
-
-Floats = npt.NDArray[np.float64]
 
 YEARS = (2001, 2029)
 """Times are from the first of January of one to that of the other, where the space does not say when: every date of

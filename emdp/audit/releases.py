@@ -24,6 +24,7 @@ from emdp.audit.flows import CELLS, has_known_ratio
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import log_ratio
 from emdp.audit.tester import KNOWN, LEAST_TRIALS, Scores
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
@@ -50,8 +51,6 @@ __all__ = [
     "one_user_scores",
     "run_release",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 MESSAGE_SHARE = 20
 """A release of messages is run once where noise is drawn so many times."""

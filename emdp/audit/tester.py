@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.bounds import epsilon_bounds
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["DIGITS", "KNOWN", "LEAST_TRIALS", "Finding", "Scores", "find_losses"]
 
-Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 LEAST_TRIALS = 100

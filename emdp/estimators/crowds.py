@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.crowd import Groups, Question, Sums
@@ -28,8 +28,6 @@ __all__ = [
     "neutral_units",
     "parts_of",
 ]
-
-Integers = npt.NDArray[np.int64]
 
 AT_ONCE = 2**16
 """Users without records who are asked at once."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.crowds import OTHER_USERS, neutral_units
@@ -28,7 +29,6 @@ from emdp.questions.keyed import KeyedMessages
 
 __all__ = ["MOST_MEANS", "KeyedEncoder", "KeyedMeans", "KeyedRelease", "KeyedShares"]
 
-Integers = npt.NDArray[np.int64]
 Drawn = tuple[Integers, Integers, tuple[Integers, ...]]
 """Places, messages, and the keys of all tiers but the last, of some users."""
 

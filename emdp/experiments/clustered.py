@@ -17,8 +17,8 @@ from dataclasses import asdict, replace
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.errors import expected_errors, theorem_6_5, theorem_6_6
@@ -53,9 +53,6 @@ __all__ = [
     "measure",
     "theorem_6_5_of",
 ]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 RAW, PROJECTED = "d_em of the raw estimate", "d_em after projection"
 """The two measures."""

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.experiments.base import EMD, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
@@ -35,9 +35,6 @@ from emdp.sessions.session import read
 from emdp.spaces import Categories
 
 __all__ = ["ITEMS", "SQUARED", "closed_sigma", "draw_estimate", "renyi_epsilon", "renyi_multiplier", "run_compressed"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ITEMS = 1024
 """``d``."""

@@ -18,8 +18,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.experiments.base import EMD, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.mechanisms.oracles.bags import Bags
@@ -30,9 +30,6 @@ from emdp.spaces import Categories
 from emdp.transport.simplex import project_to_simplex
 
 __all__ = ["ITEMS", "L1", "L2", "clipped", "falling_items", "grouped_estimate", "run_geometric"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ITEMS, FALL = 1000, 0.8
 """Items, and the quotient of successive shares."""

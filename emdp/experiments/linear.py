@@ -20,8 +20,8 @@ from dataclasses import asdict, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.experiments.base import EMD, PROTECTION, ROOM, USER, Experiment, Kind, Row, asked, row_of, verdicts
 from emdp.expressions import dot
@@ -37,9 +37,6 @@ from emdp.sessions.session import read
 from emdp.spaces import Embedding
 
 __all__ = ["BASE", "NORM", "Query", "draw_query", "errors_of", "run_embedding"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 NORM = "2-norm of the error"
 """The measure."""

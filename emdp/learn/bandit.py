@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_choice, check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -19,8 +20,6 @@ from emdp.privacy import GuaranteeEvent, UserDP
 
 __all__ = ["Batch", "LinearBandit"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Model = Literal["central", "local", "shuffle"]
 
 LEAST_HORIZON, MOST_ACTIONS, MOST_DIMENSIONS = 8, 10_000, 256

@@ -4,10 +4,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from emdp.answers import Answer
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.frames import to_polars
@@ -18,8 +18,6 @@ from emdp.sessions.session import Session
 from emdp.spaces import Space
 
 __all__ = ["FittedLinear", "fit_linear"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -38,6 +38,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_choice, check_count, check_positive, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -51,8 +52,6 @@ from emdp.privacy import GuaranteeEvent, UserDP
 
 __all__ = ["Personalised", "Round"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Loss = Literal["squared", "logistic"]
 
 LEAST_JOINING = 20

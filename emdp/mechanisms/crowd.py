@@ -14,12 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.mechanisms.local.noise import exact_sums
 
 __all__ = ["ColumnSums", "Crowd", "GatheredUsers", "Groups", "PartOfCrowd", "Question", "Sums"]
-
-Integers = npt.NDArray[np.int64]
 
 Groups = Sequence[Integers]
 """Users of each group, by their places; most often no user is in two."""

@@ -23,8 +23,8 @@ behind an ``e`` cost at most ``8 u (M + g)`` and the logarithm ``16 u M``: in al
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.errors import RefusedError
 
 __all__ = [
@@ -38,9 +38,6 @@ __all__ = [
     "fit_weights",
     "integer_rows",
 ]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 TOTAL = 2**62
 """Sum of every row of weights: what stands for probability 1."""

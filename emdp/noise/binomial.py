@@ -47,6 +47,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.exact import LazyUniform, exact_context, log_factorial_bounds
@@ -89,7 +90,6 @@ _FLOAT_REACH = 2.0**5
 _FLOAT_MARGIN = 2.0**-30
 # Relative gap that float64 needs: see the module's text.
 
-Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 

@@ -29,12 +29,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_unit_interval
 from emdp.base.errors import UsageError
 
 __all__ = ["laplace_sum_mean_absolute", "laplace_sum_quantile"]
-
-Floats = npt.NDArray[np.float64]
 
 PERIOD, REACH = 90.0, 30.0
 """Period of the sum, and the largest ``x`` that it is used for, in standard deviations."""

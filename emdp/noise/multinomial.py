@@ -20,6 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.binomial import MAX_ITEMS, MAX_WEIGHT, binomials
@@ -44,8 +45,6 @@ _GUIDE_CELLS = 2**23
 
 _HALF = 31
 # Bits of the lower half of a weight: sums of halves cannot overflow.
-
-Integers = npt.NDArray[np.int64]
 
 
 def draw_multinomials(counts: npt.ArrayLike, weights: npt.ArrayLike) -> Integers:

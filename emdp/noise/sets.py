@@ -28,6 +28,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count
 from emdp.base.errors import InternalError, UsageError
 from emdp.noise.arrays import check_integer_array
@@ -47,8 +48,6 @@ _KEPT = 62
 
 _ENTRIES = 2**19
 # Leaves of multinomials that are drawn together: some megabytes.
-
-Integers = npt.NDArray[np.int64]
 
 
 def draw_set_counts(

@@ -20,6 +20,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_range
 from emdp.base.errors import UsageError
 from emdp.noise.choices import draw_below
@@ -37,8 +38,6 @@ _FLOAT_MARGIN = 2.0**-30
 
 _EDGE_MARGIN = 2.0**-40
 # Relative, outward: an argument of exp is at most 745, rounded by 2^-53, which moves its value by less than 2^-43.
-
-Integers = npt.NDArray[np.int64]
 
 
 def draw_truncated_laplace(scale: float, reach: int, size: int) -> Integers:

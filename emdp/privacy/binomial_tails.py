@@ -19,11 +19,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
+
+from emdp.base.arrays import Floats
 
 __all__ = ["LOG_MARGIN", "half_log_pmf", "half_tail_ratio", "log_margin", "log_pmf", "log_tail"]
-
-Floats = npt.NDArray[np.float64]
 
 LOG_MARGIN = 1e-8
 """Added to the logarithm of every computed sum: at least ten times the rounding errors seen (tests)."""

@@ -32,8 +32,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_count, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -45,8 +45,6 @@ __all__ = [
     "sampled_gaussian_epsilon",
     "sampled_gaussian_multiplier",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 0.1, 1e6
 SMALLEST_DELTA = 1e-30

@@ -3,15 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 __all__ = ["MOST_KEYED", "KeyedMessages"]
-
-Integers = npt.NDArray[np.int64]
 
 MOST_KEYED = 10_000_000
 """Most messages of one release with keys: they are kept, and written, one by one."""

@@ -10,10 +10,9 @@ records are on workers, :class:`RepeatedBlocks` are gone over there as often as 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.expressions.nodes.base import Expression
 
@@ -33,9 +32,6 @@ __all__ = [
     "UserEncoder",
     "UserPreparer",
 ]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_choice
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -25,7 +26,6 @@ from emdp.spaces.ranges import GridLine, PointKind, Span
 
 __all__ = ["ON_INVALID", "Floats", "FunctionBounds", "Mask", "OnInvalid", "Space", "noun_of"]
 
-Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 V = TypeVar("V")
 OnInvalid = Literal["error", "clamp", "neutral", "elsewhere"]

@@ -9,12 +9,12 @@ from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+
+from emdp.base.arrays import Floats
 
 __all__ = ["NUMPY", "Arithmetic", "NumpyArithmetic"]
 
 V = TypeVar("V")
-Floats = npt.NDArray[np.float64]
 
 
 class Arithmetic(Protocol[V]):

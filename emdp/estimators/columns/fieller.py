@@ -61,6 +61,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_finite, check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -68,8 +69,6 @@ from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechani
 from emdp.privacy.rounding import quotient_up
 
 __all__ = ["PairLaw", "denominator_limit", "half_width", "ratio_interval", "ratio_intervals"]
-
-Floats = npt.NDArray[np.float64]
 
 _MARGIN = 2.0**-40
 # Relative, outward, on quantiles: above the error of evaluating them (about 2^-48; for ndtri see noise/).

@@ -24,14 +24,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.estimators.columns.fieller import PairLaw, ratio_intervals
 from emdp.estimators.columns.values import UNBOUNDED, Coordinate, Draw, Estimate
 from emdp.privacy.rounding import float_at_least
 
 __all__ = ["EndsMean", "Total"]
-
-Floats = npt.NDArray[np.float64]
 
 _ROUNDING = 2.0**-46
 # Times the size of the range's ends, outward: far above the six roundings of 2^-53 that make an end of a ratio's.

@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import WorkerCrowd
@@ -39,9 +39,6 @@ from emdp.questions.shape import Shape
 from emdp.spaces import Space
 
 __all__ = ["MOST_NUMBERS", "FitRows", "LinearFitMessages", "Rescaling", "plan_linear_fit"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MOST_NUMBERS = 2**27
 """Numbers of all users' records that are in memory together: 1 GiB, and twice that while they are gathered."""

@@ -1,8 +1,8 @@
 """Records of a linear model as numbers, and users' gradients of them where the records are."""
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.expressions import evaluate
@@ -13,9 +13,6 @@ from emdp.questions.reading import PointBlock
 from emdp.spaces import Space
 
 __all__ = ["ABSENT", "GradientValues", "KeptRecords", "cleared"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ABSENT = 2.0
 """Target of a record that is elsewhere, beyond all that are rescaled, until its vector is made: 0."""

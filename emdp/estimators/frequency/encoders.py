@@ -8,18 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.mechanisms.oracles.bags import Bags, entry_shares
 from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.questions.reading import BagBlock
 
 __all__ = ["CHOSEN", "DRAWN", "TALLY", "AverageEncoder", "OracleEncoder", "draw_tally"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 AT_ONCE = 2**22
 """Users whose messages are drawn together: an oracle's work may grow with the number of draws, not of users alone."""

@@ -22,8 +22,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -40,8 +40,6 @@ __all__ = [
     "theorem_6_5",
     "theorem_6_6",
 ]
-
-Integers = npt.NDArray[np.int64]
 
 MOST_VARIANCES = 1000
 """Different variances with which the law of a maximum is computed; more are merged, upward, by less than 2 %."""

@@ -6,6 +6,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -13,8 +14,6 @@ from emdp.spaces import Clusters, Geo, Grid, Space, count_items
 from emdp.spaces.base import Floats
 
 __all__ = ["Geometry", "geometry_of_items", "smoothing_bias"]
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.frequency.encoders import CHOSEN, TALLY, AverageEncoder, OracleEncoder, draw_tally
@@ -32,8 +32,6 @@ from emdp.questions.reading import BagBlock
 from emdp.spaces.base import Floats
 
 __all__ = ["HistogramRelease", "OracleRelease", "share_bits"]
-
-Integers = npt.NDArray[np.int64]
 
 SUM_BITS = 62
 """Sums over users stay below ``2**62``."""

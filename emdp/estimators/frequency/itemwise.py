@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.errors import InternalError, RefusedError, UsageError
 from emdp.estimators.frequency.models import ErrorModel, checked_prior, randomizer_errors
 from emdp.estimators.frequency.rows import PooledRows
@@ -30,8 +30,6 @@ from emdp.spaces import Clusters, Space, count_items
 from emdp.spaces.base import Floats
 
 __all__ = ["check_weighable", "itemwise_model", "plan_item_shares"]
-
-Integers = npt.NDArray[np.int64]
 
 MOST_WEIGHED = {KRR: 600, GKRR: 300, Exponential: 200}
 """Most items of which the automatic choice weighs each randomizer where all records are mixed: about a second."""

@@ -24,8 +24,8 @@ from abc import ABC, abstractmethod
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_choice, check_count, check_finite
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.finite import FiniteRandomizer
@@ -41,8 +41,6 @@ __all__ = [
     "item_wise_errors",
     "randomizer_errors",
 ]
-
-Integers = npt.NDArray[np.int64]
 
 LAPLACE_EXCESS = 3.0
 """Excess kurtosis of the Laplace law."""

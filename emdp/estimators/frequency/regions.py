@@ -41,8 +41,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_choice
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -71,8 +71,6 @@ __all__ = [
 Norm = Literal["l2", "l1", "linf", "d_em"]
 NORMS: tuple[Norm, ...] = ("l2", "l1", "linf", "d_em")
 """Euclidean, sum of absolute values, largest absolute value, and the unit of ``d_em``."""
-
-Integers = npt.NDArray[np.int64]
 
 CONVOLVED = 4096
 """Most coordinates whose law is computed by a Fourier transform."""

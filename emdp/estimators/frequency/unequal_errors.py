@@ -6,15 +6,13 @@ at equal shares alone that method looks up to 1.7 times worse on a line than it 
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.models import ErrorModel
 from emdp.spaces.base import Floats
 
 __all__ = ["UnequalErrors"]
-
-Integers = npt.NDArray[np.int64]
 
 
 class UnequalErrors(ErrorModel):

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace
@@ -21,9 +21,6 @@ from emdp.noise.choices import draw_indices, draw_sample_counts
 from emdp.questions.reading import BagBlock, PointBlock
 
 __all__ = ["AT_ONCE", "HistogramEncoder", "PointEncoder", "SampleEncoder"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 AT_ONCE = 2**18
 """Items randomized at once, about: some megabytes."""

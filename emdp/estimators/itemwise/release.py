@@ -15,9 +15,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.itemwise.encoders import AT_ONCE, HistogramEncoder, PointEncoder, SampleEncoder
@@ -30,9 +30,6 @@ from emdp.questions.columns import Released
 from emdp.spaces import neutral_code
 
 __all__ = ["ItemwiseRelease"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 Encoder = HistogramEncoder | PointEncoder | SampleEncoder
 

@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms.items.finite import FiniteRandomizer
@@ -29,8 +29,6 @@ from emdp.spaces import Categories, Clusters, Distances, Grid, Space
 from emdp.spaces.base import Floats
 
 __all__ = ["CountRows", "FrameRows", "item_rows"]
-
-Integers = npt.NDArray[np.int64]
 
 COUNT, USER, OUTPUT = "count", "user", "output"
 """Columns of how many outputs there are of each kind, of the users' numbers, and of outputs that are no items."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.local.noise import LocalNoise
@@ -14,8 +14,6 @@ from emdp.mechanisms.local.one_bit import LocalOneBit
 from emdp.questions.reading import MeanBlock
 
 __all__ = ["ASKED", "EXACT", "MESSAGES", "USERS", "MeanEncoder", "added_up"]
-
-Integers = npt.NDArray[np.int64]
 
 MESSAGES, ASKED, EXACT, USERS = 0, 1, 2, 3
 """Kinds of sums: messages in grid steps, or bits that are +1; bits; exact means; users."""

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
@@ -41,8 +42,6 @@ from emdp.questions.shape import Shape
 from emdp.spaces import Space
 
 __all__ = ["FactMessages", "FactRows", "plan_shares", "share_half_width"]
-
-Integers = npt.NDArray[np.int64]
 
 FACT = "fact"
 """Column of the facts' names."""

@@ -14,9 +14,9 @@ from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.estimators.crowds import OTHER_USERS, neutral_units
@@ -45,8 +45,6 @@ __all__ = [
     "one_bits",
     "plan_local_means",
 ]
-
-Integers = npt.NDArray[np.int64]
 
 AT_ONCE = 2**16
 """Users without records whose messages are drawn at once."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.estimators.crowds import USERS
 from emdp.mechanisms.oracles.bags import Bags, entry_shares
@@ -21,8 +21,6 @@ from emdp.mechanisms.strings.stable_histogram import StableHistogram
 from emdp.questions.reading import TextBlock
 
 __all__ = ["COUNT", "SHARE", "VALUE", "PrefixEncoder", "ShareEncoder", "SlotEncoder"]
-
-Integers = npt.NDArray[np.int64]
 
 VALUE, COUNT, SHARE = "value", "count", "share"
 

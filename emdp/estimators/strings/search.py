@@ -13,9 +13,9 @@ from contextlib import closing
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import OTHER_USERS
@@ -38,7 +38,6 @@ __all__ = ["PrefixRelease", "StringCounts", "plan_heavy_hitters"]
 MOST_ROWS = 2**22
 """Rows of counts after which equal strings are put together."""
 
-Integers = npt.NDArray[np.int64]
 Released = tuple[tuple[str, ...], tuple[float, ...]]
 """The strings that were found and their estimates."""
 

@@ -9,8 +9,8 @@ than ``LEAST_SHARE`` of own records somewhere counts as elsewhere: the quotient 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.expressions import analyse
@@ -24,8 +24,6 @@ from emdp.questions.reading import MeanBlock
 from emdp.spaces import Space
 
 __all__ = ["LEAST_SHARE", "SOMEWHERE", "UNSLOTTED", "OwnMeans", "PresentSums", "own_means"]
-
-Integers = npt.NDArray[np.int64]
 
 LEAST_SHARE = 2.0**-20
 """Least share of own records that are somewhere of a user who has a mean."""

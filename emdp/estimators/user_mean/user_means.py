@@ -14,10 +14,9 @@ from fractions import Fraction
 from operator import add
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.estimators.crowds import MeanValues, UserValues, WorkerCrowd, neutral_units
@@ -43,8 +42,6 @@ from emdp.questions.user_mean import UserMean
 from emdp.spaces import Space
 
 __all__ = ["UserMeanMessages", "UserMeanRow", "candidates_of", "plan_user_mean"]
-
-Integers = npt.NDArray[np.int64]
 
 ALIKE = "between = 0 assumes that all users have one mean, up to their records' spread; say how far people differ"
 

@@ -7,12 +7,10 @@ from ``d`` actions that span. Actions that span less than ``R^d`` are taken in a
 """
 
 import numpy as np
-import numpy.typing as npt
+
+from emdp.base.arrays import Floats, Integers
 
 __all__ = ["CLOSE", "design_counts", "in_their_span", "near_optimal"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CLOSE = 1.02
 """How near the largest ``a^T V^-1 a`` comes to the best one, ``d``."""

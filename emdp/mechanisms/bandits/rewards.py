@@ -39,6 +39,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_choice, check_count, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -50,9 +51,6 @@ from emdp.privacy.rounding import as_decimal, float_up
 from emdp.privacy.shuffle.users import shuffle_epsilon0
 
 __all__ = ["UNITS", "BatchRewards"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 UNITS = 2**20
 """Units of a reward of 1."""

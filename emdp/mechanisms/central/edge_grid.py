@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_choice, check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -29,7 +30,6 @@ __all__ = ["EdgeAxis", "EdgeGrid", "Form"]
 Form = Literal["path", "round", "listed"]
 FORMS: tuple[Form, ...] = ("path", "round", "listed")
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[Any]
 
 SAFE = 2**61

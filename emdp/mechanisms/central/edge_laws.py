@@ -5,10 +5,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism
-from emdp.mechanisms.central.edges import EdgeMechanism, Floats, Integers
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism
 from emdp.mechanisms.central.laplace import LaplaceMechanism
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian

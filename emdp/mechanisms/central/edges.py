@@ -52,6 +52,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism, tail_below
@@ -62,7 +63,6 @@ from emdp.privacy.rounding import as_decimal, float_at_least
 
 __all__ = ["EdgeMechanism"]
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[Any]
 
 LARGEST_RATIO = 2**14

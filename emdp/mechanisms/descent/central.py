@@ -27,12 +27,13 @@ from functools import cached_property
 
 import numpy as np
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism
 from emdp.mechanisms.central.gaussian import GaussianMechanism
 from emdp.mechanisms.central.laplace import LaplaceMechanism
 from emdp.mechanisms.crowd import ColumnSums, Crowd
-from emdp.mechanisms.descent.rounds import Descent, Floats
+from emdp.mechanisms.descent.rounds import Descent
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.noise.discrete_laplace import draw_discrete_laplace
 from emdp.privacy import Event, UserDP

@@ -26,16 +26,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.noise.choices import draw_permutation
 
 __all__ = ["CURVATURES", "LOSSES", "MOST_RECORDS", "Loss", "UserRecords", "minimum", "sampled_rows", "user_gradients"]
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Loss = Literal["squared", "logistic"]
 
 LOSSES: tuple[Loss, ...] = ("squared", "logistic")

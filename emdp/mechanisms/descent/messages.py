@@ -41,11 +41,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_count, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, Groups, Sums
-from emdp.mechanisms.descent.rounds import Descent, Floats, Integers
+from emdp.mechanisms.descent.rounds import Descent
 from emdp.mechanisms.strength import epsilon_of_ratio
 from emdp.mechanisms.user_vector.base import UserVectorMechanism
 from emdp.mechanisms.vector.direction import VectorDirection

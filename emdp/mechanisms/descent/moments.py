@@ -42,8 +42,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism
@@ -55,9 +55,6 @@ from emdp.mechanisms.descent.rounds import DescentRelease, DescentSetting
 from emdp.privacy.rounding import float_up, root_up
 
 __all__ = ["UNCLIPPED", "MomentFit", "MomentRelease", "moment_candidates"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MOST_WEIGHTS = 64
 """Most weights: every pair of features is a number that is released."""

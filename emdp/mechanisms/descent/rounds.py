@@ -44,8 +44,8 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_choice, check_count, check_positive, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
@@ -55,9 +55,6 @@ from emdp.privacy import Event
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["LARGEST_DIMENSION", "MOST_ROUNDS", "Descent", "DescentRelease", "DescentSetting"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 LARGEST_DIMENSION = 2**10
 """Most weights of a model."""

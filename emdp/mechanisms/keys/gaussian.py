@@ -34,11 +34,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_positive
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import moved_users
-from emdp.mechanisms.keys.threshold import MARGIN, Integers, KeyThreshold, NoisyKeys, chance_within, new_keys_delta
+from emdp.mechanisms.keys.threshold import MARGIN, KeyThreshold, NoisyKeys, chance_within, new_keys_delta
 from emdp.noise.discrete_gaussian import discrete_gaussian_quantile, draw_discrete_gaussian
 from emdp.privacy.calibration import gaussian_sigma, safe_gaussian_delta
 from emdp.privacy.events.noise import GaussianEvent

@@ -31,15 +31,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
-from emdp.mechanisms.keys.threshold import (
-    MARGIN,
-    Integers,
-    KeyThreshold,
-    NoisyKeys,
-    chance_within,
-    new_keys_delta,
-)
+from emdp.mechanisms.keys.threshold import MARGIN, KeyThreshold, NoisyKeys, chance_within, new_keys_delta
 from emdp.noise.discrete_laplace import (
     discrete_laplace_quantile,
     discrete_laplace_standard_deviation,

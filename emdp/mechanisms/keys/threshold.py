@@ -50,9 +50,9 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -73,9 +73,6 @@ MARGIN = 2.0**-30
 """Relative margin, outward, of probabilities that are computed in double precision."""
 
 _LARGEST_COUNT = 2**52
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

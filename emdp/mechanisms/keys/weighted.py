@@ -38,6 +38,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -60,9 +61,6 @@ WEIGHT_BITS = 30
 _MOST_KEYS = 2**14
 _MOST_USERS = 2**31
 _LARGEST_KEY = 2**40
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

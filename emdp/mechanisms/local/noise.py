@@ -23,8 +23,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.mechanisms.central.additive import AdditiveMechanism
@@ -36,8 +36,6 @@ from emdp.noise.gamma_difference import gamma_difference_mean_absolute, gamma_di
 from emdp.noise.k_norm import draw_planar
 
 __all__ = ["LocalNoise", "exact_sums"]
-
-Integers = npt.NDArray[np.int64]
 
 _NORMAL_MARGIN = 1e-9
 # Relative, added to a normal quantile: above its error and what the lattice changes.

@@ -34,16 +34,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.noise.choices import draw_bernoulli, draw_permutation
 
 __all__ = ["LocalOneBit", "OneBitCoordinate"]
-
-Integers = npt.NDArray[np.int64]
 
 _BITS = 62
 _PROBABILITY_ERROR = 2.0**-48

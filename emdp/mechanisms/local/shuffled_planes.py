@@ -48,8 +48,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -61,8 +61,6 @@ from emdp.noise.choices import draw_below, draw_bernoulli
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["ShuffledPlanes", "plane_variance"]
-
-Integers = npt.NDArray[np.int64]
 
 _BITS = 62
 _BERRY_ESSEEN = 0.56

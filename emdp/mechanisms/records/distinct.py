@@ -28,6 +28,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count
 from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
@@ -35,8 +36,6 @@ from emdp.noise.arrays import check_integer_array
 __all__ = ["assign_distinct", "count_distinct"]
 
 _MOST = 2**40
-
-Integers = npt.NDArray[np.int64]
 
 
 def count_distinct(users: npt.ArrayLike, values: npt.ArrayLike, caps: Sequence[int]) -> tuple[int, ...]:

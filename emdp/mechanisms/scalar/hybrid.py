@@ -25,8 +25,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.mechanisms.scalar.one_bit import OneBitScalar
 from emdp.mechanisms.scalar.piecewise import PiecewiseScalar
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
@@ -36,8 +36,6 @@ from emdp.noise.exact import exp_bounds
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["HYBRID_THRESHOLD", "HybridScalar"]
-
-Integers = npt.NDArray[np.int64]
 
 HYBRID_THRESHOLD = 0.6093524930273094
 """Epsilon up to which one bit alone is as good: ``3 x^3 - x^2 + x = 7`` for ``x = exp(epsilon/2)``."""

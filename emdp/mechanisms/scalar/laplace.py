@@ -20,9 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from emdp.base.arrays import Integers
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
 from emdp.noise.exact import exp_bounds
@@ -30,8 +28,6 @@ from emdp.noise.gamma_difference import gamma_difference_quantile
 from emdp.privacy.rounding import as_decimal, float_at_least, float_up
 
 __all__ = ["LaplaceScalar"]
-
-Integers = npt.NDArray[np.int64]
 
 _STEPS = 2**20
 # Fine enough at epsilon = 30, and coarse enough for the sampler at 1e-6.

@@ -27,8 +27,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count
 from emdp.base.classes import dataclass
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
@@ -38,8 +38,6 @@ from emdp.noise.choices import draw_below, draw_bernoulli
 from emdp.privacy.rounding import as_decimal, float_up
 
 __all__ = ["OneBitScalar", "Signs"]
-
-Integers = npt.NDArray[np.int64]
 
 _BITS = 62
 _MARGIN = 1e-9

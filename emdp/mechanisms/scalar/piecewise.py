@@ -31,8 +31,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.strength import epsilon_of_ratio, inside_numerator, ratio_of
@@ -42,8 +42,6 @@ from emdp.noise.exact import exp_bounds
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["PiecewiseLaw", "PiecewiseScalar"]
-
-Integers = npt.NDArray[np.int64]
 
 _BITS = 62
 _STEPS = 2**32

@@ -40,8 +40,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_finite, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.mechanisms.local.noise import exact_sums
@@ -50,8 +50,6 @@ from emdp.noise.choices import draw_below, draw_bernoulli
 from emdp.privacy.rounding import float_at_least
 
 __all__ = ["LARGEST_SCALAR_EPSILON", "SMALLEST_SCALAR_EPSILON", "ScalarRandomizer"]
-
-Integers = npt.NDArray[np.int64]
 
 SMALLEST_SCALAR_EPSILON, LARGEST_SCALAR_EPSILON = 1e-6, 30.0
 """Strengths that integers over 2^62 follow closely."""

@@ -10,8 +10,8 @@ uses rows up to that period, so it never changes as further rows come.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.mechanisms.streams.strategy import SCALE, Strategy
 
@@ -23,8 +23,6 @@ before."""
 
 WINDOW = 7
 """Periods of "last 7"."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_choice, check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
@@ -29,7 +29,6 @@ __all__ = [
     "is_worth_a_range",
 ]
 
-Integers = npt.NDArray[np.int64]
 Model = Literal["central", "local", "shuffle"]
 
 HIGHEST_LEVEL = 1.0 - 2.0**-53

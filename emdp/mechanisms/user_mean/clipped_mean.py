@@ -23,8 +23,8 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_finite, check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
@@ -36,8 +36,6 @@ from emdp.noise.discrete_laplace import draw_discrete_laplace
 from emdp.privacy.rounding import as_decimal, float_at_least, float_down
 
 __all__ = ["ClippedMean", "best_clipped_mean"]
-
-Integers = npt.NDArray[np.int64]
 
 _SCALE_BITS = 41
 # The noise's scale is below 2^41 units and, where the fixed point has so many, at least 2^40.

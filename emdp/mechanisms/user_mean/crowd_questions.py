@@ -3,16 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.mechanisms.crowd import Crowd, Groups, Sums
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.user_mean.range_stage import FoundRange, RangeStage
 
 __all__ = ["Bins", "Messages", "find_ranges"]
-
-Integers = npt.NDArray[np.int64]
 
 AT_ONCE = 2**16
 """Users whose messages are drawn at once."""

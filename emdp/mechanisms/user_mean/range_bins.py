@@ -28,8 +28,8 @@ where it moves a mean it does so by 1e-15 or so of the bounds.
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_finite, check_positive, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -44,8 +44,6 @@ LARGEST_BINS = 2**20
 
 _LEAST_PART = 2.0**-44
 # Of the bounds' size: a radius that float64 still resolves there.
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
@@ -83,8 +83,6 @@ __all__ = [
     "least_users",
     "published_failure",
 ]
-
-Integers = npt.NDArray[np.int64]
 
 _CLEAR = 1.0 + 2.0**-40
 # Above the rounding of a failure bound.

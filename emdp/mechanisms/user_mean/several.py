@@ -16,8 +16,8 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.crowd import Crowd, GatheredUsers, Groups, Question, Sums
@@ -27,8 +27,6 @@ from emdp.mechanisms.user_mean.somewhere import SomewhereMean, SomewhereRelease
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = ["SeveralMeans", "SeveralReleases", "divided", "several_means"]
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

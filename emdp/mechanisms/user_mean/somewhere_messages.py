@@ -19,8 +19,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, PartOfCrowd
@@ -35,7 +35,6 @@ from emdp.noise.choices import draw_permutation
 
 __all__ = ["DealtSomewhere", "dealt_somewhere", "has_number"]
 
-Integers = npt.NDArray[np.int64]
 Inner = LocalUserMean | ShuffledUserMean
 
 TOLD_APART = 3

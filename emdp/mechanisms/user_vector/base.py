@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
@@ -17,8 +17,6 @@ from emdp.mechanisms.user_vector.setting import Frame, UserVectorSetting
 from emdp.privacy.rounding import as_decimal
 
 __all__ = ["UserVectorMechanism", "UserVectorRelease", "gathered"]
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,8 +34,8 @@ from fractions import Fraction
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
 from emdp.mechanisms.central.additive import AdditiveMechanism
@@ -54,8 +54,6 @@ from emdp.privacy.guarantees.kinds import UserDP
 from emdp.privacy.rounding import as_decimal, float_at_least, float_up, root_up
 
 __all__ = ["CentralUserVector"]
-
-Integers = npt.NDArray[np.int64]
 
 _STEPS = 12
 # Halvings of what the sum of the levels leaves unused: a four-thousandth of it is lost at most.

@@ -30,8 +30,8 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -45,8 +45,6 @@ from emdp.privacy.shuffle.renyi_rounds import ShuffleRound, likely_epsilon0
 from emdp.privacy.shuffle.users import UserShuffleBound, shuffle_epsilon0, shuffle_total
 
 __all__ = ["MOST_REPORTS", "DirectionUserVector", "SideSums", "direction_ways"]
-
-Integers = npt.NDArray[np.int64]
 
 MOST_REPORTS = 64
 """Most reports of a user that are chosen."""

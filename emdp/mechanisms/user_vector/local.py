@@ -46,8 +46,8 @@ from functools import cached_property, lru_cache, partial
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -66,7 +66,6 @@ from emdp.privacy.shuffle.users import ShuffleRound, shuffle_total
 
 __all__ = ["LocalUserVector", "Rounds"]
 
-Integers = npt.NDArray[np.int64]
 Rounds = Literal["one round", "two rounds", "two groups"]
 Maker = Callable[[float, float, float], ScalarRandomizer]
 

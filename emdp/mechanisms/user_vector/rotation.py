@@ -14,17 +14,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count
 from emdp.base.classes import dataclass
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
 from emdp.noise.choices import draw_below
 
 __all__ = ["TURNED_BITS", "Rotation", "draw_rotation"]
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 TURNED_BITS = 50
 """Turned coordinates are whole multiples of about ``2^-50`` of the radius."""

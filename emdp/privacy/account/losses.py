@@ -37,14 +37,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.privacy.quadrature import unit_quadrature
 
 __all__ = ["SMALLEST_DELTA", "LossPairs", "smallest_level"]
-
-Floats = npt.NDArray[np.float64]
 
 SMALLEST_DELTA = 1e-200
 """Smaller targets are refused: products of masses would leave the floats."""

@@ -35,8 +35,8 @@ from collections.abc import Callable
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.blanket.output_law import OutputLaw
@@ -44,9 +44,6 @@ from emdp.privacy.blanket.screen import Screen, ordered_pairs
 from emdp.privacy.blanket.step import SCALE, Step, blanket_weights, output_counts, shift_down
 
 __all__ = ["blanket_alpha", "blanket_delta"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 LARGEST_N = 10**12
 """Largest number of items: beyond it the rounding errors of a law times N are no longer small."""

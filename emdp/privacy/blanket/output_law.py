@@ -5,11 +5,10 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 
 __all__ = ["KnownRandomizer", "OutputLaw"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

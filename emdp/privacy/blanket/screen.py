@@ -19,16 +19,13 @@ import math
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.privacy.blanket.output_law import OutputLaw
 from emdp.privacy.blanket.step import SCALE, blanket_weights, output_counts
 from emdp.privacy.blanket.sum import log_positive_part
 
 __all__ = ["Screen", "ordered_pairs"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _UNIT = 2.0**-53
 """Half the spacing of doubles at 1."""

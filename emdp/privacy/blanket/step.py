@@ -27,16 +27,13 @@ ordered pair ``(x, x')``; the other direction is the pair ``(x', x)``.
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.classes import dataclass
 from emdp.privacy.blanket.output_law import OutputLaw
 from emdp.privacy.blanket.sum import FINE, find_saddle, log_positive_part
 
 __all__ = ["SCALE", "Step", "blanket_weights", "output_counts", "shift_down"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 SCALE = 2.0**62
 """Denominator of the weights of a law."""

@@ -34,13 +34,11 @@ The choice of ``theta`` (the saddle of ``M(theta)^N/theta^2``), ``tau``, ``Delta
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 
 __all__ = ["FINE", "Saddle", "find_saddle", "log_positive_part"]
-
-Floats = npt.NDArray[np.float64]
 
 FINE = 1e-5
 """Smallest excess of the logarithm that smoothing is asked for."""

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_count, check_positive, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -37,7 +38,6 @@ from emdp.privacy.calibration import gaussian_alpha
 
 __all__ = ["ShuffleAttack", "attack_laws", "shuffle_attack"]
 
-Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
 _ALLOWANCE, _ALLOWANCE_PER_ITEM = 1e-10, 2e-15

@@ -40,8 +40,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_count, check_positive, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.privacy.shuffle.clone_pair import CloneMixture
@@ -49,8 +49,6 @@ from emdp.privacy.shuffle.grid import LARGEST_ALPHA0, LARGEST_ITEMS
 from emdp.privacy.shuffle.renyi_law import log_window
 
 __all__ = ["LARGEST_EXACT", "SLACK", "binary_delta", "binary_epsilon", "pair_epsilon"]
-
-Floats = npt.NDArray[np.float64]
 
 SLACK = 2e-3
 """Largest relative addition to epsilon that covers all ``t``; 0 below 500 users."""

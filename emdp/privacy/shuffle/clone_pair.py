@@ -32,13 +32,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats, Integers
 from emdp.base.checks import check_count, check_positive, check_range
 from emdp.privacy.binomial_tails import half_log_pmf, half_tail_ratio, log_margin, log_pmf, log_tail
 
 __all__ = ["CLONE_BITS", "CLOSED", "CloneMixture", "delta_step"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CLONE_BITS = 15
 """Significant bits that the number of clones keeps: alpha then comes out 0.01 % above the exact sum's at most."""

@@ -32,8 +32,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.checks import check_count, check_positive, check_range, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
@@ -41,8 +41,6 @@ from emdp.privacy.shuffle.metric import CHANCE_ERROR, LARGEST_ODDS, metric_alpha
 from emdp.privacy.shuffle.renyi_law import MARGIN, RatioLaw, ratio_law
 
 __all__ = ["LARGEST_SIGNS", "SignKind", "signs_alpha0", "signs_delta", "signs_hold"]
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST_SIGNS = 256
 """Most signs of one user."""

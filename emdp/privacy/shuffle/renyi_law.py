@@ -41,12 +41,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.privacy.binomial_tails import log_pmf, log_tail
 
 __all__ = ["LARGEST_USERS", "MARGIN", "RatioLaw", "joined_law", "log_window", "ratio_law"]
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST_USERS = 10**8
 """More users than this count as this many, which is safe."""

@@ -19,13 +19,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Floats
 from emdp.privacy.shuffle.renyi_law import MARGIN, RatioLaw
 
 __all__ = ["LARGEST_ROUNDS", "SMALLEST_DELTA", "product_epsilon"]
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST_ROUNDS = 256
 """Most rounds, for time; Renyi divergences do nearly as well there."""

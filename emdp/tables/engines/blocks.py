@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.statistic import HiddenBlocks
 from emdp.spaces.base import Floats
 from emdp.tables.statements.items import NUMBER
@@ -29,8 +29,6 @@ __all__ = [
 
 BLOCK_ROWS = 2**18
 """Rows of a block, but for a user who has more."""
-
-Integers = npt.NDArray[np.int64]
 
 
 class BagBlock(NamedTuple):

@@ -26,9 +26,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.errors import DataRuleError, InternalError
 from emdp.base.statistic import Hidden, HiddenBlocks
 from emdp.noise.rng import is_seeded, random_bytes
@@ -70,8 +70,6 @@ WHOLE_USERS = re.compile(rf"Exchange hashpartitioning\({NUMBER}#\d+L?, \d+\), RE
 
 NO_ROWS = re.compile(r"MapInArrow [^\n]*\n *\+- LocalTableScan <empty>")
 """A plan of which Spark knows that it has no rows, and so none to shuffle."""
-
-Integers = npt.NDArray[np.int64]
 
 
 def read_items(

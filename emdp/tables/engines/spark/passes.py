@@ -23,10 +23,9 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from emdp.base.arrays import Integers
 from emdp.base.errors import InternalError
 from emdp.noise.rng import is_seeded, random_bytes
 from emdp.questions.reading import SettlingEncoder, UserEncoder, UserPreparer
@@ -40,8 +39,6 @@ __all__ = ["SEED_BYTES", "SparkBlocks"]
 
 SEED_BYTES = 12
 """Of what partitions' seeds are made from, under the test switch."""
-
-Integers = npt.NDArray[np.int64]
 
 
 class SparkBlocks:
