@@ -1,6 +1,6 @@
 """``emdp distance``: the exact earth-mover distance of two users, for the table's owner."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from emdp.cli.options import (
     VectorsOption,
     WordsOption,
     check_catalog_alone,
+    named,
     read_table,
     space_of,
 )
@@ -48,29 +49,13 @@ def run(
     """Print d_em of two users' records. This is not private: it is for the owner of the table."""
     from emdp.transport import d_em
 
+    of_space: dict[str, Any] = {
+        "geo": geo, "box": box, "unit": unit, "interval": interval, "words": words, "vectors": vectors,
+        "on_invalid": on_invalid,
+    }  # fmt: skip
     if catalog is not None:
-        described: dict[str, object] = {
-            "--header": header,
-            "--source": source,
-            "--user": user,
-            "--users": users,
-            "--geo": geo,
-            "--box": box,
-            "--unit": unit,
-        }
-        described |= {"--interval": interval, "--words": words, "--vectors": vectors, "--on-invalid": on_invalid}
-        described |= {"--as-given": "" if as_given else None}
-        check_catalog_alone(described)
-    space = space_of(
-        geo=geo,
-        box=box,
-        unit=unit,
-        interval=interval,
-        words=words,
-        vectors=vectors,
-        on_invalid=on_invalid,
-        as_given=as_given,
-    )
+        check_catalog_alone(named(header=header, source=source, user=user, users=users, **of_space, as_given=as_given))
+    space = space_of(**of_space, as_given=as_given)
     # Two users are looked up, so their number plays no part; the catalog or the option may still give it.
     opened = read_table(
         source=source, catalog=catalog, table=table, user=user, users=users or "2", space=space, header=header

@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,7 @@ from emdp.cli.options import (
     WordsOption,
     check_catalog_alone,
     check_table_option,
+    named,
     numbers,
     read_table,
     space_of,
@@ -78,33 +79,19 @@ def run(
     from emdp.questions import mean
 
     expression = _expression(distance_to, column, similarity, far_point=far_point)
-    described: dict[str, object] = {
-        "--header": header,
-        "--user": user,
-        "--users": users,
-        "--geo": geo,
-        "--box": box,
-        "--unit": unit,
-        "--interval": interval,
-    }
-    described |= {"--words": words, "--vectors": vectors, "--on-invalid": on_invalid, "--name": name}
-    described |= {"--as-given": "" if as_given else None}
+    of_space: dict[str, Any] = {
+        "geo": geo, "box": box, "unit": unit, "interval": interval, "words": words, "vectors": vectors,
+        "on_invalid": on_invalid,
+    }  # fmt: skip
     if catalog is not None:
-        paid = {"SOURCE": source, "--budget": budget, "--budget-delta": budget_delta, "--ledger": ledger}
-        check_catalog_alone({**described, **paid})
+        described = named(header=header, user=user, users=users, **of_space, name=name, as_given=as_given)
+        check_catalog_alone(
+            {**described, "SOURCE": source, **named(budget=budget, budget_delta=budget_delta, ledger=ledger)}
+        )
         declared, promise, place = _from_catalog(catalog, table)
     else:
         check_table_option(table)
-        space = space_of(
-            geo=geo,
-            box=box,
-            unit=unit,
-            interval=interval,
-            words=words,
-            vectors=vectors,
-            on_invalid=on_invalid,
-            as_given=as_given,
-        )
+        space = space_of(**of_space, as_given=as_given)
         declared = read_table(
             source=source, catalog=None, table=None, user=user, users=users, space=space, name=name, header=header
         )

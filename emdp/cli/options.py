@@ -30,6 +30,7 @@ __all__ = [
     "WordsOption",
     "check_catalog_alone",
     "check_table_option",
+    "named",
     "numbers",
     "read_table",
     "space_of",
@@ -100,6 +101,15 @@ def read_table(
         missing = "--user" if user is None else "--users" if users is None else "--geo, --interval or --words"
         raise UsageError(f"{missing} is missing; describe the table, or pass -C CATALOG.")
     return read(source, user=user, space=space, users=users_of(users), name=name, header=header)
+
+
+def named(**options: object) -> dict[str, object]:
+    """Return options by their names on the command line, for :func:`check_catalog_alone`; a flag that is off is none.
+
+    >>> named(on_invalid="clamp", as_given=False)
+    {'--on-invalid': 'clamp', '--as-given': None}
+    """
+    return {f"--{name.replace('_', '-')}": None if value is False else value for name, value in options.items()}
 
 
 def check_catalog_alone(options: Mapping[str, object]) -> None:
