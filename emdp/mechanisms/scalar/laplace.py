@@ -46,6 +46,7 @@ class LaplaceScalar(ScalarRandomizer):
     guarantee are those of :class:`emdp.mechanisms.scalar.randomizer.ScalarRandomizer`; this module's text has the
     proof.
 
+    >>> import numpy as np
     >>> law = LaplaceScalar(0.0, 10.0, epsilon=4.0)
     >>> law.epsilon, round(law.variance(), 6)
     (4.0, 12.5)
