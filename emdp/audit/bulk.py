@@ -13,9 +13,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from emdp.audit.mixed import MixedMessages, RangeMessages, sent_apart
+from emdp.audit.mixed import MixedMessages, sent_apart
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds, NoisyHistogram, NoisyStrings
+from emdp.audit.ranges import RangeMessages
 from emdp.audit.tester import Scores
 from emdp.audit.vectors import vector_messages
 from emdp.estimators import MessagePlan
@@ -175,7 +176,7 @@ def _of_user_mean(mechanism: UserMeanMechanism, blocks: tuple[Any, Any], users: 
     return MixedMessages(users, draw, _as_they_are, release, signs, way.epsilon, is_apart=signs > 1)
 
 
-def _of_user_vector(releaser: UserMeanMessages, blocks: tuple[Any, Any], users: int) -> MixedMessages | None:
+def _of_user_vector(releaser: UserMeanMessages, blocks: tuple[Any, Any], users: int) -> Bulk | None:
     rows = [[tuple(row) for block in own for row in block.means.tolist()] for own in blocks]
     own = _changed(rows[0], rows[1], users)
     if own is None or not isinstance(releaser.mechanism, UserVectorMechanism):
@@ -199,7 +200,8 @@ def _of_facts(releaser: FactMessages, blocks: tuple[Any, Any], users: int) -> Mi
     # In the local model one user's message is all that is seen of that user.
     mixed = users if isinstance(law, MixedBits) else 1
     made = release if mixed == users else None
-    return MixedMessages(mixed, draw, _as_they_are, made, law.reports, law.epsilon, is_apart=mixed == users)
+    more: dict[str, Any] = {"is_apart": mixed == users, "kinds": tuple(range(law.reports))}
+    return MixedMessages(mixed, draw, _as_they_are, made, law.reports, law.epsilon, **more)
 
 
 def _of_bits(
@@ -227,10 +229,13 @@ def _of_bits(
     if isinstance(bits, ShuffledPlanes):
         each = tuple(own for own in reversed(bits.strengths) for _ in range(bits.reported)) * bits.draws
         mixed, made = (users, release) if bits.is_mixed else (1, None)
-        return MixedMessages(mixed, draw, _as_they_are, made, len(each), bits.epsilon0, is_apart=True, strengths=each)
+        kinds = tuple(range(len(each) // bits.draws)) * bits.draws
+        more: dict[str, Any] = {"is_apart": True, "strengths": each, "kinds": kinds}
+        return MixedMessages(mixed, draw, _as_they_are, made, len(each), bits.epsilon0, **more)
     per = tables.distance if bits.level == "alpha0" else 1.0
     epsilon0 = product_up(bits.unmixed * bits.bits_per_user, per) + bits.slack_epsilon
-    return MixedMessages(users, draw, _as_they_are, release, bits.bits_per_user, epsilon0, is_apart=True)
+    kinds = tuple(places.tolist()) * bits.draws
+    return MixedMessages(users, draw, _as_they_are, release, bits.bits_per_user, epsilon0, is_apart=True, kinds=kinds)
 
 
 def _of_descent(releaser: LinearFitMessages, blocks: tuple[Any, Any], users: int) -> Bulk | None:
@@ -268,9 +273,8 @@ def _of_descent(releaser: LinearFitMessages, blocks: tuple[Any, Any], users: int
     is_drawn = descent.sampled is not None or descent.participation is not None
     mixed = 1 if setting.model == "local" else users if is_drawn else descent.users_a_round
     symbols, apart = (sides, law.reports) if isinstance(law, VectorDirection) else (_as_they_are, 1)
-    return MixedMessages(
-        mixed, draw, symbols, None, apart, law.epsilon, is_apart=apart > 1, joining=joining if is_drawn else None
-    )
+    drawn: dict[str, Any] = {"joining": joining if is_drawn else None, "sampled": descent.sampled}
+    return MixedMessages(mixed, draw, symbols, None, apart, law.epsilon, is_apart=apart > 1, **drawn)
 
 
 def _of_prefixes(releaser: PrefixRelease, blocks: tuple[Any, Any]) -> MixedMessages | None:

@@ -12,7 +12,7 @@ factors cancel. Of several messages of every user, each mixed apart, it is the p
 mixed together the mean over all is the ratio to first order. Of ``n`` users of whom ``K`` take part, in secret, all
 others count as 1: the ratio given ``K`` is ``(n - K + sum b(m)/a(m))/n``. ``a`` and ``b`` are learnt from draws of
 their own, so that the score is a function of the messages, and a bound on it a bound of the loss whatever the score is
-worth.
+worth. The exact law of counts, for a binary score, is :mod:`emdp.audit.counts`.
 
 Messages of one user that are mixed apart are looked at unmixed as many together as promise :data:`SEEN` at most: what
 more of them promise shows in events that are too rare for any number of draws.
@@ -27,16 +27,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from emdp.audit.counts import CountedMessages, above, best_levels, counted_sets
 from emdp.audit.tester import DIGITS, LEAST_TRIALS, Scores
 from emdp.base.classes import dataclass
-from emdp.mechanisms.oracles.bags import Bags
-from emdp.mechanisms.scalar.one_bit import OneBitScalar, Signs
+from emdp.mechanisms.scalar.one_bit import OneBitScalar
 from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
-from emdp.mechanisms.user_mean.base import UserMeanMechanism, UserMeanRelease
-from emdp.mechanisms.user_mean.local import BudgetSplit
 from emdp.privacy.rounding import as_decimal, float_up
 
-__all__ = ["LEARNT", "LearntRatio", "MixedMessages", "RangeMessages", "sent_apart"]
+__all__ = [
+    "AT_ONCE",
+    "LEARNT",
+    "SEEN",
+    "LearntRatio",
+    "MixedMessages",
+    "affordable",
+    "parts_of",
+    "rounded",
+    "sent_apart",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -44,9 +52,6 @@ Messages = npt.NDArray[Any]
 
 LEARNT = 200_000
 """Messages of each law from which a ratio is learnt."""
-
-LEARNT_WINDOW = 20_000
-"""The same where there is a law for each range that may be found."""
 
 MOST_CELLS = 4096
 """Different messages up to which each has a ratio of its own."""
@@ -60,10 +65,13 @@ MOST_MESSAGES = 2 * 10**8
 AT_ONCE = 2**22
 """Messages that are in memory together."""
 
+COUNTED, MOST_COUNTED = 10, 2 * 10**7
+"""Users whose messages are counted for each release that is drawn, and messages of them at most."""
+
 SEEN = 4.0
 """Epsilon up to which a user's own messages are looked at together: a bound of half of it needs some thousand draws."""
 
-SCORE, BOTH = "likelihood ratio of the messages", "likelihood ratio of both rounds' messages"
+SCORE = "likelihood ratio of the messages"
 
 
 class LearntRatio:
@@ -127,6 +135,10 @@ class MixedMessages:
     joining : callable or None
         From a number of releases to how many users take part in each, and whether the one who changes is among them;
         None where all do.
+    kinds : tuple of int
+        Kind of each of a user's messages, those of a kind alike in law; all are of one kind where it is empty.
+    sampled : int or None
+        How many users take part, where it is the same number always.
     """
 
     users: int
@@ -138,6 +150,8 @@ class MixedMessages:
     is_apart: bool = False
     joining: Callable[[int], tuple[Integers, Integers]] | None = None
     strengths: tuple[float, ...] = ()
+    kinds: tuple[int, ...] = ()
+    sampled: int | None = None
 
     def alone(self) -> "MixedMessages | None":
         """Return the messages of the user who changes, unmixed; None where that is this, or nothing is known of it."""
@@ -159,8 +173,33 @@ class MixedMessages:
             width=width,
             epsilon0=epsilon0,
             joining=None,
+            sampled=None,
             strengths=(),
         )
+
+    def counted(self, trials: int) -> CountedMessages | None:
+        """Return counts of single users' messages; None of one user, of messages together, or of senders by chance."""
+        is_by_chance = self.joining is not None and self.sampled is None
+        if self.users == 1 or is_by_chance or (self.width > 1 and not self.is_apart):
+            return None
+        draws = max(min(COUNTED * trials, MOST_COUNTED // self.width), LEAST_TRIALS)
+        kinds = self.kinds or (0,) * self.width
+        learnt = [self._told(table, max(LEARNT // self.width, 1)) for table in (0, 1)]
+        if learnt[0].shape[1] != len(kinds):
+            # a message of several numbers
+            return None
+        levels = best_levels(learnt, kinds)
+
+        def hits(table: int, count: int) -> list[int]:
+            each = [above(self._told(table, own), kinds, levels) for _, own in parts_of(count, self.width)]
+            return [int(one) for one in np.sum(each, axis=0)]
+
+        senders = self.sampled or self.users
+        return CountedMessages(senders, counted_sets(hits, kinds, draws), draws, senders / self.users)
+
+    def _told(self, table: int, count: int) -> Floats:
+        """Return the ratio of each message of so many users, a row each."""
+        return self.ratio.of(self.symbols(self.draw(table, count))).reshape(count, -1)
 
     @cached_property
     def ratio(self) -> LearntRatio:
@@ -171,9 +210,9 @@ class MixedMessages:
     def scores(self, trials: int) -> Scores:
         """Return the scores of releases, at most so many; the others' messages serve both tables."""
         each = self.users * self.width
-        trials = _affordable(trials, each)
+        trials = affordable(trials, each)
         own = [np.empty(trials), np.empty(trials)]
-        for start, count in _parts(trials, each):
+        for start, count in parts_of(trials, each):
             number, is_in = (None, 1) if self.joining is None else self.joining(count)
             others = self._others(count, None if number is None else number - is_in)
             for table in (0, 1):
@@ -181,7 +220,7 @@ class MixedMessages:
                 if number is not None:
                     changed = np.where(np.asarray(is_in)[:, None] == 1, changed, 1.0)
                 own[table][start : start + count] = np.log((others + changed) / self.users).sum(axis=1)
-        return _rounded(own, SCORE)
+        return rounded(own, SCORE)
 
     def releases(self, most: int) -> Iterator[Any]:
         if self.release is not None:
@@ -190,7 +229,7 @@ class MixedMessages:
 
     def _ratios(self, table: int, count: int) -> Floats:
         """Return the ratios of so many users' messages, a column each; their mean where they are mixed together."""
-        found = self.ratio.of(self.symbols(self.draw(table, count))).reshape(count, -1)
+        found = self._told(table, count)
         return found if self.is_apart else found.mean(axis=1, keepdims=True)
 
     def _others(self, releases: int, asked: Integers | None) -> Floats:
@@ -202,128 +241,6 @@ class MixedMessages:
         if asked is not None:
             found = np.where((np.arange(others) < asked[:, None])[:, :, None], found, 1.0)
         return np.asarray(found.sum(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class RangeMessages:
-    """Messages of both rounds of range-then-mean where every user is in both; the second asks about what the first
-    found.
-
-    Parameters
-    ----------
-    mechanism : UserMeanMechanism
-        What is released for.
-    way : BudgetSplit
-        The rounds.
-    users : int
-        How many.
-    values : (int, int)
-        The mean of the user who changes on each table, that of the others being the first; in fixed point.
-    exponent : int
-        Of the fixed point.
-    """
-
-    mechanism: UserMeanMechanism
-    way: BudgetSplit
-    users: int
-    values: tuple[int, int]
-    exponent: int
-
-    @property
-    def epsilon0(self) -> float | None:
-        """Epsilon of both messages of a user together."""
-        return self.way.epsilon
-
-    def alone(self) -> "RangeMessages | None":
-        """Return both messages of the user who changes, the second about what the first finds; None if these are it."""
-        if self.users == 1:
-            return None
-        way, signs = self.way, self.way.signs or 1
-        if signs > 1:
-            # those that are looked at together
-            kept = min(max(int((SEEN - way.stage.epsilon) / way.second), 1), signs)
-            way = replace(way, scalar=Signs(kept))
-        return replace(self, users=1, way=way)
-
-    def scores(self, trials: int) -> Scores:
-        """Return the scores of releases, at most so many: the product of both rounds' ratios."""
-        sent = 1 + (self.way.signs or 1)
-        trials = _affordable(trials, sent * self.users)
-        own = [np.empty(trials), np.empty(trials)]
-        windows: dict[int, _SecondRound] = {}
-        for start, count in _parts(trials, sent * self.users):
-            others = self._bins_of(0, count * (self.users - 1)).reshape(count, -1)
-            for table in (0, 1):
-                bins = np.concatenate([others, self._bins_of(table, count).reshape(count, 1)], axis=1)
-                score = np.log(self._ratio.of(bins).mean(axis=1))
-                found = self._found(bins)
-                for place in np.unique(found).tolist():
-                    which = np.flatnonzero(found == place)
-                    if place not in windows:
-                        windows[place] = self._second(place)
-                    score[which] += windows[place].mixed(table, len(which))
-                own[table][start : start + count] = score
-        return _rounded(own, BOTH)
-
-    def releases(self, most: int) -> Iterator[Any]:
-        sent = self._bins_of(0, most * self.users).reshape(most, self.users)
-        for place in self._found(sent).tolist():
-            scalar = self._scalar(place)
-            total = scalar.total(scalar.encode(np.full(self.users, self.values[0], dtype=np.int64), self.exponent))
-            window = self.way.stage.bins.window(place)
-            yield UserMeanRelease(self.mechanism, scalar.estimate(total, self.users), window)
-
-    @cached_property
-    def _ratio(self) -> LearntRatio:
-        return LearntRatio(self._bins_of(0, LEARNT), self._bins_of(1, LEARNT))
-
-    def _bins_of(self, table: int, count: int) -> Messages:
-        """Return messages of round one."""
-        place = self.way.stage.bins.place(np.full(1, self.values[table], dtype=np.int64), self.exponent)
-        return self.way.stage.oracle.encode(Bags.of_items(np.repeat(place, count)))
-
-    @cached_property
-    def _shares(self) -> Floats:
-        """Decoder's estimates where all users send one symbol, a row each: it is linear in the tally."""
-        oracle = self.way.stage.oracle
-        return np.array([oracle.decode(oracle.users * one) for one in np.eye(oracle.outputs, dtype=np.int64)])
-
-    def _found(self, sent: Messages) -> Integers:
-        """Return the bin that each release finds, as :class:`HadamardRange` does: the first of equal estimates."""
-        outputs = len(self._shares)
-        places = (np.arange(len(sent))[:, None] * outputs + sent).ravel()
-        tallies = np.bincount(places, minlength=len(sent) * outputs).reshape(len(sent), outputs)
-        return np.asarray(np.argmax(np.round(tallies @ self._shares / self.users, DIGITS), axis=1), dtype=np.int64)
-
-    def _scalar(self, place: int) -> Any:
-        return self.way.scalar(*self.way.stage.bins.window(place), self.way.second)
-
-    def _second(self, place: int) -> "_SecondRound":
-        scalar = self._scalar(place)
-
-        def draw(table: int, count: int) -> Messages:
-            return sent_apart(scalar, np.full(count, self.values[table], dtype=np.int64), self.exponent)
-
-        return _SecondRound(self.users, draw)
-
-
-@dataclass(frozen=True, eq=False)
-class _SecondRound:
-    """Round two, about one range: of each user a message, or signs that are mixed apart, a column each."""
-
-    users: int
-    draw: Callable[[int, int], Messages]
-
-    @cached_property
-    def _ratio(self) -> LearntRatio:
-        return LearntRatio(self.draw(0, LEARNT_WINDOW), self.draw(1, LEARNT_WINDOW))
-
-    def mixed(self, table: int, releases: int) -> Floats:
-        """Return the ratios' logarithms of so many releases."""
-        own = self._ratio.of(self.draw(table, releases)).reshape(releases, -1)
-        others = self._ratio.of(self.draw(0, releases * (self.users - 1)))
-        mixed = own + others.reshape(releases, self.users - 1, own.shape[1]).sum(axis=1)
-        return np.asarray(np.log(mixed / self.users).sum(axis=1), dtype=np.float64)
 
 
 def sent_apart(scalar: ScalarRandomizer, values: Integers, exponent: int) -> Messages:
@@ -338,16 +255,19 @@ def sent_apart(scalar: ScalarRandomizer, values: Integers, exponent: int) -> Mes
     return np.asarray(scalar.encode(values, exponent))
 
 
-def _rounded(own: Sequence[Floats], name: str) -> Scores:
+def rounded(own: Sequence[Floats], name: str) -> Scores:
+    """Return one score of both tables, with as many decimals as tell."""
     first, second = (np.asarray(np.round(one, DIGITS), dtype=np.float64)[:, None] for one in own)
     return Scores(first, second, (name,))
 
 
-def _affordable(trials: int, each: int) -> int:
+def affordable(trials: int, each: int) -> int:
+    """Return how many releases of so many messages are drawn, at most as many as asked for."""
     return min(trials, max(MOST_MESSAGES // each, LEAST_TRIALS))
 
 
-def _parts(trials: int, each: int) -> Iterator[tuple[int, int]]:
+def parts_of(trials: int, each: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the number of releases that are in memory together."""
     step = max(AT_ONCE // each, 1)
     for start in range(0, trials, step):
         yield start, min(step, trials - start)

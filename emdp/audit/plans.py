@@ -7,10 +7,12 @@ import numpy as np
 
 from emdp.audit.bulk import bulk_of, read_blocks
 from emdp.audit.changes import Change, Floats, message_change, noise_change, total_of
+from emdp.audit.counts import CountedMessages
 from emdp.audit.keyed import keyed_scores
-from emdp.audit.mixed import MixedMessages, RangeMessages
+from emdp.audit.mixed import MixedMessages
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds
+from emdp.audit.ranges import RangeMessages, VectorRanges
 from emdp.audit.releases import (
     DESCENT_SHARE,
     MESSAGE_SHARE,
@@ -73,8 +75,11 @@ class AuditedPlan(Protocol):
     def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
         """Return the scores of draws on both tables."""
 
-    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | None:
+    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | VectorRanges | None:
         """Return what the user who changes sends, unmixed, of a release of mixed messages; None of other releases."""
+
+    def counted(self, tables: Neighbours, trials: int) -> CountedMessages | None:
+        """Return counts of users' messages, of a release of mixed ones; None of other releases."""
 
     def values(self, tables: Neighbours, most: int) -> list[float]:
         """Return a number of each of the answers that draws on the first table stand for, at most so many.
@@ -115,8 +120,12 @@ class AuditedNoise:
     def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
         return additive_scores(self.plan, tables, draws, place)
 
-    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | None:
+    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | VectorRanges | None:
         del tables
+        return None
+
+    def counted(self, tables: Neighbours, trials: int) -> CountedMessages | None:
+        del tables, trials
         return None
 
     def values(self, tables: Neighbours, most: int) -> list[float]:
@@ -164,9 +173,13 @@ class AuditedMessages:
         alone = one_user_scores(self.plan, tables, draws.trials)
         return alone or message_scores(self.plan, tables, max(draws.trials // MESSAGE_SHARE, LEAST_TRIALS))
 
-    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | None:
+    def alone(self, tables: Neighbours) -> MixedMessages | RangeMessages | VectorRanges | None:
         bulk = bulk_of(self.plan, tables)
-        return bulk.alone() if isinstance(bulk, MixedMessages | RangeMessages) else None
+        return bulk.alone() if isinstance(bulk, MixedMessages | RangeMessages | VectorRanges) else None
+
+    def counted(self, tables: Neighbours, trials: int) -> CountedMessages | None:
+        bulk = bulk_of(self.plan, tables)
+        return bulk.counted(trials) if isinstance(bulk, MixedMessages) else None
 
     def values(self, tables: Neighbours, most: int) -> list[float]:
         bulk = bulk_of(self.plan, tables)

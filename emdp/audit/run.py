@@ -1,22 +1,21 @@
 """An audit of queries: plan, make neighbouring tables, draw, bound, and compare with whole sessions."""
 
 import math
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from emdp.audit.agreement import compared_sessions
 from emdp.audit.changes import added_changes, all_given
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
+from emdp.audit.counts import CountedMessages
 from emdp.audit.neighbours import Move, Neighbours, best_move, fewer_records, made_users, neighbours
 from emdp.audit.plans import AuditedPlan, audited
 from emdp.audit.points import PublicRecords
-from emdp.audit.releases import NoiseDraws, first_number, joint_scores
+from emdp.audit.releases import NoiseDraws, joint_scores
 from emdp.audit.report import Agreement, AuditReport, AuditRow
 from emdp.audit.tester import LEAST_TRIALS, Scores, find_losses
 from emdp.base.checks import check_count, check_range, check_unit_interval
@@ -37,9 +36,6 @@ DEFAULT_TRIALS = 100_000
 END_TO_END = 100
 """Answers of whole sessions with which draws in bulk are compared; 0 leaves that out."""
 
-BULK_SHARE = 4
-"""Draws in bulk for each answer of a session."""
-
 FEW_USERS: Mapping[str, int] = {"central": 1000, "shuffle": 1000, "local": 1}
 """Most users of made tables where every user's message is drawn, if the number is free: in the local model one user's
 message has the guarantee by itself, and among others it would only be hidden better."""
@@ -47,14 +43,11 @@ message has the guarantee by itself, and among others it would only be hidden be
 ALIKE = 0.01
 """Relative difference of distances that are taken for one, where no records lie farther apart with a larger change."""
 
-ALONE = "one user's own message, unmixed"
-"""Added to the name of a mechanism in the row of it: among many no fault of it could be counted."""
+ALONE, COUNTED = "one user's own message, unmixed", "counts of all messages"
+"""Added to the name of a mechanism in the rows of these: among many no fault could be counted in releases."""
 
 LONGEST = 80
 """Characters of a query's text that a row shows."""
-
-NOTHING = -1e300
-"""Stands for an answer without a number where answers are compared."""
 
 Progress = Callable[[int, int, str], None]
 MOST_SLOTS = 1000
@@ -95,7 +88,7 @@ class _Tried:
     model: str
     tables: Neighbours
     claims: tuple[Claim, ...]
-    scores: Scores
+    scores: Scores | CountedMessages
     users: int
 
 
@@ -117,8 +110,9 @@ def audit(
     No private record is read: the tables are made from the public space, columns and users (:mod:`emdp.audit.points`).
     For each distance two tables are chosen between which the statistic changes most, the engine computes it on both,
     the release is drawn ``trials`` times, and the event that tells the two apart best, chosen on half of the draws, is
-    counted on the other half. Where messages are mixed one user's own are audited too. The bounds hold together with
-    probability ``confidence`` (Bonferroni over rows, and over the two probabilities of each).
+    counted on the other half. Where messages are mixed all are counted too, by the law of one
+    (:mod:`emdp.audit.counts`), and one user's own are audited. The bounds hold together with probability ``confidence``
+    (Bonferroni over rows, and over the probabilities of each).
 
     Parameters
     ----------
@@ -279,13 +273,12 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
         scores = parts[0] if len(parts) == 1 else joint_scores(parts)
         name = " + ".join(dict.fromkeys(audited(one.plan).name for one in asked.planned))
         model = " + ".join(dict.fromkeys(one.plan.guarantee.model for one in asked.planned))
-        if len(events) == 1 and not found and (alone := audited(asked.planned[0].plan).alone(tables)) is not None:
-            # What mixing starts from, where most shows: at the largest distance.
-            own = (Claim(alone.epsilon0 or math.inf, 0.0),)
-            found.append(_Tried(asked.label, f"{name}; {ALONE}", "local", tables, own, alone.scores(setting.trials), 1))
+        if len(events) == 1 and not found:
+            found += _beside(setting, asked, tables, name, claims)
         found.append(_Tried(asked.label, name, model, tables, claims, scores, made_users(tables.first)))
         if setting.end_to_end and not compared and len(events) == 1:
-            compared.append(_compared(setting, asked, tables))
+            one = asked.requests[0], asked.planned[0]
+            compared.append(compared_sessions(asked.label, *one, tables, setting.public, setting.end_to_end))
     found.reverse()
     if not found:
         raise UsageError(
@@ -293,6 +286,19 @@ def _tried(setting: _Setting, asked: _Asked) -> tuple[list[_Tried], list[Agreeme
             "leave them out."
         )
     return found, compared
+
+
+def _beside(
+    setting: _Setting, asked: _Asked, tables: Neighbours, name: str, claims: tuple[Claim, ...]
+) -> Iterator[_Tried]:
+    """Yield what else is seen of mixed messages at the largest distance: all counted, and what mixing starts from."""
+    plan = audited(asked.planned[0].plan)
+    if (counted := plan.counted(tables, setting.trials)) is not None:
+        more = f"{name}; {COUNTED}", "shuffle", tables, claims, counted, made_users(tables.first)
+        yield _Tried(asked.label, *more)
+    if (alone := plan.alone(tables)) is not None:
+        own = (Claim(alone.epsilon0 or math.inf, 0.0),)
+        yield _Tried(asked.label, f"{name}; {ALONE}", "local", tables, own, alone.scores(setting.trials), 1)
 
 
 def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | None:
@@ -355,7 +361,8 @@ def _with_texts(move: Move, plans: Sequence[AuditedPlan]) -> Move:
 
 
 def _rows(tried: _Tried, failure: float, confidence: float) -> list[AuditRow]:
-    findings = find_losses(tried.scores, [claim.delta for claim in tried.claims], failure)
+    deltas, scores = [claim.delta for claim in tried.claims], tried.scores
+    findings = find_losses(scores, deltas, failure) if isinstance(scores, Scores) else scores.losses(deltas, failure)
     return [
         AuditRow(
             query=tried.label,
@@ -372,29 +379,3 @@ def _rows(tried: _Tried, failure: float, confidence: float) -> list[AuditRow]:
         )
         for claim, finding in zip(tried.claims, findings, strict=True)
     ]
-
-
-def _compared(setting: _Setting, asked: _Asked, tables: Neighbours) -> Agreement:
-    """Compare the answers of a whole session on the first table with draws in bulk."""
-    from scipy.stats import ks_2samp
-
-    answered = _answers(setting, asked.requests[0], asked.planned[0], tables.first)
-    drawn = audited(asked.planned[0].plan).values(tables, BULK_SHARE * setting.end_to_end)
-    # An answer without a number, such as one that found nothing, is a value like others, below all of them.
-    both = [[value if math.isfinite(value) else NOTHING for value in values] for values in (answered, drawn)]
-    p_value = float(ks_2samp(*both).pvalue)
-    return Agreement(asked.label, len(answered), len(drawn), p_value)
-
-
-def _answers(setting: _Setting, request: Request, planned: Planned, table: Table) -> list[float]:
-    """Return a number of each answer of a session with a ledger and a budget of its own."""
-    event = planned.plan.event
-    guarantee, count = event.guarantee, setting.end_to_end
-    delta = min(2.0 * guarantee.delta * (count + 1) + event.slack[1], 0.5)
-    level = 2.0 * guarantee.level * (count + 1) + event.slack[0] * (count + 1)
-    budget: Any = guarantee.at_level(max(level, 1e-9), delta)
-    with tempfile.TemporaryDirectory() as folder:
-        ledger = Path(folder) / "audit.ledger"
-        with Session(table, budget=budget, ledger=ledger, public=setting.public or None) as session:
-            ask: Callable[[Any], Any] = session.sql if isinstance(request, str) else session.answer
-            return [first_number(ask(request).frame) for _ in range(count)]

@@ -62,6 +62,9 @@ any number of draws could tell."""
 TWO_ROUNDS = 300
 """Users for whom it pays to look for a range first, in the shuffle model."""
 
+MANY = 1000
+"""Users for whom it pays of two numbers too."""
+
 STRINGS = ("aa", "ab", "ba", "bb")
 SEARCHED, FITTED, JOINED = 1000, 1000, 40
 """Strings that made records hold; users of searches, which need so many, of local fits, and of fits that users join."""
@@ -163,6 +166,8 @@ def _ranges(table: Table) -> Iterator[Case]:
         sent: dict[str, Any] = {"epsilon": 1.0, "delta": DELTA, "model": "shuffle"}
         yield Case("user vector, bits of coordinates, shuffle", few, user_mean(several, **sent))
         yield Case("user vector, directions, shuffle", few, user_mean(several, radius=10 * spread, **sent))
+        near: dict[str, Any] = {"spread": (spread,) * 2, "between": spread, "records": 50, **sent}
+        yield Case("user vector, range, then mean, shuffle", _fewer(table, MANY), user_mean(several[:2], **near))
 
 
 def _histograms(table: Table) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Bulk draws of the messages of users' vectors: of one round, in coordinates, turned ones, or directions.
+"""Bulk draws of the messages of users' vectors: in coordinates, turned ones, or directions, of one round or of two.
 
 A turn is public and drawn from no data, so that what holds of a release holds given the turn: one is drawn, and all
 draws are of messages about vectors that were turned by it. A bit of a coordinate is seen as its coordinate and sign; a
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emdp.audit.mixed import MixedMessages
+from emdp.audit.ranges import VectorRanges
 from emdp.mechanisms.scalar.one_bit import OneBitScalar
 from emdp.mechanisms.user_vector.base import UserVectorMechanism, UserVectorRelease
 from emdp.mechanisms.user_vector.directions import DirectionUserVector
@@ -27,8 +28,8 @@ Integers = npt.NDArray[np.int64]
 
 def vector_messages(
     mechanism: UserVectorMechanism, rows: Sequence[Sequence[int]], users: int, exponents: Sequence[int]
-) -> MixedMessages | None:
-    """Return the messages of one round; None where a release has two, or messages that are numbers.
+) -> MixedMessages | VectorRanges | None:
+    """Return the messages of one round or of both; None where a single round's are numbers.
 
     Parameters
     ----------
@@ -44,9 +45,13 @@ def vector_messages(
     mixed = users if mechanism.setting.model == "shuffle" else 1
     if isinstance(mechanism, DirectionUserVector):
         return _of_directions(mechanism, rows, mixed, exponents)
-    if isinstance(mechanism, LocalUserVector) and mechanism.rounds == "one round":
-        return _of_coordinates(mechanism, rows, mixed, exponents)
-    return None
+    if not isinstance(mechanism, LocalUserVector):
+        return None
+    values, exponents = _in_frame(mechanism, rows, exponents)
+    if mechanism.rounds == "one round":
+        return _of_coordinates(mechanism, values, mixed, exponents)
+    both = VectorRanges(mechanism, mechanism.setting.users, values, exponents, mechanism.frame.width)
+    return both if mixed > 1 else both.alone()
 
 
 def _of_directions(
@@ -76,16 +81,25 @@ def _of_coordinates(
 ) -> MixedMessages | None:
     if set(way._makers) != {OneBitScalar}:
         return None
-    values = [np.array([one], dtype=np.int64) for one in rows]
-    setting, width = way.setting, way.frame.width
-    if way.frame.is_turned and setting.radius is not None:
-        rotation = draw_rotation(width, setting.centres, setting.radius)
-        values = [rotation.turn(one, tuple(exponents)) for one in values]
-        exponents = (rotation.exponent,) * width
+    values, width = [np.array([one], dtype=np.int64) for one in rows], way.frame.width
     laws = [OneBitScalar(*window, way._shares[1]) for window in way.frame.windows]
     draw = _sampled(laws, values, exponents) if way.is_sampled else _all_of(laws, values, exponents)
     sent = 1 if way.is_sampled else width
-    return MixedMessages(mixed, draw, _as_they_are, None, sent, way.epsilon0, is_apart=way.is_apart)
+    # all coordinates of a user are mixed apart, each of a law of its own
+    kinds = tuple(range(sent))
+    return MixedMessages(mixed, draw, _as_they_are, None, sent, way.epsilon0, is_apart=way.is_apart, kinds=kinds)
+
+
+def _in_frame(
+    way: LocalUserVector, rows: Sequence[Sequence[int]], exponents: Sequence[int]
+) -> tuple[list[list[int]], Sequence[int]]:
+    """Return numbers in the coordinates that messages are about, turned if these are, and their exponents."""
+    values, setting = [np.array([one], dtype=np.int64) for one in rows], way.setting
+    if way.frame.is_turned and setting.radius is not None:
+        rotation = draw_rotation(way.frame.width, setting.centres, setting.radius)
+        values = [rotation.turn(one, tuple(exponents)) for one in values]
+        exponents = (rotation.exponent,) * way.frame.width
+    return [one[0].tolist() for one in values], exponents
 
 
 def _all_of(

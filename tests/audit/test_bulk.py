@@ -11,16 +11,19 @@ from scipy.stats import ks_2samp
 import emdp
 from emdp.audit.bulk import bulk_of, read_blocks
 from emdp.audit.claims import claims_at
-from emdp.audit.mixed import LearntRatio, MixedMessages, RangeMessages
+from emdp.audit.mixed import LearntRatio, MixedMessages
 from emdp.audit.neighbours import Neighbours
 from emdp.audit.noisy import DescentRounds
 from emdp.audit.plans import audited
+from emdp.audit.ranges import RangeMessages, VectorRanges
 from emdp.audit.releases import NoiseDraws, first_number, run_release
 from emdp.audit.run import _asked, _setting, _tables
 from emdp.audit.suite import SHORT, _made_table
 from emdp.audit.tester import Finding, find_losses
+from emdp.audit.vectors import vector_messages
 from emdp.estimators.frequency import histograms as user_histograms
 from emdp.expressions import category_is, col
+from emdp.mechanisms.crowd import GatheredUsers
 from emdp.mechanisms.descent import central as descent_central
 from emdp.mechanisms.descent.messages import MessageDescent
 from emdp.mechanisms.items.finite import FiniteRandomizer
@@ -34,6 +37,8 @@ from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
 from emdp.mechanisms.strings import stable_histogram
 from emdp.mechanisms.user_mean.base import UserMeanSetting
 from emdp.mechanisms.user_mean.local import BudgetSplit
+from emdp.mechanisms.user_vector.local import LocalUserVector
+from emdp.mechanisms.user_vector.setting import UserVectorSetting, frames_of
 from emdp.mechanisms.vector.bits import VectorBits
 from emdp.mechanisms.vector.direction import VectorDirection
 from emdp.mechanisms.vector.mixed_bits import MixedBits
@@ -308,6 +313,113 @@ def test_a_message_with_seven_tenths_of_its_noise_is_found_among_many_by_itself(
     with seeded(13):
         (finding,) = find_losses(wrong.scores(case.trials), [0.0], CERTAIN)
     assert finding.epsilon > claimed, finding
+
+
+COUNTED = {
+    **{name: MANY[name] for name in ("oracle", "range, one round", "mixed bits", "mixed digits", "vector")},
+    "directions": replace(MANY["directions"], trials=10_000),
+    "vector of four users": replace(MANY["vector"], users=4),
+}
+"""Of as many users, mixed, by how often messages of a kind come."""
+
+
+@pytest.mark.quarter
+@pytest.mark.parametrize("kind", COUNTED)
+def test_seven_tenths_of_the_noise_is_found_in_the_counts_of_all_messages(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a delta of 1e-6, among hundreds of users, where no number of releases would show it."""
+    case = COUNTED[kind]
+    planned, tables = _planned(case)
+    (claim,) = claims_at(planned.plan.event, tables.distance)
+    found = []
+    for seed in (21, 22):
+        with seeded(seed):
+            counted = audited(planned.plan).counted(tables, case.trials)
+        assert counted is not None
+        assert counted.users == case.users
+        found += counted.losses([claim.delta], CERTAIN)
+        case.fault(monkeypatch)
+    assert 0.4 * claim.epsilon < found[0].epsilon <= claim.epsilon < found[1].epsilon
+
+
+def test_messages_that_are_sent_by_chance_or_together_are_not_counted() -> None:
+    def draw(table: int, count: int) -> Any:
+        return np.zeros((count, 2), dtype=np.int64)
+
+    together = MixedMessages(5, draw, lambda sent: sent, width=2)
+    assert together.counted(1000) is None
+    assert replace(together, users=1, is_apart=True).counted(1000) is None
+    assert replace(together, width=1).counted(1000) is None
+    chance = replace(together, is_apart=True, joining=lambda releases: (np.ones(releases), np.ones(releases)))
+    assert chance.counted(1000) is None
+    assert replace(together, is_apart=True).counted(1000) is not None
+
+
+def _vector_way(model: Any, rounds: Any, is_sampled: bool, users: int = 40) -> LocalUserVector:
+    delta = 1e-6 if model == "shuffle" else 0.0
+    ends = (-50.0, -50.0), (50.0, 50.0)
+    setting = UserVectorSetting(users, *ends, 2.0, delta, model, spread=(1.0, 1.0), records=100, failure=0.5)
+    frame = next(one for one in frames_of(setting) if one.ranged)
+    first = users if rounds == "two rounds" else users // 2
+    return LocalUserVector(setting, frame, rounds, is_sampled, (1.0, 1.0), first, True)
+
+
+ENDS = [(-50 << 20, -50 << 20), (50 << 20, 50 << 20)]
+
+
+@pytest.mark.quarter
+@pytest.mark.parametrize("model", ["local", "shuffle"])
+@pytest.mark.parametrize("rounds", ["two rounds", "two groups"])
+@pytest.mark.parametrize("is_sampled", [True, False])
+def test_ranges_of_vectors_are_audited_and_less_noise_is_found(
+    model: str, rounds: str, is_sampled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # half of the rows of round one tell nothing of a coordinate, so that all of four messages seldom tell
+    found, trials = [], 150_000 if rounds == "two rounds" and not is_sampled else 40_000
+    for seed in (23, 24):
+        way = _vector_way(model, rounds, is_sampled)
+        messages = vector_messages(way, ENDS, 40, (20, 20))
+        assert messages is not None
+        alone = messages if model == "local" else messages.alone()
+        assert alone is not None
+        assert alone.users == 1
+        with seeded(seed):
+            found += find_losses(alone.scores(trials), [0.0], CERTAIN)
+        ORACLE(monkeypatch)
+        SCALAR(monkeypatch)
+    # of the whole of a user's messages, or of the stronger round where a user is in one
+    assert alone.epsilon0 is not None
+    assert alone.epsilon0 <= way.epsilon0
+    assert 0.5 * alone.epsilon0 < found[0].epsilon <= alone.epsilon0 < found[1].epsilon
+
+
+def test_ranges_of_vectors_of_few_mixed_users_lose_less_than_one_user_s_own() -> None:
+    with seeded(25):
+        (mixed,) = find_losses(VectorRanges(_vector_way("shuffle", "two rounds", True), 3, ENDS, (20, 20), 2)
+                               .scores(30_000), [0.0], CERTAIN)  # fmt: skip
+        groups = vector_messages(_vector_way("shuffle", "two groups", False, 8), ENDS, 8, (20, 20))
+        assert isinstance(groups, VectorRanges)
+        scores = groups.scores(20_000)
+    assert 0.2 < mixed.epsilon < 1.5
+    # the mean of the ratio is 1 without the change, and above it with one
+    assert np.exp(scores.first[:, 0]).mean() == pytest.approx(1.0, abs=0.05)
+    assert np.exp(scores.second[:, 0]).mean() > 1.02
+
+
+@pytest.mark.parametrize("is_sampled", [True, False])
+def test_bulk_draws_find_the_bins_that_releases_find(is_sampled: bool) -> None:
+    way = _vector_way("shuffle", "two groups", is_sampled)
+    bulk = vector_messages(way, ENDS, 40, (20, 20))
+    assert isinstance(bulk, VectorRanges)
+    values = np.tile(np.array([ENDS[0]], dtype=np.int64), (40, 1))
+    with seeded(26):
+        _, places = bulk._early(np.zeros(2000, dtype=np.int64), 20)
+        windows = [way._found(GatheredUsers(iter([values]), 40), (20, 20), np.arange(20)) for _ in range(300)]
+    for coordinate in (0, 1):
+        bins = way.frame.bins[coordinate]
+        drawn = [bins.window(place)[0] if place >= 0 else bins.low for place in places[coordinate].tolist()]
+        assert ks_2samp(drawn, [one[coordinate][0] for one in windows]).pvalue > CERTAIN
 
 
 ROUNDS = {

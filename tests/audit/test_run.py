@@ -251,7 +251,7 @@ def test_a_column_of_text_outside_the_space_is_audited() -> None:
 @pytest.mark.slow
 def test_answers_that_found_nothing_are_compared_too(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a session's answers are empty, none of the draws is: that is another law."""
-    monkeypatch.setattr("emdp.audit.run.first_number", lambda frame: math.nan)
+    monkeypatch.setattr("emdp.audit.agreement.first_number", lambda frame: math.nan)
     report = audited(table, mean(col("x"), alpha=4.0), end_to_end=20, trials=200, distances=[0.5])
     assert report.disagreements
     monkeypatch.setattr("emdp.audit.plans.AuditedNoise.values", lambda plan, tables, most: [math.nan] * most)

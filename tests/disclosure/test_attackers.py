@@ -6,6 +6,7 @@ import pytest
 
 from emdp.audit import AuditReport, Scores, audit_mechanisms, audit_randomizer, find_losses
 from emdp.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
+from emdp.audit.run import COUNTED
 from emdp.privacy.inference import advantage, power
 from emdp.randomizers import KRR, Geometric, OneBit, PlanarLaplace
 from emdp.spaces import Categories, Grid, Interval
@@ -60,10 +61,11 @@ def broken(scores: Scores, epsilon: float, delta: float) -> list[str]:
 
 
 def passing(drawn: Drawn, report: AuditReport, factor: float = 1.0) -> list[str]:
-    """Return which rows an attacker breaks where a factor of the loss is said."""
+    """Return which rows an attacker breaks where a factor of the loss is said; rows of counts have no draws."""
+    rows = [row for row in report.rows if not row.mechanism.endswith(COUNTED)]
     return [
         f"{row.query}, {row.mechanism}, {row.distance:.3g}: {attacker}"
-        for (scores, delta), row in zip(drawn, report.rows, strict=True)
+        for (scores, delta), row in zip(drawn, rows, strict=True)
         for attacker in broken(scores, factor * row.claimed_epsilon, delta)
     ]
 

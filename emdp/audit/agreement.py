@@ -1,0 +1,69 @@
+"""Answers of whole sessions (checks, ledger, engine) against draws in bulk: what is audited is what is answered."""
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from emdp.audit.findings import Agreement
+from emdp.audit.neighbours import Neighbours
+from emdp.audit.plans import audited
+from emdp.audit.releases import first_number
+from emdp.questions.resolution import Query
+from emdp.sessions.planning import Planned
+from emdp.sessions.session import Session
+from emdp.tables import Table
+
+__all__ = ["compared_sessions"]
+
+BULK_SHARE = 4
+"""Draws in bulk for each answer of a session."""
+
+NOTHING = -1e300
+"""Stands for an answer without a number where answers are compared."""
+
+
+def compared_sessions(
+    label: str, request: str | Query, planned: Planned, tables: Neighbours, public: Mapping[str, object], count: int
+) -> Agreement:
+    """Compare so many answers of a whole session on the first table with draws in bulk.
+
+    Parameters
+    ----------
+    label : str
+        What was asked, as a row says it.
+    request : str or query
+        What is asked.
+    planned : Planned
+        Its plan, for these tables.
+    tables : Neighbours
+        The tables.
+    public : mapping
+        Public tables by name.
+    count : int
+        Answers.
+    """
+    from scipy.stats import ks_2samp
+
+    answered = _answers(request, planned, tables.first, public, count)
+    drawn = audited(planned.plan).values(tables, BULK_SHARE * count)
+    # An answer without a number, such as one that found nothing, is a value like others, below all of them.
+    both = [[value if math.isfinite(value) else NOTHING for value in values] for values in (answered, drawn)]
+    return Agreement(label, len(answered), len(drawn), float(ks_2samp(*both).pvalue))
+
+
+def _answers(
+    request: str | Query, planned: Planned, table: Table, public: Mapping[str, object], count: int
+) -> list[float]:
+    """Return a number of each answer of a session with a ledger and a budget of its own."""
+    event = planned.plan.event
+    guarantee = event.guarantee
+    delta = min(2.0 * guarantee.delta * (count + 1) + event.slack[1], 0.5)
+    level = 2.0 * guarantee.level * (count + 1) + event.slack[0] * (count + 1)
+    budget: Any = guarantee.at_level(max(level, 1e-9), delta)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Path(folder) / "audit.ledger"
+        with Session(table, budget=budget, ledger=ledger, public=dict(public) or None) as session:
+            ask: Callable[[Any], Any] = session.sql if isinstance(request, str) else session.answer
+            return [first_number(ask(request).frame) for _ in range(count)]
