@@ -70,7 +70,22 @@ from emdp.tables.statements.layout import Layout, layout_of
 from emdp.tables.statements.linear import is_public
 from emdp.tables.statements.spread import BASE, WEIGHT, columns_of, corner_sums, layer, record_columns, spread_records
 
-__all__ = ["CellStatement", "cell_statement"]
+__all__ = [
+    "CHOSEN_USERS",
+    "GROUP",
+    "PRESENT",
+    "SHARED_BITS",
+    "USER_WEIGHT",
+    "CellStatement",
+    "absent_values",
+    "cell_statement",
+    "chosen_lookups",
+    "counted_users",
+    "joined_users",
+    "summed_part",
+    "user_counts",
+    "with_present",
+]
 
 MEAN_BITS = 10
 """Bits below the unit that a user's mean in a corner of a cell keeps: with the 51 above, and a sign, fewer than 64."""
@@ -128,7 +143,6 @@ def cell_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement
     UsageError
         If a value or an axis does not fit the table's space.
     """
-    neutral = cell_values(aggregation, table.space, table.space.neutral_item)[0]
     layout = layout_of(aggregation.of_one, table.space)
     records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
@@ -140,15 +154,26 @@ def cell_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement
         query = _over_equal_users(records, table, aggregation, layout)
     else:
         query = _over_users(_per_user(records, layout), table, aggregation, layout)
-    if aggregation.users is not None:
-        chosen = {"key": aggregation.users.keys, GROUP: aggregation.users.groups}
-        lookups = {**lookups, CHOSEN_USERS: pl.DataFrame(chosen)}
-    absent = {} if is_total else {int(at): Fraction(float(neutral[at])) for at in np.flatnonzero(neutral)}
     bits = WEIGHT_BITS if is_total else SHARED_BITS if is_shared else MEAN_BITS if layout.has_cells else 0
     units = tuple(Fraction(2) ** -(exponent + bits) for exponent in layout.exponents)
     if aggregation.pairs:
         units = (Fraction(2) ** (-2 * PAIR_BITS),)
-    return CellStatement(query, lookups, units, absent)
+    return CellStatement(query, {**lookups, **chosen_lookups(aggregation)}, units, absent_values(table, aggregation))
+
+
+def chosen_lookups(aggregation: Aggregation) -> dict[str, pl.DataFrame]:
+    """Return the public table of the users that count, where there is one."""
+    if aggregation.users is None:
+        return {}
+    return {CHOSEN_USERS: pl.DataFrame({"key": aggregation.users.keys, GROUP: aggregation.users.groups})}
+
+
+def absent_values(table: TableFacts, aggregation: Aggregation) -> dict[int, Fraction]:
+    """Return what a user without records counts with, by coordinate, where that is not 0; nothing in a total."""
+    if aggregation.cap is not None:
+        return {}
+    neutral = cell_values(aggregation, table.space, table.space.neutral_item)[0]
+    return {int(at): Fraction(float(neutral[at])) for at in np.flatnonzero(neutral)}
 
 
 def _per_user(rows: exp.Select, layout: Layout) -> exp.Select:
@@ -156,11 +181,11 @@ def _per_user(rows: exp.Select, layout: Layout) -> exp.Select:
     keys = (USER, BASE) if layout.has_cells else (USER,)
     has_weights = layout.weight is not None or layout.is_counted
     weight: Sql = exp.Sum(this=sql.column(WEIGHT)) if has_weights else exp.Count(this=exp.Star())
-    columns = {**columns_of(keys), WEIGHT: weight, **corner_sums(layout, partial(_summed, layout), weight)}
+    columns = {**columns_of(keys), WEIGHT: weight, **corner_sums(layout, partial(summed_part, layout), weight)}
     return layer(columns, rows).group_by(*map(sql.column, keys), copy=False)
 
 
-def _summed(layout: Layout, part: Sql) -> Sql:
+def summed_part(layout: Layout, part: Sql) -> Sql:
     """Return the exact sum of integers, times their records' weights where these differ."""
     if layout.weight is not None:
         part = sql.multiply(sql.cast(part, "HUGEINT"), sql.column(WEIGHT))
@@ -172,10 +197,10 @@ def _over_users(per_user: exp.Select, table: TableFacts, aggregation: Aggregatio
     shares = layout.shares(len(layout.hats))
     sums: dict[str, Sql] = {name: exp.Sum(this=_user_share(name, layout)) for name in shares}
     if not layout.has_cells:
-        users = _counted(per_user, columns_of(shares), table, aggregation)
+        users = counted_users(per_user, columns_of(shares), table, aggregation)
         columns = {GROUP: sql.column(GROUP), BASE: sql.integer(0), PRESENT: exp.Count(this=exp.Star()), **sums}
         return layer(columns, users).group_by(sql.column(GROUP), copy=False)
-    query = _with_present(_joined(_cells(sums), exp.to_table("users")), shares)
+    query = with_present(joined_users(_cells(sums), exp.to_table("users")), shares)
     return _of_all_users(query, per_user, table, aggregation)
 
 
@@ -183,7 +208,7 @@ def _of_all_users(query: exp.Union, per_user: exp.Select, table: TableFacts, agg
     """Add the layer of users and base cells to a statement, and that of the users that count."""
     weights = {USER: sql.column(USER), WEIGHT: exp.Sum(this=sql.column(WEIGHT))}
     all_users = sql.select(weights, exp.to_table("spread")).group_by(sql.column(USER), copy=False)
-    users = _counted(all_users, {}, table, aggregation)
+    users = counted_users(all_users, {}, table, aggregation)
     query = query.with_("spread", as_=per_user, materialized=True, copy=False)
     return query.with_("users", as_=users, materialized=True, copy=False)
 
@@ -194,7 +219,7 @@ def _over_pairs(per_user: exp.Select, table: TableFacts, aggregation: Aggregatio
     names = layout.shares(len(layout.hats))
     means: dict[str, Sql] = {name: sql.cast(_quotient(sql.column(name), records.copy()), "BIGINT") for name in names}
     rows = sql.select({**columns_of((USER, GROUP, BASE)), **means}, exp.to_table("spread"))
-    rows = _joined(rows, exp.to_table("users"))
+    rows = joined_users(rows, exp.to_table("users"))
     one, other = "one", "other"
     cell = sql.multiply(sql.cast(sql.column(BASE, one), "BIGINT"), sql.integer(aggregation.of_one.cells))
     sums: dict[str, Sql] = {}
@@ -211,7 +236,7 @@ def _over_pairs(per_user: exp.Select, table: TableFacts, aggregation: Aggregatio
     same_user = exp.EQ(this=sql.column(USER, one), expression=sql.column(USER, other))
     pairs = pairs.join(exp.Join(this=exp.to_table("means", alias=other), on=same_user), copy=False)
     pairs = pairs.group_by(columns[GROUP].copy(), columns[BASE].copy(), copy=False)
-    query = _of_all_users(_with_present(pairs, sums), per_user, table, aggregation)
+    query = _of_all_users(with_present(pairs, sums), per_user, table, aggregation)
     return query.with_("means", as_=rows, materialized=True, copy=False)
 
 
@@ -220,28 +245,28 @@ def _over_equal_users(rows: exp.Select, table: TableFacts, aggregation: Aggregat
     cap = None if layout.cap is None else min(layout.cap, MOST_RECORDS)
     has_groups = aggregation.users is not None
     is_everybody = not has_groups and table.users.keys is None
-    users = _counted(_counts(table, cap, over_cap=is_everybody), {}, table, aggregation)
+    users = counted_users(user_counts(table, cap, over_cap=is_everybody), {}, table, aggregation)
     shares = layout.shares(len(layout.hats))
     keys = columns_of((GROUP, USER_WEIGHT, BASE) if has_groups else (USER_WEIGHT, BASE))
     if cap is not None and is_everybody:
         keys[USER_WEIGHT] = _count_or_cap(cap)
-    totals = corner_sums(layout, partial(_summed, layout), exp.Count(this=exp.Star()))
+    totals = corner_sums(layout, partial(summed_part, layout), exp.Count(this=exp.Star()))
     rows = layer({**columns_of(record_columns(layout)), USER: _computed_key(table)}, rows)
     spread = layer({**keys, **totals}, rows)
     if cap is not None and is_everybody:
-        spread = _joined(spread, exp.to_table("users"), side="LEFT")
+        spread = joined_users(spread, exp.to_table("users"), side="LEFT")
     else:
-        spread = _joined(spread, _with_gap(table))
+        spread = joined_users(spread, _with_gap(table))
     spread = spread.group_by(*(key.copy() for key in keys.values()), copy=False)
     sums: dict[str, Sql] = {name: exp.Sum(this=_shared_sum(name, cap)) for name in shares}
     cells = _cells(sums, has_groups=has_groups)
     # Users without records add nothing to a total, so nobody asks how many there are.
-    query = _with_present(cells, shares) if cap is None else cells
+    query = with_present(cells, shares) if cap is None else cells
     query = query.with_("users", as_=users, materialized=True, copy=False)
     return query.with_("spread", as_=spread, materialized=True, copy=False)
 
 
-def _counts(table: TableFacts, cap: int | None, *, over_cap: bool) -> exp.Select:
+def user_counts(table: TableFacts, cap: int | None, *, over_cap: bool) -> exp.Select:
     """Return the layer with one row a user: its number of records, at least the cap; of users over it, if so asked."""
     count: Sql = exp.Count(this=exp.Star())
     columns = {USER: sql.column(USER), WEIGHT: count if cap is None else sql.call("GREATEST", count, sql.integer(cap))}
@@ -301,13 +326,13 @@ def _cells(sums: Mapping[str, Sql], *, has_groups: bool = True) -> exp.Select:
     return cells.group_by(*map(sql.column, (GROUP, BASE) if has_groups else (BASE,)), copy=False)
 
 
-def _joined(rows: exp.Select, users: Sql, *, side: str = "") -> exp.Select:
+def joined_users(rows: exp.Select, users: Sql, *, side: str = "") -> exp.Select:
     """Join rows to the users that count."""
     same_user = exp.EQ(this=sql.column(USER), expression=sql.column(COUNTED))
     return rows.join(exp.Join(this=users, on=same_user, side=side), copy=False)
 
 
-def _with_present(cells: exp.Select, shares: Iterable[str]) -> exp.Union:
+def with_present(cells: exp.Select, shares: Iterable[str]) -> exp.Union:
     """Add a row for each group: how many of its users have records."""
     absent: dict[str, Sql] = {BASE: exp.Null(), PRESENT: exp.Count(this=exp.Star())}
     absent.update((name, exp.Null()) for name in shares)
@@ -349,7 +374,9 @@ def _user_share(name: str, layout: Layout) -> Sql:
     return sql.case([(sql.compare(weight, "<=", sql.integer(limit)), whole)], scaled)
 
 
-def _counted(rows: exp.Select, columns: Mapping[str, Sql], table: TableFacts, aggregation: Aggregation) -> exp.Select:
+def counted_users(
+    rows: exp.Select, columns: Mapping[str, Sql], table: TableFacts, aggregation: Aggregation
+) -> exp.Select:
     """Return the public users that count among some rows of one a user, with their weights and groups."""
     group = sql.integer(0) if aggregation.users is None else sql.column(GROUP)
     users = layer({COUNTED: sql.column(USER), USER_WEIGHT: sql.column(WEIGHT), GROUP: group, **columns}, rows)

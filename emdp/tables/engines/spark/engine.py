@@ -27,6 +27,7 @@ from emdp.tables.engines.spark.wait import waited
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
+from emdp.tables.statements.cells_twice import has_changed, twice_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.items import user_keys_statement
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
@@ -35,6 +36,12 @@ from emdp.tables.statements.owned_frames import frame_statement, in_order
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
 
 __all__ = ["SparkEngine"]
+
+CHANGED = (
+    "the source changed while a statement read it twice; leave it as it is while it is read, and ask again; what was "
+    "charged stays charged."
+)
+"""Error of a statement whose two scans saw other records."""
 
 
 class SparkEngine:
@@ -124,6 +131,9 @@ class SparkEngine:
         # Of each statement a header of 16 bytes, the key and a count; of each sum its two halves, and the mean's count.
         row = (16 + 8 * 2) * len(parts) + 8 * 3 * sums
         cells = aggregation.cells
+        if not aggregation.is_plain and twice_statement(table, aggregation) is not None:
+            # Users are counted apart, and a hash of theirs goes with each sum.
+            cells, row = cells + 1, row + 8 * 4
         users = "N" if table.users.count is None else str(table.n)
         bound = f"{users} users x {cells} cells x P x {row} bytes" if cells > 1 else f"{users} users x P x {row} bytes"
         whole = "N x " if table.users.count is None else ""
@@ -154,8 +164,12 @@ class SparkEngine:
 def _coordinates(table: TableFacts, aggregation: Aggregation, rows: Any | None) -> list[list[Fraction]]:
     """Return the coordinates of each group of users, by one statement; of the source where no rows are given."""
     if not aggregation.is_plain:
-        over_cells = cell_statement(table, aggregation)
-        return coordinates(over_cells, aggregation, _collected(table, over_cells, rows), table.most_users)
+        twice = twice_statement(table, aggregation)
+        over_cells = cell_statement(table, aggregation) if twice is None else twice
+        sums = _collected(table, over_cells, rows)
+        if twice is not None and has_changed(sums):
+            raise DataRuleError(CHANGED)
+        return coordinates(over_cells, aggregation, [row for row in sums if row[0] >= 0], table.most_users)
     statement = linear_statement(table, aggregation.values)
     found = _collected(table, statement, rows)
     if len(found) != 1:
@@ -171,8 +185,9 @@ def _stages(table: TableFacts, statement: LinearStatement | CellStatement) -> in
 
 
 def _statement(table: TableFacts, aggregation: Aggregation) -> LinearStatement | CellStatement:
-    plain = aggregation.is_plain
-    return linear_statement(table, aggregation.values) if plain else cell_statement(table, aggregation)
+    if aggregation.is_plain:
+        return linear_statement(table, aggregation.values)
+    return twice_statement(table, aggregation) or cell_statement(table, aggregation)
 
 
 def _owned(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:

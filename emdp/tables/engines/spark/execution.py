@@ -117,11 +117,13 @@ def statement_rows(
             for name, frame in public.items():
                 register(names[name], public_frame(session, frame))
             # Spark would compute what is used twice anew for each use.
-            for shared in take_shared(translated):
+            parts = take_shared(translated)
+            for shared in parts:
                 kept = in_few_parts(session.sql(shared.this.sql(DIALECT, identify=True)), table.users.count).persist()
                 stack.callback(_forget, kept)
                 register(f"{tag}_{shared.alias}", kept)
-                rename_table(translated, shared.alias, f"{tag}_{shared.alias}")
+                for reader in (translated, *(part.this for part in parts)):
+                    rename_table(reader, shared.alias, f"{tag}_{shared.alias}")
             made = session.sql(translated.sql(DIALECT, identify=True))
         yield made
 

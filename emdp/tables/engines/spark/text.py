@@ -113,7 +113,7 @@ def _one_apart(select: exp.Select) -> None:
         found.set("this", sql.column(name))
     named = [exp.alias_(value, name, quoted=True, copy=False) for value, name in operands.items()]
     layer = exp.Select(expressions=[*(column.copy() for column in kept), *named])
-    for clause in ("from_", "joins", "where"):
+    for clause in ("from_", "joins", "where", "hint"):
         layer.set(clause, select.args.get(clause))
         select.set(clause, None)
     select.set("from_", exp.From(this=layer.subquery(LAYER, copy=False)))
