@@ -54,7 +54,9 @@ def run(
         "on_invalid": on_invalid,
     }  # fmt: skip
     if catalog is not None:
-        check_catalog_alone(named(header=header, source=source, user=user, users=users, **of_space, as_given=as_given))
+        check_catalog_alone(
+            named(header=header, source=source, user=user, users=users, **of_space, as_given=as_given or None)
+        )
     space = space_of(**of_space, as_given=as_given)
     # Two users are looked up, so their number plays no part; the catalog or the option may still give it.
     opened = read_table(

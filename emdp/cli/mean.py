@@ -84,7 +84,7 @@ def run(
         "on_invalid": on_invalid,
     }  # fmt: skip
     if catalog is not None:
-        described = named(header=header, user=user, users=users, **of_space, name=name, as_given=as_given)
+        described = named(header=header, user=user, users=users, **of_space, name=name, as_given=as_given or None)
         check_catalog_alone(
             {**described, "SOURCE": source, **named(budget=budget, budget_delta=budget_delta, ledger=ledger)}
         )

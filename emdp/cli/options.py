@@ -104,12 +104,12 @@ def read_table(
 
 
 def named(**options: object) -> dict[str, object]:
-    """Return options by their names on the command line, for :func:`check_catalog_alone`; a flag that is off is none.
+    """Return options by their names on the command line, for :func:`check_catalog_alone`.
 
-    >>> named(on_invalid="clamp", as_given=False)
-    {'--on-invalid': 'clamp', '--as-given': None}
+    >>> named(on_invalid="clamp", header=False)
+    {'--on-invalid': 'clamp', '--header': False}
     """
-    return {f"--{name.replace('_', '-')}": None if value is False else value for name, value in options.items()}
+    return {f"--{name.replace('_', '-')}": value for name, value in options.items()}
 
 
 def check_catalog_alone(options: Mapping[str, object]) -> None:

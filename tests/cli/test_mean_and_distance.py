@@ -135,8 +135,15 @@ def test_options_that_a_catalog_has_are_not_ignored(capsys: pytest.CaptureFixtur
         status, _, err = run(capsys, command)
         assert status == 2
         assert f"{option} stands in the catalog" in err
-    status, _, err = run(capsys, ["distance", "1", "2", "-C", "emdp.toml", "--unit", "mi"])
-    assert "--unit stands in the catalog" in err
+    for command in (["mean", "--distance-to", "40,-74", "--alpha", "1"], ["distance", "1", "2"]):
+        for written, option in (
+            (["--unit", "mi"], "--unit"),
+            (["--no-header"], "--header"),
+            (["--as-given"], "--as-given"),
+        ):
+            status, _, err = run(capsys, [*command, "-C", "emdp.toml", *written])
+            assert status == 2
+            assert f"{option} stands in the catalog" in err
 
 
 def test_the_distance_of_nobody_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
