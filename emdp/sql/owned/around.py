@@ -15,6 +15,7 @@ from emdp.base.errors import InternalError, SqlError, UsageError
 from emdp.questions.owned.relations import owner_key
 from emdp.questions.owned.stages import FreeSelect
 from emdp.sql.context import one_by_name
+from emdp.sql.owned.correlated import joined_instead
 from emdp.sql.owned.functions import check_functions
 from emdp.sql.owned.public_number import with_public_number
 from emdp.sql.owned.scopes import Reads, Tables
@@ -319,7 +320,8 @@ class Around:
         return self.reads.context.refusal(
             query,
             f"this sub-query is an answer of its own, and reads nothing of the rows around it ({error.problem})",
-            remedy="write WITH a AS (SELECT key, .. GROUP BY key) before, and JOIN a USING (key)",
+            remedy=joined_instead(query, self.reads.context)
+            or "write WITH a AS (SELECT key, .. GROUP BY key) before, and JOIN a USING (key)",
             code="correlated-answer",
         )
 

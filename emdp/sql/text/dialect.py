@@ -102,6 +102,16 @@ def _typed_literal(parser: Any, this: exp.Expr, data_type: exp.DataType) -> exp.
     return cast
 
 
+def _substring(parser: Any) -> exp.Anonymous:
+    """Read ``SUBSTRING(x FROM 1 FOR 2)`` as ``SUBSTRING(x, 1, 2)``."""
+    arguments = parser._parse_csv(lambda: parser._parse_lambda(alias=False))
+    if len(arguments) == 1 and parser._match(TokenType.FROM):
+        arguments.append(parser._parse_bitwise())
+        if parser._match(TokenType.FOR):
+            arguments.append(parser._parse_bitwise())
+    return exp.Anonymous(this="SUBSTRING", expressions=arguments)
+
+
 def _colons(parser: Any, this: exp.Expr, data_type: exp.DataType) -> exp.Expr:
     cast: exp.Expr = parser.expression(exp.Cast(this=this, to=data_type))
     cast.meta[_WRITTEN] = "colons"
@@ -127,7 +137,8 @@ class EmdpDialect(DuckDB):
     class Parser(DuckDBParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-            name: DuckDBParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")
+            **{name: DuckDBParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")},
+            "SUBSTRING": _substring,
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012

@@ -43,6 +43,8 @@ _ONE = {TokenType.CARET: TokenType.DSTAR, TokenType.PERCENT: TokenType.MOD}
 _EXACT = frozenset({TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER})
 """Types whose text is compared letter by letter; of a word the case of ASCII letters does not count."""
 
+_COMMA = (TokenType.COMMA, ",")
+
 _LONGEST = 300
 """Most tokens that are matched with care once a statement is known to be refused: the time grows with the square."""
 
@@ -92,7 +94,8 @@ def align(written: Sequence[Token], generated: Sequence[Token]) -> Alignment:
     Alignment(places=(0, 1, 2, 5, 6, 7), lost=(3, 5), inserted='')
     """
     ours = _without_default_order(written)
-    our_keys = [_interval_key(written, index) or _key(written[index]) for index in ours]
+    commas = _commas_of_substrings(written)
+    our_keys = [_COMMA if index in commas else _interval_key(written, index) or _key(written[index]) for index in ours]
     theirs = _without_added_as(our_keys, generated)
     their_keys = [_key(generated[index]) for index in theirs]
     if our_keys == their_keys:
@@ -177,6 +180,20 @@ def _interval_key(written: Sequence[Token], index: int) -> tuple[TokenType, str]
     is_number = written[index].token_type == TokenType.NUMBER and index > 0
     is_of_interval = is_number and written[index - 1].token_type == TokenType.INTERVAL
     return (TokenType.STRING, written[index].text) if is_of_interval else None
+
+
+def _commas_of_substrings(written: Sequence[Token]) -> set[int]:
+    """Return the places of FROM and FOR in ``SUBSTRING(x FROM 1 FOR 2)``, which come back as commas."""
+    found: set[int] = set()
+    inside: list[bool] = []
+    for index, token in enumerate(written):
+        if token.token_type == TokenType.L_PAREN:
+            inside.append(index > 0 and _folded(written[index - 1]) == "SUBSTRING")
+        elif token.token_type == TokenType.R_PAREN and inside:
+            inside.pop()
+        elif inside and inside[-1] and token.token_type in (TokenType.FROM, TokenType.FOR):
+            found.add(index)
+    return found
 
 
 def _key(token: Token) -> tuple[TokenType, str]:

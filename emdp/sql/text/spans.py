@@ -18,7 +18,7 @@ from emdp.sql.text.dialect import BEGIN, FINISH, MARK, NUMBERED, SQLGLOT_FAULTS,
 from emdp.sql.text.giveback import Alignment, align
 from emdp.sql.text.tokens import join_points, read_tokens
 
-__all__ = ["is_located", "locate", "locate_names", "span_of"]
+__all__ = ["is_located", "is_same_text", "locate", "locate_names", "span_of"]
 
 _SPAN = "emdp_span"
 """Key in ``meta`` of a node; copies of a node keep it."""
@@ -61,6 +61,11 @@ def span_of(tree: exp.Expr, node: exp.Expr, sql: str, start: int, end: int, head
 def is_located(node: exp.Expr) -> bool:
     """Return whether it is known where a node itself was written."""
     return _SPAN in node.meta
+
+
+def is_same_text(node: exp.Expr, other: exp.Expr) -> bool:
+    """Say whether two nodes are, or are copies of, what one part of a text says."""
+    return _SPAN in node.meta and node.meta[_SPAN] == other.meta.get(_SPAN)
 
 
 def locate(tree: exp.Expr, tokens: Sequence[Token]) -> Alignment:

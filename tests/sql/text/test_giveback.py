@@ -41,6 +41,8 @@ EQUAL = [
     ("x ^ 2 FROM t", "x ** 2 FROM t"),
     ("x::INT, CAST(y AS VARCHAR), z::REAL FROM t", "CAST(x AS INTEGER), CAST(y AS TEXT), CAST(z AS FLOAT) FROM t"),
     ("x from t where a is not null and b not in (1)", "x FROM t WHERE a IS NOT NULL AND b NOT IN (1)"),
+    ("SUBSTRING(x FROM 2 FOR 3) FROM t", "SUBSTRING(x, 2, 3) FROM t"),
+    ("substring(x from 2) FROM t", "SUBSTRING(x, 2) FROM t"),
 ]
 
 VANISHING = [
@@ -64,6 +66,11 @@ VANISHING = [
     "x FROM t AS v TABLESAMPLE 5%",
     "x FROM t JOIN (s) USING (k)",
     "EXTRACT(HOUR, ts) FROM t",
+    "SUBSTRING(x FOR 2) FROM t",
+    "SUBSTRING(x, 1 FOR 2) FROM t",
+    "SUBSTRING(x FROM 1, 2) FROM t",
+    "SUBSTRING(x FROM) FROM t",
+    "SUBSTR(x FROM 1 FOR 2) FROM t",
     "x NOT NULL FROM t",
     "x ISNULL FROM t",
     "'a' 'b' FROM t",
