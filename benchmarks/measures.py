@@ -2,7 +2,7 @@
 
     python benchmarks/measures.py [--data gowalla.parquet foursquare.parquet]   # the tables of docs/measures.md
     python benchmarks/measures.py --questions [--data ...]                      # questions that nobody listed
-    python benchmarks/measures.py --user-level [--data ...]                     # at user level, by both noises
+    python benchmarks/measures.py --user-level [--data ...]                     # at user level, by all noises
     python benchmarks/measures.py --pairs [--data ...]                          # two records of one user
     python benchmarks/measures.py --priors                                      # the factors of the preview
 
@@ -27,9 +27,11 @@ import ot
 import polars as pl
 
 import emdp
-from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_MOVES, BY_USER_EDGES
+from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_MOVES, BY_TREE, BY_USER_EDGES
+from emdp.estimators.frequency.measure_tree import LEVELS
 from emdp.estimators.frequency.resistance import user_flow
 from emdp.mechanisms.central.edge_grid import EdgeAxis
+from emdp.mechanisms.central.tree import BRANCHING, Tree
 from emdp.transport.fit import FitAxis, fit_measure
 from emdp.transport.projection import project_on_blocks
 from emdp.transport.simplex import project_to_simplex
@@ -40,11 +42,12 @@ KM_NORTH, KM_EAST = 111.195, 111.195 * math.cos(math.radians(0.5 * (BOX[0] + BOX
 CELL = 0.4
 PITCHES = (1.0, 2.0, 3.0, 4.0)
 
-RULES = {"edges": BY_MOVES, "nodes": BY_CELLS, "edges, users": BY_USER_EDGES}
+RULES = {"edges": BY_MOVES, "nodes": BY_CELLS, "edges, users": BY_USER_EDGES, "tree": BY_TREE}
 LOSSES = {
     "edges": {1: (1e2, 1e3, 1e4), 2: (5e3, 5e4, 5e5), 3: (1e4, 1e5, 1e6)},
     "nodes": {1: (1e2, 1e3, 1e4), 2: (5e2, 2e3, 8e3, 3e4), 3: (3e2, 3e3, 3e4)},
     "edges, users": {1: (1e1, 1e2, 1e3), 2: (1e2, 5e2, 2e3), 3: (3e1, 3e2, 3e3)},
+    "tree": {2: (5e2, 2e3, 8e3, 3e4)},
 }
 """Losses of the simulations, by the noise and the number of axes."""
 
@@ -166,12 +169,12 @@ def print_distances(given: Given, factors: tuple[float, ...], rounds: int) -> No
 
 
 def print_user_level(given: Given, rounds: int) -> None:
-    """Print distances at user level: a histogram at its best pitch in hindsight, and measures by both noises."""
+    """Print distances at user level: a histogram at its best pitch in hindsight, and measures by all noises."""
     print(
-        "| epsilon | cells, best pitch, near in d_em | measure, noise on nodes | ratio | edges, delta 1e-8 | ratio "
-        "| chosen | 4 x 4 tree |"
+        "| epsilon | cells, best pitch, near in d_em | measure, noise on nodes | ratio | tree | ratio "
+        "| edges, delta 1e-8 | ratio | chosen without a delta, and with one |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     for epsilon in (0.5, 1.0, 2.0):
         flat = min(
             (
@@ -181,57 +184,15 @@ def print_user_level(given: Given, rounds: int) -> None:
             key=lambda found: found[0],
         )
         shown = [f"{flat[0]:.3f} ± {flat[1]:.3f}"]
-        for price in ({"delta": 0.0}, {"delta": 1e-8, "noise": "edges"}):
+        for price in ({"noise": "laplace"}, {"noise": "tree"}, {"delta": 1e-8, "noise": "edges"}):
             asked = {"epsilon": epsilon, **price}
             near = repeated(lambda asked=asked: measure(given, asked, []), rounds)  # type: ignore[misc]
             told = given.session.preview(emdp.measure(**asked)).comparison.filter(pl.col("is_chosen"))
             expected = told["expected_error"][0] * given.space.diameter
             shown += [f"{near[0]:.3f} ± {near[1]:.3f}", f"{expected / near[0]:.2f}"]
-        chosen = given.session.preview(emdp.measure(epsilon=epsilon, delta=1e-8)).comparison.filter(pl.col("is_chosen"))
-        shown.append("edges" if "edge" in chosen["method"][0] else "nodes")
-        rng = np.random.default_rng(3)
-        by_tree = repeated(lambda e=epsilon, rng=rng: tree(given, e, rng), rounds)  # type: ignore[misc]
-        shown.append(f"{by_tree[0]:.3f} ± {by_tree[1]:.3f}")
+        both = [given.session.preview(emdp.measure(epsilon=epsilon, delta=own)).comparison for own in (0.0, 1e-8)]
+        shown.append(", ".join(own.filter(pl.col("is_chosen"))["method"][0] for own in both))
         print(f"| {epsilon:g} | " + " | ".join(shown) + " |", flush=True)
-
-
-def tree(given: Given, epsilon: float, rng: np.random.Generator) -> float:
-    """Return the distance of a 4 x 4 tree of three levels: least squares of all counts, splits shrunk (James, Stein),
-    and from the root down each made at least 0.
-
-    It is no part of emdp: counts of every level have Laplace noise of scale ``3 * 2/(n epsilon)``, of numpy.
-    """
-    side, levels = 64, 3
-    edges = np.array([(BOX[2] - BOX[0]) * KM_NORTH, (BOX[3] - BOX[1]) * KM_EAST]) / side
-    at = np.minimum((given.places / edges).astype(int), side - 1)
-    leaves = np.bincount(at @ [side, 1], given.mass, minlength=side**2).reshape(side, side)
-    scale = 2.0 * levels / (given.users * epsilon)
-    counts = [blocks(leaves, side // 4**level) for level in range(1, levels + 1)]
-    found = [own + rng.laplace(scale=scale, size=own.shape) for own in counts]
-    variance, variances = 2.0 * scale**2, [2.0 * scale**2]
-    for level in range(levels - 2, -1, -1):
-        below = 16.0 * variances[0]
-        share = below / (variance + below)
-        found[level] = share * found[level] + (1.0 - share) * blocks(found[level + 1], 4)
-        variances.insert(0, share * variance)
-    whole = np.ones((1, 1))
-    for own, spread in zip(found, variances, strict=True):
-        split = own - np.kron(blocks(own, 4) / 16.0, np.ones((4, 4)))
-        strength = np.maximum(0.0, 1.0 - 13.0 * spread / np.maximum(blocks(split**2, 4), 1e-300))
-        split *= np.kron(strength, np.ones((4, 4)))
-        below = np.zeros_like(own)
-        for north, east in np.argwhere(whole > 0.0):
-            mass, part = whole[north, east], (slice(4 * north, 4 * north + 4), slice(4 * east, 4 * east + 4))
-            below[part] = mass * project_to_simplex(1.0 / 16.0 + split[part].ravel() / mass).reshape(4, 4)
-        whole = below
-    middles = (np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij"), axis=-1) + 0.5) * edges
-    return given.distance(middles.reshape(-1, 2), project_to_simplex(whole.ravel()))
-
-
-def blocks(values: Floats, size: int) -> Floats:
-    """Return the sums of square blocks."""
-    rows, columns = (own // size for own in values.shape)
-    return np.asarray(values.reshape(rows, size, columns, size).sum(axis=(1, 3)))
 
 
 def repeated(run: Callable[[], float], rounds: int) -> tuple[float, float]:
@@ -331,7 +292,7 @@ def print_priors(rounds: int) -> None:
     print("| noise | axes | loss | length | towns | scattered |")
     print("|---|---|---|---|---|---|")
     for (name, rule), axes in itertools.product(RULES.items(), (1, 2, 3)):
-        for loss in LOSSES[name][axes]:
+        for loss in LOSSES[name].get(axes, ()):
             typical = (1.0 / loss) ** rule.power(axes)
             found = [
                 np.array([simulated(name, prior, axes, loss, np.random.default_rng(own)) for own in range(rounds)])
@@ -359,19 +320,22 @@ def simulated(noise: str, prior: str, axes: int, loss: float, rng: np.random.Gen
     """Return the distance of one simulated measure on a unit cube: two axes of a plane, a third by the sum metric."""
     rule = RULES[noise]
     typical = (1.0 / loss) ** rule.power(axes)
-    pitch = rule.pitches[axes] * typical
-    nodes, finest = math.ceil(1.0 / pitch) + 1, {1: 2000, 2: 110, 3: 32}[axes]
+    pitch = 1.0 / (BRANCHING**LEVELS - 1) if noise == "tree" else rule.pitches[axes] * typical
+    nodes, finest = math.ceil(1.0 / pitch - 1e-9) + 1, {1: 2000, 2: 190 if noise == "tree" else 110, 3: 32}[axes]
     places, weights = prior_of(prior, axes, rng)
     middles = (np.arange(count := min(math.ceil(4.0 / pitch), finest)) + 0.5) / count
     released = np.einsum(
         ",".join(f"n{'abc'[axis]}" for axis in range(axes)) + ",n->" + "abc"[:axes],
         *(hats(own / pitch, nodes).T for own in places.T), weights,
     )  # fmt: skip
-    released, variances = noisy(noise, released, [pitch * loss] * axes, loss, rng)
     fine = hats(middles / pitch, nodes)
-    given = None if noise == "nodes" else [FitAxis(fine, "path", own) for own in variances]
-    axes_of = given or [FitAxis(fine, "path", 1.0)] * axes
-    fit = fit_measure(released.ravel(), axes_of, variance=None if given else 1.0, steps=300).ravel()
+    if noise == "tree":
+        fit = by_tree(released, fine, loss, rng)
+    else:
+        released, variances = noisy(noise, released, [pitch * loss] * axes, loss, rng)
+        given = None if noise == "nodes" else [FitAxis(fine, "path", own) for own in variances]
+        axes_of = given or [FitAxis(fine, "path", 1.0)] * axes
+        fit = fit_measure(released.ravel(), axes_of, variance=None if given else 1.0, steps=300).ravel()
     kept = fit > 1e-5
     own = np.stack(np.meshgrid(*[middles] * axes, indexing="ij"), axis=-1).reshape(-1, axes)[kept]
     # the truth in cells of a hundredth of a side, at the centres of their mass
@@ -382,6 +346,15 @@ def simulated(noise: str, prior: str, axes: int, loss: float, rng: np.random.Gen
     if axes == 3:
         costs += np.abs(at[:, 2:] - own[:, 2])
     return float(ot.emd2(mass / mass.sum(), fit[kept] / fit[kept].sum(), costs, numItermax=10**8)) / typical
+
+
+def by_tree(released: Floats, fine: Floats, loss: float, rng: np.random.Generator) -> Floats:
+    """Return the fit of nodes whose numbers are a power of 4 with noise on the blocks of a tree."""
+    tree = Tree(released.shape)
+    sums = np.array([float(own) for own in tree.sums(released.ravel().tolist())])
+    noise = rng.laplace(scale=float(tree.change) / loss, size=len(sums))
+    axes = [FitAxis(fine, "tree", 1.0)] * released.ndim
+    return fit_measure(tree.estimate(sums + noise).ravel(), axes, strengths=tree.strengths, steps=300).ravel()
 
 
 def noisy(

@@ -108,6 +108,10 @@ EXACT_SUMS: dict[str, set[str]] = {
     "expressions/cells/aggregation": {"sum(self.sizes)"},
     "expressions/nodes/base": {"sum((operand.size for operand in operands))"},
     "expressions/nodes/parts": {"sum((part.width for part in space.parts[:index]))"},
+    "mechanisms/central/tree": {
+        "sum((math.prod(self.blocks(level)) for level in range(1, self.levels + 1)))",
+        "sum(counts)",
+    },
     "mechanisms/central/edge_grid": {"sum((self.edges_of(place) for place in range(len(self.axes) + self.has_away)))"},
     "mechanisms/streams/mechanism": {
         "sum((entry * own[place] for entry, own in zip(row, past, strict=True) if entry))"

@@ -13,6 +13,7 @@ from emdp.audit.neighbours import Change
 from emdp.base.errors import EmdpError
 from emdp.estimators import MessagePlan, Plan
 from emdp.estimators.fit.linear_fit import LinearFitMessages
+from emdp.estimators.frequency.measure_tree import TreePlan
 from emdp.expressions import evaluate
 from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import AdditiveMechanism
@@ -90,6 +91,8 @@ def _contributions(plan: Plan, space: Space, items: Floats, users: int) -> Float
     if aggregation.chosen is not None:
         values = values * evaluate(aggregation.chosen, space, items)[:, None]
     rows = values.reshape(len(values), len(aggregation.values), -1)
+    if isinstance(plan, TreePlan):
+        rows = np.array([[[float(one) for one in plan.tree.sums(own[0].tolist())]] for own in rows])
     if plan.is_cumulative:
         last = aggregation.axes[-1].size
         rows = np.cumsum(rows.reshape(*rows.shape[:2], -1, last), axis=-1).reshape(rows.shape)

@@ -29,6 +29,7 @@ from emdp.audit.releases import (
 from emdp.audit.tester import LEAST_TRIALS, Scores
 from emdp.base.errors import UsageError
 from emdp.estimators import AnyPlan, MeasuredPlan, MessagePlan, OwnedPlan, Plan
+from emdp.estimators.frequency.measure_tree import TreePlan
 from emdp.estimators.frequency.tiers import HistogramTiers
 from emdp.estimators.local_tiers import KeyedPlan
 from emdp.estimators.strings.search import StringCounts
@@ -190,6 +191,7 @@ class AuditedMessages:
 
 AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {
     Plan: AuditedNoise,
+    TreePlan: AuditedNoise,
     # What is drawn of the data is the answer of the strongest tier; the others are made of that.
     TieredPlan: AuditedNoise,
     MessagePlan: AuditedMessages,

@@ -52,6 +52,9 @@ class Plan:
         Further facts for the reader: what a filter or group means, what was centred, how cells are smoothed.
     comparison : tuple of ComparedMethod
         The methods that were compared, if any were.
+    others : tuple of Plan
+        Of what is stored and given again: the same question by the other methods, one of which an earlier version may
+        have chosen.
     """
 
     without_records: ClassVar[str] = ""
@@ -68,6 +71,7 @@ class Plan:
     has_absent: bool = False
     notes: tuple[str, ...] = ()
     comparison: tuple[ComparedMethod, ...] = ()
+    others: "tuple[Plan, ...]" = ()
 
     @property
     def guarantee(self) -> Guarantee:

@@ -12,8 +12,8 @@ from emdp.questions.price import Price, check_price, refuse_removal
 if TYPE_CHECKING:
     from emdp.questions.select import Order
 
-MeasureNoise = Literal["auto", "laplace", "edges"]
-NOISES: tuple[MeasureNoise, ...] = ("auto", "laplace", "edges")
+MeasureNoise = Literal["auto", "laplace", "edges", "tree"]
+NOISES: tuple[MeasureNoise, ...] = ("auto", "laplace", "edges", "tree")
 
 __all__ = ["Measure", "measure", "measure_statement"]
 
@@ -34,9 +34,10 @@ class Measure:
         How far the places of the fitted measure are apart, at most, in that unit; by default a quarter of the pitch.
     name : str
         Column of the shares.
-    noise : {"auto", "laplace", "edges"}
-        At user level whether it is on every node, or on the edges between neighbours (Gaussian, with a delta); by
-        default what is expected to be nearer. Under ``alpha`` it is on edges.
+    noise : {"auto", "laplace", "edges", "tree"}
+        At user level whether it is on every node, on the edges between neighbours (Gaussian, with a delta), or of a
+        plane on blocks of 16 x 16, 4 x 4 and single nodes; by default what is expected to be nearest, without a tree
+        where a pitch is given. Under ``alpha`` it is on edges.
     columns : sequence of str
         Columns of the parts that it is of; by default all. It has more of the budget's use then, and two such measures
         make a table of all parts: :meth:`emdp.Answer.joined`.
@@ -76,8 +77,8 @@ class Measure:
         if isinstance(self.columns, str) or not all(isinstance(name, str) and name for name in self.columns):
             raise UsageError("columns must be names of columns of the space; pass such as ['lat', 'lon'].")
         object.__setattr__(self, "columns", tuple(self.columns))
-        if self.noise == "laplace" and not self.price.is_user_level:
-            raise UsageError("noise='laplace' is for measures at user level; leave noise out.")
+        if self.noise in ("laplace", "tree") and not self.price.is_user_level:
+            raise UsageError(f"noise={self.noise!r} is for measures at user level; leave noise out.")
         if self.noise == "edges" and self.price.is_user_level and not self.price.delta > 0:
             raise UsageError("noise='edges' is Gaussian at user level, and needs a delta; pass one such as 1e-8.")
         if not isinstance(self.pairs, bool):
@@ -115,8 +116,8 @@ def measure(
     Parameters
     ----------
     epsilon, delta : float, optional
-        Price at user level, in place of ``alpha``: for any change of one user's records. The noise is mostly on every
-        node then; with a delta Gaussian noise on edges is compared with it.
+        Price at user level, in place of ``alpha``: for any change of one user's records. The noise is on every node or
+        on the blocks of a tree then; with a delta Gaussian noise on edges is compared with these.
 
     >>> measure(alpha=20.0, pitch=1.5).text
     'measure(pitch=1.5)'

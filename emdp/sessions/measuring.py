@@ -94,10 +94,9 @@ class Measuring(Asking):
 
     def _again(self, planned: Planned, kept: "Kept") -> Answer:
         """Return a stored measure as the answer that it was."""
-        _check_same(planned, kept)
         stored = kept.answer
         return Answer(
-            **public_part(planned, self._table, stored.period),
+            **public_part(_as_stored(planned, kept), self._table, stored.period),
             released=(stored.measured,),
             receipt=stored.receipt,
             _exact=None if stored.is_private else (),
@@ -162,8 +161,7 @@ class Measuring(Asking):
                     f"the measure {kept.answer.columns[0].name} was released under other rules of the table; release "
                     "it again, or open a session with those rules."
                 )
-            _check_same(planned, kept)
-            rows = _rows(planned)
+            rows = _rows(_as_stored(planned, kept))
             if len(known) >= MOST_KEPT:
                 known.clear()
             known[number] = rows.table((kept.answer.measured,)), rows.grid.expectation
@@ -183,16 +181,17 @@ def _is_measure(planned: Planned) -> bool:
     return hasattr(_rows(planned), "fitted")
 
 
-def _check_same(planned: Planned, kept: "Kept") -> None:
-    """Check that a stored answer has the nodes and the noise of a plan."""
-    stored, plan = kept.answer, planned.plan
-    (old,), (new,) = stored.columns, plan.columns
-    is_same = (old.expression, old.noise_scale) == (new.expression, new.noise_scale)
-    if not is_same or len(stored.measured) != plan.mechanisms[0].dimension:  # type: ignore[attr-defined]
+def _as_stored(planned: Planned, kept: "Kept") -> Planned:
+    """Return the plan of a measure with the nodes and the noise that the stored answer has, or refuse."""
+    from emdp.sessions.store import same_plan
+
+    plan = same_plan(planned.plan, kept.answer)
+    if plan is None:
         raise UsageError(
             f"the measure {planned.plan.columns[0].name} was stored by another version of emdp, with other nodes; "
             "release it under another name."
         )
+    return planned if plan is planned.plan else replace(planned, plan=plan)
 
 
 def _together(guarantees: Sequence[Guarantee]) -> Guarantee:

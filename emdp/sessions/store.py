@@ -29,7 +29,7 @@ from emdp.sessions.planning import Planned
 from emdp.sql import spelled
 from emdp.sql.text.tokens import read_tokens
 
-__all__ = ["Kept", "Store", "kept_answer"]
+__all__ = ["Kept", "Store", "kept_answer", "same_plan"]
 
 SALT_BYTES = 32
 """Length of what is stored with tiers, so that nobody can find their numbers from a digest by trying."""
@@ -246,11 +246,21 @@ class Store:
 
 def _drawable(kept: Kept, planned: Planned) -> Kept:
     """Return a stored measure with what a picture of it shows, which its plan makes where it is drawn."""
-    stored, plan = kept.answer, planned.plan
-    rows: Any = getattr(plan.finisher, "finisher", plan.finisher)
-    if not stored.measured or not hasattr(rows, "drawn") or len(stored.measured) != plan.mechanisms[0].dimension:  # type: ignore[attr-defined]  # of additive noise
+    stored = kept.answer
+    plan = same_plan(planned.plan, stored) if stored.measured else None
+    rows: Any = None if plan is None else getattr(plan.finisher, "finisher", plan.finisher)
+    if not hasattr(rows, "drawn"):
         return kept
     return replace(kept, answer=replace(stored, redrawn=partial(rows.drawn, (stored.measured,))))
+
+
+def same_plan(plan: Any, stored: StoredAnswer) -> Any:
+    """Return the plan whose nodes and noise a stored measure has: this one, or one of other noise; None if none has."""
+    for one in (plan, *getattr(plan, "others", ())):
+        new, old = ([(own.expression, own.noise_scale) for own in side.columns] for side in (one, stored))
+        if new == old and len(stored.measured) == getattr(one.mechanisms[0], "dimension", -1):
+            return one
+    return None
 
 
 class _KeptAlreadyError(LedgerError):

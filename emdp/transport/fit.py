@@ -6,6 +6,9 @@ at the coarse nodes, a product over the axes, and ``S`` the covariance of the no
 goes round, sines and cosines; of a listed axis any basis that starts with a constant). ``S`` knows no mass: what it
 cannot see, the sum, is the same on both sides. For independent noise ``S`` is the identity times its variance.
 
+Noise on the blocks of a tree (:mod:`emdp.mechanisms.central.tree`) has a covariance that a basis of steps within blocks
+diagonalises, the same along every axis: a product of such vectors belongs to the finer of their levels.
+
 One place more may stand away from all others, at no node of the grid: then ``q`` has mass 1 with it. Where an edge
 joins it to every node, with noise of variance ``v``, ``S + v I`` is the covariance of the grid's nodes; its own weight
 is 1 less their sum, and tells nothing more. With independent noise its own weight is one more number to be near.
@@ -46,8 +49,8 @@ class FitAxis:
     ----------
     weights : numpy.ndarray
         Shape (nodes, places): what a place of the fine grid gives to each node; columns add up to 1.
-    form : {"path", "round", "listed"}
-        How the nodes hang together; see :mod:`emdp.mechanisms.central.edge_grid`.
+    form : {"path", "round", "listed", "tree"}
+        How the nodes hang together; see :mod:`emdp.mechanisms.central.edge_grid`. A tree has a power of 4 of them.
     variance : float
         Variance of an edge's noise along the axis.
     """
@@ -66,6 +69,8 @@ class FitAxis:
         [0.0, 1.0, 3.0]
         """
         size = len(self.weights)
+        if self.form == "tree":
+            return _steps_in_blocks(size)
         place, number = np.arange(size), np.arange(size)[:, None]
         if self.form == "round":
             angle = 2.0 * np.pi * number * place / size
@@ -80,7 +85,8 @@ class FitAxis:
 
 def fit_measure(
     values: Floats, axes: Sequence[FitAxis], *, variance: float | None = None, away: float = 0.0,
-    away_value: float | None = None, steps: int = STEPS, progress: Progress | None = None,
+    away_value: float | None = None, strengths: Sequence[float] = (), steps: int = STEPS,
+    progress: Progress | None = None,
 ) -> Floats:  # fmt: skip
     """Return the measure on the fine grid.
 
@@ -96,6 +102,8 @@ def fit_measure(
         Variance of the noise on the edges to a place that stands away; 0 where there is none.
     away_value : float, optional
         Noisy weight of that place, where the noise is independent.
+    strengths : sequence of float
+        Of axes that are trees: one over the variance of what each level adds, the coarsest first.
     steps : int
         Steps of the descent.
     progress : callable, optional
@@ -121,7 +129,8 @@ def fit_measure(
         raise UsageError(f"values must be {int(np.prod(shape))} finite numbers, one a node; pass those.")
     bases = [axis.basis() for axis in axes]
     forward = [vectors @ axis.weights for axis, (vectors, _) in zip(axes, bases, strict=True)]
-    weights = _inverse_variances(axes, [own for _, own in bases], variance, away)
+    numbers = [own for _, own in bases]
+    weights = _of_levels(numbers, strengths) if strengths else _inverse_variances(axes, numbers, variance, away)
     aim = along_axes([vectors for vectors, _ in bases], given.reshape(shape))
     back = [matrix.T for matrix in forward]
 
@@ -165,6 +174,30 @@ def _inverse_variances(
     total: Floats = reduce(np.add.outer, scaled) + away
     known = total > 1e-12 * total.max(initial=0.0)
     return np.where(known, total[known].min(initial=np.inf) / np.where(known, total, 1.0), 0.0)
+
+
+def _of_levels(levels: Sequence[Floats], strengths: Sequence[float]) -> Floats:
+    """Return the strengths of the products of vectors of some levels; of the sum none, for it is known."""
+    finer: Floats = reduce(np.maximum.outer, levels)
+    found: Floats = np.array([0.0, *strengths])[finer.astype(np.int64)] / max(strengths)
+    return found
+
+
+def _steps_in_blocks(size: int) -> tuple[Floats, Floats]:
+    """Return a constant and, level by level, what blocks of 4 differ by from their mean; and the levels.
+
+    >>> vectors, levels = _steps_in_blocks(16)
+    >>> bool(np.allclose(vectors @ vectors.T, np.eye(16))), levels.tolist()[:7]
+    (True, [0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    """
+    steps = np.cos(np.pi * np.arange(1, 4)[:, None] * (np.arange(4) + 0.5) / 4) * np.sqrt(0.5)
+    parts, levels, side, level = [np.full((1, size), 1.0 / np.sqrt(size))], [0.0], size // 4, 1
+    while side >= 1:
+        inside = np.repeat(steps, side, axis=1) / np.sqrt(side)
+        parts.append(np.kron(np.eye(size // (4 * side)), inside))
+        levels += [float(level)] * len(parts[-1])
+        side, level = side // 4, level + 1
+    return np.concatenate(parts), np.array(levels)
 
 
 def along_axes(matrices: Sequence[Floats], values: Floats) -> Floats:

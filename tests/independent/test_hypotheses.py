@@ -24,6 +24,7 @@ from emdp.mechanisms.bandits.rewards import BatchRewards
 from emdp.mechanisms.central.edge_grid import EdgeAxis
 from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.mechanisms.central.tiers import TieredNoise
+from emdp.mechanisms.central.tree import Tree, tree_mechanism
 from emdp.mechanisms.compressed.coordinates import SampledCoordinates
 from emdp.mechanisms.compressed.hadamard import SampledHadamard
 from emdp.mechanisms.compressed.signs import SignRounds
@@ -256,6 +257,11 @@ ROWS: list[tuple[str, str, Call]] = [
     ("central/edges", "Gaussian noise has a delta", lambda: EdgeGaussianMechanism.on(LINE, alpha=1.0)),
     ("central/edges", "a number for each node", lambda: EdgeLaplaceMechanism.on(LINE, alpha=1.0).release([])),
     ("central/edges", "exact values are rounded", lambda: EdgeLaplaceMechanism.on(LINE, alpha=1.0).release([0.5] * 3)),
+    ("central/tree", "an axis has two nodes", lambda: Tree((1, 1))),
+    ("central/tree", "sides have a size", lambda: Tree((4, 0))),
+    ("central/tree", "factors reach as far as the levels", lambda: Tree((4**9 + 1,))),
+    ("central/tree", "some users", lambda: tree_mechanism(Tree((4,)), users=0, epsilon=1.0, sum_error=0.0)),
+    ("central/tree", "epsilon is positive", lambda: tree_mechanism(Tree((4,)), users=9, epsilon=0.0, sum_error=0.0)),
     ("local/noise", "some users", lambda: LocalNoise(LaplaceMechanism(sensitivity=1.0, alpha=1.0), 0)),
     ("local/one_bit", "the range is one", lambda: OneBitCoordinate(1.0, 1.0, rate=1.0)),
     ("local/one_bit", "the error is a bound", lambda: OneBitCoordinate(0.0, 1.0, rate=1.0, error=-1.0)),

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.edge_grid import EdgeAxis, EdgeGrid
+from emdp.mechanisms.central.tree import Tree
 from emdp.transport.fit import FitAxis, coarse_weights, fit_measure
 from emdp.transport.hilbert import hilbert_order
 
@@ -64,6 +65,28 @@ def test_the_fit_minimises_in_the_norm_of_the_noise(name: str) -> None:
     )
     assert cost(found.ravel()) <= best.fun + 1e-6 * (1 + best.fun)
     assert coarse_weights(found, axes) == pytest.approx(matrix @ found.ravel())
+
+
+def test_the_fit_of_a_tree_is_near_all_of_its_levels() -> None:
+    tree, places = Tree((16, 4)), (20, 6)
+    weights = [hats(16, 20), np.pad(hats(4, 6), ((0, 12), (0, 0)))]
+    sums = np.array([[float(own) for own in tree.sums(row)] for row in np.eye(64, dtype=int).tolist()]).T
+    matrix = sums @ np.kron(weights[0], weights[1][:4])
+    rng = np.random.default_rng(2)
+    values = matrix @ rng.dirichlet(np.full(120, 0.1)) + 0.05 * rng.laplace(size=len(sums))
+
+    def cost(q: np.ndarray) -> float:
+        return float(np.square(matrix @ q - values).sum())
+
+    axes = [FitAxis(own, "tree", 1.0) for own in weights]
+    found = fit_measure(tree.estimate(values.tolist()).ravel(), axes, strengths=tree.strengths, steps=4000)
+    assert found.shape == places
+    assert found.sum() == pytest.approx(1.0)
+    # no small move of mass from one place to another is nearer: the problem is convex
+    best = cost(found.ravel())
+    slopes = 2 * matrix.T @ (matrix @ found.ravel() - values)
+    assert slopes[found.ravel() > 1e-9].max() <= slopes.min() + 1e-4
+    assert best < cost(np.full(120, 1 / 120))
 
 
 @pytest.mark.parametrize("name", AXES)

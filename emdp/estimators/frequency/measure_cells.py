@@ -26,7 +26,7 @@ from emdp.spaces import Space
 from emdp.spaces.base import Floats
 from emdp.spaces.ranges import Span
 
-__all__ = ["BY_CELLS", "BY_MOVES", "BY_USER_EDGES", "MeasureCells", "Rule", "chosen_parts", "measure_cells"]
+__all__ = ["BY_CELLS", "BY_MOVES", "BY_TREE", "BY_USER_EDGES", "MeasureCells", "Rule", "chosen_parts", "measure_cells"]
 
 PITCH_FACTOR = 1.7
 """Of the pitch over ``(V/e)^(1/(j+1))``."""
@@ -92,6 +92,13 @@ BY_USER_EDGES = Rule(
     {1: ((1.0, 0.45, 0.65),), 2: ((1.0, 0.56, 0.95),), 3: ((1.0, 0.72, 1.05),)},
 )
 """Gaussian noise on edges at user level; the loss is ``n`` over the noise's scale at sensitivity 1."""
+
+BY_TREE = Rule(
+    {2: 1 / 2},
+    {2: 3.0},
+    {2: ((0.045, 1.1, 1.35), (0.022, 0.98, 1.45), (0.011, 0.87, 1.5), (0.0058, 1.0, 1.95))},
+)
+"""Laplace noise on the blocks of a tree at user level; the loss is ``epsilon n``. Its pitch is that of its levels."""
 
 OTHER = "other_"
 """Before the names of the columns of a pair's other record."""

@@ -2,15 +2,17 @@
 
 What is released are the weights of all nodes, by :mod:`emdp.mechanisms.central.edges`, one event of ``(alpha, 0)``
 d_EM-DP. At user level a user's weights move by 2 in the 1-norm, whatever the records, and noise on every node is mostly
-better; with a delta Gaussian noise on edges (:mod:`emdp.estimators.frequency.resistance`) is compared with it by what
-is expected of both. All else is computed from them and from public numbers, and costs nothing: the fitted measure,
-tables sampled from it, means of functions, maps. The fit is best where the noise has the covariance that it is made for
-(:mod:`emdp.transport.fit`); no bound of its distance to the truth is proved, and what is expected is measured at two
-public priors (:mod:`emdp.estimators.frequency.measure_cells`).
+better; noise on the blocks of a tree (:mod:`emdp.estimators.frequency.measure_tree`) and, with a delta, Gaussian noise
+on edges (:mod:`emdp.estimators.frequency.resistance`) are compared with it by what is expected of each. All else is
+computed from them and from public numbers, and costs nothing: the fitted measure, tables sampled from it, means of
+functions, maps. The fit is best where the noise has the covariance that it is made for (:mod:`emdp.transport.fit`); no
+bound of its distance to the truth is proved, and what is expected is measured at two public priors
+(:mod:`emdp.estimators.frequency.measure_cells`).
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,15 +20,24 @@ import numpy as np
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.frequency.edge_noise import edge_noise
-from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_USER_EDGES, MeasureCells, measure_cells
+from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_TREE, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
+from emdp.estimators.frequency.measure_tree import (
+    REFUSAL,
+    TreePlan,
+    TreeRows,
+    tree_cells,
+    tree_column,
+    tree_noise,
+    tree_of,
+)
 from emdp.estimators.frequency.pair_rows import PairRows
 from emdp.estimators.frequency.smoothed import with_absent
 from emdp.estimators.plan import Plan
 from emdp.estimators.user_groups import GroupNoise, change_of, check_names, noise_of_groups
 from emdp.expressions.cells.aggregation import Aggregation, LabelAxis
 from emdp.expressions.nodes.base import Constant
-from emdp.mechanisms import AdditiveMechanism, GaussianMechanism
+from emdp.mechanisms import GaussianMechanism
 from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.privacy.calibration import LARGEST_ALPHA
@@ -66,32 +77,59 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     (2.0, 10)
     """
     ways = _ways(query, space, users)
-    wanted = [way for way in ways if query.noise == "auto" or _where(way[1]) == query.noise]
+    wanted = [way for way in ways if query.noise in ("auto", _where(way))]
     if not wanted:
-        raise UsageError(f"noise={query.noise!r} has no bound here; leave noise out.")
-    grid, noise = min(wanted, key=lambda way: way[0].expected)
-    mechanism = noise.widest
-    if grid.cells.size < 2:
+        why = f": {REFUSAL}" if query.noise == "tree" else ""
+        raise UsageError(f"noise={query.noise!r} has no bound here{why}; leave noise out.")
+    best = _nearest(wanted)
+    if best[0].cells.size < 2:
         raise UsageError("a measure of one node tells nothing; pass a smaller pitch.")
-    aggregation = _aggregation(grid)
-    rows = (PairRows if query.pairs else MeasureRows)(query.name, grid, mechanism, space)
+    others = (_plan_of(query, space, users, ways, way) for way in wanted if way is not best and way[0].cells.size > 1)
+    return replace(_plan_of(query, space, users, ways, best), others=tuple(others))
+
+
+Way = tuple[MeasureCells, GroupNoise]
+
+
+def _nearest(ways: Sequence[Way]) -> Way:
+    """Return what is expected to be nearest at towns; a tree where the mean of both public tables is less.
+
+    A tree tells towns apart from empty country by its coarse blocks, and has most of its error in scattered places.
+    """
+    plain = [way for way in ways if _where(way) != "tree"]
+    trees = [way for way in ways if _where(way) == "tree"]
+    if not plain:
+        return trees[0]
+    best = min(plain, key=lambda way: way[0].expected)
+    return min([best, *trees], key=lambda way: math.fsum(way[0].expected))
+
+
+def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way: Way) -> Plan:
+    """Return the plan by one way."""
+    grid, noise = way
+    aggregation, mechanism = _aggregation(grid), noise.widest
+    is_tree = _where(way) == "tree"
+    kind = TreeRows if is_tree else PairRows if query.pairs else MeasureRows
+    rows = kind(query.name, grid, mechanism, space)
     check_names(rows.columns)
     constant = change_of(aggregation, space, query.price).lipschitz
-    return Plan(
-        aggregation=aggregation,
-        scales=(1.0,),
-        mechanisms=noise.mechanisms,
-        event=noise.event,
-        columns=(noise.share_column(query, grid.cells.text, constant),),
-        choice=noise.choice,
-        finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        notes=(*_notes(grid, mechanism, users, query.price), *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
-        has_absent=space.elsewhere is not None,
-        comparison=_comparison(ways, grid),
-    )
+    column = noise.share_column(query, grid.cells.text, constant)
+    shared: dict[str, Any] = {
+        "aggregation": aggregation,
+        "scales": (1.0,),
+        "mechanisms": noise.mechanisms,
+        "event": noise.event,
+        "columns": (tree_column(column, grid, mechanism) if is_tree else column,),
+        "choice": noise.choice,
+        "finisher": ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
+        "notes": (*_notes(way, users, query.price), *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
+        "has_absent": space.elsewhere is not None,
+        "comparison": _comparison(ways, grid),
+    }
+    return TreePlan(tree=tree_of(grid), **shared) if is_tree else Plan(**shared)
 
 
-def _ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureCells, GroupNoise]]:
+def _ways(query: Measure, space: Space, users: int) -> list[Way]:
     """Return the nodes and the noise of every way to release the measure."""
     price = query.price
     asked: dict[str, Any] = {"pitch": query.pitch, "resolution": query.resolution, "columns": query.columns}
@@ -108,6 +146,10 @@ def _ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureCells, 
     if space.elsewhere is not None:
         change = with_absent(change, grid.cells, space, price)
     found.append((grid, noise_of_groups(change, (users,), price, "laplace")))
+    if query.noise == "tree" or (query.noise == "auto" and query.pitch is None):
+        planted = tree_cells(space, price.level * users, asked)
+        if planted is not None:
+            found.append((planted, tree_noise(_aggregation(planted), space, users, price, tree_of(planted))))
     if price.delta > 0 and space.elsewhere is None and price.level <= LARGEST_ALPHA:
         scale = GaussianMechanism(sensitivity=1.0, alpha=price.level, delta=price.delta).scale
         grid = measure_cells(space, users / scale, rule=BY_USER_EDGES, **asked)
@@ -117,19 +159,23 @@ def _ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureCells, 
     return found
 
 
-def _where(noise: GroupNoise) -> str:
-    return "edges" if isinstance(noise.widest, EdgeMechanism) else "laplace"
+def _where(way: Way) -> str:
+    grid, noise = way
+    if isinstance(noise.widest, EdgeMechanism):
+        return "edges"
+    return "tree" if grid.rule is BY_TREE else "laplace"
 
 
 def _aggregation(grid: MeasureCells) -> Aggregation:
     return Aggregation((Constant(1.0),), grid.cells.axes, pairs=grid.pairs)
 
 
-def _notes(grid: MeasureCells, mechanism: AdditiveMechanism, users: int, price: Price) -> tuple[str, ...]:
+def _notes(way: Way, users: int, price: Price) -> tuple[str, ...]:
+    grid, mechanism = way[0], way[1].widest
     unit, loss = grid.unit, users * price.level / (2.0 if grid.pairs else 1.0)
     is_edges = isinstance(mechanism, EdgeMechanism)
     direct = math.sqrt(2.0) / (loss if price.is_user_level else grid.pitch * grid.scale * loss)
-    block = _block_deviation(grid, mechanism)
+    block = _block_deviation(way)
     alone = "" if price.is_user_level else " with edges a pitch wide"
     return (
         f"the fitted measure is {grid.expectation}; the mean of a function that changes by at most L a unit "
@@ -154,8 +200,9 @@ def _absent_notes(space: Space) -> tuple[str, ...]:
     )
 
 
-def _block_deviation(grid: MeasureCells, mechanism: AdditiveMechanism) -> float:
+def _block_deviation(way: Way) -> float:
     """Return the standard deviation of the noise in a block of nodes, of all listed values."""
+    grid, mechanism = way[0], way[1].widest
     inside = np.ones(())
     for axis in grid.cells.axes:
         line = np.ones(axis.size)
@@ -163,17 +210,20 @@ def _block_deviation(grid: MeasureCells, mechanism: AdditiveMechanism) -> float:
             start = max((axis.size - BLOCK) // 2, 0)
             line = ((np.arange(axis.size) >= start) & (np.arange(axis.size) < start + BLOCK)).astype(np.float64)
         inside = np.multiply.outer(inside, line)
+    if _where(way) == "tree":
+        return tree_of(grid).deviation(inside, mechanism.scale)
     if not isinstance(mechanism, EdgeMechanism):
         return mechanism.standard_deviation * math.sqrt(float(inside.sum()))
     return mechanism.linear_deviation(np.append(inside.ravel(), [0.0] * (mechanism.dimension - inside.size)))
 
 
-def _comparison(ways: Sequence[tuple[MeasureCells, GroupNoise]], chosen: MeasureCells) -> tuple[ComparedMethod, ...]:
+def _comparison(ways: Sequence[Way], chosen: MeasureCells) -> tuple[ComparedMethod, ...]:
     found = []
-    for grid, noise in sorted(ways, key=lambda way: way[0].expected):
+    for way in sorted(ways, key=lambda way: way[0].expected):
+        grid, noise = way
         towns, scattered = (own * grid.scale for own in grid.expected)
-        name = "measure" if len(ways) == 1 else noise.widest.name
-        where = "edges" if _where(noise) == "edges" else "every node"
+        where = {"edges": "edges", "tree": "blocks of 4 x 4"}.get(_where(way), "every node")
+        name = "measure" if len(ways) == 1 else "tree" if _where(way) == "tree" else noise.widest.name
         remark = f"noise on {where} and a fit; expected at towns, at scattered places {scattered:.3g}"
         found.append(ComparedMethod(name, towns, grid is chosen, remark))
     return tuple(found)

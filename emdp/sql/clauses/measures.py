@@ -125,6 +125,9 @@ def _check_options(context: Context) -> None:
 
 def _noise(context: Context) -> MeasureNoise | None:
     """Return where the noise is asked to be; None where it cannot be there."""
+    option = context.statement.options.get("noise")
+    if option is not None and str(option.value).lower() == "tree":
+        return "tree"
     asked = context.cell_noise
     if asked == "edges" and (not context.is_user_level or context.price.delta > 0):
         return "edges"

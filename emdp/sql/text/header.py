@@ -68,7 +68,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 NOISES: Mapping[str, tuple[str, ...]] = {
     "EMD_PRIVACY": ("auto", "laplace", "gaussian", "k_norm", "edges"),
-    "USER_PRIVACY": ("auto", "laplace", "gaussian", "edges"),
+    "USER_PRIVACY": ("auto", "laplace", "gaussian", "edges", "tree"),
 }
 """Values of ``noise``."""
 
