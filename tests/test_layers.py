@@ -100,7 +100,10 @@ EXACT_SUMS: dict[str, set[str]] = {
     "audit/tester": {"sum((one.T @ one / max(len(one), 1) for one in whitened))"},
     "cli/consequences": {"sum(others)"},
     "cli/ledger": {"sum(widths)"},
-    "cli/report": {"sum((outcome.is_reused for outcome in found.outcomes))"},
+    "cli/report": {
+        "sum((bool(outcome.reads) for outcome in found.outcomes))",
+        "sum((outcome.is_reused for outcome in found.outcomes))",
+    },
     "cli/spending": {"sum(others)"},
     "estimators/mean/conditional": {"sum(need.centres)"},
     "estimators/columns/pairs": {"sum(pair)"},
@@ -140,7 +143,10 @@ EXACT_SUMS: dict[str, set[str]] = {
     "privacy/shuffle/users": {"sum((part.rounds for part in parts))"},
     "reports/checking": {"sum(taken)"},
     "reports/levels": {"sum(map(as_decimal, taken))"},
-    "reports/page": {"sum((outcome.is_reused for outcome in run.outcomes))"},
+    "reports/page": {
+        "sum((outcome.answer is not None and (not outcome.reads) for outcome in run.outcomes))",
+        "sum((outcome.is_reused and (not outcome.reads) for outcome in run.outcomes))",
+    },
     "spaces/combined/product": {"sum((part.width for part in self.members))", "sum(weights)"},
     "spaces/rounding": {"sum(((numerator * (scale // denominator)) ** 2 for numerator, denominator in ratios))"},
     "tables/engines/spark/engine": {"sum((_stages(table, _statement(table, part)) for part in parts))"},

@@ -190,7 +190,7 @@ def _of_statement(q: str, catalog: str, table: str | None, period: str | None) -
         checked, _ = check_definition(q, catalog=catalog, period=period)
         if checked.budget is not None:
             return ((f"The report {q}", checked.budget),)
-        guarantees = [entry.planned.plan.guarantee for entry in checked.entries]
+        guarantees = [one.planned.plan.guarantee for one in checked.entries if not one.planned.is_awaited]
     else:
         text = read_query(q)
         loaded, name = table_of(q, text, catalog, table)

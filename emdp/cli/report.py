@@ -71,9 +71,11 @@ def _make(checked: "CheckedReport", catalog: "Catalog", folder: Path, *, fresh: 
 
 def _tell(found: "ReportRun") -> None:
     """Say on standard error what was paid, what was stored, and what failed."""
-    reused = sum(outcome.is_reused for outcome in found.outcomes)
-    paid = sum(outcome.answer is not None for outcome in found.outcomes) - reused
-    print(f"{paid} entries paid, {reused} stored answers used", file=sys.stderr)
+    read = sum(bool(outcome.reads) for outcome in found.outcomes)
+    reused = sum(outcome.is_reused for outcome in found.outcomes) - read
+    paid = sum(outcome.answer is not None for outcome in found.outcomes) - reused - read
+    free = f", {read} of released measures" if read else ""
+    print(f"{paid} entries paid, {reused} stored answers used{free}", file=sys.stderr)
     for outcome in found.outcomes:
         if outcome.answer is None:
             print(f"failed: {outcome.entry.title}: {outcome.error}", file=sys.stderr)
@@ -91,7 +93,8 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
         stores = stores_of(session, checked)
         for store, entry in zip(stores, checked.entries, strict=True):
             is_paid = store.is_paid(entry.planned, fresh=fresh)
-            state = "stored, costs nothing" if is_paid else f"costs {entry.planned.plan.guarantee}"
+            stored = "reads measures" if entry.planned.is_awaited else "stored"
+            state = f"{stored}, costs nothing" if is_paid else f"costs {entry.planned.plan.guarantee}"
             print(f"{entry.entry.title}: {state}")
             shown = Preview((previewed(entry.planned, session.table),)).frame
             print(

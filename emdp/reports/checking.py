@@ -18,18 +18,15 @@ from emdp.privacy import Guarantee, convert, paying
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.questions.names import Names
 from emdp.reports.definition import Entry, Report, load_report
-from emdp.reports.levels import divide_rest, smallest_level
+from emdp.reports.levels import covers, divide_rest, smallest_level
 from emdp.reports.problems import Problem
+from emdp.reports.readings import awaited_entry, is_reading, level_and_text, useless_keys
 from emdp.reports.shown import shown_problems
 from emdp.reports.streams import check_streams
 from emdp.sessions.planning import Planned, plan_request
-from emdp.sql import stated_level, tables_named, with_level
+from emdp.sql import tables_named, with_level
 
 __all__ = ["CheckedEntry", "CheckedReport", "check_definition", "check_report"]
-
-PROBE = 1.0
-"""Level with which a statement is read whose own is not settled yet."""
-
 
 REFUSALS = (RefusedError, UsageError)
 """Errors of a definition or its catalog; others, such as those of public data, are not of its making."""
@@ -148,11 +145,12 @@ class _Draft:
     is_stated: bool
     text: str
     planned: Planned | None = None
+    reads: bool = False
 
     @property
     def is_open(self) -> bool:
         """Whether the level depends on what the others leave."""
-        return not self.is_stated and self.entry.target_error is None
+        return not self.reads and not self.is_stated and self.entry.target_error is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +207,9 @@ class _Checker:
         for draft in drafts:
             if draft.is_open:
                 self.plan(draft, world)
+        for draft in drafts:
+            if draft.reads:
+                self.read(draft, world, drafts)
             if draft.planned is not None:
                 self.check_shown(draft.entry, draft.planned)
         self.check_sum(drafts, world)
@@ -220,12 +221,15 @@ class _Checker:
     def draft(self, entry: Entry) -> _Draft | None:
         """Read an entry's header; note whether its level can be settled."""
         try:
-            level = stated_level(entry.query)
-            text = entry.query if level is not None else with_level(entry.query, PROBE)
+            level, text = level_and_text(entry.query)
             tables_named(text)
         except REFUSALS as error:
             self.refused(entry, error)
             return None
+        if is_reading(entry.query):
+            for key, problem in useless_keys(entry):
+                self.wrong(entry.line_of(key), problem)
+            return _Draft(entry, None, is_stated=False, text=text, reads=True)
         if level is not None:
             for key in ("weight", "target_error"):
                 if getattr(entry, key) is not None:
@@ -260,7 +264,7 @@ class _Checker:
             problem = f"the report's budget is in {own.level_name}, and that of table {table} in {named}"
             self.wrong(self.report.line_of("budget"), f"{problem}; state the report's budget in the table's kind")
         else:
-            if not _covers(payer, as_decimal(own.level), as_decimal(own.delta)):
+            if not covers(payer, as_decimal(own.level), as_decimal(own.delta)):
                 problem = f"the report's budget, {own}, is more than that of table {table}, {payer}; lower it"
                 self.wrong(self.report.line_of("budget"), problem)
         return replace(whole, budgets=(own,), owner="the report")
@@ -287,7 +291,7 @@ class _Checker:
 
     def settle(self, draft: _Draft, world: _World) -> None:
         """Find the level of an entry that does not wait for the others'."""
-        target = draft.entry.target_error
+        target = None if draft.reads else draft.entry.target_error
         if draft.is_stated:
             self.plan(draft, world)
         elif target is not None and self.plan(draft, world) and draft.planned is not None:
@@ -353,6 +357,14 @@ class _Checker:
         draft.planned = planned
         return True
 
+    def read(self, draft: _Draft, world: _World, drafts: Sequence[_Draft]) -> None:
+        """Check a statement over measures on no rows."""
+        plans, place = [own.planned for own in drafts], drafts.index(draft)
+        try:
+            draft.planned = awaited_entry(draft.text, world.names, plans[:place], plans[place:])
+        except REFUSALS as error:
+            self.refused(draft.entry, error)
+
     def check_shown(self, entry: Entry, planned: Planned) -> None:
         for key, problem in shown_problems(entry, planned.plan):
             self.wrong(entry.line_of(key), problem)
@@ -367,7 +379,7 @@ class _Checker:
             ]
             level = sum((price[0] for price in prices), Fraction(0))
             delta = sum((price[1] for price in prices), Fraction(0))
-            if not _covers(budget, level, delta):
+            if not covers(budget, level, delta):
                 self.wrong(
                     self.report.line_of("budget"),
                     f"the entries cost {budget.level_name} = {float_up(level)} and delta = {float_up(delta)} together, "
@@ -382,7 +394,3 @@ def _price(draft: _Draft, budget: Guarantee) -> tuple[Fraction, Fraction]:
         return as_decimal(draft.level or 0.0), as_decimal(0.0)
     price = convert(draft.planned.plan.guarantee, budget.kind)
     return as_decimal(price.level), as_decimal(price.delta)
-
-
-def _covers(budget: Guarantee, level: Fraction, delta: Fraction) -> bool:
-    return level <= as_decimal(budget.level) and delta <= as_decimal(budget.delta)

@@ -150,4 +150,5 @@ def _entry(outcome: EntryOutcome, names: Sequence[str]) -> dict[str, Any]:
         "charge": None if outcome.charge is None else dict(outcome.charge),
         "answer": None if outcome.stored is None else dict(outcome.stored),
         "files": list(names),
+        **({"reads": [sequence for sequence, _ in outcome.reads]} if outcome.reads else {}),
     }

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, Decimal
+from fractions import Fraction
 
+from emdp.privacy import Guarantee
 from emdp.privacy.rounding import as_decimal, float_down, split
 
-__all__ = ["divide_rest", "smallest_level"]
+__all__ = ["covers", "divide_rest", "smallest_level"]
 
 DIGITS = 3
 """Significant digits of a level that follows from a target error."""
@@ -100,3 +102,8 @@ def _position(level: float) -> int:
 def _level(position: int) -> float:
     exponent, place = divmod(position, _DECADE)
     return float(f"{place + _FIRST}e{exponent - DIGITS + 1}")
+
+
+def covers(budget: Guarantee, level: Fraction, delta: Fraction) -> bool:
+    """Say whether a budget is at least a level and a delta, as decimals."""
+    return level <= as_decimal(budget.level) and delta <= as_decimal(budget.delta)

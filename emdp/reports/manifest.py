@@ -22,6 +22,7 @@ from emdp.ledger import Entry, Ledger
 from emdp.privacy import Account, Guarantee, guarantee_from_json
 from emdp.privacy.guarantees.kinds import is_by_source
 from emdp.privacy.rounding import as_decimal
+from emdp.reports.readings import reading_problems
 from emdp.sql import parse, spelled
 
 __all__ = ["FORMAT", "check_manifest"]
@@ -262,6 +263,9 @@ class _Against:
                 self.ledger.content(digest)
             except LedgerError as error:
                 yield f"{where}.answer.content: {error}"
+        if "reads" in stated:
+            yield from (f"{where}.{one}" for one in reading_problems(stated, self.entries, self.manifest["table"]))
+            return
         # A charge whose run was killed may be of an entry that had another title then; the answer is of this one.
         if not stated["reused"] and kept.payload.get("entry") != stated["title"]:
             yield f"{where}.reused: entry {kept.sequence} of the ledger was stored for another entry"

@@ -37,6 +37,8 @@ class EntryOutcome:
         The ledger entry that keeps the answer: its ``sequence``, ``hash`` and ``content``.
     status : int
         What the command line exits with if this entry fails first.
+    reads : tuple of (int, Guarantee)
+        Of a statement over measures, which has no charge of its own: those of the releases that it reads.
     """
 
     entry: Entry
@@ -48,6 +50,7 @@ class EntryOutcome:
     charge: Mapping[str, Any] | None = None
     stored: Mapping[str, Any] | None = None
     status: int = 0
+    reads: tuple[tuple[int, Guarantee], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from emdp.reports.checking import CheckedEntry, CheckedReport
 from emdp.reports.lock import run_lock
 from emdp.reports.meaning import meaning
 from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
+from emdp.reports.readings import as_read, ready
 from emdp.reports.streams import StreamOutcome, run_streams
 from emdp.reports.words import protection_sentences
 from emdp.sessions.session import Session
@@ -98,8 +99,7 @@ def run_report(
     """
     report = checked.report
     with run_lock(catalog.ledger_path, wait=wait), catalog.session(checked.table, period=report.period) as session:
-        entries = (replace(entry, planned=session.replanned(entry.planned)) for entry in checked.entries)
-        checked = replace(checked, entries=tuple(entries))
+        checked = replace(checked, entries=tuple(as_read(session, entry) for entry in checked.entries))
         forget_old(session.ledger, checked)
         stores = stores_of(session, checked)
         check_reach(checked, session, stores, fresh=fresh)
@@ -130,7 +130,8 @@ def _outcome(
     session: Session, checked: CheckedReport, store: Store, entry: CheckedEntry, *, fresh: bool
 ) -> EntryOutcome:
     try:
-        (kept,) = store.ask([entry.planned], fresh=fresh)
+        planned = ready(session, entry.planned)
+        (kept,) = store.ask([planned], fresh=fresh)
     except (LedgerError, DataRuleError, ResourceError):
         # A broken rule is the owner's to know: it is a fact about the records that no budget paid for. Where memory or
         # disk space ran out, the entries that follow would be charged and find none either.
@@ -142,6 +143,7 @@ def _outcome(
         text=entry.text,
         answer=_shown(kept.answer, entry.entry.tier),
         is_reused=kept.is_reused,
+        reads=tuple((own.charge.sequence, own.answer.guarantee) for own in getattr(planned, "releases", ())),
         earlier=tuple(_shown(one, entry.entry.tier) for one in _earlier(session.ledger, checked, entry, kept.answer)),
         charge={"sequence": kept.charge.sequence, "hash": kept.charge.hash, "event": kept.charge.payload["event"]},
         stored={
@@ -380,7 +382,11 @@ def _spent(
 ) -> tuple[Guarantee, ...]:
     """Return what the answers on the page guarantee together, by kind of budget that pays; streams with all periods."""
     sums: dict[Any, list[Guarantee]] = {}
-    answered = [outcome.answer.guarantee for outcome in outcomes if outcome.answer is not None]
+    paid = {outcome.charge["sequence"] for outcome in outcomes if outcome.charge is not None and not outcome.reads}
+    # a measure that is read counts once, as one of the page's answers or beside them
+    read = {own: guarantee for outcome in outcomes for own, guarantee in outcome.reads if own not in paid}
+    answered = [one.answer.guarantee for one in outcomes if one.answer is not None and not one.reads]
+    answered += read.values()
     for own in [*answered, *(cost for stream in streams for cost in stream.cost)]:
         payer = paying(own, session.promises)
         sums.setdefault(payer.kind, []).append(convert(own, payer.kind))

@@ -1,7 +1,7 @@
 """Measures of a session: stored when they are released, given again for nothing, and read as tables by SQL."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError, UsageError
 from emdp.privacy import EmdDP, Guarantee
 from emdp.questions.measures import Measure, measure_statement
+from emdp.questions.names import Names
 from emdp.sessions.asking import Asking
 from emdp.sessions.planning import Planned
 from emdp.sessions.presentation import public_part
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from emdp.sessions.store import Kept
     from emdp.tables import Table
 
-__all__ = ["Measuring"]
+__all__ = ["Awaited", "Measuring", "awaited"]
 
 MOST_KEPT = 8
 """Fitted measures that a session remembers."""
@@ -49,6 +50,70 @@ class Reading(Planned):
             charged=self.plan.event.guarantee,
             _exact=None if is_private else (),
         )
+
+
+class Awaited(Planned):
+    """A statement over measures of which some are yet to be released: checked on no rows."""
+
+    @property
+    def is_awaited(self) -> bool:
+        return True
+
+
+def awaited(text: str, names: Names, measures: Mapping[str, Sequence[str]]) -> Awaited:
+    """Return the plan of a statement over measures before these are released.
+
+    Parameters
+    ----------
+    text : str
+        One SELECT over measures and public tables, without a header.
+    names : Names
+        What it may name.
+    measures : mapping of str to sequence of str
+        Columns of the measures that are known, by the name in lower case; others are taken to be of the whole space.
+
+    Raises
+    ------
+    SqlError
+        If it is refused, or cannot run.
+    """
+    from emdp.estimators.frequency.measure_cells import OTHER
+    from emdp.sql.measured import measured_select
+
+    asked, space = measured_select(text, names), names.space
+    neutral = space.decode(space.neutral_item)
+    kinds: dict[str, Any] = {name: pl.Series([neutral[name][0]]).dtype for name in space.columns}
+    kinds |= {f"{OTHER}{name}": kind for name, kind in kinds.items()}
+    kinds |= {} if space.elsewhere is None else {"elsewhere": pl.Boolean()}
+    found = {}
+    for own, name in asked.measures.items():
+        columns = measures.get(name.lower(), tuple(kinds))
+        found[own] = pl.DataFrame(schema={**{column: kinds[column] for column in columns}, "weight": pl.Float64()})
+    return Awaited(asked.context.statement.text, _free(asked, found, names, text))
+
+
+def _free(asked: Any, measures: Mapping[str, pl.DataFrame], names: Names, text: str, **told: Any) -> Any:
+    """Return the plan of a statement over tables of measures and public tables, once it has run on no rows."""
+    from emdp.estimators.owned.free import FreePlan, FreeRelease, FreeRows
+    from emdp.privacy import GuaranteeEvent
+    from emdp.questions.owned.stages import FreeSelect
+    from emdp.questions.price import Price
+
+    tables, run = {**asked.public, **measures}, names.compute_public
+    if run is None:
+        raise UsageError("the statement reads tables, and nothing here does; ask it through a session.")
+    try:
+        run(asked.sql, {name: frame.clear() for name, frame in tables.items()})
+    except UsageError as error:
+        raise asked.context.refusal(None, error.problem, remedy=error.remedy, code="around") from None
+    select = FreeSelect(asked.sql, tables, {}, Price.asked(alpha=1.0), text)
+    return FreePlan(
+        GuaranteeEvent(EmdDP(0.0), "none: released measures alone"),
+        FreeRows(select, run),
+        mechanisms=(FreeRelease(theorem=POST_PROCESSING, reads="released measures and public tables alone"),),
+        choice="No noise: the statement reads what was released before, and costs nothing.",
+        **told,
+    )
 
 
 class Measuring(Asking):
@@ -104,33 +169,21 @@ class Measuring(Asking):
 
     def _reading(self, text: str) -> Reading:
         """Plan a statement over measures: the fits are made here, and nothing is charged."""
-        from emdp.estimators.owned.free import FreePlan, FreeRelease, FreeRows
-        from emdp.privacy import GuaranteeEvent
-        from emdp.questions.owned.stages import FreeSelect
-        from emdp.questions.price import Price
         from emdp.sql.measured import measured_select
 
         asked = measured_select(text, self._names)
         releases = tuple(self._measure(name, text) for name in asked.measures.values())
         fits = [self._fit(one) for one in releases]
-        tables = {**asked.public, **{own: frame for own, (frame, _) in zip(asked.measures, fits, strict=True)}}
-        run = self._names.compute_public
-        if run is None:
-            raise UsageError("the statement reads tables, and nothing here does; ask it through a session.")
-        try:
-            run(asked.sql, {name: frame.clear() for name, frame in tables.items()})
-        except UsageError as error:
-            raise asked.context.refusal(None, error.problem, remedy=error.remedy, code="around") from None
-        select = FreeSelect(asked.sql, tables, {}, Price.asked(alpha=1.0), text)
-        plan = FreePlan(
-            GuaranteeEvent(EmdDP(0.0), "none: released measures alone"),
-            FreeRows(select, run),
-            notes=tuple(
-                f"from the private measure {name}, paid by entry {one.charge.sequence} on {one.charge.time[:10]}: {far}"
-                for name, one, (_, far) in zip(asked.measures.values(), releases, fits, strict=True)
-            ),
-            mechanisms=(FreeRelease(theorem=POST_PROCESSING, reads="released measures and public tables alone"),),
-            choice="No noise: the statement reads what was released before, and costs nothing.",
+        notes = tuple(
+            f"from the private measure {name}, paid by entry {one.charge.sequence} on {one.charge.time[:10]}: {far}"
+            for name, one, (_, far) in zip(asked.measures.values(), releases, fits, strict=True)
+        )
+        plan = _free(
+            asked,
+            {own: frame for own, (frame, _) in zip(asked.measures, fits, strict=True)},
+            self._names,
+            text,
+            notes=notes,
             promised=_together([one.answer.guarantee for one in releases]),
         )
         return Reading(asked.context.statement.text, plan, self._table, releases)

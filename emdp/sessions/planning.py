@@ -45,6 +45,11 @@ class Planned:
         """Numbers of the ledger's entries that keep the released measures it is made of, and of nothing else."""
         return ()
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it reads measures that are yet to be released, and is planned again when they are."""
+        return False
+
 
 class Planner:
     """Plans requests where what is public does not change, and remembers the plans of texts: one that is asked again

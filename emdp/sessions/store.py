@@ -120,8 +120,9 @@ class Store:
         )
 
     def is_paid(self, planned: Planned, *, fresh: bool = False) -> bool:
-        """Say whether asking would cost nothing: the answer is stored, or a charge for it bought nothing yet."""
-        if planned.reads or (not fresh and self.find(planned) is not None):
+        """Say whether asking would cost nothing: the answer is stored, a charge for it bought nothing yet, or it reads
+        measures alone."""
+        if planned.reads or planned.is_awaited or (not fresh and self.find(planned) is not None):
             return True
         return self._unfinished(planned, self.question(planned, self._session.table.data_version())) is not None
 

@@ -13,6 +13,7 @@ check_version("sqlglot", sqlglot.__version__)
 from emdp.sql.translate import Translated, translate  # noqa: E402
 
 if TYPE_CHECKING:
+    from emdp.sql.measured import measures_named, reads_measures
     from emdp.sql.named import spelled, tables_named
     from emdp.sql.owned.routing import rows_instead
     from emdp.sql.reader import parse
@@ -24,6 +25,7 @@ else:
         __name__,
         {
             "emdp.sql.text.levels": "stated_level with_level",
+            "emdp.sql.measured": "measures_named reads_measures",
             "emdp.sql.named": "spelled tables_named",
             "emdp.sql.text.parameters": "filled_in",
             "emdp.sql.text.statement": "Statement",
@@ -36,7 +38,9 @@ __all__ = [
     "Statement",
     "Translated",
     "filled_in",
+    "measures_named",
     "parse",
+    "reads_measures",
     "rows_instead",
     "spelled",
     "stated_level",

@@ -16,7 +16,7 @@ from emdp.sql.text.dialect import marked_text
 from emdp.sql.text.tokens import read_tokens
 from emdp.sql.text.verbs import find_select
 
-__all__ = ["MeasuredSelect", "measured_select", "reads_measures"]
+__all__ = ["MeasuredSelect", "measured_select", "measures_named", "reads_measures"]
 
 MEASURE = "MEASURE"
 FORM = "FROM MEASURE(name), with the name that the measure was released under"
@@ -69,6 +69,17 @@ def _is_source(tokens: list[Token], place: int) -> bool:
     before, word, opening = tokens[place - 1 : place + 2]
     is_word = word.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and word.text.upper() == MEASURE
     return is_word and before.token_type in SOURCES and opening.token_type == TokenType.L_PAREN
+
+
+def measures_named(text: str) -> tuple[str, ...]:
+    """Return the names of the measures that a text without a header reads, each once.
+
+    >>> measures_named("SELECT SUM(weight) FROM MEASURE(nyc) AS a, MEASURE(nyc) AS b")
+    ('nyc',)
+    """
+    calls = [table.this for table in parse_plain(text).tree.find_all(exp.Table)]
+    found = [call.expressions[0].name for call in calls if isinstance(call, exp.Anonymous) and call.expressions]
+    return tuple(dict.fromkeys(str(name) for name in found))
 
 
 def measured_select(text: str, names: Names) -> MeasuredSelect:

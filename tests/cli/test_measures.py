@@ -46,7 +46,7 @@ def test_a_measure_is_released_once_and_read_for_nothing(
     assert "remaining" in run(capsys, "query", release)[2]
 
 
-def test_a_report_has_no_entry_over_a_measure(
+def test_a_report_says_what_measure_is_not_there_and_a_check_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -54,7 +54,11 @@ def test_a_report_has_no_entry_over_a_measure(
     Path("emdp.toml").write_text(CATALOG)
     head = 'catalog = "emdp.toml"\ntitle = "r"\ntable = "visits"\n'
     Path("r.toml").write_text(f'{head}[[entry]]\ntitle = "two"\nquery = "{READ}"\n')
-    for arguments in (("report", "r.toml"), ("check", READ)):
+    told = {
+        ("report", "r.toml"): "no measure line was released of this table and period",
+        ("check", READ): "ask what reads a released measure by emdp query, of a session or in a report",
+    }
+    for arguments, words in told.items():
         status, _, err = run(capsys, *arguments)
         assert status == 2, err
-        assert "ask what reads a released measure by emdp query or of a session" in err
+        assert words in err

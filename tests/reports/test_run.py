@@ -1,5 +1,6 @@
 """Running reports: every entry is paid once, whatever happens between its charge and its answer."""
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,9 @@ from emdp.privacy import EmdDP, UserDP
 from emdp.reports import run as run_module
 from emdp.reports.checking import check_definition, check_report
 from emdp.reports.definition import load_report
+from emdp.reports.export import write_report
 from emdp.reports.lock import run_lock
+from emdp.reports.manifest import check_manifest
 from emdp.reports.page import page
 from emdp.reports.run import forget_old, period_spending, run_report
 from emdp.sessions.releasing import Releasing
@@ -372,3 +375,66 @@ def test_a_report_draws_the_fit_of_a_measure(folder: Path) -> None:
     again = run_report(*checked(folder))
     assert again.outcomes[0].is_reused
     assert again.outcomes[0].answer.drawn.equals(answer.drawn)
+
+
+READING = """[[entry]]
+title = "North"
+query = "SELECT lat > 0.5 AS is_north, SUM(weight) AS share FROM MEASURE(nyc) GROUP BY is_north ORDER BY is_north"
+picture = "bar"
+"""
+
+
+def test_an_entry_reads_a_measure_that_one_before_it_released_for_nothing(folder: Path) -> None:
+    rows = {"user": [n % 60 for n in range(600)], "lat": [n % 10 / 10 for n in range(600)], "lon": [0.5] * 600}
+    pl.DataFrame(rows).write_parquet(folder / "one.parquet")
+    (folder / "emdp.toml").write_text(
+        CATALOG.replace("users = 4", "users = 60").replace(
+            'space = { kind = "interval", col = "x", low = 0, high = 10 }',
+            'space = { kind = "geo", lat = "lat", lon = "lon", box = [0, 0, 1, 1], unit = "km" }',
+        )
+    )
+    head = DEFINITION.partition("[[entry]]")[0].replace("6.0", "20.0")
+    release = '[[entry]]\ntitle = "Map"\nquery = "SELECT WITH EMD_PRIVACY MEASURE(*) AS nyc FROM visits"\n'
+    (folder / "visits.toml").write_text(head + release + READING)
+    found = run_report(*checked(folder))
+    one, other = found.outcomes
+    assert other.error == ""
+    assert other.answer.frame["share"].sum() == pytest.approx(1.0)
+    assert [own for own, _ in other.reads] == [one.charge["sequence"]]
+    # paid once: the page's sum has the measure once
+    assert found.spent == (EmdDP(20.0),)
+    with read_ledger(folder / "v.ledger") as ledger:
+        assert len(ledger.entries("visits", "charge")) == 1
+        assert len(ledger.entries("visits", "answer")) == 1
+    shown = page(found, [["map.csv"], ["north.csv"]])
+    assert "Reads a released measure, nothing spent." in shown
+    assert "from the private measure nyc" in shown
+    write_report(found, folder / "out")
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    with read_ledger(folder / "v.ledger") as ledger:
+        assert check_manifest(manifest, folder / "out", ledger) == []
+        forged = json.loads(json.dumps(manifest))
+        forged["entries"][1]["reads"] = [99]
+        assert any("reads" in problem for problem in check_manifest(forged, folder / "out", ledger))
+        forged["entries"][0]["reads"] = manifest["entries"][1]["reads"]
+        assert any("entries[0].reads" in problem for problem in check_manifest(forged, folder / "out", ledger))
+    # alone it reads what the ledger has, and the page counts the measure once
+    (folder / "visits.toml").write_text(head + READING + READING.replace("North", "South"))
+    again = run_report(*checked(folder))
+    assert [outcome.answer.frame.equals(other.answer.frame) for outcome in again.outcomes] == [True, True]
+    assert again.spent == (EmdDP(20.0),)
+    # before the release, by other columns, with a price, or of a measure that nobody released
+    for text, match in (
+        (READING + release, "below this one"),
+        (release + READING.replace("lat >", "speed >"), "names what they lack"),
+        (release + READING + "weight = 2.0\n", "weight has no use"),
+        (release + READING.replace("MEASURE(nyc)", "visits"), "level|header|WITH"),
+    ):
+        (folder / "visits.toml").write_text(head + text)
+        with pytest.raises(ReportError, match=match):
+            checked(folder)
+    (folder / "visits.toml").write_text(head + release + READING.replace("nyc", "rome"))
+    known, unknown = run_report(*checked(folder)).outcomes
+    assert known.is_reused
+    assert "no measure rome was released" in unknown.error
+    assert unknown.status == 2

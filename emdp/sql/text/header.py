@@ -179,7 +179,7 @@ def _check_place(reader: _Reader, main: int) -> None:
     problem = "the statement says neither which guarantee its answer has nor what it may spend"
     remedy = f"write SELECT {EXAMPLES['EMD_PRIVACY']}, then the columns"
     if any(f"{one.text} {two.text}".upper() in ("FROM MEASURE", "JOIN MEASURE") for one, two in pairwise(tokens)):
-        remedy = "ask what reads a released measure by emdp query or of a session, since a ledger has it, and no report"
+        remedy = "ask what reads a released measure by emdp query, of a session or in a report, since a ledger has it"
     raise reader.refusal(tokens[main], tokens[main], "no-header", problem, remedy)
 
 
