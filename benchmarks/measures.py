@@ -5,6 +5,7 @@
     python benchmarks/measures.py --user-level [--data ...]                     # at user level, by all noises
     python benchmarks/measures.py --pairs [--data ...]                          # two records of one user
     python benchmarks/measures.py --priors                                      # the factors of the preview
+    python benchmarks/measures.py --structures                                  # those of places and hours
 
 Without `--data` (columns `user_id`, `lat`, `lon`) the tables are two that it generates: two towns and a river in a box
 of New York's size, of many users and of few. All releases are made by sessions with their own noise; the exact records
@@ -64,7 +65,13 @@ def main() -> None:
     parser.add_argument("--user-level", action="store_true")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--priors", action="store_true")
+    parser.add_argument("--structures", action="store_true")
     wanted = parser.parse_args()
+    if wanted.structures:
+        from measures_structures import print_structures
+
+        print_structures(wanted.rounds)
+        return
     if wanted.priors:
         print_priors(wanted.rounds)
         return

@@ -2,11 +2,12 @@
 
     python benchmarks/measures_scale.py --places 1000000 --nodes 40000   # seconds and memory of the fit
     python benchmarks/measures_scale.py --rows 10000000                  # seconds of one release on DuckDB
+    python benchmarks/measures_scale.py --session 1000000                # a session's fit on so many places
 
 The fit is `fit_measure` on a square grid, of two towns with noise on edges, and 200 steps; sessions fit up to 60,000
-places. The rows are of a table that is made here: 100,000 users, places spread over New York's box; the time is that of
-`session.measure`, with the check of the table's rules, which reads it once more, shown apart. A release reads the table
-in one scan, and what comes back is a row a cell that has records.
+places, or a million where a resolution is asked for. The rows are of a table that is made here: 100,000 users, places
+spread over New York's box; the time is that of `session.measure`, with the check of the table's rules, which reads it
+once more, shown apart. A release reads the table in one scan, and what comes back is a row a cell that has records.
 """
 
 import argparse
@@ -32,10 +33,14 @@ def main() -> None:
     parser.add_argument("--places", type=float, default=0)
     parser.add_argument("--nodes", type=float, default=40_000)
     parser.add_argument("--rows", type=float, default=0)
+    parser.add_argument("--session", type=float, default=0)
     parser.add_argument("--at", type=Path, help="file of the rows, kept, and read again if it is there")
     wanted = parser.parse_args()
     if wanted.places:
         fit(math.isqrt(int(wanted.places)), math.isqrt(int(wanted.nodes)))
+    if wanted.session:
+        with tempfile.TemporaryDirectory() as folder:
+            fine(wanted.session, Path(folder))
     if wanted.rows:
         with tempfile.TemporaryDirectory() as folder:
             scan(int(wanted.rows), wanted.at or Path(folder) / "rows.parquet", Path(folder))
@@ -88,6 +93,27 @@ def scan(rows: int, path: Path, folder: Path) -> None:
             print(f"{name}: {time.perf_counter() - start:.1f} s, {answer.frame.height} nodes", flush=True)
         start = time.perf_counter()
         print(f"fitted on {answer.table().height} places with mass: {time.perf_counter() - start:.1f} s")
+
+
+def fine(places: float, folder: Path) -> None:
+    """Print seconds and memory of a session whose measure is fitted on so many places."""
+    path = folder / "rows.parquet"
+    make(1_000_000, path)
+    space = emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
+    table = emdp.read(str(path), user="user_id", space=space, users=USERS)
+    resolution = 48.0 / math.sqrt(places)
+    with emdp.Session(table, budget=emdp.EmdDP(1e6), ledger=folder / "l.ledger") as session:
+        for what, call in (
+            ("release", lambda: session.measure(alpha=80.0, resolution=resolution)),
+            ("table", lambda: session.measure(alpha=80.0, resolution=resolution).table()),
+            ("SQL", lambda: session.sql("SELECT COUNT(*) AS places, SUM(weight) AS weight FROM MEASURE(share)").frame),
+        ):
+            start, before = time.perf_counter(), time.process_time()
+            found = call()
+            seconds, own = time.perf_counter() - start, time.process_time() - before
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            size = found.frame.height if what == "release" else found.height
+            print(f"{what}: {seconds:.1f} s, {own:.1f} s of CPU, {size} rows, {peak:.0f} MB in all", flush=True)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,9 @@ def _of_report(path: str, catalog: str | None, period: str | None) -> _Subject:
     from emdp.reports.checking import check_definition
 
     checked, loaded = check_definition(path, catalog=catalog, period=period)
-    texts = tuple(entry.text for entry in checked.entries)
+    texts = tuple(entry.text for entry in checked.entries if not entry.planned.is_awaited)
+    if not texts:
+        raise UsageError("the report's entries read released measures alone, and release nothing; audit the release.")
     return _of_catalog(loaded, checked.table, checked.report.period, texts, read=files_of(checked.report))
 
 

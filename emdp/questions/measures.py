@@ -31,7 +31,8 @@ class Measure:
         parts have nodes as far apart in the unit of ``d_X``. By default the rule of
         :mod:`emdp.estimators.frequency.measure_cells`, from public numbers.
     resolution : float, optional
-        How far the places of the fitted measure are apart, at most, in that unit; by default a quarter of the pitch.
+        How far the places of the fitted measure are apart, at most, in that unit; by default a quarter of the pitch, or
+        more where there would be more than 60,000 places. With one there are up to a million: a minute of fitting.
     name : str
         Column of the shares.
     noise : {"auto", "laplace", "edges", "tree"}

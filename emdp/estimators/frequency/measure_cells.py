@@ -107,7 +107,10 @@ FINER = 4
 """Places of the fine grid a pitch, by default and where there is room."""
 
 MOST_PLACES = 60_000
-"""Most places of the fine grid: some seconds of fitting."""
+"""Most places of the fine grid where no resolution is asked for: some seconds of fitting."""
+
+LARGEST_GRID = 1_000_000
+"""Most places with a resolution: a minute of fitting, by ``benchmarks/measures_scale.py --session``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +260,7 @@ def measure_cells(
     if nodes > MOST_CELLS:
         raise UsageError(f"pitch {own:.4g} makes {nodes} nodes, more than {MOST_CELLS}; pass a larger pitch.")
     finer = FINER if resolution is None else max(1, math.ceil(own / resolution))
-    counts = _counts(axes, spans, finer)
+    counts = _counts(axes, spans, finer, MOST_PLACES if resolution is None else LARGEST_GRID)
     text = f"a measure {'of pairs ' if pairs else ''}on {', '.join(names)}, pitch {own:.4g}"
     cells = Cells(axes, names, text, is_map=len(kept) == 1 and kept[0].is_map and not pairs)
     unit = "" if kept[first].unit is None else f" {kept[first].unit}"
@@ -328,7 +331,7 @@ def _axes(parts: Sequence[Space], pitches: Sequence[float]) -> tuple[tuple[Axis,
     return tuple(axes), tuple(spans)
 
 
-def _counts(axes: Sequence[Axis], spans: Sequence[Span | None], finer: int) -> tuple[int, ...]:
+def _counts(axes: Sequence[Axis], spans: Sequence[Span | None], finer: int, most: int) -> tuple[int, ...]:
     """Return how many places each axis has: so many a pitch, or fewer where there would be too many in all."""
     while True:
         counts = tuple(
@@ -337,7 +340,7 @@ def _counts(axes: Sequence[Axis], spans: Sequence[Span | None], finer: int) -> t
             else max(1, math.ceil(finer * (span.high - span.low) / axis.step - 1e-9))
             for axis, span in zip(axes, spans, strict=True)
         )
-        if finer == 1 or math.prod(counts) <= MOST_PLACES:
+        if finer == 1 or math.prod(counts) <= most:
             return counts
         finer -= 1
 

@@ -22,6 +22,7 @@ from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.frequency.edge_noise import edge_noise
 from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_TREE, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
+from emdp.estimators.frequency.measure_structures import structure_note, structures
 from emdp.estimators.frequency.measure_tree import (
     REFUSAL,
     TreePlan,
@@ -114,6 +115,8 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
     check_names(rows.columns)
     constant = change_of(aggregation, space, query.price).lipschitz
     column = noise.share_column(query, grid.cells.text, constant)
+    told = () if query.price.is_user_level else structure_note(grid, space, query.price.level)
+    others = () if query.price.is_user_level else structures(grid, space)
     shared: dict[str, Any] = {
         "aggregation": aggregation,
         "scales": (1.0,),
@@ -122,9 +125,9 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
         "columns": (tree_column(column, grid, mechanism) if is_tree else column,),
         "choice": noise.choice,
         "finisher": ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        "notes": (*_notes(way, users, query.price), *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
+        "notes": (*_notes(way, users, query.price), *told, *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
         "has_absent": space.elsewhere is not None,
-        "comparison": _comparison(ways, grid),
+        "comparison": (*_comparison(ways, grid), *others),
     }
     return TreePlan(tree=tree_of(grid), **shared) if is_tree else Plan(**shared)
 

@@ -36,7 +36,7 @@ USER = "synthetic_user"
 class PairRows(MeasureRows):
     """Rows of a measure of pairs; parameters as of a measure."""
 
-    steps = 200
+    most_steps = 200
     """A step of four axes costs as much as ten of two; 800 found the same within 1 %."""
 
     @property
