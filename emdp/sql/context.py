@@ -74,7 +74,8 @@ class Context:
         """Law of the noise of cells that the statement asks for; what only measures have is refused."""
         option = self.statement.options.get("noise")
         if option is not None and str(option.value).lower() == "tree":
-            problem, remedy = "noise = 'tree' is of MEASURE", "write noise = 'auto', or leave it out"
+            problem = "noise = 'tree' is of MEASURE"
+            remedy = "write noise = 'auto', or leave it out"
             raise option_refusal(self.statement, option, problem, remedy, "tree-noise")
         return next((law for law in CELL_NOISE if option is not None and law == option.value), "auto")
 
