@@ -77,7 +77,7 @@ def text(value: str) -> Sql:
 
 def column(name: str, table: str | None = None) -> Sql:
     """Return a quoted column, so that no name can be read as anything else."""
-    return exp.column(exp.to_identifier(name, quoted=True), table=table)
+    return exp.column(exp.to_identifier(name, quoted=True), table=table, copy=False)
 
 
 def call(name: str, *arguments: Sql) -> Sql:

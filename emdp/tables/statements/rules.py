@@ -148,16 +148,18 @@ def rules_statement(table: TableFacts) -> RulesStatement:
     count = _named(exp.Count(this=exp.Star()), "records")
     missing, unlisted, other = user_breaches(table)
     if reads_users_apart(table):
-        rows = exp.select(sql.column(USER), count).from_(item_rows(table, ()).subquery("items"))
-        per_user = rows.group_by(sql.column(USER)).subquery("per_user")
+        rows = exp.select(sql.column(USER), count).from_(item_rows(table, ()).subquery("items", copy=False), copy=False)
+        per_user = rows.group_by(sql.column(USER), copy=False).subquery("per_user", copy=False)
         users = sql.select({"missing": missing, "unlisted": unlisted, "other": other}, per_user)
         columns = map(sql.column, ("missing", "unlisted", *invalid, "other", "unusable", "digest"))
-        query = exp.select(*columns).from_(users.subquery("users")).join(records.subquery("records"), join_type="cross")
+        query = exp.select(*columns).from_(users.subquery("users", copy=False), copy=False)
+        query = query.join(records.subquery("records", copy=False), join_type="cross", copy=False)
     else:
-        per_user = records.select(sql.column(USER), count).group_by(sql.column(USER)).subquery("per_user")
+        rows = records.select(sql.column(USER), count, copy=False).group_by(sql.column(USER), copy=False)
+        per_user = rows.subquery("per_user", copy=False)
         sums, unusable = [total(sql.column(name)) for name in invalid], total(sql.column("unusable"))
         digest = exp.Anonymous(this="bit_xor", expressions=[sql.column("digest")])
-        query = exp.select(missing, unlisted, *sums, other, unusable, digest).from_(per_user)
+        query = exp.select(missing, unlisted, *sums, other, unusable, digest).from_(per_user, copy=False)
     return RulesStatement(query, label_tables(table.space, finite), _rules(table, strict, ("unusable",)))
 
 
@@ -199,14 +201,15 @@ def _rules(table: TableFacts, strict: Sequence[int], more: tuple[str, ...]) -> t
 
 def _joined(query: exp.Select, table: TableFacts, finite: Sequence[int]) -> exp.Select:
     """Return a query of the items of all parts, with their labels where they are listed."""
-    query = query.from_(item_rows(table, range(len(table.space.parts)), flags=True).subquery("items"))
+    rows = item_rows(table, range(len(table.space.parts)), flags=True)
+    query = query.from_(rows.subquery("items", copy=False), copy=False)
     for index in finite:
-        query = query.join(lookup_join(index))
+        query = query.join(lookup_join(index), copy=False)
     return query
 
 
 def _named(value: Sql, name: str) -> Sql:
-    return exp.alias_(value, name, quoted=True)
+    return exp.alias_(value, name, quoted=True, copy=False)
 
 
 def user_breaches(table: TableFacts) -> tuple[Sql, Sql, Sql]:
