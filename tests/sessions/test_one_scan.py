@@ -29,13 +29,18 @@ STATEMENTS: dict[str, Any] = {
     "mean": MEAN,
     "AVG": "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS m FROM t",
     "several": "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x), AVG(x * x) FROM t",
+    "quantile": "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) QUANTILE(x, 0.5) FROM t",
+    "histogram": emdp.frequencies(5.0, alpha=1),
+    "total": "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 2) COUNT(*), SUM(x) FROM t",
+    "by group": "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 2) COUNT(*), AVG(x) FROM t "
+    "GROUP BY kind",
     "filtered": "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) FROM t WHERE kind = 'bar'",
 }
 
 
 def opened(folder: Path, frame: object = FRAME, *, ledger: str = "t.ledger", **more: Any) -> emdp.Session:
     table = emdp.read(frame, user="user", space=SPACE, name="t", version="v1", **{"users": 4, **more})
-    return emdp.Session(table, budget=emdp.EmdDP(10.0), ledger=folder / ledger)
+    return emdp.Session(table, budget=[emdp.EmdDP(10.0), emdp.UserDP(10.0)], ledger=folder / ledger)
 
 
 def asked(session: emdp.Session, query: Any) -> emdp.Answer:

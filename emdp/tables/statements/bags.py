@@ -21,13 +21,30 @@ from emdp.tables.statements.compile import (
 )
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["BREACH", "ELSEWHERE", "bag_statement", "finite_parts", "is_invalid", "label_tables", "strict_parts"]
+__all__ = [
+    "BREACH",
+    "BROKEN",
+    "DIGEST",
+    "ELSEWHERE",
+    "bag_statement",
+    "broken_test",
+    "finite_parts",
+    "is_invalid",
+    "label_tables",
+    "record_digest",
+    "record_hash",
+    "strict_parts",
+    "unusable_tests",
+]
 
 BREACH = "breaks the rule of emdp"
 """Name of the column of a bag that is no item's: nobody's own column is called so."""
 
 ELSEWHERE = "is elsewhere, says emdp"
 """Name of the column of a bag that says which records are elsewhere."""
+
+BROKEN, DIGEST = "broken", "digest"
+"""Names of columns: whether a record breaks a rule, or how many do, and a hash, which means nothing."""
 
 
 def bag_statement(table: TableFacts, user: str) -> tuple[Sql, Mapping[str, pl.DataFrame]]:
@@ -81,3 +98,36 @@ def is_invalid(index: int, finite: list[int]) -> Sql:
 def label_tables(space: Space, finite: list[int]) -> dict[str, pl.DataFrame]:
     """Return the public tables of the labels of finite parts, which their records are joined to."""
     return {f"lookup_{index}": label_table(space.parts[index]) for index in finite}
+
+
+def broken_test(space: Space) -> Sql:
+    """Return the test that a record breaks any rule about records."""
+    finite = finite_parts(space, range(len(space.parts)))
+    tests = [*(is_invalid(index, finite) for index in strict_parts(space)), *unusable_tests(space)]
+    return sql.either(tests)
+
+
+def record_digest(space: Space) -> Sql:
+    """Return a hash of every column of every part, which makes the engine read and convert each."""
+    # Smallest and largest values in a file's footer may answer every test; a hash needs each value itself.
+    return exp.Anonymous(this="bit_xor", expressions=[record_hash(space)])
+
+
+def record_hash(space: Space) -> Sql:
+    """Return the hash of a record."""
+    names = [name_in_items(index, name, part) for index, part in enumerate(space.parts) for name in clean_names(part)]
+    return exp.Anonymous(this="hash", expressions=[sql.column(name) for name in names])
+
+
+def unusable_tests(space: Space) -> list[Sql]:
+    """Return tests that no cleaned item meets; they make the engine compute every cleaned column."""
+    tests: list[Sql] = []
+    for index, part in enumerate(space.parts):
+        if part.labels is not None:
+            nothing = exp.EQ(this=sql.column(f"part_{index}_0"), expression=sql.text("\0"))
+            tests.append(nothing)
+            continue
+        for name in clean_names(part):
+            value = sql.column(name_in_items(index, name, part))
+            tests += [sql.is_null(value), sql.call("ISNAN", value)]
+    return tests

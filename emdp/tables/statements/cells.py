@@ -49,7 +49,7 @@ are joined are as many as a user's base cells, whatever the number of records. A
 pairs of their corners, named as for one base cell on twice the axes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -64,16 +64,34 @@ from emdp.expressions.cells.reference import cell_values
 from emdp.expressions.numbers.fixed_point import PAIR_BITS, WEIGHT_BITS
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.compile import USER, item_rows, reads_users_apart
+from emdp.tables.statements.cell_rules import (
+    EVERY_USER,
+    GROUP,
+    PRESENT,
+    all_counts,
+    records_by_user,
+    user_counts,
+    with_present,
+    with_rules,
+)
+from emdp.tables.statements.compile import USER, reads_users_apart
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.layout import Layout, layout_of
 from emdp.tables.statements.linear import is_public
-from emdp.tables.statements.spread import BASE, WEIGHT, columns_of, corner_sums, layer, record_columns, spread_records
+from emdp.tables.statements.spread import (
+    BASE,
+    WEIGHT,
+    columns_of,
+    corner_sums,
+    layer,
+    record_columns,
+    rule_sums,
+    spread_records,
+    summed_part,
+)
 
 __all__ = [
     "CHOSEN_USERS",
-    "GROUP",
-    "PRESENT",
     "SHARED_BITS",
     "USER_WEIGHT",
     "CellStatement",
@@ -82,9 +100,6 @@ __all__ = [
     "chosen_lookups",
     "counted_users",
     "joined_users",
-    "summed_part",
-    "user_counts",
-    "with_present",
 ]
 
 MEAN_BITS = 10
@@ -107,7 +122,6 @@ INTEGERS = {
 CHOSEN_USERS = "chosen_users"
 """Name of the public table of the users that count, with their groups."""
 
-GROUP, PRESENT = "user_group", "present"
 COUNTED, USER_WEIGHT = "counted_user", "user_weight"
 """Names of columns of the statement's layers."""
 
@@ -135,15 +149,18 @@ class CellStatement:
     absent: Mapping[int, Fraction]
 
 
-def cell_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement:
+def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: bool = False) -> CellStatement:
     """Return the statement of an aggregation: in one scan, or where that costs less with the users' column read before.
+
+    With ``is_checked`` there is one row more, of the group ``RULES``: 0 in place of the number of users where no
+    declared rule is broken. Then it must be of all users, not of chosen ones.
 
     Raises
     ------
     UsageError
         If a value or an axis does not fit the table's space.
     """
-    layout = layout_of(aggregation.of_one, table.space)
+    layout = layout_of(aggregation.of_one, table.space, is_checked=is_checked)
     records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
     # Weights of records would be computed in both scans, and no bound forgives two that differ.
@@ -182,14 +199,8 @@ def _per_user(rows: exp.Select, layout: Layout) -> exp.Select:
     has_weights = layout.weight is not None or layout.is_counted
     weight: Sql = exp.Sum(this=sql.column(WEIGHT)) if has_weights else exp.Count(this=exp.Star())
     columns = {**columns_of(keys), WEIGHT: weight, **corner_sums(layout, partial(summed_part, layout), weight)}
+    columns |= rule_sums(layout)
     return layer(columns, rows).group_by(*map(sql.column, keys), copy=False)
-
-
-def summed_part(layout: Layout, part: Sql) -> Sql:
-    """Return the exact sum of integers, times their records' weights where these differ."""
-    if layout.weight is not None:
-        part = sql.multiply(sql.cast(part, "HUGEINT"), sql.column(WEIGHT))
-    return exp.Sum(this=part)
 
 
 def _over_users(per_user: exp.Select, table: TableFacts, aggregation: Aggregation, layout: Layout) -> Sql:
@@ -197,10 +208,18 @@ def _over_users(per_user: exp.Select, table: TableFacts, aggregation: Aggregatio
     shares = layout.shares(len(layout.hats))
     sums: dict[str, Sql] = {name: exp.Sum(this=_user_share(name, layout)) for name in shares}
     if not layout.has_cells:
-        users = counted_users(per_user, columns_of(shares), table, aggregation)
         columns = {GROUP: sql.column(GROUP), BASE: sql.integer(0), PRESENT: exp.Count(this=exp.Star()), **sums}
-        return layer(columns, users).group_by(sql.column(GROUP), copy=False)
+        kept = columns_of((USER, WEIGHT, *shares))
+        rows = sql.select(kept, exp.to_table("spread")) if layout.is_checked else per_user
+        users = counted_users(rows, columns_of(shares), table, aggregation)
+        cells = layer(columns, users).group_by(sql.column(GROUP), copy=False)
+        if not layout.is_checked:
+            return cells
+        query = with_rules(cells, table, shares, records_by_user())
+        return query.with_("spread", as_=per_user, materialized=True, copy=False)
     query = with_present(joined_users(_cells(sums), exp.to_table("users")), shares)
+    if layout.is_checked:
+        query = with_rules(query, table, shares, records_by_user())
     return _of_all_users(query, per_user, table, aggregation)
 
 
@@ -245,14 +264,15 @@ def _over_equal_users(rows: exp.Select, table: TableFacts, aggregation: Aggregat
     cap = None if layout.cap is None else min(layout.cap, MOST_RECORDS)
     has_groups = aggregation.users is not None
     is_everybody = not has_groups and table.users.keys is None
-    users = counted_users(user_counts(table, cap, over_cap=is_everybody), {}, table, aggregation)
+    counts = user_counts(table, cap, over_cap=is_everybody, is_checked=layout.is_checked)
+    users = counted_users(counts, {}, table, aggregation)
     shares = layout.shares(len(layout.hats))
     keys = columns_of((GROUP, USER_WEIGHT, BASE) if has_groups else (USER_WEIGHT, BASE))
     if cap is not None and is_everybody:
         keys[USER_WEIGHT] = _count_or_cap(cap)
     totals = corner_sums(layout, partial(summed_part, layout), exp.Count(this=exp.Star()))
     rows = layer({**columns_of(record_columns(layout)), USER: _computed_key(table)}, rows)
-    spread = layer({**keys, **totals}, rows)
+    spread = layer({**keys, **totals, **rule_sums(layout)}, rows)
     if cap is not None and is_everybody:
         spread = joined_users(spread, exp.to_table("users"), side="LEFT")
     else:
@@ -262,18 +282,11 @@ def _over_equal_users(rows: exp.Select, table: TableFacts, aggregation: Aggregat
     cells = _cells(sums, has_groups=has_groups)
     # Users without records add nothing to a total, so nobody asks how many there are.
     query = with_present(cells, shares) if cap is None else cells
+    if layout.is_checked:
+        query = with_rules(query, table, shares, exp.select("*").from_(EVERY_USER))
+        query = query.with_(EVERY_USER, as_=all_counts(table), materialized=True, copy=False)
     query = query.with_("users", as_=users, materialized=True, copy=False)
     return query.with_("spread", as_=spread, materialized=True, copy=False)
-
-
-def user_counts(table: TableFacts, cap: int | None, *, over_cap: bool) -> exp.Select:
-    """Return the layer with one row a user: its number of records, at least the cap; of users over it, if so asked."""
-    count: Sql = exp.Count(this=exp.Star())
-    columns = {USER: sql.column(USER), WEIGHT: count if cap is None else sql.call("GREATEST", count, sql.integer(cap))}
-    counts = layer(columns, item_rows(table, ())).group_by(sql.column(USER), copy=False)
-    if cap is None or not over_cap:
-        return counts
-    return counts.having(sql.compare(count.copy(), ">", sql.integer(cap)), copy=False)
 
 
 def _count_or_cap(cap: int) -> Sql:
@@ -330,14 +343,6 @@ def joined_users(rows: exp.Select, users: Sql, *, side: str = "") -> exp.Select:
     """Join rows to the users that count."""
     same_user = exp.EQ(this=sql.column(USER), expression=sql.column(COUNTED))
     return rows.join(exp.Join(this=users, on=same_user, side=side), copy=False)
-
-
-def with_present(cells: exp.Select, shares: Iterable[str]) -> exp.Union:
-    """Add a row for each group: how many of its users have records."""
-    absent: dict[str, Sql] = {BASE: exp.Null(), PRESENT: exp.Count(this=exp.Star())}
-    absent.update((name, exp.Null()) for name in shares)
-    present = sql.select({GROUP: sql.column(GROUP), **absent}, exp.to_table("users"))
-    return exp.union(cells, present.group_by(sql.column(GROUP), copy=False), distinct=False, copy=False)
 
 
 def _shared_sum(name: str, cap: int | None) -> Sql:

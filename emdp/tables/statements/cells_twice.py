@@ -32,9 +32,8 @@ from emdp.expressions.cells.aggregation import Aggregation
 from emdp.spaces import Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
+from emdp.tables.statements.cell_rules import GROUP, PRESENT, user_counts, with_present
 from emdp.tables.statements.cells import (
-    GROUP,
-    PRESENT,
     SHARED_BITS,
     USER_WEIGHT,
     CellStatement,
@@ -42,14 +41,19 @@ from emdp.tables.statements.cells import (
     chosen_lookups,
     counted_users,
     joined_users,
-    summed_part,
-    user_counts,
-    with_present,
 )
 from emdp.tables.statements.compile import USER
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.layout import Layout, layout_of
-from emdp.tables.statements.spread import BASE, columns_of, corner_sums, layer, record_columns, spread_records
+from emdp.tables.statements.spread import (
+    BASE,
+    columns_of,
+    corner_sums,
+    layer,
+    record_columns,
+    spread_records,
+    summed_part,
+)
 
 __all__ = ["FEW_USERS", "has_changed", "shared_mean", "twice_statement"]
 

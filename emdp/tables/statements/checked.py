@@ -25,18 +25,15 @@ from emdp.base.classes import dataclass
 from emdp.expressions import Expression
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.bags import finite_parts, is_invalid, strict_parts
+from emdp.tables.statements.bags import BROKEN, DIGEST, broken_test, record_digest
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import LinearStatement, finished_means, means_statement, user_sums
-from emdp.tables.statements.rules import record_digest, total, unusable_tests, user_breaches
+from emdp.tables.statements.rules import total, user_breaches
 
 __all__ = ["CheckedStatement", "checked_statement"]
 
 RULES = 4
 """Columns of the rules: rows without a user, users not declared, other numbers of records, records against a rule."""
-
-BROKEN, DIGEST = "broken", "digest"
-"""Names of columns: how many records of a user break a rule, and a hash of all, which means nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +58,10 @@ class CheckedStatement:
 def checked_statement(table: TableFacts, expressions: Sequence[Expression]) -> CheckedStatement:
     """Return the statement that sums the user means of some expressions, and says whether the rules hold."""
     means = means_statement(table, expressions, is_checked=True)
-    space = table.space
-    finite = finite_parts(space, range(len(space.parts)))
-    tests = [*(is_invalid(index, finite) for index in strict_parts(space)), *unusable_tests(space)]
     columns: dict[str, Sql] = {
         "records": exp.Count(this=exp.Star()),
-        BROKEN: exp.CountIf(this=sql.either(tests)),
-        DIGEST: record_digest(space),
+        BROKEN: exp.CountIf(this=broken_test(table.space)),
+        DIGEST: record_digest(table.space),
     }
     named = [exp.alias_(value, name, quoted=True) for name, value in columns.items()]
     per_user = means.query.select(*named, copy=False).subquery("per_user", copy=False)

@@ -46,6 +46,8 @@ class Layout:
         Records up to which a user's are filled with the point elsewhere before their mean is taken.
     is_counted : bool
         Whether these records are counted one by one, since some may be elsewhere.
+    is_checked : bool
+        Whether records are held against the declared rules, too.
     """
 
     values: tuple[Expression, ...]
@@ -58,6 +60,7 @@ class Layout:
     cap: int | None
     slots: int | None = None
     is_counted: bool = False
+    is_checked: bool = False
 
     @property
     def has_cells(self) -> bool:
@@ -91,7 +94,7 @@ class CellNumber(Leaf):
         return np.array(self.numbers, dtype=np.float64)[items[:, 0].astype(np.intp)]
 
 
-def layout_of(aggregation: Aggregation, space: Space) -> Layout:
+def layout_of(aggregation: Aggregation, space: Space, *, is_checked: bool = False) -> Layout:
     """Return the layout of an aggregation on a space.
 
     Raises
@@ -131,6 +134,5 @@ def layout_of(aggregation: Aggregation, space: Space) -> Layout:
     sizes = tuple(axis.size for axis in aggregation.axes)
     slots = space.slots if aggregation.cap is None else None
     is_counted = slots is not None and bool(elsewhere_parts(space))
-    return Layout(
-        aggregation.values, exponents, constants, labels, hats, sizes, weight, aggregation.cap, slots, is_counted
-    )
+    cap, values = aggregation.cap, aggregation.values
+    return Layout(values, exponents, constants, labels, hats, sizes, weight, cap, slots, is_counted, is_checked)

@@ -11,11 +11,17 @@ import polars as pl
 from sqlglot import exp
 
 from emdp.base.classes import dataclass
-from emdp.spaces import Space
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.bags import finite_parts, is_invalid, label_tables, strict_parts
-from emdp.tables.statements.compile import USER, clean_names, item_rows, lookup_join, name_in_items, reads_users_apart
+from emdp.tables.statements.bags import (
+    finite_parts,
+    is_invalid,
+    label_tables,
+    record_digest,
+    strict_parts,
+    unusable_tests,
+)
+from emdp.tables.statements.compile import USER, item_rows, lookup_join, reads_users_apart
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import is_listed
 
@@ -25,10 +31,8 @@ __all__ = [
     "RulesStatement",
     "breaches_statement",
     "invalid_items",
-    "record_digest",
     "rules_statement",
     "total",
-    "unusable_tests",
     "user_breaches",
 ]
 
@@ -229,28 +233,6 @@ def total(value: Sql) -> Sql:
 
 def _records_if(test: Sql) -> Sql:
     return total(sql.case([(test.copy(), sql.column("records"))], exp.Literal.number(0)))
-
-
-def record_digest(space: Space) -> Sql:
-    """Return a hash of every column of every part, which makes the engine read and convert each."""
-    # Smallest and largest values in a file's footer may answer every test; a hash needs each value itself.
-    names = [name_in_items(index, name, part) for index, part in enumerate(space.parts) for name in clean_names(part)]
-    hashed = exp.Anonymous(this="hash", expressions=[sql.column(name) for name in names])
-    return exp.Anonymous(this="bit_xor", expressions=[hashed])
-
-
-def unusable_tests(space: Space) -> list[Sql]:
-    """Return tests that no cleaned item meets; they make the engine compute every cleaned column."""
-    tests: list[Sql] = []
-    for index, part in enumerate(space.parts):
-        if part.labels is not None:
-            nothing = exp.EQ(this=sql.column(f"part_{index}_0"), expression=sql.text("\0"))
-            tests.append(nothing)
-            continue
-        for name in clean_names(part):
-            value = sql.column(name_in_items(index, name, part))
-            tests += [sql.is_null(value), sql.call("ISNAN", value)]
-    return tests
 
 
 def _unlisted(table: TableFacts, named: Sql) -> Sql:

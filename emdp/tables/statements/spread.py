@@ -22,14 +22,26 @@ from emdp.expressions.numbers.fixed_point import WEIGHT_BITS
 from emdp.spaces import Space
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
+from emdp.tables.statements.bags import BROKEN, DIGEST, broken_test, record_hash
 from emdp.tables.statements.compile import USER, compile_items
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.layout import Layout
 
-__all__ = ["BASE", "WEIGHT", "columns_of", "corner_sums", "layer", "record_columns", "spread_records"]
+__all__ = [
+    "BASE",
+    "RECORDS",
+    "WEIGHT",
+    "columns_of",
+    "corner_sums",
+    "layer",
+    "record_columns",
+    "rule_sums",
+    "spread_records",
+    "summed_part",
+]
 
-WEIGHT, BASE = "weight", "base_cell"
-"""Names of columns of the layers: a record's weight under a cap, and the number of its base cell."""
+WEIGHT, BASE, RECORDS = "weight", "base_cell", "records"
+"""Names of columns of the layers: a record's weight under a cap, the number of its base cell, a number of records."""
 
 
 def spread_records(table: TableFacts, layout: Layout) -> tuple[exp.Select, Mapping[str, pl.DataFrame]]:
@@ -92,6 +104,21 @@ def corner_sums(layout: Layout, summed: Callable[[Sql], Sql], records: Sql) -> d
     return dict(zip(layout.shares(axes), found, strict=True))
 
 
+def summed_part(layout: Layout, part: Sql) -> Sql:
+    """Return the exact sum of integers, times their records' weights where these differ."""
+    if layout.weight is not None:
+        part = sql.multiply(sql.cast(part, "HUGEINT"), sql.column(WEIGHT))
+    return exp.Sum(this=part)
+
+
+def rule_sums(layout: Layout) -> dict[str, Sql]:
+    """Return what is counted of some records for the rules: how many they are, and how many break one."""
+    if not layout.is_checked:
+        return {}
+    hashed = exp.Anonymous(this="bit_xor", expressions=[sql.column(DIGEST)])
+    return {RECORDS: exp.Count(this=exp.Star()), BROKEN: exp.CountIf(this=sql.column(BROKEN)), DIGEST: hashed}
+
+
 def columns_of(names: Iterable[str]) -> dict[str, Sql]:
     """Return columns that are handed on as they are."""
     return {name: sql.column(name) for name in names}
@@ -106,9 +133,12 @@ def _records(table: TableFacts, layout: Layout) -> tuple[exp.Select, Mapping[str
     """Return the layer with one row a record: its integers, its weight, its place along each axis."""
     weights = () if layout.weight is None else (layout.weight,)
     spread = tuple(axis.expression for axis in layout.hats.values())
-    items = compile_items(table, (*layout.values, *weights, *layout.labels.values(), *spread))
+    asked = (*layout.values, *weights, *layout.labels.values(), *spread)
+    items = compile_items(table, asked, is_checked=layout.is_checked)
     found = iter(items.values)
     columns = {USER: sql.column(USER)}
+    if layout.is_checked:
+        columns |= {BROKEN: broken_test(table.space), DIGEST: record_hash(table.space)}
     for value, exponent in enumerate(layout.exponents):
         computed = next(found)
         if value not in layout.constants:
@@ -208,4 +238,5 @@ def _wholes(layout: Layout) -> tuple[str, ...]:
 
 def _kept(layout: Layout) -> tuple[str, ...]:
     """Return the columns that every layer of records hands on."""
-    return (USER,) if layout.weight is None and not layout.is_counted else (USER, WEIGHT)
+    weight = () if layout.weight is None and not layout.is_counted else (WEIGHT,)
+    return (USER, *weight, *((BROKEN, DIGEST) if layout.is_checked else ()))

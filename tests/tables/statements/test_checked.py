@@ -10,10 +10,11 @@ import pytest
 
 import emdp
 from emdp.expressions import Expression
-from emdp.expressions.cells.aggregation import Aggregation
-from emdp.questions.means import mean
+from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis, LabelAxis, UserGroups
+from emdp.expressions.nodes.base import Constant
 from emdp.tables import aggregate, aggregate_checked, read
 from emdp.tables.engine import broken_rules
+from emdp.tables.statements.cells import cell_statement
 from emdp.tables.statements.checked import RULES, checked_statement
 from emdp.tables.table import Table
 
@@ -43,16 +44,39 @@ def declared(folder: Path, ext: str = "parquet", data: dict[str, Any] | None = N
     return read(path, user="user", **{"users": 3, "space": SPACE, **more})
 
 
+KINDS = LabelAxis("kind", (("bar",), ("park",)))
+TENTS = HatAxis(X, start=0, step=1, size=6)
+ONE = Constant(1.0)
+FORMS: dict[str, Aggregation] = {
+    "number": Aggregation((X,)),
+    "label": Aggregation((BAR,)),
+    "both": Aggregation((X, BAR, X * BAR)),
+    "total": Aggregation((ONE, X), cap=1),
+    "total by label": Aggregation((ONE, X), (KINDS,), cap=2),
+    "weighted total": Aggregation((X,), cap=2, chosen=BAR),
+    "histogram": Aggregation((ONE,), (TENTS,)),
+    "histograms by label": Aggregation((X,), (KINDS, TENTS)),
+}
+
+
+@pytest.mark.quarter
 @pytest.mark.parametrize("ext", ["parquet", "csv"])
-@pytest.mark.parametrize("values", [(X,), (BAR,), (X, BAR, X * BAR)], ids=["number", "label", "both"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", BROKEN)
-def test_nothing_is_said_where_a_rule_is_broken(
-    name: str, values: tuple[Expression, ...], ext: str, tmp_path: Path
-) -> None:
+def test_nothing_is_said_where_a_rule_is_broken(name: str, form: str, ext: str, tmp_path: Path) -> None:
     data, more = BROKEN[name]
     table = declared(tmp_path, ext, data, **more)
     assert broken_rules(table)
-    assert aggregate_checked(table, Aggregation(values)) is None
+    assert aggregate_checked(table, FORMS[form]) is None
+
+
+@pytest.mark.parametrize("users", [3, 5, [1, 2, 3], [1, 2, 3, 4]], ids=["all", "more", "listed", "more listed"])
+@pytest.mark.parametrize("ext", ["parquet", "csv"])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_the_statistic_where_the_rules_hold(form: str, ext: str, users: Any, tmp_path: Path) -> None:
+    table = declared(tmp_path, ext, users=users)
+    (found,), (own,) = aggregate_checked(table, FORMS[form]) or (), aggregate(table, FORMS[form])
+    assert found.open() == own.open()
 
 
 def hours(count: int) -> list[datetime.datetime]:
@@ -99,9 +123,10 @@ def test_where_the_rules_hold_it_is_the_statistic(name: str, is_file: bool, tmp_
     ROWS.write_parquet(tmp_path / "rows.parquet")
     table = read(tmp_path / "rows.parquet" if is_file else ROWS, user="user", space=space, **{"users": 45, **more})
     assert not broken_rules(table)
-    asked = Aggregation(values)
-    (found,), (own,) = aggregate_checked(table, asked) or (), aggregate(table, asked)
-    assert found.open() == own.open()
+    axes: tuple[Axis, ...] = (HatAxis(values[0], start=-10, step=10, size=4),)
+    for asked in (Aggregation(values), Aggregation(values, axes), Aggregation(values, cap=5)):
+        (found,), (own,) = aggregate_checked(table, asked) or (), aggregate(table, asked)
+        assert found.open() == own.open()
 
 
 def test_random_tables_are_told_apart_as_the_rules_tell_them(tmp_path: Path) -> None:
@@ -114,27 +139,31 @@ def test_random_tables_are_told_apart_as_the_rules_tell_them(tmp_path: Path) -> 
             "kind": [str(rng.choice(["bar", "park", "sea"], p=[0.5, 0.45, 0.05])) for _ in range(size)],
         }
         table = declared(tmp_path, "parquet", data, users=int(rng.integers(3, 5)))
-        found, asked = bool(broken_rules(table)), Aggregation((X, BAR))
-        checked = aggregate_checked(table, asked)
-        assert (checked is None) == found
-        if checked is not None:
-            assert checked[0].open() == aggregate(table, asked)[0].open()
+        found = bool(broken_rules(table))
+        for asked in (FORMS["both"], FORMS["total by label"]):
+            checked = aggregate_checked(table, asked)
+            assert (checked is None) == found
+            if checked is not None:
+                assert checked[0].open() == aggregate(table, asked)[0].open()
         seen.add(found)
     assert seen == {True, False}
 
 
-def test_there_is_one_scan_of_plain_means_alone(tmp_path: Path) -> None:
+def test_there_is_no_one_scan_of_chosen_users_or_pairs(tmp_path: Path) -> None:
+    table = declared(tmp_path, users=[1, 2, 3])
+    chosen = UserGroups(pl.Series(["1", "2"]), pl.Series([0, 0]), (2,))
+    assert aggregate_checked(table, Aggregation((X,), users=chosen)) is None
+    assert aggregate_checked(table, Aggregation((ONE,), (TENTS, TENTS), pairs=True)) is None
+
+
+def test_the_statement_reads_records_once(tmp_path: Path) -> None:
     table = declared(tmp_path)
-    plan = emdp.Session(table, budget=emdp.EmdDP(9.0), ledger=tmp_path / "l").preview(mean(X, alpha=1.0))
-    assert plan.statements
-    assert aggregate_checked(table, Aggregation((X,))) is not None
-    assert aggregate_checked(table, Aggregation((X,), cap=3)) is None
-
-
-def test_the_statement_reads_the_source_once(tmp_path: Path) -> None:
-    statement = checked_statement(declared(tmp_path), (X,))
-    text = statement.means.query.sql("duckdb")
-    assert text.count("source_rows") == 1
+    statement = checked_statement(table, (X,))
+    assert statement.means.query.sql("duckdb").count("source_rows") == 1
+    for name, scans in (("total", 1), ("total by label", 2), ("histogram", 2)):
+        text = cell_statement(table, FORMS[name], is_checked=True).query.sql("duckdb")
+        # Twice where the users' column alone is read before.
+        assert text.count("source_rows") == scans, name
     # Its first columns are the rules: any of them that counts something says nothing of the rest.
     row = [0] * RULES + [7, 3, 2**51]
     assert statement.found(row, 3) is not None

@@ -1,6 +1,6 @@
 """The DuckDB engine: one statement a statistic, pushed down to the files, and deterministic."""
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -27,6 +27,7 @@ from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
+from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
 
@@ -73,20 +74,24 @@ class DuckDBEngine:
     def aggregate_checked(
         self, table: TableFacts, aggregation: Aggregation | OwnedTotals
     ) -> tuple[Statistic, ...] | None:
-        if isinstance(aggregation, OwnedTotals) or not aggregation.is_plain:
+        if isinstance(aggregation, OwnedTotals) or aggregation.users is not None or aggregation.pairs:
             return None
         # Data are checked once, and asked often.
+        from emdp.tables.statements.cell_rules import rows_if_held
         from emdp.tables.statements.checked import checked_statement
 
-        statement = checked_statement(table, aggregation.values)
-        text = statement.means.query.sql(DIALECT, identify=True)
-        table.source.check_files(table.source_columns)
-        # An interrupt is one wherever it comes; of all else nothing is said.
-        with hidden_errors(), opened(table.source, statement.means.lookups, table.users.keys) as connection:
-            _check_declared(connection, table)
-            (row,) = run(connection, text)
-        means = statement.found(row, table.n)
-        return None if means is None else (Statistic(means),)
+        if aggregation.is_plain:
+            statement = checked_statement(table, aggregation.values)
+            (row,) = _with_declared(table, statement.means.query, statement.means.lookups)
+            means = statement.found(row, table.n)
+            return None if means is None else (Statistic(means),)
+        over_cells = cell_statement(table, aggregation, is_checked=True)
+        rows = rows_if_held(_with_declared(table, over_cells.query, over_cells.lookups))
+        return (
+            None
+            if rows is None
+            else tuple(map(Statistic, coordinates(over_cells, aggregation, rows, table.most_users)))
+        )
 
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
@@ -194,6 +199,16 @@ def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatem
 
     statement = frame_statement(table, wanted)
     return statement, statement.query.sql(DIALECT, identify=True)
+
+
+def _with_declared(table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement that checks the rules: of the declared columns, or none at all."""
+    text = query.sql(DIALECT, identify=True)
+    table.source.check_files(table.source_columns)
+    # An interrupt is one wherever it comes; of all else nothing is said.
+    with hidden_errors(), opened(table.source, lookups, table.users.keys) as connection:
+        _check_declared(connection, table)
+        return run(connection, text)
 
 
 def _check_declared(connection: Any, table: TableFacts) -> None:
