@@ -70,8 +70,6 @@ def plan_query(
     # These have tiers of messages; all others are refused where a curator's are planned.
     if query.price.weaker and not (family.name in KEYED and getattr(query, "model", "central") == "local"):
         return _tiers(query, space, users=users, records=records)
-    if space.slots is not None and family.slots:
-        raise UsageError(family.slots)
     if query.price.is_by_removal:
         _check_removal(family, users, records)
     elif users is None and not isinstance(query, FreeSelect):

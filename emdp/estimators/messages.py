@@ -13,6 +13,7 @@ from emdp.privacy import Event, Guarantee
 from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.reading import BlockEncoder, EncodedReleaser, Reading
+from emdp.spaces import Space
 
 __all__ = [
     "SIMULATED",
@@ -25,6 +26,7 @@ __all__ = [
     "WrappedRelease",
     "release_steps",
     "trust",
+    "weighing_of",
 ]
 
 WEIGHING = "every user counts once, whatever the number of records"
@@ -206,3 +208,8 @@ class MessagePlan:
         _, finish = release_steps(self.releaser, keep_exact=keep_exact)
         (read,) = opened
         return finish(read, users=records.users)
+
+
+def weighing_of(space: Space) -> str:
+    """Return how records weigh in what is drawn of bags: users alike, or records where bags are filled up to slots."""
+    return WEIGHING if space.slots is None else f"every record counts, a user's as {space.slots} at most"

@@ -45,8 +45,6 @@ class Family:
         Why they stand alone.
     has_removal : bool
         Whether a planner of the family knows noise for the removal of a user; the others rest on the number of users.
-    slots : str
-        Why it is refused where bags are filled up to slots; empty where its planner knows them.
     """
 
     name: str
@@ -55,13 +53,6 @@ class Family:
     aggregates: tuple[str, ...] = ()
     alone: str = ""
     has_removal: bool = False
-    slots: str = ""
-
-
-_NO_SLOTS = (
-    "a release that draws records of a user is not made for a table with slots, of which it would have to draw empty "
-    "ones, too; ask for FREQUENCY(column), COUNT or AVG."
-)
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -70,9 +61,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("means", (Mean, VectorMean), ("mean", "vector_mean")),
     Family("cells", (FrequencyQuery,), ("frequencies",), ("FREQUENCY",), SEVERAL_ROWS),
     Family("measures", (Measure,), ("measure",), ("MEASURE",), SEVERAL_ROWS),
-    Family("items", (ItemFrequencies,), slots=_NO_SLOTS),
+    Family("items", (ItemFrequencies,)),
     Family("quantiles", (QuantileQuery,), ("quantiles",), ("QUANTILE", "MEDIAN"), SEVERAL_ROWS),
-    Family("itemwise", (Itemwise,), ("itemwise",), slots=_NO_SLOTS),
+    Family("itemwise", (Itemwise,), ("itemwise",)),
     Family("strings", (HeavyHitters,), ("heavy_hitters",)),
     Family("shares", (Shares,), ("shares",), ("SHARES",), SEVERAL_ROWS),
     Family("user_mean", (UserMean,), ("user_mean",), ("USER_MEAN",), "has rounds of its own"),

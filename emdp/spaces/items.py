@@ -15,7 +15,9 @@ from emdp.spaces.base import Floats, Space
 from emdp.spaces.combined.grid import Grid
 from emdp.spaces.listed.finite import FinitePart
 
-__all__ = ["count_items", "finite_items", "item_codes", "neutral_code", "part_counts"]
+__all__ = ["count_items", "filled_items", "finite_items", "item_codes", "neutral_code", "part_counts"]
+
+Integers = npt.NDArray[np.int64]
 
 LARGEST_CODE = 2**63 - 1
 """Largest code: codes are 64-bit integers."""
@@ -129,3 +131,33 @@ def neutral_code(space: Space) -> int:
     1
     """
     return int(item_codes(space, space.neutral_item)[0])
+
+
+def filled_items(space: Space, sizes: Integers, items: Floats) -> tuple[Integers, Floats]:
+    """Return users' bags filled up to the space's slots: records that are elsewhere take none, and fill what is left.
+
+    Parameters
+    ----------
+    space : Space
+        With slots.
+    sizes : numpy.ndarray of int64, shape (users,)
+        Records of each user.
+    items : numpy.ndarray of float64, shape (records, width)
+        Encoded items, user by user.
+
+    >>> from emdp.spaces import Elsewhere, Interval
+    >>> space = Elsewhere(Interval("x", 0, 1), 1, slots=2)
+    >>> sizes, items = filled_items(space, np.array([1, 3]), np.array([[0.5], [0.1], [0.2], [0.3]]))
+    >>> sizes.tolist(), space.is_elsewhere(items).tolist()
+    ([2, 3], [False, True, False, False, False])
+    """
+    known = ~space.is_elsewhere(items)
+    owners = np.repeat(np.arange(len(sizes)), sizes)[known]
+    own = np.bincount(owners, minlength=len(sizes))
+    filled = np.maximum(own, space.slots or 0)
+    # A user's records come first, then what fills the bag.
+    starts = np.cumsum(filled) - filled
+    places = np.arange(len(owners)) + (starts - (np.cumsum(own) - own))[owners]
+    found = np.repeat(space.neutral_item, int(filled.sum()), axis=0)
+    found[places] = items[known]
+    return filled.astype(np.int64), found

@@ -1,5 +1,6 @@
 """Answers of tables with slots: counts and sums under d_EM-DP, their previews and intervals, ledgers, words."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,15 @@ from emdp.base.errors import LedgerError, SqlError, UsageError
 from emdp.budgets.redeclaring import redeclare_as
 from emdp.catalog.catalog import load_catalog
 from emdp.disclosure.stories import default_stories, protected
+from emdp.estimators.itemwise.encoders import PointEncoder
+from emdp.estimators.itemwise.release import ItemwiseRelease
 from emdp.ledger import open_ledger
 from emdp.privacy import Change, EmdDP
 from emdp.reports.words import protection_sentences
 from emdp.sessions.asking import declaration_of
+from emdp.spaces import Elsewhere
+from emdp.tables.engines.blocks import PointBlock
+from emdp.tables.engines.duckdb.items import bag_blocks
 
 FRAME = pl.DataFrame(
     {
@@ -130,18 +136,91 @@ def test_a_cap_stays_one_of_the_user_level(session: emdp.Session) -> None:
     assert session.sql(capped).frame["n"][0] == pytest.approx(4, abs=1e-4)
 
 
-def test_draws_of_single_records_are_refused_before_the_charge(tmp_path: Path) -> None:
+KINDS = emdp.Categories("kind", ["a", "b"], on_invalid="elsewhere")
+BAGS = [bag for size in range(5) for bag in itertools.combinations_with_replacement(("a", "b", "c"), size)]
+"""Bags of up to four records; "c" is no kind, and elsewhere."""
+
+
+def in_one_table(slots: int) -> emdp.Table:
+    """Return a table with a user for each of the bags; the first, who has none, is on the list alone."""
+    rows = [(user, kind) for user, bag in enumerate(BAGS) for kind in bag]
+    frame = pl.DataFrame(rows, schema={"user": pl.Int64, "kind": pl.String}, orient="row")
+    return emdp.read(frame, user="user", space=KINDS, users=list(range(len(BAGS))), name="trips", slots=slots)
+
+
+@pytest.mark.parametrize("what", ["bags"])
+@pytest.mark.parametrize("slots", [1, 2, 3])
+def test_what_is_drawn_from_is_the_bag_of_the_distance(slots: int, what: str) -> None:
+    """Of all pairs of bags: what a record is drawn of differs by their ``d_em``, here the distance in variation."""
+    table = in_one_table(slots)
+    shares = {0: [0.0, 0.0, 1.0]}
+    for block in bag_blocks(table).open():
+        for place, user in enumerate(block.users.tolist()):
+            entries = slice(int(block.offsets[place]), int(block.offsets[place + 1]))
+            own = np.bincount(block.codes[entries], weights=block.counts[entries], minlength=3)
+            assert own.sum() == max(slots, sum(kind != "c" for kind in BAGS[user]))
+            assert block.codes[entries].tolist() == sorted(set(block.codes[entries].tolist()))
+            shares[user] = (own / own.sum()).tolist()
+    assert len(shares) == len(BAGS)
+    for one, other in itertools.combinations(range(len(BAGS)), 2):
+        frames = [
+            pl.DataFrame({"kind": list(BAGS[user])}, schema={"kind": pl.String}) for user in (one, other)
+        ]  # fmt: skip
+        apart = 0.5 * float(np.abs(np.subtract(shares[one], shares[other])).sum())
+        assert apart == pytest.approx(emdp.d_em(*frames, space=table.space), abs=1e-12)
+
+
+@pytest.mark.parametrize("model", ["local", "central"])
+def test_frequencies_of_items_are_of_filled_bags(tmp_path: Path, model: str) -> None:
+    """One of 4 slots of 5 users is drawn of each; at a price without noise the shares are those of what was drawn."""
+    space = emdp.Categories("kind", ["a", "b"])
+    frame = pl.DataFrame({"user": np.repeat(np.arange(4000), 2), "kind": ["a", "b"] * 4000})
+    table = emdp.read(frame, user="user", space=space, users=5000, name="trips", slots=4)
+    method = "krr" if model == "local" else "histogram"
+    budget = [emdp.EmdDP(1e9, 1e-3), emdp.UserDP(99.0, 1e-3)]
+    with emdp.Session(table, budget=budget, ledger=tmp_path / "a.ledger") as session:
+        answer = session.frequencies(epsilon=30, delta=1e-5, model=model, method=method, name="share")
+    found = dict(answer.frame.select("kind", "share").rows())
+    # Two of four slots of 4,000 users, none of 1,000: .2 each of them, and .6 empty. Six deviations are .042.
+    assert found == {
+        "a": pytest.approx(0.2, abs=0.042),
+        "b": pytest.approx(0.2, abs=0.042),
+        None: pytest.approx(0.6, abs=0.042),
+    }
+    assert "a user's as 4 at most" in str(answer.explain()) or model == "central"
+
+
+def test_samples_of_records_are_of_filled_bags(tmp_path: Path) -> None:
     space = emdp.Categories("kind", ["a", "b"])
     table = emdp.read(FRAME, user="user", space=space, users=5, name="trips", slots=4)
-    with emdp.Session(table, budget=[emdp.EmdDP(1e4), emdp.UserDP(99.0)], ledger=tmp_path / "a.ledger") as session:
-        for call in (
-            lambda: session.frequencies(epsilon=1),
-            lambda: session.frequencies(epsilon=1, model="local"),
-            lambda: session.itemwise(emdp.randomizers.KRR(table.space, 2.0)),
-        ):
-            with pytest.raises(UsageError, match="slots"):
-                call()
-        assert session.history().height == 0
+    sizes = emdp.BoundedReduction(samples=2000, r=0.5)
+    with (
+        emdp.Session(table, budget=emdp.EmdDP(1e9, 1e-3), ledger=tmp_path / "a.ledger") as session,
+        pytest.raises(UsageError, match="sizes="),
+    ):
+        session.itemwise(emdp.randomizers.KRR(table.space, 20.0))
+    randomizer = emdp.randomizers.KRR(table.space, 30.0)
+    release = ItemwiseRelease(randomizer, 2000, is_sampled=True, is_local=False, accounted="")
+    assert sizes.samples == 2000
+    with emdp.testing.seeded(5):
+        (outputs,), _ = release.release(bag_blocks(table).open(), users=5, keep_exact=False)
+    # Of users 1 (a, a, b), 2 (b), 4 (a), 5 (a, b) and one without: 4 a and 3 b in 20 slots. Eight deviations.
+    shares = [float(count) / 10_000 for count in outputs]
+    assert shares == [pytest.approx(number, abs=0.04) for number in (0.2, 0.15, 0.65)]
+
+
+def test_points_are_drawn_of_filled_bags() -> None:
+    space = Elsewhere(LINE, 1, slots=4)
+    encoder = PointEncoder(emdp.randomizers.PlanarLaplace(space, 1e6), 1000, True, True)
+    items = np.vstack([LINE.encode({"x": [5.0]}), space.neutral_item, LINE.encode({"x": [1.0, 2.0, 3.0, 4.0, 6.0]})])
+    block = PointBlock(np.array([0, 1]), np.array([0, 2, 7]), items)
+    with emdp.testing.seeded(3):
+        drawn = pl.concat(encoder.encode(block))
+    gone = [
+        space.is_elsewhere(drawn.filter(pl.col("user") == user).select("item_0").to_numpy()).mean() for user in (0, 1)
+    ]
+    # One of four slots is filled, and five of five. Eight deviations.
+    assert gone == [pytest.approx(0.75, abs=0.11), 0.0]
 
 
 def test_a_mean_over_users_weighs_users_whatever_the_slots(tmp_path: Path) -> None:

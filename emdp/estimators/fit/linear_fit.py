@@ -25,7 +25,7 @@ from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.crowds import WorkerCrowd
 from emdp.estimators.fit.records import GradientValues, KeptRecords, cleared
 from emdp.estimators.fit.ways import SLOTS, fit_candidates, fit_notes
-from emdp.estimators.messages import TRUST, WEIGHING, MessagePlan, WrappedRelease, trust
+from emdp.estimators.messages import TRUST, MessagePlan, WrappedRelease, trust, weighing_of
 from emdp.expressions import analyse
 from emdp.expressions.numbers.bounds import Analysis
 from emdp.mechanisms.descent.loss import MOST_RECORDS, UserRecords, minimum
@@ -257,7 +257,7 @@ def plan_linear_fit(query: LinearFit, *, space: Space, users: int, records: int 
         columns=(_column(query, best, finisher),),
         choice=_choice(query, best, candidates),
         finisher=finisher,
-        weighing=WEIGHING if space.slots is None else f"every record counts, a user's as {space.slots} at most",
+        weighing=weighing_of(space),
         notes=(
             *fit_notes(query, best, entries, outcome, cap),
             *(() if space.slots is None else (SLOTS.format(slots=space.slots),)),

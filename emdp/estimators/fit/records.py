@@ -11,6 +11,7 @@ from emdp.mechanisms.descent.rounds import DescentSetting
 from emdp.questions.linear_fit import LinearFit
 from emdp.questions.reading import PointBlock
 from emdp.spaces import Space
+from emdp.spaces.items import filled_items
 
 __all__ = ["ABSENT", "GradientValues", "KeptRecords", "cleared"]
 
@@ -50,23 +51,10 @@ class KeptRecords:
             raise InternalError("the engine gave records without their users; please report it.")
         sizes, items = np.diff(block.offsets), block.items
         if self.space.slots is not None:
-            sizes, items = self._filled(sizes, items, self.space.slots)
+            sizes, items = filled_items(self.space, sizes, items)
         kept = sampled_rows(sizes, self.cap)
         ends = np.concatenate([[0], np.cumsum(np.minimum(sizes, self.cap))]).astype(np.int64)
         return ends, self.rescaled(items if kept is None else items[kept])[1:].T
-
-    def _filled(self, sizes: Integers, items: Floats, slots: int) -> tuple[Integers, Floats]:
-        """Return users' bags filled up to the slots: records that are elsewhere take none, and fill what is left."""
-        known = ~self.space.is_elsewhere(items)
-        owners = np.repeat(np.arange(len(sizes)), sizes)[known]
-        own = np.bincount(owners, minlength=len(sizes))
-        filled = np.maximum(own, slots)
-        # A user's records come first, then what fills the bag.
-        starts = np.cumsum(filled) - filled
-        places = np.arange(len(owners)) + (starts - (np.cumsum(own) - own))[owners]
-        found = np.repeat(self.space.neutral_item, int(filled.sum()), axis=0)
-        found[places] = items[known]
-        return filled.astype(np.int64), found
 
     def rescaled(self, items: Floats) -> Floats:
         """Return 1, the features and the target, a row each; the target of records that are elsewhere is ABSENT."""

@@ -24,7 +24,7 @@ from emdp.estimators.frequency.geometry import Geometry, geometry_of_items
 from emdp.estimators.frequency.planning import expected_distance
 from emdp.estimators.frequency.rows import ShareRows, check_adjustable, check_columns
 from emdp.estimators.frequency.spread import share_spread
-from emdp.estimators.messages import WEIGHING, MessagePlan, trust
+from emdp.estimators.messages import MessagePlan, trust, weighing_of
 from emdp.estimators.plan import Plan
 from emdp.mechanisms.item_methods import METHODS
 from emdp.mechanisms.oracles.oracle import LARGEST_DOMAIN
@@ -148,7 +148,7 @@ def plan_of(best: Candidate, query: ItemFrequencies, space: Space) -> MessagePla
         columns=(column,),
         choice="",
         finisher=rows,
-        weighing=WEIGHING,
+        weighing=weighing_of(space),
         notes=rows.notes,
         assumptions=trust(query.model, best.releaser.epsilon0, is_apart=query.messages not in ("auto", 1)),
     )

@@ -19,6 +19,7 @@ from emdp.mechanisms.items.planar_laplace import PlanarLaplace
 from emdp.mechanisms.oracles.bags import entry_shares
 from emdp.noise.choices import draw_indices, draw_sample_counts
 from emdp.questions.reading import BagBlock, PointBlock
+from emdp.spaces.items import filled_items
 
 __all__ = ["AT_ONCE", "HistogramEncoder", "PointEncoder", "SampleEncoder"]
 
@@ -146,15 +147,18 @@ class PointEncoder:
         if block.users is None or block.offsets is None:
             yield from self.moved(None, block.items)
             return
-        sizes = np.diff(block.offsets)
+        sizes, items, offsets = np.diff(block.offsets), block.items, block.offsets
         if not self.is_sampled:
-            yield from self.moved(np.repeat(block.users, sizes), block.items)
+            yield from self.moved(np.repeat(block.users, sizes), items)
             return
+        if self.randomizer.space.slots is not None:
+            sizes, items = filled_items(self.randomizer.space, sizes, items)
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
         first = 0
         for chosen in draw_indices(sizes, self.size):
             last = first + len(chosen)
-            rows = block.offsets[first:last, None] + chosen
-            yield from self.moved(np.repeat(block.users[first:last], self.size), block.items[rows.reshape(-1)])
+            rows = offsets[first:last, None] + chosen
+            yield from self.moved(np.repeat(block.users[first:last], self.size), items[rows.reshape(-1)])
             first = last
 
     def moved(self, owners: Integers | None, items: Floats) -> Iterator[pl.DataFrame]:

@@ -119,6 +119,7 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
         slack = randomizer.slack_epsilon(strength.bounded.alpha)
     release = ItemwiseRelease(randomizer, size, is_sampled, is_local, strength.bounds[0].theorem, slack)
     rows = item_rows(randomizer, query.name, total=users * size, is_sampled=is_sampled, is_local=is_local)
+    filled = "" if space.slots is None else f" of a bag filled up to {space.slots}"
     return MessagePlan(
         reading=_reading(randomizer, is_sampled=is_sampled, is_local=is_local),
         releaser=release,
@@ -126,7 +127,7 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
         columns=rows.planned,
         choice=_choice(strength, pooled),
         finisher=rows,
-        weighing=f"every user counts once, with {size} records",
+        weighing=f"every user counts once, with {size} records{filled}",
         notes=(*_reduction_notes(strength, size), *rows.notes),
         assumptions=_assumptions(query, size),
     )

@@ -8,6 +8,7 @@ import polars as pl
 
 from emdp.base.arrays import Integers
 from emdp.base.statistic import HiddenBlocks
+from emdp.spaces import Space, neutral_code
 from emdp.spaces.base import Floats
 from emdp.tables.statements.items import NUMBER
 
@@ -20,6 +21,8 @@ __all__ = [
     "PointBlock",
     "TextBlock",
     "UserMeans",
+    "filled_bags",
+    "filling_of",
     "integers",
     "matrix",
     "sorted_items",
@@ -176,6 +179,40 @@ def user_runs(frame: pl.DataFrame, first: int | None) -> tuple[Integers, Integer
     if first is not None:
         return np.arange(first, first + len(starts), dtype=np.int64), offsets
     return keys.gather(starts).to_numpy().astype(np.int64), offsets
+
+
+def filling_of(space: Space) -> tuple[int, int] | None:
+    """Return the slots up to which bags are filled, and the code of what fills them; None where they are not."""
+    return None if space.slots is None else (space.slots, neutral_code(space))
+
+
+def filled_bags(block: BagBlock, filling: tuple[int, int] | None) -> BagBlock:
+    """Return bags filled up to the slots: records that are elsewhere take none, and fill what is left.
+
+    What is drawn of a bag, one record or several, is then a record of the bag whose distances ``d_em`` compares, with
+    the weights that it has there. Nobody's bag is empty: with no record that is somewhere all slots are left.
+
+    >>> ones = [np.array(values) for values in ([7, 8], [0, 2, 3], [0, 2, 1], [1, 5, 4])]
+    >>> filled = filled_bags(BagBlock(*ones), (3, 2))
+    >>> filled.offsets.tolist(), filled.codes.tolist(), filled.counts.tolist()
+    ([0, 2, 3], [0, 2, 1], [1, 2, 4])
+    """
+    if filling is None:
+        return block
+    slots, empty = filling
+    users = len(block.users)
+    owners = np.repeat(np.arange(users), np.diff(block.offsets))
+    known = block.codes != empty
+    own = np.zeros(users, dtype=np.int64)
+    np.add.at(own, owners[known], block.counts[known])
+    (left,) = np.nonzero(own < slots)
+    every = np.concatenate([owners[known], left])
+    # A user's items come first, and then what fills the bag.
+    order = np.argsort(every, kind="stable")
+    codes = np.concatenate([block.codes[known], np.full(len(left), empty, dtype=np.int64)])
+    counts = np.concatenate([block.counts[known], slots - own[left]])
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(every, minlength=users))]).astype(np.int64)
+    return BagBlock(block.users, offsets, codes[order], counts[order])
 
 
 def sorted_items(frame: pl.DataFrame, offsets: Integers) -> Floats:

@@ -29,6 +29,8 @@ from emdp.tables.engines.blocks import (
     PointBlock,
     TextBlock,
     UserMeans,
+    filled_bags,
+    filling_of,
     integers,
     matrix,
     sorted_items,
@@ -95,6 +97,8 @@ def item_counts(table: TableFacts) -> Hidden[Integers]:
 def bag_blocks(table: TableFacts) -> HiddenBlocks[BagBlock]:
     """Return each present public user's histogram over a finite space, in blocks of whole users.
 
+    Where the table has slots, histograms are of bags that are filled up to them.
+
     A user's number is the row in the public list; where only the number of users is public, it is any of
     0, 1, ..., present - 1, in rising order of blocks.
 
@@ -104,10 +108,12 @@ def bag_blocks(table: TableFacts) -> HiddenBlocks[BagBlock]:
         If the space is not finite, or has too many items.
     """
     statement, known = bags_statement(table), block_range(Reading("bags"), table.space)
+    filling = filling_of(table.space)
 
     def read() -> Iterator[BagBlock]:
         for users, offsets, frame in _user_blocks(table, statement):
-            yield known.checked(BagBlock(users, offsets, integers(frame, CODE), integers(frame, RECORDS)))
+            block = BagBlock(users, offsets, integers(frame, CODE), integers(frame, RECORDS))
+            yield filled_bags(known.checked(block), filling)
 
     return HiddenBlocks(read)
 

@@ -36,7 +36,7 @@ from emdp.questions.public_ranges import block_range
 from emdp.questions.reading import BlockEncoder, Reading, UserEncoder
 from emdp.spaces import Categories
 from emdp.spaces.items import count_items
-from emdp.tables.engines.blocks import Block, UserMeans, user_runs
+from emdp.tables.engines.blocks import Block, UserMeans, filling_of, user_runs
 from emdp.tables.engines.spark.errors import hidden_errors, uninterrupted
 from emdp.tables.engines.spark.execution import check_on_no_rows, spark_rows, spark_source
 from emdp.tables.engines.spark.passes import SEED_BYTES, SparkBlocks
@@ -238,6 +238,7 @@ def _work(
         encoder=encoder,
         seed=int.from_bytes(random_bytes(SEED_BYTES), "big") if encoder is not None and is_seeded() else None,
         known=block_range(reading, table.space),
+        filling=filling_of(table.space),
     )
 
 

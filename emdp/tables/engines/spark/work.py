@@ -33,6 +33,7 @@ from emdp.tables.engines.blocks import (
     MeanBlock,
     PointBlock,
     TextBlock,
+    filled_bags,
     integers,
     matrix,
     sorted_items,
@@ -81,6 +82,8 @@ class BlockWork:
         What points are turned into before they are handed on.
     known : BlockRange or None
         Public range of what is read.
+    filling : tuple of int or None
+        Of bags that are filled up: the slots, and the code of what fills them.
     """
 
     what: Literal["bags", "points", "means", "texts", "prepared"]
@@ -92,6 +95,7 @@ class BlockWork:
     keeps_keys: bool = False
     preparer: UserPreparer | None = None
     known: BlockRange | None = None
+    filling: tuple[int, int] | None = None
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Return payloads of a partition's batches, as Arrow batches of one column: for ``mapInArrow``."""
@@ -123,7 +127,8 @@ class BlockWork:
         owners = pl.Series(NUMBER, np.repeat(np.arange(len(users)), np.diff(offsets)))
         if self.what == "bags":
             ordered = frame.with_columns(owners).sort(NUMBER, CODE)
-            return BagBlock(users, offsets, integers(ordered, CODE), integers(ordered, RECORDS))
+            block = BagBlock(users, offsets, integers(ordered, CODE), integers(ordered, RECORDS))
+            return filled_bags(block, self.filling)
         ordered = frame.with_columns(owners).sort(NUMBER, TEXT)
         return TextBlock(users, offsets, ordered.get_column(TEXT), integers(ordered, RECORDS))
 
