@@ -14,19 +14,31 @@ SCRIPT = """
 import importlib, json, os, shutil, sys
 from killed import child, killed_at, states_left
 import emdp, emdp.sessions.streaming, emdp.ledger.state, emdp.ledger.sqlite
-from emdp.privacy import EmdDP
+from emdp.privacy import EmdDP, UserDP
 folder, places = sys.argv[1], json.loads(sys.argv[2])
-WATCHED = ("sessions/streaming.py", "budgets/streams.py", "ledger/state.py", "ledger/stored.py", "ledger/sqlite.py")
+WATCHED = (
+    "sessions/streaming.py", "sessions/diary.py", "budgets/streams.py", "ledger/state.py", "ledger/stored.py",
+    "ledger/sqlite.py",
+)
+HEADER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 5, delta = 1e-5, max_records_per_user = 3)"
 
-def ask(path, week):
+def ask(path, week, active=None):
     rows = {"user": [1, 1, 2], "x": [0.1 * week, 0.4, 0.9]}
+    if active is not None and week == 1:
+        rows = {"user": [1, 1, 3], "x": [0.1, 0.4, 0.9]}
     table = emdp.read(
-        rows, user="user", space=emdp.Interval("x", 0, 1), users=2, name="visits", version=f"v{week}"
+        rows, user="user", space=emdp.Interval("x", 0, 1), users=3, name="visits", version=f"v{week}"
     )
-    with emdp.Session(table, budget=EmdDP(500.0, 1e-3), ledger=path, period=f"W{week}") as session:
+    budget = EmdDP(500.0, 1e-3) if active is None else UserDP(50.0, 1e-3)
+    with emdp.Session(table, budget=budget, ledger=path, period=f"W{week}") as session:
+        if active is None:
+            answer = session.stream(
+                emdp.mean(emdp.col("x"), alpha=2.0, delta=1e-5, name="x"),
+                periods=["W1", "W2", "W3"], unit="period", plan="totals",
+            )
+            return answer.frame["x"].to_list()
         answer = session.stream(
-            emdp.mean(emdp.col("x"), alpha=2.0, delta=1e-5, name="x"),
-            periods=["W1", "W2", "W3"], unit="period", plan="totals",
+            f"{HEADER} COUNT(*) AS x FROM visits", periods=["W1", "W2", "W3"], unit="user", active=active
         )
         return answer.frame["x"].to_list()
 
@@ -70,17 +82,18 @@ STATES = (
 # What a kill leaves at any line: of a ledger that has a row, and of one that is not there.
 found = []
 package = os.path.dirname(emdp.__file__) + os.sep
-for case, week in (("row", 2), ("open", 1)):
+for case, week, active in (("row", 2, None), ("open", 1, None), ("active", 2, 1)):
     home = os.path.join(folder, case)
     os.makedirs(home)
-    first = [child(lambda: ask(os.path.join(home, "x.ledger"), one)) for one in range(1, week)]
+    first = [child(lambda: ask(os.path.join(home, "x.ledger"), one, active)) for one in range(1, week)]
     copies = os.path.join(folder, f"{case}-copies")
     writers = tuple(os.path.join(package, name) for name in ("ledger", "budgets", "sessions"))
-    said, lines, count = states_left(package, writers, home, copies, lambda: ask(os.path.join(home, "x.ledger"), week))
+    asked = lambda: ask(os.path.join(home, "x.ledger"), week, active)
+    said, lines, count = states_left(package, writers, home, copies, asked)
     left = []
     for place in range(len(lines)):
         path = os.path.join(copies, str(place), "x.ledger")
-        left.append(child(lambda: [ask(path, week), ask(path, week)]))
+        left.append(child(lambda: [ask(path, week, active), ask(path, week, active)]))
     found.append([case, week, first, said, lines, count, left])
 print(json.dumps(found))
 """
@@ -96,6 +109,20 @@ def check(folder: Path, name: str, rows: int) -> None:
     places = [entry.payload["place"] for entry in entries if entry.kind == "row"]
     assert places == list(range(1, rows + 1))
     assert sum(entry.kind == "charge" for entry in entries) == 1
+
+
+def check_diaries(path: Path) -> None:
+    """Check that a row whose period counts for nobody twice has its diary on the disk, and was made with it."""
+    from emdp.ledger import read_ledger
+    from emdp.ledger.state import StreamState
+
+    with read_ledger(path) as ledger:
+        (opening,) = ledger.entries("visits", "charge")
+        rows = ledger.entries("visits", "row")
+    grid = opening.payload["stream"]["terms"]["grid"]
+    drafts = [StreamState(path).find(row.payload["digest"], opening.hash, row.payload["place"]) for row in rows]
+    assert [draft.counted for draft in drafts] == [("1", "3"), ("2",)]
+    assert [draft.numbers[0] * grid for draft in drafts] == [3.0, 1.0]
 
 
 def kills(folder: Path, places: list[int]) -> int:
@@ -139,6 +166,8 @@ def test_a_kill_at_any_line_of_emdp(tmp_path: Path) -> None:
             if first:
                 assert after[:1] == first[-1]
             check(tmp_path / f"{case}-copies" / str(place), "x", week)
+            if case == "active":
+                check_diaries(tmp_path / "active-copies" / str(place) / "x.ledger")
             rows.append(after == said)
         # Once the row was written everybody has the one that the process shows, and never another one again.
         assert rows[-1]
