@@ -8,16 +8,14 @@ code of its part ``i`` among ``k_i``.
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from emdp.base.arrays import Integers
 from emdp.base.errors import UsageError
 from emdp.spaces.base import Floats, Space
 from emdp.spaces.combined.grid import Grid
 from emdp.spaces.listed.finite import FinitePart
 
 __all__ = ["count_items", "filled_items", "finite_items", "item_codes", "neutral_code", "part_counts"]
-
-Integers = npt.NDArray[np.int64]
 
 LARGEST_CODE = 2**63 - 1
 """Largest code: codes are 64-bit integers."""
@@ -83,7 +81,7 @@ def finite_items(space: Space) -> Floats | None:
     return items if space.elsewhere is None else np.vstack([items, space.neutral_item])
 
 
-def item_codes(space: Space, items: Floats) -> npt.NDArray[np.int64]:
+def item_codes(space: Space, items: Floats) -> Integers:
     """Return the row of each encoded item among :func:`finite_items`, shape (n,).
 
     Parameters
