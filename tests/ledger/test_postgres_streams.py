@@ -195,52 +195,83 @@ def killed_at(name, week, place):
         return [found, place - left[0]]
     return child(work)
 
+def killed_around(name, week, place):
+    # Before and after a COMMIT: what the server keeps of a process that is gone does not change between two of them.
+    left = [place]
+    def down():
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    def counted(own):
+        def method(self, query, *arguments, **options):
+            if query != "COMMIT":
+                return own(self, query, *arguments, **options)
+            down()
+            found = own(self, query, *arguments, **options)
+            down()
+            return found
+        return method
+    def work():
+        import psycopg
+        psycopg.Connection.execute = counted(psycopg.Connection.execute)
+        found = ask(name, week)
+        return [found, place - left[0]]
+    return child(work)
+
 def loaded():
     ask("first", 1)
     return sorted(name for name in sys.modules if name.partition(".")[0] in ("emdp", "duckdb", "polars", "sqlglot"))
 
 for name in child(loaded):
     importlib.import_module(name)
-found = []
+found, kill = [], killed_around if sys.argv[3] == "commits" else killed_at
 for place in places:
     name = f"t{place}"
-    cut_open = killed_at(name, 1, place)
+    cut_open = kill(name, 1, place)
     first = child(lambda: ask(name, 1))
-    cut = killed_at(name, 2, place)
+    cut = kill(name, 2, place)
     after = child(lambda: ask(name, 2))
     found.append([place, first, after, child(lambda: ask(name, 2)), cut is None or cut_open is None])
-print(json.dumps([found, killed_at("whole", 1, 10**9)[1]]))
+print(json.dumps([found, [kill("whole", week, 10**9)[1] for week in (1, 2)]]))
 """
 
 
-def kills(server: Any, places: list[int]) -> int:
+def kills(server: Any, places: list[int], by: str = "lines") -> list[int]:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, server.address(), json.dumps(places)],
+        [sys.executable, "-c", SCRIPT, server.address(), json.dumps(places), by],
         capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    found, lines = json.loads(done.stdout.splitlines()[-1])
+    found, counts = json.loads(done.stdout.splitlines()[-1])
     with read_ledger(server.address()) as ledger:
         ledger.verify()
         for place, first, after, again, was_killed in found:
-            assert was_killed, place
+            assert was_killed == (place <= max(counts)), place
             assert after == again, place
             assert (after[:1], len(after)) == (first, 2), place
             entries = ledger.entries(f"t{place}")
             rows = [entry.payload["place"] for entry in entries if entry.kind == "row"]
             assert rows == [1, 2], place
             assert sum(entry.kind == "charge" for entry in entries) == 1, place
-    return int(lines)
+    return counts
 
 
 @pytest.mark.slow
 def test_a_few_kills(clean: Any) -> None:
     """While it is opened and while a row is drawn; every line of code in full runs."""
-    assert kills(clean, [60, 300, 500]) > 300
+    assert max(kills(clean, [60, 300, 500])) > 300
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_line_of_emdp(clean: Any) -> None:
+    """Of a process that is gone the server keeps what it committed, so kills around commits stand for all lines."""
+    places = list(range(1, 14))
+    # One place more than there are, at which nothing is killed.
+    assert max(kills(clean, places, "commits")) == len(places) - 1
 
 
 @pytest.mark.full
 def test_every_kill(clean: Any, tmp_path: Path) -> None:
-    lines = kills(clean, [1])
+    lines = max(kills(clean, [1]))
     for first in range(2, lines + 1, 50):
         kills(clean, list(range(first, min(first + 50, lines + 1))))
