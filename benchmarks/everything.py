@@ -30,6 +30,7 @@ QUICK: dict[str, list[str]] = {
     "ledger_age.py": ["--entries", "10", "1000", "--repeats", "2"],
     "plans.py": ["--repeats", "1"],
     "streams.py": ["--periods", "7", "52", "--streams", "2000"],
+    "growth.py": ["--less", "100"],
     "scale.py": ["--rows", "1000000", "--users", "10000", "--repeat", "1"],
     "spark.py": ["--rows", "1000000"],
     "spark_columns.py": ["--means", "32", "64"],
