@@ -19,7 +19,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from emdp.estimators.owned.noise import Chosen, choose, totals_of
+from emdp.estimators.owned.noise import Chosen
 from emdp.privacy.rounding import root_up
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.totals import AMOUNT_BITS, LEAST_COST, MOST_CAP, UNIT_BITS, OwnedTotals
@@ -35,18 +35,17 @@ def has_sums(query: OwnedSelect) -> bool:
     return not query.relation.is_per_user and any(item.kind == "sum" for item in query.items)
 
 
-def at_given_cap(query: OwnedSelect) -> OwnedSelect:
-    """Return a question with its given cap on amounts, where that leaves more and has no more noise; else as it is."""
-    given = query.group_rows or query.cap
-    if query.amounts or given is None or given >= MOST_CAP >> AMOUNT_BITS or not has_sums(query):
-        return query
-    totals = totals_of(query)
-    chosen = choose(query, totals)
-    cap = None if query.cap is None else query.cap << AMOUNT_BITS
+def at_given_cap(query: OwnedSelect, chosen: Chosen, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals] | None:
+    """Return a drawing and its sums under a cap of amounts in place of the same cap of records.
+
+    None where there are no sums, or the noise would be larger.
+    """
+    given = totals.group_rows or totals.cap
+    if given is None or given >= MOST_CAP >> AMOUNT_BITS or not has_sums(query):
+        return None
+    cap = None if totals.cap is None else totals.cap << AMOUNT_BITS
     found = in_amounts(chosen, replace(totals, cap=cap))
-    if found is None or found[0].change > chosen.change * _ROUNDING:
-        return query
-    return replace(query, cap=cap, amounts=True)
+    return None if found is None or found[0].change > chosen.change * _ROUNDING else found
 
 
 def in_amounts(chosen: Chosen, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals] | None:

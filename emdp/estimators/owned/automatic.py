@@ -175,8 +175,8 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
     # Sums of a cap that is chosen: by what records add, where they do not all add as much.
     is_chosen = query.cap is None and has_sums(query)
     asked = replace(asked, amounts=is_chosen and in_amounts(chosen, totals) is not None)
-    if query.cap is not None and query.cap <= MOST_MEASURED:
-        asked = at_given_cap(asked)
+    if query.cap is not None and query.cap <= MOST_MEASURED and at_given_cap(unit, chosen, totals) is not None:
+        asked = replace(asked, cap=query.cap << AMOUNT_BITS, amounts=True)
     rule = CapRule(asked, users, histogram, kappa, totals.cells)
     largest, typical = (rule.plan_at(cap) for cap in (LARGEST_CAP, asked.cap or ASSUMED_CAP * rule.unit))
     slack = SLACK_FACTOR * max(plan.event.slack_epsilon for plan in (largest, typical))

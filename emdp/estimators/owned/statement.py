@@ -11,7 +11,6 @@ from dataclasses import replace
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import AnyPlan
-from emdp.estimators.owned.amounts import at_given_cap
 from emdp.estimators.owned.automatic import MeasuredPlan
 from emdp.estimators.owned.computed import Compute, computed_notes, computed_rows
 from emdp.estimators.owned.joined import JoinedPlan
@@ -101,7 +100,7 @@ def _plain(
 
         return plan_measured(query, users=users)
     if is_listed:
-        return plan_owned(at_given_cap(query), users=users) if is_simple else _joined(query, pieces, users)
+        return plan_owned(query, users=users, is_given=True) if is_simple else _joined(query, pieces, users)
     from emdp.estimators.owned.unlisted import plan_unlisted
 
     return plan_unlisted(query, users=users)
@@ -193,5 +192,5 @@ def _planned(query: OwnedSelect, items: tuple[OwnedItem, ...], share: float, use
         return plan_distinct(own)
     condition = items[0].condition
     if condition is None:
-        return plan_owned(at_given_cap(own), users=users)
+        return plan_owned(own, users=users, is_given=True)
     return plan_owned(replace(own, relation=Filtered(own.relation, condition)), users=users)

@@ -25,7 +25,7 @@ from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level
 from emdp.estimators.columns.true_totals import measured_total, true_total
 from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
-from emdp.estimators.owned.amounts import in_amounts
+from emdp.estimators.owned.amounts import at_given_cap, in_amounts
 from emdp.estimators.owned.blocks import Block, Drawing, express
 from emdp.estimators.owned.columns import Combination, Quotient, Spread, Terms
 from emdp.estimators.owned.noise import Chosen, Shape, cap_norm, choose, totals_of
@@ -59,7 +59,7 @@ ASSUMED_FILLING = 0.5
 """Share of the largest possible count of rows that a preview assumes of all cells together."""
 
 
-def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = None) -> OwnedPlan:
+def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = None, is_given: bool = False) -> OwnedPlan:
     """Return the plan of a statement over rows with owners.
 
     Parameters
@@ -70,6 +70,8 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
         The public number of users; by removal None where there is none.
     cut : float or None
         An estimate, from what was released before, of how many records the cap leaves out.
+    is_given : bool
+        Whether the cap of sums may be one of amounts, where the noise is no larger.
 
     Raises
     ------
@@ -82,7 +84,11 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
         chosen, totals = _in_amounts(query, totals)
     else:
         chosen = choose(query, totals)
+        found = at_given_cap(query, chosen, totals) if is_given else None
         totals = replace(totals, norm=cap_norm(totals, chosen.kind))
+        if found is not None:
+            chosen, totals = found
+            query = replace(query, cap=totals.cap, amounts=True)
     numbers = chosen.rows * totals.cells
     if numbers > MOST_NUMBERS:
         raise UsageError(f"the statement releases {numbers} numbers, more than {MOST_NUMBERS}; make fewer groups.")

@@ -4,6 +4,7 @@ import dataclasses
 import datetime as dt
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,7 +275,11 @@ def test_sums_under_a_cap_of_what_records_add(spark: Any) -> None:
     costs = (0, 2**18, 2**19, 0, 2**10, 2**19)
     for keys in ((), (key,)):
         totals = OwnedTotals(Private("t"), keys, arguments, 2**9, costs=costs)
-        for own in (totals, octaves_of(totals), octaves_of(totals, of_groups=True) if keys else totals):
+        shapes = [totals, octaves_of(totals), replace(totals, norm=2), octaves_of(replace(totals, norm=2))]
+        if keys:
+            each = OwnedTotals(Private("t"), keys, arguments, costs=costs, groups_cap=2, group_rows=1)
+            shapes += [octaves_of(totals, of_groups=True), each]
+        for own in shapes:
             found, expected = (sums(table, own) for table in reversed(tables))
             assert found == expected
             assert sum(expected) > 10
