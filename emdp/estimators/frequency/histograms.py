@@ -158,9 +158,11 @@ class OracleRelease(MessageRelease):
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         del unit
         told: tuple[tuple[str, str], ...] = (("oracle", self.oracle.explain()),)
+        bits = self.messages * self.oracle.message_bits
         if self.messages > 1:
-            bits = self.messages * (1 + (self.oracle.items - 1).bit_length())
             told += (("messages", f"{self.messages} of each user, each mixed apart: {bits} bits a user"),)
+        elif self.accounted:
+            told += (("message", f"{bits} {'bit' if bits == 1 else 'bits'} a user"),)
         return told
 
     def intervals(self, values: Floats, level: float, together: bool) -> tuple[Floats, Floats]:

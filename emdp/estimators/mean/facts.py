@@ -7,8 +7,8 @@ engine reads each user's mean of the condition, which is above 0 just where some
 records has no fact, and a record that is elsewhere gives none: there every condition is 0.
 
 Intervals. A fact's estimate has a known variance ``(a c^2 - 1)/(4 n)``, and each user adds at most ``(a c + 1)/2`` to
-it, off its mean. So it has Bernstein's interval, or that of a normal law after what Berry and Esseen's inequality
-(constant 0.56, Shevtsova 2010) takes from the tail, whichever is the narrower.
+it, off its mean. So it has Bernstein's interval, or that of Berry and Esseen, whichever is the narrower
+(:mod:`emdp.mechanisms.tails`).
 """
 
 import math
@@ -30,9 +30,11 @@ from emdp.estimators.messages import SIMULATED, SPLIT, TRUST, MessagePlan, Wrapp
 from emdp.expressions import analyse
 from emdp.expressions.numbers.fixed_point import fixed_point_exponent
 from emdp.mechanisms import choose
+from emdp.mechanisms.tails import bernstein_half, normal_half
 from emdp.mechanisms.vector.bits import VectorBits
 from emdp.mechanisms.vector.mixed_bits import MixedBits
 from emdp.privacy import GuaranteeEvent
+from emdp.privacy.shuffle.planes import enough_messages
 from emdp.privacy.shuffle.users import shuffle_epsilon0
 from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.comparison import ROOT_MEAN_SQUARE, ComparedMethod
@@ -60,8 +62,6 @@ AT_ONCE = 2**14
 
 USERS, TALLY, EXACT = 0, 1, 2
 """Kinds of sums: users, signs of a fact, users who have it."""
-
-BERRY_ESSEEN = 0.56
 
 EVERY_USER = "every user counts once; a fact is true where some record of the user makes its condition positive"
 
@@ -207,21 +207,14 @@ def share_half_width(law: VectorBits, place: int, level: float) -> float:
     >>> round(share_half_width(law, 0, 0.95) / math.sqrt(law.squared_error()), 2)
     2.33
     """
-    from scipy.special import ndtri
-
     tail = 1.0 - level
     size = int(law._sizes(law.blocks)[place % law.blocks])
     contrast = float(law.signs[0].strength.contrast)
     variance, bound = max(size * contrast**2 - 1.0, 0.0) / 4.0, 0.5 * (size * contrast + 1.0)
-    log_tail = math.log(2.0 / tail)
-    step = bound * log_tail / (3.0 * law.users)
-    widths = [step + math.sqrt(step**2 + 2.0 * variance / law.users * log_tail)]
-    if variance > 0:
-        # the third moment is at most the bound times the variance
-        taken = 2.0 * BERRY_ESSEEN * bound / math.sqrt(variance * law.users)
-        if taken < tail:
-            widths.append(-float(ndtri(0.5 * (tail - taken))) * math.sqrt(variance / law.users))
-    return min(widths) * (1.0 + 1e-9)
+    # the third moment is at most the bound times the variance
+    skew = bound / math.sqrt(variance) if variance > 0 else math.inf
+    half = min(bernstein_half(variance, bound, law.users, tail), normal_half(variance, skew, law.users, tail))
+    return half * (1.0 + 1e-9)
 
 
 def plan_shares(query: Shares, *, space: Space, users: int) -> MessagePlan:
@@ -291,11 +284,8 @@ def _law(query: Shares, users: int) -> VectorBits:
         return VectorBits(size, query.price.level, users, blocks=None if wanted == "auto" else int(wanted))
     if wanted != "auto":
         return _mixed(query, users, int(wanted))
-    # By the normal limit the sum of t^2/(1 - t) is that of one message, and the error 1/(s t^2) above its least.
     strength = 1.0 / float(_mixed(query, users, 1).signs[0].strength.contrast)
-    signal, weakest = strength**2 / (1.0 - strength), 1.0 - 1.0 / ENOUGH
-    count = math.ceil(signal * (1.0 - weakest) / weakest**2)
-    return _mixed(query, users, min(max(count, 1), size, MOST_MESSAGES))
+    return _mixed(query, users, min(enough_messages(strength, ENOUGH), size, MOST_MESSAGES))
 
 
 def _mixed(query: Shares, users: int, blocks: int) -> MixedBits:

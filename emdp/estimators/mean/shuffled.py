@@ -31,7 +31,7 @@ from emdp.mechanisms.vector.cube import LARGEST_PLANES, plane_gains
 from emdp.privacy import EmdDP, GuaranteeEvent
 from emdp.privacy.rounding import quotient_up
 from emdp.privacy.shuffle.metric_product import LARGEST_SIGNS, signs_alpha0
-from emdp.privacy.shuffle.planes import likely_strengths, plane_strengths
+from emdp.privacy.shuffle.planes import enough_messages, likely_strengths, plane_strengths
 from emdp.privacy.shuffle.users import shuffle_epsilon0
 from emdp.questions.comparison import ROOT_MEAN_SQUARE, ComparedMethod
 from emdp.questions.reading import Reading
@@ -130,12 +130,8 @@ def _mechanism(wanted: int | str, needs: LinearNeeds, users: int) -> ShuffledOne
         return single if is_worse and single is not None else found
     if not isinstance(wanted, str):
         return _bits(needs, users, wanted)
-    # By the normal limit mu^2 is T t^2/(1 - t) times a constant, and the variance 1/(T t^2): 1/(1 - t) above its least.
-    strengths = [own.strength for own in _bits(needs, users, 1).coordinates]
-    signal = max(t * t / (1.0 - t) for t in strengths)
-    weakest = 1.0 - 1.0 / ENOUGH
-    count = math.ceil(signal * (1.0 - weakest) / weakest**2)
-    return _bits(needs, users, min(max(count, 1), MOST_MESSAGES, most))
+    strongest = max(own.strength for own in _bits(needs, users, 1).coordinates)
+    return _bits(needs, users, min(enough_messages(strongest, ENOUGH), MOST_MESSAGES, most))
 
 
 @lru_cache(maxsize=256)
@@ -167,7 +163,8 @@ def _single(needs: LinearNeeds, users: int) -> ShuffledOneBit | None:
 
 def _planes(needs: LinearNeeds, users: int, planes: int, draws: int) -> ShuffledPlanes:
     rounds = draws * len(needs.names)
-    strengths = plane_strengths(needs.alpha, users, needs.delta * DELTA_SHARE, plane_gains(planes), rounds)
+    # all of delta, as of few bits: a digit's chances are integers, so that no slack of rounding is to be covered
+    strengths = plane_strengths(needs.alpha, users, needs.delta, plane_gains(planes), rounds)
     coordinates = bit_coordinates(needs, strengths[-1])
     return ShuffledPlanes(coordinates, users, messages=planes * draws, strengths=strengths)
 

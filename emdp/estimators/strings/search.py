@@ -73,7 +73,11 @@ class PrefixRelease(MessageRelease):
         del unit
         search = self.search
         most = f"at most {search.candidates_at(search.step)} candidates a level, {search.most_survivors} of them pass"
-        return (("search", search.explain()), ("levels", most))
+        told = ("search", search.explain()), ("levels", most)
+        if not self.accounted:
+            return told
+        bits = search.oracle(search.candidates_at(search.step), search.level_users, search.epsilon).message_bits
+        return (*told, ("message", f"{bits} bits a user, at most"))
 
     def half_width(self, failure: float) -> float:
         """Return how far off all estimates of the last level are, at most, but for a probability."""

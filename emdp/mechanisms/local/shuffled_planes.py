@@ -34,9 +34,9 @@ nothing, with 11 planes for a million users. Several signs of each plane are wea
 Intervals. An error is a sum of ``n R m`` independent terms, each with mean 0: a digit's has the law of a sign of known
 bias or its mirror image, that of ``y_m`` lies in an interval of length 2. Two bounds hold for all means of users, and
 the smaller is taken. Chernoff's: ``P(|error| >= w) <= 2 exp(sum ln E e^(l X) - l w)`` for any ``l > 0``, the larger of
-both images for a digit, ``l^2 b^2/2`` (Hoeffding's lemma) for ``y_m``. And that of Berry and Esseen with the constant
-0.56 for unlike laws (Shevtsova 2010): ``P(|error| > w) <= 2 (1 - Phi(w/s)) + 1.12 sum E|X|^3/s_0^3``, where ``s_0^2``
-and ``s^2`` are the smallest and the largest variance. Of blocks of several means the terms of a message, which may be
+both images for a digit, ``l^2 b^2/2`` (Hoeffding's lemma) for ``y_m``. And that of Berry and Esseen
+(:mod:`emdp.mechanisms.tails`) with ``sum E|X|^3/s_0^3``, where ``s_0^2`` and ``s^2`` are the smallest and the largest
+variance. Of blocks of several means the terms of a message, which may be
 about another mean, are within ``b = max_k (a g_k c_k + g_k)`` of their own mean: Bernstein's bound in place of
 Chernoff's, and ``b`` times the variance in place of the third moment.
 """
@@ -55,6 +55,7 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.local.one_bit import LocalOneBit
 from emdp.mechanisms.strength import epsilon_of_ratio
+from emdp.mechanisms.tails import bernstein_half, normal_half
 from emdp.mechanisms.vector.cube import LARGEST_PLANES, plane_digits, plane_gains
 from emdp.mechanisms.vector.randomizer import SignStrength
 from emdp.noise.choices import draw_below, draw_bernoulli
@@ -63,7 +64,6 @@ from emdp.privacy.rounding import as_decimal, float_up
 __all__ = ["ShuffledPlanes", "plane_variance"]
 
 _BITS = 62
-_BERRY_ESSEEN = 0.56
 _MARGIN = 1e-9
 # Relative, added to half widths: above the rounding of their evaluation.
 
@@ -241,18 +241,11 @@ class ShuffledPlanes(LocalOneBit):
 
     def _half_of_blocks(self, tail: float, size: int) -> float:
         """Return the same of a mean in a block of several."""
-        from scipy.special import ndtri
-
         terms, variance = self.users * self.draws, plane_variance(self.strengths, size)
         gains = plane_gains(len(self.strengths))
         bound = max(gain * (size * float(sign.contrast) + 1.0) for gain, sign in zip(gains, self._signs, strict=True))
-        step = bound * math.log(2.0 / tail) / (3.0 * terms)
-        widths = [step + math.sqrt(step**2 + 2.0 * variance * math.log(2.0 / tail) / terms)]
-        least = variance - gains[-1] ** 2
-        left = tail - 2.0 * _BERRY_ESSEEN * bound * variance / least**1.5 / math.sqrt(terms)
-        if left > 0.0:
-            widths.append(-float(ndtri(0.5 * left)) * math.sqrt(variance / terms))
-        return min(widths)
+        skew = bound * variance / (variance - gains[-1] ** 2) ** 1.5
+        return min(bernstein_half(variance, bound, terms, tail), normal_half(variance, skew, terms, tail))
 
     def _size(self, coordinate: int) -> int:
         """Return how many means the coordinate's block has."""
@@ -274,8 +267,6 @@ class ShuffledPlanes(LocalOneBit):
         return min(width(guess * 2.0 ** (0.125 * step)) for step in range(-40, 9))
 
     def _normal(self, tail: float) -> float:
-        from scipy.special import ndtri
-
         terms, least, third = self.users * self.draws, 0.0, 0.0
         for place, (weight, sign) in enumerate(zip(self._weights, self._signs, strict=True)):
             t = 1.0 / float(sign.contrast)
@@ -283,8 +274,7 @@ class ShuffledPlanes(LocalOneBit):
             least += terms * weight**2 * (1.0 - t * t)
             # E|s - b|^3 = 1 - b^4 of a sign of mean b, which for the last plane is between -t and t
             third += terms * weight**3 * (1.0 if is_last else 1.0 - t**4)
-        left = tail - 2.0 * _BERRY_ESSEEN * third / least**1.5
-        return math.inf if left <= 0.0 else -float(ndtri(0.5 * left)) * self._deviation
+        return normal_half(self._deviation**2, third / least**1.5, 1, tail)
 
     @property
     def _deviation(self) -> float:

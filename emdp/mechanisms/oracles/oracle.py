@@ -308,6 +308,11 @@ class FrequencyOracle(ABC):
         low = given - self._half_widths(np.clip(given, 0.0, 1.0), log)
         return np.clip(low, 0.0, 1.0), high
 
+    @property
+    @abstractmethod
+    def message_bits(self) -> int:
+        """Bits of one message."""
+
     def explain(self) -> str:
         """Return the oracle in one line."""
         return (

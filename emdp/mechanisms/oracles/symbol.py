@@ -68,6 +68,10 @@ class SymbolOracle(FrequencyOracle):
         return self.inside + self.outside
 
     @property
+    def message_bits(self) -> int:
+        return (self.outputs - 1).bit_length()
+
+    @property
     def ratio(self) -> Fraction:
         return ratio_of(self.numerator, self.inside, self.outside)
 

@@ -51,6 +51,10 @@ class BitsOracle(FrequencyOracle):
     def _draw_bits(self, items: Integers) -> npt.NDArray[np.bool_]:
         """Return the bits of some users, shape (users, items)."""
 
+    @property
+    def message_bits(self) -> int:
+        return self.items
+
     def tally(self, messages: npt.NDArray[Any]) -> Integers:
         """Return how many messages have a one for each item, shape (items,)."""
         given = np.asarray(messages)

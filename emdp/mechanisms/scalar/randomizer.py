@@ -25,13 +25,9 @@ else, so its maximum lies in the last or in the first cell, at ``f = min(1, (A -
 
 Error. The error of a mean of ``n`` messages is an average of independent variables of mean 0, each at most ``b`` in
 absolute value and of a variance between ``v`` and ``V``. Two bounds hold for any numbers of the users; the smaller
-half width is taken, which depends on nothing private:
-
-1. Bernstein: ``P(|error| >= w) <= 2 exp(-n w^2/(2 (V + b w/3)))``.
-2. Berry and Esseen, with the constant 0.56 for variables of unlike laws (Shevtsova 2010): the law of the sum is within
-   ``0.56 r/sqrt(n)``, ``r = sum E|.|^3 sqrt(n)/(sum E|.|^2)^(3/2)``, of the normal one, so that ``P(|error| > w) <= 2
-   (1 - Phi(w sqrt(n/V))) + 1.12 r/sqrt(n)``. ``E|.|^3`` is at most ``b E|.|^2``, and at most the root of ``E|.|^2
-   E|.|^4``, with a fourth moment that is known; so ``r <= min(b/sqrt(v), max E|.|^3/v^(3/2))``.
+half width is taken, which depends on nothing private (:mod:`emdp.mechanisms.tails`): Bernstein's, and that of Berry and
+Esseen with ``r = sum E|.|^3 sqrt(n)/(sum E|.|^2)^(3/2)``. ``E|.|^3`` is at most ``b E|.|^2``, and at most the root of
+``E|.|^2 E|.|^4``, with a fourth moment that is known; so ``r <= min(b/sqrt(v), max E|.|^3/v^(3/2))``.
 """
 
 import math
@@ -45,23 +41,24 @@ from emdp.base.arrays import Integers
 from emdp.base.checks import check_count, check_finite, check_range, check_unit_interval
 from emdp.base.errors import UsageError
 from emdp.mechanisms.local.noise import exact_sums
+from emdp.mechanisms.tails import bernstein_half, normal_half
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.choices import draw_below, draw_bernoulli
 from emdp.privacy.rounding import float_at_least
 
-__all__ = ["LARGEST_SCALAR_EPSILON", "SMALLEST_SCALAR_EPSILON", "ScalarRandomizer"]
+__all__ = ["LARGEST_SCALAR_EPSILON", "NUMBER_BITS", "SMALLEST_SCALAR_EPSILON", "ScalarRandomizer"]
 
 SMALLEST_SCALAR_EPSILON, LARGEST_SCALAR_EPSILON = 1e-6, 30.0
 """Strengths that integers over 2^62 follow closely."""
+
+NUMBER_BITS = 64
+"""Bits of a message that is a number, at most."""
 
 _UNIT_BITS = 60
 # A range has 2^59 to 2^60 units, and up to two more from rounding outward.
 
 _WIDTHS = (1e-150, 1e150)
 # Of a range: the squares are floats.
-
-_BERRY_ESSEEN = 0.56
-# Shevtsova, Doklady Mathematics 82 (2010) 862: for independent variables of unlike laws.
 
 _MARGIN = 1e-9
 # Relative, added to a half width: above the rounding of its evaluation.
@@ -233,13 +230,8 @@ class ScalarRandomizer(ABC):
         # In widths.
         largest, bound = float(self._relative_variance(None)), float(self._reach) + 0.5
         lowest = float(self._constant / self._steps**2 + min(Fraction(0), self._growth - 1) / 4)
-        half = _bernstein(largest, bound, count, tail)
-        skew = min(bound / math.sqrt(lowest), self._third_moment() / lowest**1.5) / math.sqrt(count)
-        rest = 0.5 * tail - _BERRY_ESSEEN * skew * (1.0 + _MARGIN)
-        if rest > 0:
-            from scipy.special import ndtri
-
-            half = min(half, -float(ndtri(rest)) * math.sqrt(largest / count))
+        skew = min(bound / math.sqrt(lowest), self._third_moment() / lowest**1.5)
+        half = min(bernstein_half(largest, bound, count, tail), normal_half(largest, skew, count, tail))
         return half * (1.0 + _MARGIN)
 
     def _ends(self, value: float, count: int, tail: float) -> tuple[float, float]:
@@ -274,9 +266,3 @@ class ScalarRandomizer(ABC):
         rest -= wrong * self._span
         inputs += draw_below(np.full(positions.size, self._span)) < rest
         return inputs
-
-
-def _bernstein(variance: float, bound: float, count: int, tail: float) -> float:
-    log = math.log(2.0 / tail) / count
-    linear = log * bound / 3.0
-    return linear + math.sqrt(linear * linear + 2.0 * log * variance)

@@ -33,7 +33,7 @@ from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd
 from emdp.mechanisms.scalar.best import best_scalar
 from emdp.mechanisms.scalar.one_bit import Signs
-from emdp.mechanisms.scalar.randomizer import LARGEST_SCALAR_EPSILON, SMALLEST_SCALAR_EPSILON
+from emdp.mechanisms.scalar.randomizer import LARGEST_SCALAR_EPSILON, NUMBER_BITS, SMALLEST_SCALAR_EPSILON
 from emdp.mechanisms.user_mean.base import (
     UserMeanMechanism,
     UserMeanRelease,
@@ -44,6 +44,7 @@ from emdp.mechanisms.user_mean.base import (
 from emdp.mechanisms.user_mean.choice import preference
 from emdp.mechanisms.user_mean.local import BudgetSplit, LocalUserMean, OneRound, ScalarMaker, TwoRounds, UserSplit
 from emdp.privacy.rounding import as_decimal
+from emdp.privacy.shuffle.planes import enough_messages
 from emdp.privacy.shuffle.renyi_rounds import ShuffleRound, likely_epsilon0
 from emdp.privacy.shuffle.users import UserShuffleBound, shuffle_epsilon0, shuffle_total
 
@@ -147,21 +148,20 @@ class ShuffledUserMean(UserMeanMechanism):
         mixed = (
             f"epsilon0 {self.epsilon0:.6g} of a user's own messages; mixed {self.epsilon:.6g} ({self._worst.method})"
         )
-        sent = () if self.bits_per_user is None else (("bits", f"{self.bits_per_user} of a user in all, at most"),)
-        return (*self.inner.facts(unit), ("shuffle", mixed), *sent)
+        sent = f"{self.bits_per_user} of a user in all, at most"
+        return (*self.inner.facts(unit), ("shuffle", mixed), ("bits", sent))
 
     @property
     def is_apart(self) -> bool:
         return (self.inner.signs or 1) > 1 or isinstance(self.inner, BudgetSplit)
 
     @property
-    def bits_per_user(self) -> int | None:
-        """Bits that a user sends, places among them; None where a message is a number."""
-        if self.inner.signs is None:
-            return None
+    def bits_per_user(self) -> int:
+        """Bits that a user sends, places among them."""
+        told = NUMBER_BITS if self.inner.signs is None else self.inner.signs
         row = (self.inner.stage.size - 1).bit_length() if isinstance(self.inner, TwoRounds) else 0
         both = isinstance(self.inner, BudgetSplit)
-        return row + self.inner.signs if both else max(row, self.inner.signs)
+        return row + told if both else max(row, told)
 
     def ask(self, crowd: Crowd, exponent: int) -> UserMeanRelease:
         return replace(self.inner.ask(crowd, exponent), mechanism=self)
@@ -224,15 +224,13 @@ def _likely(setting: UserMeanSetting, users: int, kind: str, rounds: int = 1, sh
 
 
 def _signs(setting: UserMeanSetting, users: int) -> Signs:
-    """Return as many signs as help: by the normal limit ``t^2/(1 - t)`` of all is that of one, the error ``1/(T t^2)``.
+    """Return as many signs as help.
 
     >>> _signs(UserMeanSetting(5000, 0.0, 1.0, 0.5, 1e-6, "shuffle"), 5000)
     Signs(messages=28)
     """
-    strength = math.tanh(0.5 * _likely(setting, users, "binary"))
-    weakest = 1.0 - 1.0 / _ENOUGH
-    count = math.ceil(strength**2 / (1.0 - strength) * (1.0 - weakest) / weakest**2)
-    return Signs(min(max(count, 1), _MOST_SIGNS))
+    count = enough_messages(math.tanh(0.5 * _likely(setting, users, "binary")), _ENOUGH)
+    return Signs(min(count, _MOST_SIGNS))
 
 
 def _laws(setting: UserMeanSetting, users: int) -> tuple[tuple[ScalarMaker, str, int], ...]:

@@ -16,9 +16,8 @@ computed from that user's numbers alone; what follows is the randomizer's theore
 Error. The estimate is unbiased for the mean of the clipped vectors, ``M^2/(n T)`` in the squared 2-norm at most. One
 coordinate is the average of ``N = n T`` independent terms ``M s u_j``, each with a variance of at most ``M^2/d`` (``u``
 is uniform on the sphere) and at least ``M^2/d - r^2``, within ``M + r`` of its mean. Its interval is the shorter of
-Bernstein's, ``P(|error| >= w) <= 2 exp(-N w^2/(2 (V + b w/3)))``, and that of Berry and Esseen with the constant 0.56
-for unlike laws (Shevtsova 2010), where ``E|X|^3 <= sqrt(V) (m_4 + r)^2``, ``m_4^4 = 3 M^4/(d (d + 2))`` the fourth
-moment of ``M u_j``.
+Bernstein's and that of Berry and Esseen (:mod:`emdp.mechanisms.tails`), where ``E|X|^3 <= sqrt(V) (m_4 + r)^2``,
+``m_4^4 = 3 M^4/(d (d + 2))`` the fourth moment of ``M u_j``.
 
 How many. By the normal limit of the pairs the error of ``T`` reports is ``1/(1 - t)`` times that of ever more, so that
 more are not sent than bring that to 2.25, nor than :data:`MOST_REPORTS`, nor than all users' directions take a minute.
@@ -36,11 +35,13 @@ from emdp.base.checks import check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd, Groups, Sums
+from emdp.mechanisms.tails import bernstein_half, normal_half
 from emdp.mechanisms.user_vector.base import UserVectorMechanism, UserVectorRelease
 from emdp.mechanisms.user_vector.setting import UserVectorSetting, ball_of
 from emdp.mechanisms.vector.direction import VectorDirection
 from emdp.mechanisms.vector.mixed_directions import MixedDirections
 from emdp.privacy.rounding import as_decimal, float_down
+from emdp.privacy.shuffle.planes import enough_messages
 from emdp.privacy.shuffle.renyi_rounds import ShuffleRound, likely_epsilon0
 from emdp.privacy.shuffle.users import UserShuffleBound, shuffle_epsilon0, shuffle_total
 
@@ -56,7 +57,6 @@ _ENOUGH = 2.25
 _STRONGEST = 30.0
 _LEAST = 1e-5
 _AT_ONCE = 2**14
-_BERRY_ESSEEN = 0.56
 _MARGIN = 1e-9
 
 
@@ -193,7 +193,7 @@ class DirectionUserVector(UserVectorMechanism):
         return UserVectorRelease(value, self.frame.windows, self)
 
     def ends(self, released: UserVectorRelease, coordinate: int, tail: float) -> tuple[float, float]:
-        value, half = float(released.value[coordinate]), min(self._bernstein(tail), self._normal(tail)) * (1 + _MARGIN)
+        value, half = float(released.value[coordinate]), self._half(tail) * (1 + _MARGIN)
         return value - half, value + half
 
     @cached_property
@@ -203,28 +203,14 @@ class DirectionUserVector(UserVectorMechanism):
         sent = ShuffleRound(own, self.setting.users, "place-sign", rounds=law.reports)
         return shuffle_total((sent,), self.setting.delta)
 
-    @property
-    def _terms(self) -> int:
-        return self.setting.users * self.law.reports
-
-    def _bernstein(self, tail: float) -> float:
-        variance, wanted = self.law.length**2 / self.law.dimension, math.log(2.0 / tail) / self._terms
-        reach = self.law.length + float(self.setting.radius or 0.0)
-        middle = reach * wanted / 3.0
-        return middle + math.sqrt(middle**2 + 2.0 * variance * wanted)
-
-    def _normal(self, tail: float) -> float:
-        from scipy.special import ndtri
-
+    def _half(self, tail: float) -> float:
         size, radius, length = self.law.dimension, float(self.setting.radius or 0.0), self.law.length
-        variance = length**2 / size
+        terms, variance, skew = self.setting.users * self.law.reports, length**2 / size, math.inf
         least = variance - radius**2
-        if least <= 0.0:
-            return math.inf
-        fourth = length * (3.0 / (size * (size + 2.0))) ** 0.25
-        third = math.sqrt(variance) * (fourth + radius) ** 2
-        left = tail - 2.0 * _BERRY_ESSEEN * third / least**1.5 / math.sqrt(self._terms)
-        return math.inf if left <= 0.0 else -float(ndtri(0.5 * left)) * math.sqrt(variance / self._terms)
+        if least > 0.0:
+            fourth = length * (3.0 / (size * (size + 2.0))) ** 0.25
+            skew = math.sqrt(variance) * (fourth + radius) ** 2 / least**1.5
+        return min(bernstein_half(variance, length + radius, terms, tail), normal_half(variance, skew, terms, tail))
 
 
 def direction_ways(setting: UserVectorSetting) -> tuple[DirectionUserVector, ...]:
@@ -250,8 +236,7 @@ def direction_ways(setting: UserVectorSetting) -> tuple[DirectionUserVector, ...
 
 def _reports(setting: UserVectorSetting) -> int:
     likely = likely_epsilon0(float(setting.epsilon), setting.delta, ShuffleRound(1.0, setting.users, "place-sign"))
-    strength, weakest = math.tanh(0.5 * likely), 1.0 - 1.0 / _ENOUGH
-    count = math.ceil(strength**2 / (1.0 - strength) * (1.0 - weakest) / weakest**2)
+    count = enough_messages(math.tanh(0.5 * likely), _ENOUGH)
     affordable = _MOST_NUMBERS // (setting.users * setting.dimension)
     return max(1, min(count, MOST_REPORTS, affordable))
 

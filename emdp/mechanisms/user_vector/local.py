@@ -54,7 +54,7 @@ from emdp.base.errors import UsageError
 from emdp.mechanisms.crowd import Crowd
 from emdp.mechanisms.scalar.best import best_scalar
 from emdp.mechanisms.scalar.one_bit import OneBitScalar
-from emdp.mechanisms.scalar.randomizer import ScalarRandomizer
+from emdp.mechanisms.scalar.randomizer import NUMBER_BITS, ScalarRandomizer
 from emdp.mechanisms.user_mean.base import HIGHEST_LEVEL
 from emdp.mechanisms.user_mean.crowd_questions import Messages, find_ranges
 from emdp.mechanisms.user_mean.range_stage import HadamardRange, hadamard_failure, least_users
@@ -211,8 +211,8 @@ class LocalUserVector(UserVectorMechanism):
         first, second = self.message_epsilons
         shown = [("messages", self.name), ("mean", f"{self.reported[1]} a user at epsilon {second:.6g} each")]
         if self.is_mixed:
-            sent = f"; {self._bits} bits in all, at most" if set(self._makers) == {OneBitScalar} else ""
-            shown.append(("before mixing", f"epsilon {self.epsilon0:.6g} of all messages of a user, pure{sent}"))
+            sent = f"pure; {self._bits} bits in all, at most"
+            shown.append(("before mixing", f"epsilon {self.epsilon0:.6g} of all messages of a user, {sent}"))
         if self._ranged:
             most = max(self.frame.bins[place].count for place in self._ranged)
             told = f"{self.reported[0]} a user at epsilon {first:.6g} each, from {self.first} users, up to {most} bins"
@@ -223,7 +223,8 @@ class LocalUserVector(UserVectorMechanism):
     def _bits(self) -> int:
         ranged, place = self._ranged, (self.frame.width - 1).bit_length() if self.is_sampled else 0
         row = (HadamardRange(self.frame.bins[ranged[0]], 1, self._shares[0]).size - 1).bit_length() if ranged else 0
-        sent = [count * (own + place) for count, own in zip(self.reported, (row, 1), strict=True) if count]
+        told = 1 if set(self._makers) == {OneBitScalar} else NUMBER_BITS
+        sent = [count * (own + place) for count, own in zip(self.reported, (row, told), strict=True) if count]
         return max(sent) if self.rounds == "two groups" else int(math.fsum(sent))
 
     def ask(self, crowd: Crowd, exponents: Sequence[int]) -> UserVectorRelease:

@@ -22,7 +22,7 @@ from emdp.privacy.shuffle.renyi_product import LARGEST_ROUNDS, product_epsilon
 from emdp.privacy.shuffle.renyi_rounds import SMALLEST_EPSILON0, ShuffleRound
 from emdp.privacy.shuffle.users import shuffle_total
 
-__all__ = ["likely_strengths", "plane_strengths"]
+__all__ = ["enough_messages", "likely_strengths", "plane_strengths"]
 
 _SCALES = (1e-18, 1e18)
 _STEPS, _TOLERANCE = 24, 1e-3
@@ -33,6 +33,26 @@ _CLONES = 2.5
 
 _LONG = 1000
 # Users from which the search tries the product of the pairs alone.
+
+
+def enough_messages(strength: float, excess: float) -> int:
+    """Return how many equal messages of a user, each mixed apart, bring the error near its least; no bound, a choice.
+
+    By the normal limit ``T`` messages of strength ``t = tanh(epsilon0/2)`` add ``T t^2/(1 - t)`` times a constant to
+    ``mu^2``, and have an error of ``1/(T t^2)``: ``1/(1 - t)`` above its least, for the same ``mu``.
+
+    Parameters
+    ----------
+    strength : float
+        ``t`` of a single message, in [0, 1).
+    excess : float
+        Error over that of ever more messages, above 1, at which more are not sent.
+
+    >>> enough_messages(0.9, 2.25), enough_messages(0.1, 2.25)
+    (12, 1)
+    """
+    weakest = 1.0 - 1.0 / excess
+    return max(math.ceil(strength**2 / (1.0 - strength) * (1.0 - weakest) / weakest**2), 1)
 
 
 @lru_cache(maxsize=256)

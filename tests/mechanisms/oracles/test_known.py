@@ -399,3 +399,13 @@ class TestSize:
         with seeded(9):
             estimates = oracle.decode(oracle.draw_tally(bags))
         assert np.square(estimates - truth).sum() == pytest.approx(oracle.expected_l2_squared(truth, truth), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [(KRROracle, 3), (UnaryOracle, 6), (RapporOracle, 6), (SubsetOracle, 6), (OneBitHadamardOracle, 4)],
+)
+def test_bits_of_a_message_hold_every_message(kind: type[FrequencyOracle], bits: int) -> None:
+    oracle = kind(6, 100, 1.0)
+    assert oracle.message_bits == bits
+    assert len(np.unique(oracle.encode(Bags.of_items(np.arange(1000) % 6)), axis=0)) <= 2**bits

