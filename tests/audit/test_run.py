@@ -13,7 +13,7 @@ import pytest
 
 import emdp
 from emdp.audit import AuditReport, audit, audit_randomizer
-from emdp.audit.run import _asked, _setting
+from emdp.audit.run import COUNTED, _asked, _setting
 from emdp.base.errors import UsageError
 from emdp.expressions import col
 from emdp.mechanisms import LaplaceMechanism
@@ -295,7 +295,9 @@ def test_mixed_messages_have_a_row_for_one_user_s_own(table: Table) -> None:
     (row,) = own
     assert (row.model, row.delta, row.distance) == ("local", 0.0, 1.0)
     assert row.mechanism.endswith("; one user's own message, unmixed")
-    assert [one.users for one in mixed] == [500, 500]
+    # both distances, and at the larger one how often each message comes
+    assert [(one.users, one.distance) for one in mixed if one.mechanism.endswith(COUNTED)] == [(500, 1.0)]
+    assert [one.users for one in mixed] == [500, 500, 500]
     assert 0.8 * row.claimed_epsilon < row.audited_epsilon <= row.claimed_epsilon
     assert max(one.audited_epsilon for one in mixed) < 1.0 < row.claimed_epsilon
     assert report.is_sound
