@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from emdp.sql.views import read_view
+from emdp.tables.base import Source
 from emdp.tables.column_types import parsed_columns
 from emdp.tables.source import DEFAULT_WAIT, open_source
-from emdp.tables.views import ViewSource, source_kinds
+from emdp.tables.views import source_kinds, view_source
 
 __all__ = ["viewed", "without_view"]
 
@@ -14,7 +15,7 @@ OF_FILES = ("columns", "header", "wait")
 """Keys that are about the files, where a view stands between these and the table."""
 
 
-def viewed(path: str, entry: Mapping[str, Any]) -> str | ViewSource:
+def viewed(path: str, entry: Mapping[str, Any]) -> str | Source:
     """Return what an entry's rows are: those of a path, or of the view of it.
 
     Raises
@@ -28,7 +29,7 @@ def viewed(path: str, entry: Mapping[str, Any]) -> str | ViewSource:
         return path
     source = open_source(path, wait=float(entry.get("wait", DEFAULT_WAIT)), header=entry.get("header"))
     types = parsed_columns(entry["columns"]) if "columns" in entry else source.schema()
-    return ViewSource(source, read_view(entry["view"], source_kinds(types)), types)
+    return view_source(source, read_view(entry["view"], source_kinds(types)), types)
 
 
 def without_view(entry: Mapping[str, Any]) -> Collection[str]:

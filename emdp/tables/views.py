@@ -2,7 +2,8 @@
 
 The view is compiled from nodes, like a statement's own functions of a row: allow-listed and deterministic, each that
 may fail in a TRY of its own, under names that nothing in a file can mean otherwise. Sources are CSV and Parquet files
-and frames. A DuckDB file, which may hold macros, has views of its own, and Spark has, too.
+and frames, and what Spark reads (:mod:`emdp.tables.engines.spark.views`). A DuckDB file, which may hold macros, has
+views of its own.
 
 A table's identity has the view's text, and its data version the text and the files' facts: another view of the same
 files is other data, and is held to in the ledger like the space (:mod:`emdp.budgets.declarations`).
@@ -15,7 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from emdp.base.classes import dataclass
-from emdp.base.errors import UsageError
+from emdp.base.errors import InternalError, UsageError
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind
 from emdp.rows.view import RowView
@@ -24,16 +25,38 @@ from emdp.tables.source import CsvSource, FrameSource, ParquetSource
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.rows import kind_of_type, read_as, row_expression
 
-__all__ = ["ViewSource", "source_kinds"]
+__all__ = ["ViewSource", "source_kinds", "view_source"]
 
 TYPES: Mapping[Kind, str] = {kind: "VARCHAR" if kind is Kind.TEXT else kind.value for kind in Kind}
 """DuckDB's type of each kind."""
+
+SPARK = "spark"
+"""Name of the engine whose views are written in its own words."""
 
 
 def source_kinds(schema: Mapping[str, str]) -> dict[str, Kind]:
     """Return the columns of a source that a view reads, each with what its values are read as."""
     read = {name: kind_of_type(kind) for name, kind in schema.items()}
     return {name: kind for name, kind in read.items() if kind is not None}
+
+
+def view_source(source: Source, view: RowView, types: Mapping[str, str]) -> Source:
+    """Return the rows of a view of a source.
+
+    Raises
+    ------
+    UsageError
+        If no view can be of the source.
+    """
+    if source.engine != SPARK:
+        return ViewSource(source, view, types)
+    from emdp.tables.engines.spark.source import SparkSource
+    from emdp.tables.engines.spark.views import SparkViewSource
+
+    if not isinstance(source, SparkSource):
+        raise InternalError("a view of Spark was of no source of Spark; please report it.")
+    own = {"given": source.given, "table": source.table, "default_name": source.default_name, "version": source.version}
+    return SparkViewSource(**own, view=view, types=types, kinds=TYPES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +80,7 @@ class ViewSource(Source):
     def __post_init__(self) -> None:
         if not isinstance(self.source, CsvSource | ParquetSource | FrameSource):
             raise UsageError(
-                "view is of CSV or Parquet files; name a view of the DuckDB file or of Spark as the source itself."
+                "view is of CSV or Parquet files, or of Spark; name a view of the DuckDB file as the source itself."
             )
 
     @property
