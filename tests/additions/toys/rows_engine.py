@@ -48,9 +48,9 @@ class RowsSource(Source):
     def fingerprint(self) -> str:
         return f"{NAME}:{self.version}"
 
-    def attach(self, connection: Any) -> list[str]:
+    def attach(self, connection: Any, view: str = "source_rows") -> list[str]:
         connection.register("listed_rows", pl.DataFrame(self.rows.listed).to_arrow())
-        create_view(connection, "listed_rows")
+        create_view(connection, "listed_rows", view)
         return []
 
 
