@@ -144,6 +144,9 @@ def test_what_the_budget_does_not_cover_is_said(folder: Path) -> None:
         ("AVG(x) AS km", "AVG(x AS km", 7, "Mean of x"),
         ("2026-W01..2026-W04", "2026-W03..2026-W04", 7, "one of the stream's"),
         ("[[stream]]", "[stream]", 7, "not a list of tables"),
+        ('plan = "both"', "active = 0", 13, "active is no number of periods"),
+        ('plan = "both"', 'active = "3"', 13, "active is no number of periods"),
+        ('plan = "both"', "active = 3", 7, "active must be left out of a question with alpha"),
     ],
 )
 def test_problems_are_said_by_line(folder: Path, old: str, new: str, line: int, said: str) -> None:
@@ -154,6 +157,31 @@ def test_problems_are_said_by_line(folder: Path, old: str, new: str, line: int, 
     found = [problem for problem in error.value.problems if said in str(problem)]
     assert found, [str(problem) for problem in error.value.problems]
     assert found[0].line == line
+
+
+def test_a_cap_on_active_periods(folder: Path) -> None:
+    """Everybody is there every week: two weeks count of each, and in the third nobody does."""
+    catalog = CATALOG.replace('elsewhere = "neutral"', "elsewhere = 1")
+    budget = "budget = { alpha = 400.0, delta = 1e-3, per_period = { alpha = 30.0, delta = 1e-4 } }"
+    assert budget in catalog
+    catalog = catalog.replace(budget, "budget = { epsilon = 90.0, delta = 1e-3 }").replace("protect = [{ fraction", "#")
+    (folder / "emdp.toml").write_text(catalog)
+    report = REPORT.replace("EMD_PRIVACY OPTIONS (alpha =", "USER_PRIVACY OPTIONS (epsilon =")
+    report = report.replace('unit = "period"\nplan = "both"', 'unit = "user"\nactive = 2')
+    report = report.replace('title = "Weeks"', 'title = "Weeks"\n').replace(
+        'show = ["day", "to date"]', 'show = ["day"]'
+    )
+    (folder / "weeks.toml").write_text(report)
+    for week in (1, 2, 3):
+        found = run(folder, week)
+        (stream,) = found.streams
+        assert stream.error == ""
+    assert stream.answer.released[-1] == "2026-W03"
+    days = stream.answer.interval(1 - 1e-9)
+    assert [low is None or low == -np.inf or low <= 0.6 for low in days["km_low"].to_list()] == [True] * 3
+    assert days.row(0, named=True)["km"] == pytest.approx(0.5, abs=0.2)
+    assert days.row(2, named=True)["km"] is None
+    assert "Of you at most 2 periods count" in page(found, [["share.csv"]])
 
 
 def test_figures_are_those_of_the_product() -> None:
