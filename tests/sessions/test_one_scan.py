@@ -1,5 +1,6 @@
 """Rules and statistic in one scan, before the charge: nothing is opened, drawn or said before it is on the disk."""
 
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -118,7 +119,8 @@ CHANGED = FRAME.with_columns(x=pl.Series([SECRET] * 6))
 def said_by(error: BaseException) -> str:
     """Return all that an error says, with the locals of its frames and of those of its causes."""
     told = traceback.TracebackException.from_exception(error, capture_locals=True)
-    return "".join(told.format()) + repr(error) + repr(vars(error))
+    # Addresses of objects are any digits.
+    return re.sub("0x[0-9a-f]+", "", "".join(told.format()) + repr(error) + repr(vars(error)))
 
 
 def check_silent(error: BaseException) -> None:
