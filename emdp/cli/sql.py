@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +25,8 @@ from emdp.cli.stopping import break_off_reads
 from emdp.cli.tables import preview_text, table_width
 
 if TYPE_CHECKING:
-    from emdp.answers import Preview
+    from emdp.answers import Answer, Preview
+    from emdp.answers.stored import StoredAnswer
     from emdp.catalog.catalog import Catalog
     from emdp.privacy import Guarantee
     from emdp.sessions.session import Session
@@ -212,11 +213,11 @@ def query(
         if is_reading:
             _read_measures(session, text, target, plot, explain=explain)
             return
-        kept = Store(session).ask(planned, fresh=fresh)
+        with waiting("answering"):
+            kept = Store(session).ask(planned, fresh=fresh)
         answers = [one.answer for one in kept]
         write_answers(answers, target)
-        if plot is not None:
-            write_pictures([answer.plot() for answer in answers], plot)
+        _draw(answers, plot)
         for one in {one.stored.sequence: one for one in kept}.values():
             if explain:
                 print(one.answer.explain(), file=sys.stderr)
@@ -237,14 +238,21 @@ def _check_targets(target: tuple[str, str] | None, plot: str | None, answers: in
     check_target(None if plot is None else ("plot", plot), answers, (*read_from, *written))
 
 
+def _draw(answers: "Sequence[Answer | StoredAnswer]", plot: str | None) -> None:
+    if plot is not None:
+        # The picture of a measure is of its fit.
+        with waiting("drawing"):
+            write_pictures([answer.plot() for answer in answers], plot)
+
+
 def _read_measures(
     session: "Session", text: str, target: tuple[str, str] | None, plot: str | None, *, explain: bool
 ) -> None:
     """Answer a statement over released measures: nothing is charged or stored."""
-    answer = session.sql(text)
+    with waiting("fitting the measure"):
+        answer = session.sql(text)
     write_answers([answer], target)
-    if plot is not None:
-        write_pictures([answer.plot()], plot)
+    _draw([answer], plot)
     if explain:
         print(answer.explain(), file=sys.stderr)
     for note in answer.notes:
