@@ -14,7 +14,7 @@ import emdp
 from emdp.base.errors import EmdpError
 from emdp.expressions import evaluate
 from emdp.tables import Table, mean_of_user_means, read
-from emdp.tables.engines.duckdb import engine
+from emdp.tables.engines.duckdb import engine, instances
 
 X = emdp.col("x")
 
@@ -203,6 +203,8 @@ def test_spilled_records_are_for_the_owner_s_eyes_only(monkeypatch: pytest.Monke
     monkeypatch.setattr(engine, "run", watched)
     table.validate()
     assert folders
+    # The instance of frames is kept, and its folder with it.
+    instances._let_go()
     assert not any(os.path.exists(folder) for folder in folders)
 
 
