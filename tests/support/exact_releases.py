@@ -113,6 +113,19 @@ class Compared:
         return np.array([self.replay.choose([1 - min(c, 1.0), min(c, 1.0)]) == 1 for c in chances], dtype=np.bool_)
 
 
+class Bits:
+    """Uniform words of which only the last few bits are taken: each value of these is tried."""
+
+    def __init__(self, replay: "Replay", count: int) -> None:
+        self.replay, self.count = replay, count
+
+    def __and__(self, mask: np.uint32) -> npt.NDArray[np.uint32]:
+        values = int(mask) + 1
+        assert values <= FEW
+        assert values & int(mask) == 0
+        return np.array([self.replay.choose([1 / values] * values) for _ in range(self.count)], dtype=np.uint32)
+
+
 def import_all() -> None:
     """Import every module that draws: one that were first imported while samplers are replaced would keep those."""
     for package in (emdp.mechanisms, emdp.estimators, emdp.noise, emdp.tables):
@@ -136,7 +149,10 @@ class Replay:
         self.place = 0
         import_all()
         for source, names in (
-            (choices, ("draw_below", "draw_bernoulli", "draw_permutation", "draw_sample_counts")),
+            (
+                choices,
+                ("draw_below", "draw_bernoulli", "draw_coins_and_bits", "draw_permutation", "draw_sample_counts"),
+            ),
             (multinomial, ("draw_outcomes", "draw_multinomials")),
         ):
             for name in names:
@@ -183,6 +199,9 @@ class Replay:
     def draw_bernoulli(self, numerators: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_]:
         chances = [numerator / 2**bits for numerator in np.asarray(numerators).tolist()]
         return np.array([self.choose([1 - chance, chance]) == 1 for chance in chances], dtype=np.bool_)
+
+    def draw_coins_and_bits(self, numerator: int, count: int) -> tuple[npt.NDArray[np.bool_], Bits]:
+        return self.draw_bernoulli([numerator] * count, 62), Bits(self, count)
 
     def draw_permutation(self, count: int) -> Integers:
         orders = list(itertools.permutations(range(count)))
