@@ -26,6 +26,7 @@ from emdp.base.errors import BudgetExceededError, DataRuleError, EmdpError
 from emdp.cli import main
 from emdp.ledger import read_ledger
 from emdp.tables.base import Source
+from emdp.tables.engines.duckdb import instances
 from emdp.tables.table import Table
 
 FIRST, SECOND = ("zqvj", 92781828), ("qxwk", 61803398)
@@ -252,6 +253,8 @@ def _seal(monkeypatch: pytest.MonkeyPatch, source: Source) -> None:
     for name in ("validate", "held", "data_version", "bag"):
         monkeypatch.setattr(Table, name, _forbid)
     monkeypatch.setattr(duckdb, "connect", _forbid)
+    # No instance that is kept would do, either.
+    monkeypatch.setattr(instances, "_kept", {})
 
 
 def test_a_refusal_is_made_before_the_source_or_the_engine_is_touched(
@@ -308,6 +311,7 @@ def test_a_statement_is_refused_where_the_data_is_not_even_there(
     monkeypatch.chdir(tmp_path)
     Path("emdp.toml").write_text(CATALOG.replace("users = 5", 'users = 5\ncolumns = { who = "VARCHAR", x = "DOUBLE" }'))
     monkeypatch.setattr(duckdb, "connect", _forbid)
+    monkeypatch.setattr(instances, "_kept", {})
     for words in (["query", REQUESTS[1]], ["check", REQUESTS[3]], ["preview", REQUESTS[8]]):
         with redirect_stderr(io.StringIO()) as said, pytest.raises(SystemExit) as done:
             main(words)

@@ -44,6 +44,7 @@ from emdp.privacy import EmdDP, UserDP
 from emdp.questions.select import Select
 from emdp.sessions.planning import plan_request
 from emdp.sql import translate
+from emdp.tables.engines.duckdb import instances
 
 FOREIGN = (
     "Binder Error", "Parser Error", "Catalog Error", "Conversion Error", "Invalid Input Error", "Invalid Error",
@@ -272,10 +273,13 @@ class Sessions:
 def opened(folder: Path) -> Iterator[Sessions]:
     """Open sessions for the time of a block."""
     with pytest.MonkeyPatch.context() as patch, emdp.testing.seeded(7):
+        # What other tests have opened records nothing.
+        patch.setattr(instances, "_kept", {})
         sessions = Sessions(folder, patch)
         yield sessions
         for session in sessions.opened.values():
             session.close()
+        instances._let_go()
 
 
 def check_engine_texts(texts: list[str]) -> None:
