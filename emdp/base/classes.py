@@ -92,6 +92,15 @@ class _Placeholder:
         found = vars(self.cls)[self.name]
         return found.__get__(instance, owner) if hasattr(found, "__get__") else found
 
+    def __reduce__(self) -> tuple[Callable[[Any], Any], tuple[Any]]:
+        # A class that is sent with all it has, as Spark sends some, takes along what stands here in the end.
+        self.make()
+        return _same, (vars(self.cls)[self.name],)
+
+
+def _same(found: Any) -> Any:
+    return found
+
 
 def _maker(
     cls: type, options: Mapping[str, bool], left_out: Sequence[str], names: Sequence[str], held: Mapping[str, Any]

@@ -331,7 +331,7 @@ def _everyday(label: str, rest: Mapping[str, str], user: str | None) -> list[str
         asked.append((", delta = 1e-9, max_groups_per_user = 5", f"{_name(text)}, {people}"))
     return [
         "or everyday questions of SQL at user level, beside the other budget in [..] or alone:",
-        "budget = { epsilon = 10.0, delta = 1e-8 }",
+        "budget = { epsilon = 2.0, delta = 1e-8 }",
         "They begin so; `emdp profile -C` looks at all columns at once:",
         *(f"    SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1{option}) {query}" for option, query in asked),
     ]

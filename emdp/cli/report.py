@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from emdp.catalog.catalog import Catalog
     from emdp.reports.checking import CheckedReport
     from emdp.reports.definition import Report
-    from emdp.reports.outcome import ReportRun
+    from emdp.reports.outcome import EntryOutcome, ReportRun
+    from emdp.reports.streams import StreamOutcome
 
 __all__ = ["files_of", "run"]
 
@@ -64,9 +65,13 @@ def _make(checked: "CheckedReport", catalog: "Catalog", folder: Path, *, fresh: 
         write_report(found, folder)
     print(folder / "index.html")
     _tell(found)
-    failed = next((outcome.status for outcome in found.outcomes if outcome.answer is None), 0)
+    failed = next((outcome.status for outcome in _all(found) if outcome.answer is None), 0)
     if failed:
         raise typer.Exit(failed)
+
+
+def _all(found: "ReportRun") -> "list[EntryOutcome | StreamOutcome]":
+    return [*found.outcomes, *found.streams]
 
 
 def _tell(found: "ReportRun") -> None:
@@ -76,17 +81,22 @@ def _tell(found: "ReportRun") -> None:
     paid = sum(outcome.answer is not None for outcome in found.outcomes) - reused - read
     free = f", {read} of released measures" if read else ""
     print(f"{paid} entries paid, {reused} stored answers used{free}", file=sys.stderr)
-    for outcome in found.outcomes:
+    for stream in found.streams:
+        if stream.answer is not None:
+            print(f"stream {stream.entry.title}: paid once, {' and '.join(map(str, stream.cost))}", file=sys.stderr)
+    for outcome in _all(found):
         if outcome.answer is None:
             print(f"failed: {outcome.entry.title}: {outcome.error}", file=sys.stderr)
+    own = "" if found.report.budget is None else " for this report in its period"
     for budget in found.budgets:
-        print(f"remaining {budget.remaining}", file=sys.stderr)
+        print(f"remaining{own} {budget.remaining}", file=sys.stderr)
 
 
 def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:
     """Print what a run would cost; opens the ledger for reading, and touches no private value."""
     from emdp.answers import Preview
     from emdp.reports.run import check_reach, period_spending, stores_of
+    from emdp.reports.streams import stream_price
     from emdp.sessions.presentation import previewed
 
     with looking_ahead(catalog, checked.table, checked.report.period) as session:
@@ -104,6 +114,10 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
                 if column.note:
                     print(f"note: {column.name}: {column.note}")
             print()
+        names, promises = session.table.names(catalog.public()), catalog.budgets(checked.table)
+        for stream in checked.report.streams:
+            price = stream_price(stream, checked.report.period, names, promises)
+            print(f"stream {stream.title}: costs {price} once, for all its periods; nothing where it has begun\n")
         for budget in session.remaining_all():
             print(f"remaining {budget}")
         if checked.budget is not None:

@@ -268,7 +268,9 @@ def consequences_of(
     rows = tuple(_row(story, story.d_em(space), model, before) for story in own)
     lost = max(model.delta_of(row.d_em) for row in rows)
     failing = min(1.0, 2.0 * failure(lost, BELIEF_SLACK)) if lost < 1 else 1.0
-    warnings = warnings_of(space, (guarantee, *beside))
+    # What is said of levels beside the rows is of all reports together, too.
+    told = [own.at_level(float_up(as_decimal(own.level) * count), own.delta) for own in (guarantee, *beside)]
+    warnings = warnings_of(space, told)
     return Consequences(guarantee, before, rows, failing, count, people, warnings, tuple(beside))
 
 

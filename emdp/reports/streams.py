@@ -19,7 +19,7 @@ from emdp.sessions.planning import plan_request
 from emdp.sessions.session import Session
 from emdp.sessions.streaming import StreamRequest
 
-__all__ = ["StreamOutcome", "check_streams", "run_streams", "stream_lines", "stream_rows"]
+__all__ = ["StreamOutcome", "check_streams", "run_streams", "stream_lines", "stream_price", "stream_rows"]
 
 MOST_LINES = 6
 """Most pictures of a stream: one for each column and figure."""
@@ -58,23 +58,29 @@ def check_streams(report: Report, names: Names, promises: Sequence[Guarantee]) -
     problems = []
     for entry in report.streams:
         try:
-            planned = plan_request(entry.query, names, promises, gaussian=True)
-            if len(planned) != 1:
-                raise UsageError(f"query holds {len(planned)} statements; write a stream for each of them.")
-            StreamRequest.of(
-                planned[0],
-                periods=entry.periods,
-                unit=entry.unit,
-                plan=entry.plan,
-                show=entry.show,
-                name=entry.name,
-                period=report.period,
-                names=names,
-                active=entry.active,
-            )
+            stream_price(entry, report.period, names, promises)
         except (RefusedError, UsageError) as error:
             problems.append(report.problem(entry.line, f"stream {entry.title!r}: {error}"))
     return problems
+
+
+def stream_price(entry: StreamEntry, period: str | None, names: Names, promises: Sequence[Guarantee]) -> Guarantee:
+    """Return what a stream costs once, for all its periods; refused as :meth:`emdp.Session.stream` refuses it."""
+    planned = plan_request(entry.query, names, promises, gaussian=True)
+    if len(planned) != 1:
+        raise UsageError(f"query holds {len(planned)} statements; write a stream for each of them.")
+    request = StreamRequest.of(
+        planned[0],
+        periods=entry.periods,
+        unit=entry.unit,
+        plan=entry.plan,
+        show=entry.show,
+        name=entry.name,
+        period=period,
+        names=names,
+        active=entry.active,
+    )
+    return request.plan.guarantee
 
 
 def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:

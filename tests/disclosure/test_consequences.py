@@ -116,6 +116,8 @@ def test_the_traps_have_warnings() -> None:
     assert "all of it with one record, and 4 with five" in both
     assert "with one record" not in told(extended_space(LINE, None, 20), emdp.EmdDP(20.0))
     assert "would show (epsilon 20)" in both
+    weekly = " ".join(consequences_of(TOWN, emdp.EmdDP(1.0), reports=20).warnings)
+    assert weekly == both  # of twenty reports together, fixed in advance or not
     assert "would show" not in told(LINE, emdp.EmdDP(2.0))
     for text in (both, told(LINE, emdp.UserDP(1.0))):
         for said in ("in the table at all is not hidden", "Friends' records tell", "shown again tells nothing new"):

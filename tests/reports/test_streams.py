@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from emdp.base.errors import BudgetExceededError, ReportError
+from emdp.base.errors import BudgetExceededError, ReportError, UsageError
+from emdp.cli import main
 from emdp.ledger import read_ledger
 from emdp.reports.checking import check_definition
 from emdp.reports.export import write_report
@@ -119,6 +120,26 @@ def test_a_stream_that_fails_fails_alone(folder: Path) -> None:
     assert "counts as skipped" in stream.error
     assert found.outcomes[0].answer is not None
     assert "Failed:" in page(found, [["share.csv"]])
+
+
+def test_the_command_says_what_streams_cost_and_fails_with_them(
+    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    pages = tmp_path_factory.mktemp("pages")
+
+    def told(week: int, *more: str) -> tuple[object, str]:
+        with pytest.raises(SystemExit) as done:
+            main(["report", str(folder / "weeks.toml"), "--period", f"2026-W0{week}", *more])
+        return done.value.code or 0, "".join(capsys.readouterr())
+
+    status, said = told(3, "--dry-run")
+    assert status == 0
+    assert "stream Mean of x: costs alpha = 20.0 per unit of d_em, delta = 1e-05 (unbounded central EmdDP" in said
+    assert "once, for all its periods" in said
+    status, said = told(3, "--out", str(pages / "third"))
+    assert (status, "stream Mean of x: paid once, alpha = " in said) == (0, True)
+    status, said = told(2, "--out", str(pages / "second"))
+    assert (status, "failed: Mean of x: " in said) == (UsageError.exit_status, True)
 
 
 def test_what_the_budget_does_not_cover_is_said(folder: Path) -> None:

@@ -318,9 +318,12 @@ def _unpaid(guarantee: Guarantee, nearest: Guarantee, promises: Sequence[Guarant
     needs = f"this question needs a budget of the kind {guarantee.kind_name}, and the table has "
     needs += " and ".join(dict.fromkeys(promise.kind_name for promise in promises))
     if isinstance(guarantee, UserDP) and not isinstance(nearest, UserDP) and guarantee.model == nearest.model:
+        # As it stands: who pastes another number would raise what nobody can lower again.
+        is_plain = isinstance(nearest, EmdDP) and nearest.unit == "user"
+        own = f"alpha = {nearest.level}{f', delta = {nearest.delta}' if nearest.delta else ''}" if is_plain else ".."
         return (
             f"{needs}; ask with alpha (WITH EMD_PRIVACY in SQL, alpha= in Python), or have the owner declare a UserDP "
-            "budget beside it: `budget = [{ alpha = 80.0 }, { epsilon = 2.0, delta = 1e-8 }]`, with own numbers."
+            f"budget beside it: `budget = [{{ {own} }}, {{ epsilon = 2.0, delta = 1e-8 }}]`, with own numbers."
         )
     return f"{needs}: {_reason(guarantee, nearest)}."
 
