@@ -87,9 +87,8 @@ def _tell(found: "ReportRun") -> None:
     for outcome in _all(found):
         if outcome.answer is None:
             print(f"failed: {outcome.entry.title}: {outcome.error}", file=sys.stderr)
-    own = "" if found.report.budget is None else " for this report in its period"
     for budget in found.budgets:
-        print(f"remaining{own} {budget.remaining}", file=sys.stderr)
+        print(f"remaining {budget.remaining}", file=sys.stderr)
 
 
 def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:

@@ -15,7 +15,7 @@ from emdp.spaces import Space
 from emdp.tables import Table
 from emdp.tables.statements.compile import elsewhere_parts
 
-__all__ = ["LEAVING_OUT", "gone_columns", "previewed", "public_part"]
+__all__ = ["LEAVING_OUT", "filled_columns", "gone_columns", "previewed", "public_part"]
 
 LEAVING_OUT = (
     "records of {table} that its space sends elsewhere are left out: those without a value of {columns} that the "
@@ -24,6 +24,9 @@ LEAVING_OUT = (
     "with another on_invalid there, 'neutral' or 'clamp'"
 )
 """What a reader must know of answers over the records themselves, where a space sends some elsewhere."""
+
+ALL_ITEMS = r"(?<!COUNT)\(\s*\*|\b(?:frequencies|itemwise|measure)\b|\bcategory_is\b"
+"""Words of statements that read columns which they do not name."""
 
 COUNTED = "the public list or number of users is right, and does not come from the private records"
 LISTED = "a list of users, where one is declared, holds everybody who has records, and does not come from them"
@@ -58,7 +61,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
         "notes": (
             *(among_somewhere(note) if gone else note for note in plan.notes),
             *([LEAVING_OUT.format(table=table.name, columns=gone)] if gone and _is_of_rows(plan) else []),
-            *_taken_for(table, f"{planned.text} {' '.join(column.expression for column in plan.columns)}"),
+            *_taken_for(table, planned),
             *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else []),
         ),
         "finisher": plan.finisher,
@@ -118,21 +121,34 @@ def _absent(without_records: str, table: Table) -> str:
     return f"has the neutral item, {', '.join(shown)}{_stands_for(table)}"
 
 
-def _taken_for(table: Table, text: str) -> tuple[str, ...]:
-    """Say of columns that a statement names, or may read by a star, as what their invalid values count."""
+def filled_columns(space: Space, schema: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the table's columns whose missing values count as the neutral item's, each once."""
+    filled = [index for index, part in enumerate(space.parts) if part.on_invalid in ("neutral", "clamp")]
+    return gone_columns(space, schema, filled)
+
+
+def _taken_for(table: Table, planned: Planned) -> tuple[str, ...]:
+    """Say as what invalid values of columns count that a statement reads; it may read some that it does not name."""
+    if planned.text.startswith("heavy_hitters"):
+        # Texts as they are.
+        return ()
+    text = f"{planned.text} {' '.join(column.expression for column in planned.plan.columns)}"
+    reads_all = len(table.space.parts) == 1 and not _is_of_rows(planned.plan)
     said = []
     for part in table.space.parts:
         columns = gone_columns(part, table.schema, (0,)) if part.on_invalid == "neutral" else ()
-        if any(re.search(rf"(?i)(?<!COUNT)\(\s*\*|\b{re.escape(name)}\b", text) for name in columns):
-            shown = ", ".join(
-                f"{name} = {'the mean vector' if value is None else value!r}"
-                for name, (value,) in part.decode(part.neutral_item).items()
-            )
-            said.append(
-                f"records of {table.name} without a value of {', '.join(columns)} that the space takes count as "
-                f"{shown} (on_invalid = 'neutral'), and may be any share of them; where on_invalid is 'elsewhere' they "
-                "are left out"
-            )
+        named = (rf"\b{re.escape(name)}\b" for name in columns)
+        if not columns or not (reads_all or re.search("|".join((ALL_ITEMS, *named)), text, re.IGNORECASE)):
+            continue
+        shown = ", ".join(
+            f"{name} = {'the mean vector' if value is None else value!r}"
+            for name, (value,) in part.decode(part.neutral_item).items()
+        )
+        said.append(
+            f"records of {table.name} without a value of {', '.join(columns)} that the space takes count as "
+            f"{shown} (on_invalid = 'neutral'), and may be any share of them; where on_invalid is 'elsewhere' they "
+            "are left out"
+        )
     return tuple(said)
 
 

@@ -431,3 +431,21 @@ def test_values_that_count_as_the_neutral_one_are_named(tmp_path: Path, statemen
             found = [text for text in notes if text.startswith("records of t without a value of")]
             assert len(found) == (said is not None)
             assert said is None or f"count as {said} (on_invalid = 'neutral')" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_said"),
+    [
+        (emdp.mean(emdp.category_is("bar"), alpha=1, name="m"), True),
+        (emdp.frequencies(alpha=1), True),
+        (emdp.heavy_hitters("kind", count=2, epsilon=4.0, delta=1e-6), False),
+    ],
+)
+def test_what_names_no_column_says_it_too(tmp_path: Path, asked: Any, is_said: bool) -> None:
+    space = emdp.Categories("kind", ["bar", "inn"], on_invalid="neutral")
+    rows = {"user": [1, 2], "kind": ["zoo", "bar"]}
+    table = emdp.read(rows, user="user", users=4000, space=space, name="t", elsewhere=1)
+    budget = [emdp.EmdDP(9.0), emdp.UserDP(9.0, 1e-5)]
+    with emdp.Session(table, budget=budget, ledger=tmp_path / "t.ledger") as session:
+        notes = session.preview(asked).statements[0].notes
+    assert any("count as kind = 'bar'" in text for text in notes) == is_said

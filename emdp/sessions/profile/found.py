@@ -183,7 +183,7 @@ class Profile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know."""
-        return (*NOTES, self.plan.elsewhere) if self.plan.elsewhere else NOTES
+        return (*NOTES, *filter(None, (self.plan.elsewhere, self.plan.filled)))
 
     @property
     def frame(self) -> pl.DataFrame:

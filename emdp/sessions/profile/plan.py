@@ -14,7 +14,7 @@ from emdp.questions.names import Names
 from emdp.questions.owned.grids import GRID_BITS
 from emdp.questions.owned.totals import UNIT_BITS
 from emdp.sessions.planning import Planned, plan_request
-from emdp.sessions.presentation import gone_columns, previewed
+from emdp.sessions.presentation import filled_columns, gone_columns, previewed
 from emdp.sessions.profile.lines import cut, percent, wrapped
 from emdp.sessions.profile.statements import Options, Part, parts_of
 from emdp.sessions.records import TableRecords
@@ -81,6 +81,16 @@ class ProfilePlan:
             f"records without a value of {gone} that the space takes are elsewhere, and left out. So no share of "
             "missing values is told of these columns, and of others it is among the records that are somewhere. "
             "SHARE(ELSEWHERE) is the share that is elsewhere, with the people who have no record."
+        )
+
+    @property
+    def filled(self) -> str:
+        """What a reader must know where the space gives missing values a value; empty where it gives none."""
+        filled = ", ".join(filled_columns(self.names.space, self.names.columns))
+        return filled and (
+            f"Records without a value of {filled} count as the neutral item's there (on_invalid = 'neutral' or "
+            "'clamp'), in quartiles and frequent values too, and may be any share; so no share of missing values is "
+            "told of these columns."
         )
 
     @property
@@ -206,7 +216,7 @@ class ProfilePreview:
             "",
             *wrapped(f"Errors are what is expected if {users}a user has {ASSUMED_RECORDS} records on average."),
         ]
-        lines += wrapped(self.plan.elsewhere)
+        lines += wrapped(self.plan.elsewhere) + wrapped(self.plan.filled)
         lines += unanswered_lines(self.plan.unanswered)
         if not self.is_affordable:
             lines += ["", *wrapped("The budget does not cover it: ask for less epsilon or delta, or fewer columns.")]

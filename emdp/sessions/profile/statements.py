@@ -24,7 +24,7 @@ from emdp.privacy.guarantees.kinds import Neighbours
 from emdp.privacy.rounding import split
 from emdp.questions.names import Names
 from emdp.rows.types import Kind
-from emdp.sessions.presentation import gone_columns
+from emdp.sessions.presentation import filled_columns, gone_columns
 from emdp.spaces.continuous.geo import LATITUDES, LONGITUDES
 
 __all__ = ["LEVELS", "OCTAVES", "Options", "Part", "PartKind", "parts_of"]
@@ -163,8 +163,8 @@ def parts_of(names: Names, options: Options) -> tuple[tuple[Part, ...], dict[str
         unanswered |= dict.fromkeys(texts, NEEDS_DELTA)
         own = [name for name in own if name not in texts]
         texts = []
-    # A record without a value of these is elsewhere, and no row: nothing would be found missing.
-    gone = gone_columns(names.space, names.columns)
+    # A record without a value of these is elsewhere, and no row, or has the neutral item's: none would be missing.
+    gone = {*gone_columns(names.space, names.columns), *filled_columns(names.space, names.columns)}
     asked = {name: kind for name, kind in kinds.items() if name not in gone}
     true = {name: kind for name, kind in kinds.items() if kind is Kind.BOOLEAN}
     fixed = {kind: share for kind, share in SHARES.items() if asked or true or kind != "missing"}

@@ -278,3 +278,17 @@ def test_people_with_a_value_are_a_lower_bound_in_the_preview_too(tmp_path: Path
     assert error.startswith("people with a value, at least: within ")
     assert "at most the true one, since a user in more than 2 values" in error
     assert "elsewhere" not in shown.explain()
+
+
+@pytest.mark.parametrize("rule", ["neutral", "clamp"])
+def test_values_that_are_made_up_are_not_told_as_there(rule: str, tmp_path: Path) -> None:
+    """Half of all records have no value; as the neutral item's none would be missing."""
+    rows = {"user": [place // 4 for place in range(400)], "x": [1.0, None] * 200, "y": [None, 2.0] * 200}
+    space = emdp.Interval("x", 0, 10, on_invalid=rule)
+    table = emdp.read(rows, user="user", users=100, space=space, name="t")
+    with emdp.testing.seeded(3), emdp.Session(table, budget=emdp.UserDP(40.0), ledger=tmp_path / "l") as session:
+        found = session.profile(epsilon=40.0)
+    facts = {(row["column"], row["fact"]): row["value"] for row in found.frame.iter_rows(named=True)}
+    assert ("x", "missing") not in facts
+    assert facts["y", "missing"] == pytest.approx(0.5, abs=0.05)
+    assert any("count as the neutral item's" in note for note in found.notes)
