@@ -1,7 +1,7 @@
 """The public part of an answer, from a plan and its table."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from emdp.answers import PreviewedStatement
@@ -71,10 +71,14 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
     }
 
 
-def gone_columns(space: Space, schema: Mapping[str, str], parts: Sequence[int] | None = None) -> tuple[str, ...]:
-    """Return the table's columns whose invalid values take a whole record elsewhere, or those of some parts."""
-    chosen = elsewhere_parts(space) if parts is None else parts
-    named = [name for index in chosen for name in space.parts[index].columns]
+def gone_columns(space: Space, schema: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the table's columns whose invalid values take a whole record elsewhere, each once."""
+    return _columns_of([space.parts[index] for index in elsewhere_parts(space)], schema)
+
+
+def _columns_of(parts: Iterable[Space], schema: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the table's columns that some parts of a space are made of, each once."""
+    named = [name for part in parts for name in part.columns]
     made = [(name, find_component(name, schema)) for name in named]
     return tuple(dict.fromkeys(name if component is None else component.column for name, component in made))
 
@@ -116,15 +120,19 @@ def _absent(without_records: str, table: Table) -> str:
             "is elsewhere, like a record that the space's rules send there: in no mean, map or group, whose shares add "
             f"up to what SHARE(ELSEWHERE) leaves of 1{filled}"
         )
-    columns = table.space.decode(table.space.neutral_item)
-    shown = (f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items())
-    return f"has the neutral item, {', '.join(shown)}{_stands_for(table)}"
+    return f"has the neutral item, {_neutral(table.space)}{_stands_for(table)}"
+
+
+def _neutral(space: Space) -> str:
+    columns = space.decode(space.neutral_item)
+    return ", ".join(
+        f"{name} = {'the mean vector' if value is None else value!r}" for name, (value,) in columns.items()
+    )
 
 
 def filled_columns(space: Space, schema: Mapping[str, str]) -> tuple[str, ...]:
     """Return the table's columns whose missing values count as the neutral item's, each once."""
-    filled = [index for index, part in enumerate(space.parts) if part.on_invalid in ("neutral", "clamp")]
-    return gone_columns(space, schema, filled)
+    return _columns_of([part for part in space.parts if part.on_invalid in ("neutral", "clamp")], schema)
 
 
 def _taken_for(table: Table, planned: Planned) -> tuple[str, ...]:
@@ -136,18 +144,14 @@ def _taken_for(table: Table, planned: Planned) -> tuple[str, ...]:
     reads_all = len(table.space.parts) == 1 and not _is_of_rows(planned.plan)
     said = []
     for part in table.space.parts:
-        columns = gone_columns(part, table.schema, (0,)) if part.on_invalid == "neutral" else ()
+        columns = _columns_of([part], table.schema) if part.on_invalid == "neutral" else ()
         named = (rf"\b{re.escape(name)}\b" for name in columns)
         if not columns or not (reads_all or re.search("|".join((ALL_ITEMS, *named)), text, re.IGNORECASE)):
             continue
-        shown = ", ".join(
-            f"{name} = {'the mean vector' if value is None else value!r}"
-            for name, (value,) in part.decode(part.neutral_item).items()
-        )
         said.append(
             f"records of {table.name} without a value of {', '.join(columns)} that the space takes count as "
-            f"{shown} (on_invalid = 'neutral'), and may be any share of them; where on_invalid is 'elsewhere' they "
-            "are left out"
+            f"{_neutral(part)} (on_invalid = 'neutral'), and may be any share of them; where on_invalid is 'elsewhere' "
+            "they are left out"
         )
     return tuple(said)
 
