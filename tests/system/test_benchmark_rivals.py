@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "rivals"
-MODULES = ("workload", "systems", "processes", "results", "harness", "system_duckdb", "system_emdp")
+MODULES = ("workload", "systems", "processes", "results", "harness", "system_duckdb", "system_emdp", "bound")
 USERS, GROUPS = 3_000, 4
 
 
@@ -220,6 +220,27 @@ def test_the_page_has_the_noise_of_the_plan(rivals: dict[str, ModuleType]) -> No
     # Half of the difference of the two ends.
     assert found.layout.ends == (work.LOW, work.HIGH)
     assert f"and emdp {unit * math.hypot(0.5, 0.5):,.0f}." in page.replace("\n", " ")
+
+
+def test_no_mechanism_has_the_aims_where_two_numbers_are_drawn(rivals: dict[str, ModuleType]) -> None:
+    """The linear program is below what the best known noises have, and above what the aims would need."""
+    bound = rivals["bound"]
+    least = bound.least_squared_error(1.0, 24)
+    small, b = math.exp(-1.0), math.exp(-1.0) ** (2 / 3)
+    staircase = (2 ** (-2 / 3) * b * (1 + small) ** (2 / 3) + small) / (1 - small) ** 2
+    assert 1.55 < least < staircase < 2.0
+    page = (FOLDER.parents[1] / "docs" / "benchmarks.md").read_text()
+    ours = bound.DRAWN["emdp: both ends"]
+    impossible = []
+    for scales in bound.DRAWN.values():
+        count, total, mean = (math.sqrt(2.0) * scale for scale in scales)
+        assert f"| {count:.1f} | {total:,.0f} | {mean:,.0f} | " in page
+        if scales != ours:
+            assert ", ".join(f"{own / scale:.2f}" for own, scale in zip(ours, scales, strict=True)) in page
+        alone = bound.AIMS[1] * total < 1_000 * math.sqrt(least)
+        together = (bound.AIMS[0] * count / 10) ** 2 + (bound.AIMS[2] * mean / 500) ** 2 < 4 * least
+        impossible.append((alone, together))
+    assert impossible == [(False, False), (True, True), (True, True), (True, True)]
 
 
 def test_everything_gathers_output_and_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
