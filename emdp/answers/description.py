@@ -10,10 +10,13 @@ from emdp.questions.columns import Finisher, PlannedColumn, PlannedStage
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.shape import Shape
 
-__all__ = ["DEFAULT_LEVEL", "Description", "on_one_line"]
+__all__ = ["DEFAULT_LEVEL", "WITHOUT_RECORDS", "Description", "on_one_line"]
 
 DEFAULT_LEVEL = 0.95
 """Coverage of the intervals that stand in ``Answer.frame``."""
+
+WITHOUT_RECORDS = "people without records"
+"""Beginning of the note on those who count with a neutral item: the same in all answers of a table."""
 
 COMPARED = {
     "method": pl.String,

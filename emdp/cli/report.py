@@ -93,19 +93,22 @@ def _tell(found: "ReportRun") -> None:
 
 def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:
     """Print what a run would cost; opens the ledger for reading, and touches no private value."""
-    from emdp.answers import Preview
+    from emdp.answers import WITHOUT_RECORDS, Preview
     from emdp.reports.run import check_reach, period_spending, stores_of
     from emdp.reports.streams import stream_price
     from emdp.sessions.presentation import previewed
 
     with looking_ahead(catalog, checked.table, checked.report.period) as session:
         stores = stores_of(session, checked)
+        shared: dict[str, None] = {}
         for store, entry in zip(stores, checked.entries, strict=True):
             is_paid = store.is_paid(entry.planned, fresh=fresh)
             stored = "reads measures" if entry.planned.is_awaited else "stored"
             state = f"{stored}, costs nothing" if is_paid else f"costs {entry.planned.plan.guarantee}"
             print(f"{entry.entry.title}: {state}")
-            shown = Preview((previewed(entry.planned, session.table),)).frame
+            told = previewed(entry.planned, session.table)
+            shared |= dict.fromkeys(note for note in told.notes if note.startswith(WITHOUT_RECORDS))
+            shown = Preview((told,)).frame
             print(
                 preview_text(shown.select("query", "noise_scale", "expected_error", "interval_95"), width=table_width())
             )
@@ -117,6 +120,8 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
         for stream in checked.report.streams:
             price = stream_price(stream, checked.report.period, names, promises)
             print(f"stream {stream.title}: costs {price} once, for all its periods; nothing where it has begun\n")
+        for note in shared:
+            print(f"note: {note}\n")
         for budget in session.remaining_all():
             print(f"remaining {budget}")
         if checked.budget is not None:

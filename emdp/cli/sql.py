@@ -218,11 +218,12 @@ def query(
         answers = [one.answer for one in kept]
         write_answers(answers, target)
         _draw(answers, plot)
+        told: set[str] = set()
         for one in {one.stored.sequence: one for one in kept}.values():
             if explain:
                 print(one.answer.explain(), file=sys.stderr)
-            for note in (*one.answer.remarks, *one.answer.notes):
-                print(f"note: {note}", file=sys.stderr)
+            # A derivation has the notes.
+            _print_notes(one.answer.remarks if explain else (*one.answer.remarks, *one.answer.notes), told)
             spent = f"stored answer of {one.answer.time[:19]}Z, nothing spent: it cost" if one.is_reused else "spent"
             print(f"{spent} {one.answer.spent}", file=sys.stderr)
         kinds = {type(answer.spent) for answer in answers}
@@ -255,8 +256,8 @@ def _read_measures(
     _draw([answer], plot)
     if explain:
         print(answer.explain(), file=sys.stderr)
-    for note in answer.notes:
-        print(f"note: {note}", file=sys.stderr)
+    else:
+        _print_notes(answer.notes, set())
     print("nothing spent: reads what was released before", file=sys.stderr)
 
 
@@ -273,6 +274,7 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
     if explain:
         print(preview.explain())
         return
+    told: set[str] = set()
     for number, statement in enumerate(preview.statements, start=1):
         if len(preview.statements) > 1:
             print(f"{'' if number == 1 else chr(10)}statement {number}")
@@ -286,11 +288,20 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
                 assumed.setdefault(column.note, []).append(column.name)
         for note, named in assumed.items():
             print(f"note: {', '.join(named)}: {note}", file=sys.stderr)
-        for note in statement.notes:
-            print(f"note: {note}", file=sys.stderr)
+        _print_notes(statement.notes, told)
     print(f"note: {HALF}", file=sys.stderr)
     if len(preview.statements) > 1 and columns is None:
         print("note: affordable counts each statement by itself, not the batch", file=sys.stderr)
+
+
+def _print_notes(notes: Iterable[str], told: set[str]) -> None:
+    """Print notes on standard error; what is of the table, and not of one statement, only if it was not told yet."""
+    from emdp.answers import WITHOUT_RECORDS
+
+    for note in notes:
+        if not (note.startswith(WITHOUT_RECORDS) and note in told):
+            print(f"note: {note}", file=sys.stderr)
+        told.add(note)
 
 
 def has_charges(ledger: str, table: str) -> bool:

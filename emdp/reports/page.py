@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from emdp.answers import WITHOUT_RECORDS
 from emdp.answers.stored import StoredAnswer
 from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError
@@ -69,6 +70,13 @@ class _Shown:
     figures: tuple[_Figure, ...]
     table: Table | None
     files: tuple[str, ...]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said below the answer; what all answers of the table have in common stands below them all."""
+        answer = self.outcome.answer
+        own = () if answer is None else (*answer.remarks, *answer.notes)
+        return [note for note in own if not note.startswith(WITHOUT_RECORDS)]
 
 
 @dataclass(frozen=True)
@@ -152,10 +160,15 @@ def _rendered(
             reused=sum(outcome.is_reused and not outcome.reads for outcome in run.outcomes),
             streams=streams,
             has_contents=len(entries) >= CONTENTS_FROM,
-            assumptions=tuple(dict.fromkeys(text for answer in answers for text in answer.assumptions)),
+            assumptions=tuple(dict.fromkeys(text for answer in answers for text in _of_table(answer))),
             is_alpha=any(state.promise.level_name == "alpha" for state in run.budgets),
         )
     )
+
+
+def _of_table(answer: StoredAnswer) -> list[str]:
+    """Return what is assumed, and whom a neutral item stands for: the same for all answers of a table."""
+    return [*answer.assumptions, *(note for note in answer.notes if note.startswith(WITHOUT_RECORDS))]
 
 
 def _meaning(run: ReportRun) -> _Figure | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from emdp.answers import PreviewedStatement
+from emdp.answers import WITHOUT_RECORDS, PreviewedStatement
 from emdp.base.frames import find_component
 from emdp.estimators.columns.true_totals import among_somewhere
 from emdp.privacy import EmdDP, Guarantee, UserDP
@@ -25,6 +25,9 @@ LEAVING_OUT = (
 )
 """What a reader must know of answers over the records themselves, where a space sends some elsewhere."""
 
+FILLING = {"neutral": "without a value of {} that the space takes", "clamp": "with a NULL or NaN in {}"}
+"""Rules by which records count with the neutral item's value, and which records these are."""
+
 ALL_ITEMS = r"(?<!COUNT)\(\s*\*|\b(?:frequencies|itemwise|measure)\b|\bcategory_is\b"
 """Words of statements that read columns which they do not name."""
 
@@ -41,7 +44,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
     plan = planned.plan
     work = plan.work(TableRecords(table))
     is_removal, gone = is_by_removal(plan.guarantee), ", ".join(gone_columns(table.space, table.schema))
-    users = f"a public user without records {_absent(plan.without_records, table)}"
+    users = f"a public user without records {_absent(plan, table)}"
     return {
         "query": planned.text,
         "columns": plan.columns,
@@ -61,6 +64,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
         "notes": (
             *(among_somewhere(note) if gone else note for note in plan.notes),
             *([LEAVING_OUT.format(table=table.name, columns=gone)] if gone and _is_of_rows(plan) else []),
+            *_neutral_people(table, plan),
             *_taken_for(table, planned),
             *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else []),
         ),
@@ -111,16 +115,28 @@ def _of_period(guarantee: Guarantee, period: str | None) -> tuple[str, ...]:
     )
 
 
-def _absent(without_records: str, table: Table) -> str:
-    if without_records:
-        return f"has {without_records}"
+def _absent(plan: Any, table: Table) -> str:
+    if plan.without_records:
+        return f"has {plan.without_records}"
     if table.space.elsewhere is not None:
         filled = "" if (slots := table.space.slots) is None else f"; bags are filled with it up to {slots} records"
         return (
             "is elsewhere, like a record that the space's rules send there: in no mean, map or group, whose shares add "
             f"up to what SHARE(ELSEWHERE) leaves of 1{filled}"
         )
-    return f"has the neutral item, {_neutral(table.space)}{_stands_for(table)}"
+    return "counts nowhere" if _is_of_rows(plan) else f"has the neutral item, {_neutral(table.space)}"
+
+
+def _neutral_people(table: Table, plan: Any) -> tuple[str, ...]:
+    """Say what share of the people a neutral item may stand for; nothing where nobody can be without records."""
+    is_neutral = table.space.elsewhere is None and not plan.without_records and not _is_of_rows(plan)
+    if not is_neutral or table.records is not None or is_by_removal(plan.guarantee):
+        return ()
+    people = "people" if table.users.count is None else f"{table.n} people"
+    return (
+        f"{WITHOUT_RECORDS} count with the neutral item, {_neutral(table.space)}, and may be any share of all {people};"
+        " with elsewhere = 1 they are left out, and SHARE(ELSEWHERE) tells the share",
+    )
 
 
 def _neutral(space: Space) -> str:
@@ -132,7 +148,7 @@ def _neutral(space: Space) -> str:
 
 def filled_columns(space: Space, schema: Mapping[str, str]) -> tuple[str, ...]:
     """Return the table's columns whose missing values count as the neutral item's, each once."""
-    return _columns_of([part for part in space.parts if part.on_invalid in ("neutral", "clamp")], schema)
+    return _columns_of([part for part in space.parts if part.on_invalid in FILLING], schema)
 
 
 def _taken_for(table: Table, planned: Planned) -> tuple[str, ...]:
@@ -144,27 +160,13 @@ def _taken_for(table: Table, planned: Planned) -> tuple[str, ...]:
     reads_all = len(table.space.parts) == 1 and not _is_of_rows(planned.plan)
     said = []
     for part in table.space.parts:
-        columns = _columns_of([part], table.schema) if part.on_invalid == "neutral" else ()
+        columns = _columns_of([part], table.schema) if part.on_invalid in FILLING else ()
         named = (rf"\b{re.escape(name)}\b" for name in columns)
         if not columns or not (reads_all or re.search("|".join((ALL_ITEMS, *named)), text, re.IGNORECASE)):
             continue
         said.append(
-            f"records of {table.name} without a value of {', '.join(columns)} that the space takes count as "
-            f"{_neutral(part)} (on_invalid = 'neutral'), and may be any share of them; where on_invalid is 'elsewhere' "
-            "they are left out"
+            f"records of {table.name} {FILLING[part.on_invalid].format(', '.join(columns))} count as {_neutral(part)} "
+            f"(on_invalid = '{part.on_invalid}'), and may be any share of them; where on_invalid is 'elsewhere' they "
+            "are left out"
         )
     return tuple(said)
-
-
-def _stands_for(table: Table) -> str:
-    """Say what share of the people a neutral item may stand for; nothing where nobody and no record can have it."""
-    with_it = ["people without records"] if table.records is None else []
-    if any(part.on_invalid == "neutral" for part in table.space.parts):
-        with_it.append("invalid records")
-    if not with_it:
-        return ""
-    people = "people" if table.users.count is None else f"{table.n} people"
-    return (
-        f"; it stands for {' and '.join(with_it)}, which may be any share, from 0 % to 100 % of all {people}, "
-        "and no answer says how large (declare elsewhere = 1, and SHARE(ELSEWHERE) tells)"
-    )

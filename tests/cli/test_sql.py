@@ -49,10 +49,24 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 def test_check_prints_the_constant_and_opens_no_ledger(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     status, out, err = run(capsys, "check", KM)
-    assert (status, err) == (0, f"note: {HALF}\n")
+    assert status == 0
+    assert err.endswith(f"note: {HALF}\n")
     assert [line.split()[0] for line in out.splitlines()[:3]] == ["query", "expression", "lipschitz"]
     assert out.split()[1] == "km"
     assert not (place / "city.ledger").exists()
+
+
+def test_plain_outputs_say_whom_a_neutral_item_may_stand_for_and_once(capsys: pytest.CaptureFixture[str]) -> None:
+    people = "people without records count with the neutral item, "
+    missing = "records of visits with a NULL or NaN in lat, lon count as lat = "
+    batch = f"{KM.replace('10', '4')}; {KM.replace('10', '5')}"
+    for command in (["check"], ["preview"], ["query"], ["query", "--fresh", "--explain"], ["preview", "--explain"]):
+        for asked, times in ((KM.replace("10", "3"), 1), (batch, 2)):
+            status, out, err = run(capsys, command[0], asked, *command[1:])
+            assert status == 0
+            # Of the table once; of a statement, which reads the column, with each, as in derivations both.
+            assert (out + err).count(people) == (times if "--explain" in command else 1)
+            assert (out + err).count(missing) == times
 
 
 def test_check_of_the_data_is_the_owners_and_counts_what_breaks_the_rules(

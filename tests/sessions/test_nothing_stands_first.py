@@ -99,25 +99,40 @@ def test_a_condition_on_what_is_not_listed_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_neutral_item_says_for_whom_it_may_stand(tmp_path: Path) -> None:
-    rows = {"user": [1, 2], "kind": ["a", "b"]}
-    query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) kind, SHARE() AS s FROM t GROUP BY kind"
+    rows = {"user": [1, 2], "x": [1.0, 2.0]}
+    query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(x) AS m FROM t"
+    people = "people without records count with the neutral item, x = 1.5, and may be any share of all 2 people"
     said = {}
     declared: list[tuple[str, Any, dict[str, Any]]] = [
         ("plain", "error", {}),
         ("rule", "neutral", {"records": 1}),
+        ("border", "clamp", {"records": 1}),
+        ("both", "clamp", {}),
         ("none", "error", {"records": 1}),
         ("point", "elsewhere", {"elsewhere": 1}),
     ]
     for name, rule, more in declared:
         (tmp_path / name).mkdir()
-        space = emdp.Categories("kind", ["a", "b"], on_invalid=rule)
-        session = session_of(tmp_path / name, space, rows, **more)
-        said[name] = session.sql(query).explain()
-        assert ("any share" in said[name]) == ("any share" in str(session.preview(query)))
-    assert (
-        "it stands for people without records, which may be any share, from 0 % to 100 % of all 2 people"
-        in said["plain"]
-    )
-    assert "it stands for invalid records, which" in said["rule"]
-    assert "any share" not in said["none"]
-    assert "any share" not in said["point"]
+        session = session_of(tmp_path / name, emdp.Interval("x", 0, 3, on_invalid=rule), rows, **more)
+        answer = session.sql(query)
+        said[name] = [note for note in answer.notes if "any share" in note]
+        for text in (answer.explain(), session.preview(query).explain()):
+            # Each once.
+            assert text.count("any share") == len(said[name])
+            assert all(f"note         {note}" in text for note in said[name])
+    assert [note.partition(";")[0] for note in said["plain"]] == [people]
+    assert "t without a value of x that the space takes count as x = 1.5 (on_invalid = 'neutral')" in said["rule"][0]
+    assert "records of t with a NULL or NaN in x count as x = 1.5 (on_invalid = 'clamp')" in said["border"][0]
+    assert len(said["both"]) == 2
+    assert said["none"] == said["point"] == []
+
+
+def test_who_has_no_records_counts_nowhere_under_a_cap(tmp_path: Path) -> None:
+    rows = {"user": [1, 2], "x": [1.0, None]}
+    session = session_of(tmp_path, emdp.Interval("x", 0, 3, on_invalid="clamp"), rows)
+    header = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 2)"
+    counted, summed = (session.preview(f"{header} {what} AS n FROM t").statements[0] for what in ("COUNT(*)", "SUM(x)"))
+    assert "a public user without records counts nowhere" in counted.assumptions
+    assert not any("any share" in note for note in counted.notes)
+    # The sum reads the column, of which a NULL is the middle.
+    assert sum("any share" in note for note in summed.notes) == 1
