@@ -199,8 +199,10 @@ def test_the_paths_of_a_catalog(weekly: Path) -> None:
 def test_a_table_of_periods_says_where_users_without_records_are(weekly: Path) -> None:
     silent = TEXT.replace('elsewhere = "neutral"\n', "").replace("USERS", "3")
     (weekly / "emdp.toml").write_text(silent.replace("SOURCE", "{period}.csv"))
-    with pytest.raises(UsageError, match=r"write elsewhere = 1, or elsewhere = \"neutral\""):
-        emdp.load_catalog(weekly / "emdp.toml").table(period="2026-W46")
+    for period in ("2026-W46", None):
+        # Before a period is asked for.
+        with pytest.raises(UsageError, match=r"write elsewhere = 1, or elsewhere = \"neutral\""):
+            emdp.load_catalog(weekly / "emdp.toml").table(period=period)
     # Of one file everybody may have a record.
     (weekly / "emdp.toml").write_text(silent.replace("SOURCE", "2026-W46.csv"))
     assert emdp.load_catalog(weekly / "emdp.toml").table().space.elsewhere is None

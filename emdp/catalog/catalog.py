@@ -103,6 +103,9 @@ class Catalog:
         """
         name = self._name(name)
         entry = self._entry(name)
+        # Before anything asks for a period: whoever names one would be refused all the same.
+        if PERIOD in entry["source"] and "elsewhere" not in entry and self._space(name).elsewhere is None:
+            raise self._error(name, NOWHERE)
         users, own, links = entry.get("users"), without_view(entry), self._links(name, period)
         has_lists = isinstance(users, str) and PERIOD in users
         if period is not None:
@@ -113,8 +116,6 @@ class Catalog:
                     name, "has users that are read off the table itself, or a period of it; name a public list"
                 )
             users = self._path(self._filled(name, users, period))
-        if PERIOD in entry["source"] and "elsewhere" not in entry and self._space(name).elsewhere is None:
-            raise self._error(name, NOWHERE)
         table = read(
             viewed(self._path(self._filled(name, entry["source"], period)), entry),
             user=entry["user"],

@@ -135,8 +135,11 @@ def _ruled(error: DataRuleError, ledger: str) -> DataRuleError:
     """Return a broken rule with a remedy of this command: the ledger holds the table to the rule that was declared."""
     if 'on_invalid="error"' not in error.problem:
         return error
-    remedy = f"clean the rows, or pass --on-invalid clamp or neutral and a --ledger other than {ledger!r}, which holds"
-    return DataRuleError(f"{error.problem}; {remedy} the table to this rule.", breaches=error.breaches)
+    remedy = (
+        f"clean the rows, or pass --on-invalid clamp or neutral and a --ledger other than {ledger!r}, which holds the "
+        'table to this rule, or -C CATALOG of a table with elsewhere = 1 and on_invalid = "elsewhere"'
+    )
+    return DataRuleError(f"{error.problem}; {remedy}.", breaches=error.breaches)
 
 
 def _expression(

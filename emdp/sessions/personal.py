@@ -41,7 +41,7 @@ class PersonalMeans:
     Attributes
     ----------
     mean : float
-        Mean over users of the users' own means.
+        Mean over the users who have records of their own means.
     between : float
         Standard deviation of users' true means; 0 where noise hides it, and then everybody is drawn to ``mean``.
     within : float
@@ -144,7 +144,8 @@ class Personal(Asking):
 
         One statement under ``WITH USER_PRIVACY`` releases four moments of users' own means: their mean, how far users
         are apart, how far records lie from their user's mean. A user then draws the own mean towards the common one by
-        :meth:`PersonalMeans.shrink`, on the own device: a person with few records gains most.
+        :meth:`PersonalMeans.shrink`, on the own device: a person with few records gains most. All moments are over the
+        users who have records, by those that the space does not send elsewhere: whoever has none counts in none.
 
         Parameters
         ----------

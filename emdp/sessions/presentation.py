@@ -28,8 +28,8 @@ LEAVING_OUT = (
 FILLING = {"neutral": "without a value of {} that the space takes", "clamp": "with a NULL or NaN in {}"}
 """Rules by which records count with the neutral item's value, and which records these are."""
 
-ALL_ITEMS = r"(?<!COUNT)\(\s*\*|\b(?:frequencies|itemwise|measure)\b|\bcategory_is\b"
-"""Words of statements that read columns which they do not name."""
+ALL_ITEMS, LISTED_ITEMS = r"(?<!COUNT)\(\s*\*|\b(?:frequencies|itemwise|measure)\b", r"\bcategory_is\b"
+"""Words of statements that read columns which they do not name: all of them, or those of listed values."""
 
 COUNTED = "the public list or number of users is right, and does not come from the private records"
 LISTED = "a list of users, where one is declared, holds everybody who has records, and does not come from them"
@@ -59,7 +59,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
             *plan.assumptions,
             *_linked(table, plan.guarantee),
             "a user without records counts nothing" if is_removal else users,
-            *_of_period(plan.guarantee, period),
+            *_compared(plan.guarantee, table.space.slots, period),
         ),
         "notes": (
             *(among_somewhere(note) if gone else note for note in plan.notes),
@@ -106,12 +106,15 @@ def _linked(table: Table, guarantee: Guarantee) -> tuple[str, ...]:
     return (f"links say whose the rows of {names} are; hidden together are a user's rows of these and of {table.name}",)
 
 
-def _of_period(guarantee: Guarantee, period: str | None) -> tuple[str, ...]:
-    if period is None or not isinstance(guarantee, EmdDP):
+def _compared(guarantee: Guarantee, slots: int | None, period: str | None) -> tuple[str, ...]:
+    """Say what the distances of a promise compare, and what holds of all answers of the ledger."""
+    if not isinstance(guarantee, EmdDP):
         return ()
+    records = "a user's records" if period is None else f"a user's records of {period}"
+    one = "1/m where there are m" if slots is None else f"at most 1/{slots}, whoever has how many"
     return (
-        f"d compares a user's records of {period}, of which one is 1/m where there are m; all answers "
-        "of the ledger together are exp(alpha d) with d the largest distance in any period and data version read",
+        f"d compares {records}, of which one is {one}; all answers of the ledger together are exp(alpha d) with d the "
+        "largest distance in any period and data version read",
     )
 
 
@@ -161,8 +164,9 @@ def _taken_for(table: Table, planned: Planned) -> tuple[str, ...]:
     said = []
     for part in table.space.parts:
         columns = _columns_of([part], table.schema) if part.on_invalid in FILLING else ()
-        named = (rf"\b{re.escape(name)}\b" for name in columns)
-        if not columns or not (reads_all or re.search("|".join((ALL_ITEMS, *named)), text, re.IGNORECASE)):
+        words = [ALL_ITEMS, *(rf"\b{re.escape(name)}\b" for name in columns)]
+        words += [LISTED_ITEMS] if part.labels is not None else []
+        if not columns or not (reads_all or re.search("|".join(words), text, re.IGNORECASE)):
             continue
         said.append(
             f"records of {table.name} {FILLING[part.on_invalid].format(', '.join(columns))} count as {_neutral(part)} "

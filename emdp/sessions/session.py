@@ -56,12 +56,12 @@ class Session(Personal, Refining, Profiling, Measuring):
     Guarantee
     ---------
     All answers of all sessions on the table satisfy the budget: the sum of ``alpha`` and of ``delta``, with ``mu^2``
-    of Gaussian noise under the share, is a filter that holds for parameters chosen after seeing answers (EMD 7).
+    of Gaussian noise under the share, is a filter that holds for parameters chosen after seeing answers (EMD 7). Under
+    ``EmdDP`` they all together are ``exp(alpha d)`` with ``d`` the largest distance in any period and data version that
+    was read: of ``m`` records there one is ``1/m``.
 
     >>> import tempfile
-    >>> from emdp.privacy import EmdDP
-    >>> from emdp.spaces import Interval
-    >>> from emdp.expressions import col
+    >>> from emdp import EmdDP, Interval, col
     >>> rows = {"user": [1, 1, 2], "x": [0.1, 0.4, 0.9]}
     >>> table = read(rows, user="user", space=Interval("x", 0, 1), users=2)
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -107,11 +107,13 @@ def test_what_the_owner_is_told(tmp_path: Path) -> None:
     frame = changed(x=[9.0, 8.0, *GOOD["x"][2:]], kind=["sauna", *GOOD["kind"][1:]])
     with pytest.raises(DataRuleError) as told:
         declared(frame, tmp_path).validate()
+    rules = 'on_invalid="elsewhere" (with elsewhere=1), "neutral" or "clamp"'
+    remedy = f"clean the rows, widen the domain, or declare {rules}."
     assert str(told.value).splitlines() == [
         "table 'visits' has items outside the space's domain under on_invalid=\"error\" in column 'x' (2 records of 1 "
-        'user); clean the rows, widen the domain, or declare on_invalid="neutral" or "clamp".',
+        f"user); {remedy}",
         "table 'visits' has items outside the space's domain under on_invalid=\"error\" in column 'kind' (1 record of "
-        '1 user); clean the rows, widen the domain, or declare on_invalid="neutral" or "clamp".',
+        f"1 user); {remedy}",
     ]
 
 
