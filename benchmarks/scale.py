@@ -132,6 +132,8 @@ def validate(data: Data, is_items: bool) -> Run:
     question = cases.OWN["item-wise" if is_items else "mean"].question()
     with cases.session(data.source, data.users, data.records, ledger, is_items=is_items) as session:
         session.preview(question)
+        for module in LIBRARIES:
+            importlib.import_module(module)
         wall, cpu, _ = timed(lambda: session.answer(question))
     return Run(wall, cpu, peak_bytes())
 

@@ -66,20 +66,25 @@ class Source(ABC):
         The table's name in SQL where the caller gives none.
     is_text : bool
         Whether every column is text, whatever the space makes of it.
-    is_in_memory : bool
-        Whether the rows are a frame's: no file is read, and they never change.
+    is_opened_anew : bool
+        Whether a statement opens all that it reads, as a frame and single files: an instance may run one after the
+        other. A database that is attached needs an instance of its own.
     engine : str
         What runs statements on its rows: a name of :data:`emdp.tables.registry.ENGINES`.
     """
 
     default_name: str
     is_text: ClassVar[bool] = False
-    is_in_memory: ClassVar[bool] = False
+    is_opened_anew: ClassVar[bool] = False
     engine: ClassVar[str] = DUCKDB
 
     @abstractmethod
     def schema(self) -> dict[str, str]:
         """Return column names and DuckDB types, in order."""
+
+    def paths(self) -> list[str]:
+        """Return the files that a statement opens, where it opens all that it reads."""
+        return []
 
     def check_files(self, columns: Sequence[str]) -> None:
         """Check that all files have the columns alike, where there may be several.

@@ -72,6 +72,7 @@ class ParquetSource(Source):
 
     pattern: str
     default_name: str
+    is_opened_anew: ClassVar[bool] = True
 
     def paths(self) -> list[str]:
         """Return the files that the pattern names now, sorted."""
@@ -144,6 +145,7 @@ class CsvSource(Source):
     default_name: str
     header: bool | None = None
     is_text: ClassVar[bool] = True
+    is_opened_anew: ClassVar[bool] = True
 
     def paths(self) -> list[str]:
         """Return the files that the pattern names now, sorted."""
@@ -255,7 +257,7 @@ class CsvSource(Source):
 class FrameSource(Source):
     """A frame in memory, held as an Arrow table."""
 
-    is_in_memory: ClassVar[bool] = True
+    is_opened_anew: ClassVar[bool] = True
     table: Any
     default_name: str = "data"
     version: str = field(default_factory=lambda: uuid.uuid4().hex)

@@ -88,6 +88,13 @@ class ViewSource(Source):
         """Name of the table in SQL where the caller gives none."""
         return self.source.default_name
 
+    @property
+    def is_opened_anew(self) -> bool:  # type: ignore[override]
+        return self.source.is_opened_anew
+
+    def paths(self) -> list[str]:
+        return self.source.paths()
+
     def schema(self) -> dict[str, str]:
         return {name: TYPES[node.kind] for name, node in self.view.columns}
 

@@ -60,15 +60,15 @@ def test_other_texts_are_no_types(text: str) -> None:
 def test_no_statement_is_made_of_a_type(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Past the check of what is declared, as a type that a source itself gives would come.
     seen: list[Any] = []
-    opened = execution.without_rows
+    opened = execution.kept_open
 
     @contextmanager
-    def watched() -> Iterator[Any]:
-        with opened() as connection:
+    def watched(*given: Any) -> Iterator[Any]:
+        with opened(*given) as connection:
             yield connection
             seen.extend(connection.execute("SELECT table_name FROM duckdb_tables()").fetchall())
 
-    monkeypatch.setattr(execution, "without_rows", watched)
+    monkeypatch.setattr(execution, "kept_open", watched)
     table = declared("DOUBLE")
     object.__setattr__(table, "schema", {"u": "BIGINT", "x": kind})
     if kind.startswith("ENUM"):
@@ -81,7 +81,7 @@ def test_no_statement_is_made_of_a_type(kind: str, monkeypatch: pytest.MonkeyPat
 
 def test_values_of_an_enum_stay_out_of_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
-    opened = execution.without_rows
+    opened = execution.kept_open
 
     class Watched:
         def __init__(self, connection: Any) -> None:
@@ -91,15 +91,15 @@ def test_values_of_an_enum_stay_out_of_the_check(monkeypatch: pytest.MonkeyPatch
             texts.append(text)
             return self.connection.execute(text)
 
-        def register(self, *given: Any) -> None:
-            self.connection.register(*given)
+        def from_arrow(self, table: Any) -> Any:
+            return self.connection.from_arrow(table)
 
     @contextmanager
-    def watched() -> Iterator[Any]:
-        with opened() as connection:
+    def watched(*given: Any) -> Iterator[Any]:
+        with opened(*given) as connection:
             yield Watched(connection)
 
-    monkeypatch.setattr(execution, "without_rows", watched)
+    monkeypatch.setattr(execution, "kept_open", watched)
     frame = pl.DataFrame({"u": ["secret-ann"], "kind": ["bar"]}, schema={"u": pl.Categorical, "kind": pl.Categorical})
     table = read(frame, user="u", space=emdp.Categories("kind", ["bar", "park"]), users=1)
     engine.check_statement(table, [emdp.category_is("bar")])

@@ -123,7 +123,7 @@ class DuckDBEngine:
         table.source.check_files(table.source_columns)
         statement = rules_statement(table)
         with opened(table.source, statement.lookups, table.users.keys) as connection:
-            if not table.source.is_in_memory:
+            if not table.source.is_opened_anew:
                 open_ahead(table.source)
             _check_declared(connection, table)
             row = run(connection, statement.query.sql(DIALECT, identify=True))[0]

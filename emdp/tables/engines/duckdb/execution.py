@@ -7,7 +7,8 @@ quote records.
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -25,7 +26,7 @@ from emdp.base.errors import (
 from emdp.base.temporary import HeldFolder
 from emdp.tables.base import CLOSED, OTHER_COLUMNS, Source, lock, quote_list, quote_name, quote_text
 from emdp.tables.column_types import type_in_statement
-from emdp.tables.engines.duckdb.instances import Settings, ahead, for_frames, taken, without_rows
+from emdp.tables.engines.duckdb.instances import Settings, ahead, kept_open, taken, without_rows
 from emdp.tables.engines.duckdb.limits import engine_limits
 from emdp.tables.engines.waiting import stoppable
 from emdp.tables.facts import TableFacts
@@ -101,8 +102,9 @@ def opened(
         Further sources, by the names under which they are read.
     """
     views, tables = {"source_rows": source, **linked}, _public_tables(lookups, users)
-    if not in_order and all(one.is_in_memory for one in views.values()):
-        with for_frames(_settings(), _spill_folder, _set_for_frames) as connection:
+    kept = None if in_order else _kept_for(list(views.values()))
+    if kept is not None:
+        with kept as connection:
             _attach(connection, views, tables)
             yield connection
         return
@@ -112,9 +114,26 @@ def opened(
         yield connection
 
 
+def _kept_for(sources: Sequence[Source]) -> AbstractContextManager[Any] | None:
+    """Return the connection that is kept for some sources; None where they need an instance of their own."""
+    if not all(one.is_opened_anew for one in sources):
+        return None
+    files = [path for one in sources for path in one.paths()]
+    return kept_open(_settings(), files, _spill_folder, partial(_set_and_lock, files))
+
+
+def _kept_to_check(sources: Sequence[Source]) -> AbstractContextManager[Any] | None:
+    try:
+        return _kept_for(sources)
+    except UsageError:
+        # Their columns are declared, and the files are elsewhere.
+        return None
+
+
 def _set(connection: Any, folder: str, *, in_order: bool) -> None:
     connection.execute(f"SET temp_directory = {quote_text(folder)}")
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET parquet_metadata_cache = false")
     # Row order means nothing to a sum, and keeping it costs memory.
     connection.execute(f"SET preserve_insertion_order = {'true' if in_order else 'false'}")
 
@@ -122,10 +141,14 @@ def _set(connection: Any, folder: str, *, in_order: bool) -> None:
 def _attach(connection: Any, views: Mapping[str, Source], tables: Mapping[str, Any]) -> list[str]:
     """Make sources and public tables views; return the files that may be opened."""
     allowed = [path for view, source in views.items() for path in source.attach(connection, view)]
+    _make_views(connection, tables)
+    return allowed
+
+
+def _make_views(connection: Any, tables: Mapping[str, Any]) -> None:
     for name, frame in tables.items():
         # Not registered: that makes temporary names, which come before those that a view of a file means.
         connection.from_arrow(frame).create_view(name)
-    return allowed
 
 
 def _lock(connection: Any, folder: str, allowed: Sequence[str]) -> None:
@@ -134,9 +157,9 @@ def _lock(connection: Any, folder: str, allowed: Sequence[str]) -> None:
     lock(connection)
 
 
-def _set_for_frames(connection: Any, folder: str) -> None:
+def _set_and_lock(files: Sequence[str], connection: Any, folder: str) -> None:
     _set(connection, folder, in_order=False)
-    _lock(connection, folder, ())
+    _lock(connection, folder, files)
 
 
 def run(connection: Any, query: str) -> list[tuple[Any, ...]]:
@@ -209,10 +232,10 @@ def check_on_no_rows(
         key = (typed, linked, text, *kinds, None if users is None else users.dtype)
         if key in _checked:
             return
-        with without_rows() as connection:
+        sources = [table.source, *(own.source for own in table.linked.values())]
+        with _kept_to_check(sources) or without_rows() as connection:
             connection.execute(f"CREATE TEMP TABLE source_rows ({typed}){linked}")
-            for name, frame in _public_tables(statement.lookups, users).items():
-                connection.register(name, frame)
+            _make_views(connection, _public_tables(statement.lookups, users))
             connection.execute(text).fetchall()
     except (duckdb.Error, RuntimeError) as cause:
         if INTERRUPTED in str(cause):
@@ -234,12 +257,13 @@ def check_limits() -> None:
 
 def open_ahead(source: Source) -> None:
     """Begin to open the instance that an answer reads its source in (:mod:`emdp.tables.engines.duckdb.instances`)."""
-    ahead(_settings(), is_for_frames=source.is_in_memory)
+    ahead(_settings(), is_kept=source.is_opened_anew)
 
 
 def _settings() -> Settings:
     """Return the settings with which every instance that reads a source is opened."""
-    return {**CLOSED, **engine_limits(), "disabled_optimizers": ",".join(DISABLED_OPTIMIZERS)}
+    fixed = {"disabled_optimizers": ",".join(DISABLED_OPTIMIZERS), "enable_external_file_cache": "false"}
+    return {**CLOSED, **engine_limits(), **fixed}
 
 
 @contextmanager

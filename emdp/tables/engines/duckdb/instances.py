@@ -1,14 +1,15 @@
 """DuckDB instances of this process: to start and stop one takes as long as a small query.
 
-A statement reads its source in an instance of its own, since DuckDB may remember of a file what is no longer true. That
-instance may be opened ahead, in another thread, while the statement is planned, checked and charged (:func:`ahead`);
-in a process that asks again and again the next one is opened where the last one is closed. What reads no rows, the
-check of a statement before its charge, remembers nothing that could change: all checks of a process have one instance,
-locked, each with a connection of its own and tables that go with it. Another one describes sources, and remembers
-nothing of them; the check of the rules compares what it said with what its own instance sees.
+What reads frames, Parquet and CSV files alone has an instance that is kept (:func:`kept_open`), locked to these files
+before its first statement. DuckDB's caches of files are off in it, so that each statement opens and reads a file as it
+is then; and what a statement makes is rolled back at its end. The check of such a statement before its charge, on no
+rows, is run there, too. After an error it goes. Another one describes sources, and remembers nothing of them; the first
+statement takes it, where there is none that reads. The check of the rules compares what it said with what they see.
 
-What reads frames in memory alone has an instance that is kept, locked before its first statement: it has seen no file,
-and what a statement makes is rolled back at its end. After an error it goes.
+What attaches a database file reads it in an instance of its own, which may be opened ahead, in another thread, while
+the statement is planned, checked and charged (:func:`ahead`); in a process that asks again and again the next one is
+opened where the last one is closed. The checks of statements of such files have one instance, locked, each with a
+connection of its own and tables that go with it.
 
 A fork would copy instances without their threads, and the child would crash when it ends: before one all are let go.
 """
@@ -17,7 +18,7 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from threading import Thread
 from types import MappingProxyType
@@ -25,20 +26,20 @@ from typing import Any
 
 from emdp.base.errors import UnsupportedError
 from emdp.base.versions import check_version
-from emdp.tables.base import CLOSED, lock
+from emdp.tables.base import CLOSED, lock, quote_text
 
-__all__ = ["WITHOUT_ROWS", "Settings", "ahead", "connect", "describing", "for_frames", "taken", "without_rows"]
+__all__ = ["WITHOUT_ROWS", "Settings", "ahead", "connect", "describing", "kept_open", "taken", "without_rows"]
 
 Settings = Mapping[str, str | bool | int | float | list[str]]
 
 WITHOUT_ROWS: Mapping[str, str] = MappingProxyType({**CLOSED, "threads": "1", "enable_external_file_cache": "false"})
 """Settings of an instance that reads no rows: more threads would only have to be started and stopped."""
 
-DESCRIBES, CHECKS, COMING, ENDED, FRAMES = "describes", "checks", "coming", "ended", "frames"
+DESCRIBES, CHECKS, COMING, ENDED, READS = "describes", "checks", "coming", "ended", "reads"
 
 _kept: dict[str, Any] = {}
-"""The instance that describes sources (the first check takes it), the one of all checks, the one that is opened ahead,
-how many statements have ended, and the one for frames."""
+"""The instance that describes sources (the first statement takes it), the one of checks, the one that is opened ahead,
+how many statements have ended, and the one that reads."""
 
 SEVERAL = 3
 """Statements after which more are likely: a single question of new data is at most two, the check of the rules and its
@@ -81,9 +82,9 @@ def _let_go() -> None:
     opening = _kept.pop(COMING, None)
     if opening is not None:
         opening.join()
-    frames = _kept.pop(FRAMES, None)
-    if frames is not None:
-        frames.close()
+    reads = _kept.pop(READS, None)
+    if reads is not None:
+        reads.close()
     _kept.clear()
 
 
@@ -109,7 +110,7 @@ def describing() -> Iterator[Any]:
 
 @contextmanager
 def without_rows() -> Iterator[Any]:
-    """Open a connection to the locked instance of all checks; what it makes must be temporary.
+    """Open a connection to the locked instance of checks; what it makes must be temporary.
 
     After an error the instance goes, whatever it was: none is worth keeping one that DuckDB may have given up.
     """
@@ -137,9 +138,12 @@ def _without_rows() -> Any:
     return instance
 
 
-def ahead(settings: Settings, *, is_for_frames: bool = False) -> None:
-    """Begin to open an instance for a statement that will run, where DuckDB is loaded and none is coming or kept."""
-    if "duckdb" not in sys.modules or COMING in _kept or (is_for_frames and FRAMES in _kept):
+def ahead(settings: Settings, *, is_kept: bool = False) -> None:
+    """Begin to open an instance for a statement that will run, where DuckDB is loaded and none is coming.
+
+    With ``is_kept`` for :func:`kept_open`, which needs none where there is one.
+    """
+    if "duckdb" not in sys.modules or COMING in _kept or (is_kept and _kept.keys() & {READS, DESCRIBES}):
         return
     opening = _Opening(settings)
     # Without room for a thread, the statement opens its own.
@@ -162,22 +166,28 @@ def taken(settings: Settings) -> Iterator[Any]:
 
 
 @contextmanager
-def for_frames(
-    settings: Settings, folder: Callable[[], AbstractContextManager[str]], prepare: Callable[[Any, str], None]
+def kept_open(
+    settings: Settings,
+    files: Sequence[str],
+    folder: Callable[[], AbstractContextManager[str]],
+    prepare: Callable[[Any, str], None],
 ) -> Iterator[Any]:
-    """Open the kept connection of statements that read frames alone, or a new one; what a statement makes is undone.
+    """Open the kept connection of statements that read some files, or none, or a new one; what a statement makes is
+    undone.
 
     Parameters
     ----------
     settings : mapping
         Settings of the instance; with others it is opened anew.
+    files : sequence of str
+        What it may open; for others it is opened anew.
     folder : callable
         Makes the folder for what memory does not hold, which goes with the instance.
     prepare : callable
         Called once with the connection and the folder: must lock it.
     """
-    known = {**settings, "temporary files": tempfile.gettempdir()}
-    kept = _kept.pop(FRAMES, None)
+    known = {**settings, "files": list(files), "temporary files": tempfile.gettempdir()}
+    kept = _kept.pop(READS, None)
     if kept is not None and kept.known != known:
         kept.close()
         kept = None
@@ -192,7 +202,7 @@ def for_frames(
         kept.close()
         raise
     # Another thread's may have come meanwhile.
-    if _kept.setdefault(FRAMES, kept) is not kept:
+    if _kept.setdefault(READS, kept) is not kept:
         kept.close()
 
 
@@ -209,7 +219,7 @@ class _Kept:
     ) -> None:
         try:
             place = self._held.enter_context(folder())
-            self.connection = self._held.enter_context(_opened(settings, _kept.pop(COMING, None)))
+            self.connection = self._held.enter_context(_to_read(settings))
             prepare(self.connection, place)
         except BaseException:
             self.close()
@@ -217,6 +227,20 @@ class _Kept:
 
     def close(self) -> None:
         self._held.close()
+
+
+def _to_read(settings: Settings) -> Any:
+    """Return the instance that was opened ahead, the one that describes sources with other settings, or a new one."""
+    opening = _kept.pop(COMING, None)
+    described = None if opening is not None else _kept.pop(DESCRIBES, None)
+    if described is None:
+        return _opened(settings, opening)
+    for name in WITHOUT_ROWS.keys() - settings.keys():
+        described.execute(f"RESET {name}")
+    for name, value in settings.items():
+        if WITHOUT_ROWS.get(name) != value:
+            described.execute(f"SET {name} = {quote_text(str(value))}")
+    return described
 
 
 def _opened(settings: Settings, opening: _Opening | None) -> Any:

@@ -1,4 +1,4 @@
-"""DuckDB instances: to describe, for all checks, for frames, opened ahead of a statement; none over a fork."""
+"""DuckDB instances: to describe, for checks, kept to read frames and files, opened ahead; none over a fork."""
 
 import gc
 import os
@@ -24,7 +24,7 @@ from emdp.tables.base import CLOSED
 from emdp.tables.engines.duckdb import execution, instances
 from emdp.tables.engines.duckdb.execution import check_on_no_rows
 from emdp.tables.engines.duckdb.instances import ahead, describing, taken, without_rows
-from emdp.tables.source import ParquetSource
+from emdp.tables.source import DuckDBSource, ParquetSource
 from emdp.tables.table import Table
 
 
@@ -56,12 +56,31 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
+@pytest.fixture
+def database(file: Path) -> Path:
+    path = file.with_suffix(".duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE visits AS FROM '{file}'")
+    instances._kept.clear()
+    return path
+
+
 def table_of(file: Path) -> Table:
-    return emdp.read(str(file), user="who", users=2, space=emdp.Interval("x", 0, 1))
+    return emdp.read(
+        f"{file}::visits" if file.suffix == ".duckdb" else str(file),
+        user="who",
+        users=2,
+        space=emdp.Interval("x", 0, 1),
+    )
 
 
 def kept(*names: str) -> list[Any]:
     return [instances._kept.get(name) for name in names]
+
+
+def reads() -> Any:
+    """The instance that is kept to read."""
+    return instances._kept["reads"].connection
 
 
 def is_closed(connection: Any) -> bool:
@@ -78,19 +97,19 @@ class TestWithoutRows:
         for factor in range(1, 4):
             check_statement(table, (factor * col("x"),))
         assert len(opened) == 1
-        assert kept("describes", "checks") == [None, opened[0]]
+        assert (kept("describes", "checks"), reads()) == ([None, None], opened[0])
 
     def test_descriptions_share_an_instance_that_the_first_check_takes(self, file: Path, opened: list[Any]) -> None:
         source = ParquetSource(str(file), "visits")
         assert source.schema() == source.schema() == {"who": "BIGINT", "x": "DOUBLE"}
-        assert kept("describes", "checks") == [opened[0], None]
+        assert kept("describes", "reads") == [opened[0], None]
         check_statement(table_of(file), (col("x"),))
-        assert kept("describes", "checks") == [None, opened[0]]
+        assert (kept("describes"), reads()) == ([None], opened[0])
         source.schema()
         source.schema()
         check_statement(table_of(file), (2 * col("x"),))
         assert len(opened) == 2
-        assert kept("describes", "checks") == [opened[1], opened[0]]
+        assert (kept("describes"), reads()) == ([opened[1]], opened[0])
 
     def test_a_description_remembers_nothing_of_a_file(self, file: Path) -> None:
         source, sizes = ParquetSource(str(file), "visits"), set()
@@ -137,7 +156,7 @@ class TestWithoutRows:
         with ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(check, table, "x"), pool.submit(check, other, "y")]:
                 done.result()
-        assert kept("checks") != [None]
+        assert kept("reads") != [None]
 
     @pytest.mark.parametrize("is_described", [True, False])
     def test_it_is_locked_before_a_statement_runs(self, file: Path, opened: list[Any], *, is_described: bool) -> None:
@@ -145,11 +164,13 @@ class TestWithoutRows:
         if not is_described:
             instances._kept.clear()
         nothing: Any = SimpleNamespace(lookups={})
-        for text in (f"SELECT * FROM read_parquet('{file}')", "SET threads = 2", "SET enable_external_access = true"):
+        other = file.with_name("other.parquet")
+        other.write_bytes(file.read_bytes())
+        for text in (f"SELECT * FROM read_parquet('{other}')", "SET threads = 2", "SET enable_external_access = true"):
             with pytest.raises(UsageError, match="more than the engine can compute"):
                 check_on_no_rows(table, lambda text=text: (nothing, text))
             # What refused a statement is not used again.
-            assert kept("checks") == [None]
+            assert kept("checks", "reads") == [None, None]
 
     def test_one_that_failed_or_was_interrupted_is_closed(self, file: Path, tmp_path: Path, opened: list[Any]) -> None:
         broken = tmp_path / "broken.parquet"
@@ -225,17 +246,20 @@ class TestAhead:
         with taken(CLOSED) as connection:
             assert opened == [connection]
 
-    def test_an_answer_reads_in_the_one_that_was_opened_ahead(
-        self, file: Path, tmp_path: Path, opened: list[Any]
+    def test_an_answer_reads_a_database_in_the_one_that_was_opened_ahead(
+        self, database: Path, tmp_path: Path, opened: list[Any]
     ) -> None:
-        with emdp.Session(table_of(file), budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
+        table = table_of(database)
+        described = len(opened)
+        with emdp.Session(table, budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
             for factor in (1, 2, 3):
                 session.mean(factor * col("x"), alpha=1.0)
-        # One described the file and ran the checks; three were for answers, the first with the rules; one is to come.
         instances._kept["coming"].join()
-        assert len(opened) == 5
-        assert instances._kept["coming"].connection is opened[4]
-        assert [is_closed(one) for one in opened] == [False, True, True, True, False]
+        coming, checks = instances._kept["coming"].connection, kept("checks")[0]
+        assert len(opened) > described
+        assert [one for one in opened if not is_closed(one)] == [
+            one for one in opened if one is checks or one is coming
+        ]
 
     def test_an_answer_that_failed_opens_no_other(self, opened: list[Any]) -> None:
         for _ in range(2 * instances.SEVERAL):
@@ -244,8 +268,8 @@ class TestAhead:
         assert not instances._kept
         assert all(map(is_closed, opened))
 
-    def test_a_single_question_of_new_data_opens_no_third(self, file: Path, tmp_path: Path) -> None:
-        with emdp.Session(table_of(file), budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
+    def test_a_single_question_of_a_database_opens_none_ahead(self, database: Path, tmp_path: Path) -> None:
+        with emdp.Session(table_of(database), budget=emdp.EmdDP(alpha=100), ledger=tmp_path / "a.ledger") as session:
             session.mean(col("x"), alpha=1.0)
             assert kept("coming") == [None]
             for _ in range(instances.SEVERAL - 1):
@@ -268,13 +292,13 @@ def opened_frame(frame: Any) -> Any:
     return execution.opened(emdp.tables.source.open_source(frame), {}, None)
 
 
-class TestForFrames:
+class TestKeptOpen:
     def test_statements_of_frames_share_an_instance(self, opened: list[Any]) -> None:
         for values in ([0.25, 0.5], [1.0, 2.0], ["a", "b"]):
             with opened_frame({"x": values}) as connection:
                 assert connection.execute("SELECT x FROM source_rows ORDER BY x").fetchall() == [(x,) for x in values]
-        assert kept("frames", "coming") != [None, None]
-        assert opened == [kept("frames")[0].connection]
+        assert kept("reads", "coming") != [None, None]
+        assert opened == [kept("reads")[0].connection]
 
     def test_a_session_over_a_frame_opens_one_for_its_checks_and_one_for_its_rows(
         self, tmp_path: Path, opened: list[Any]
@@ -292,7 +316,7 @@ class TestForFrames:
         for _ in range(2):
             with opened_frame(FRAME) as connection:
                 connection.execute("CREATE TEMP TABLE other AS SELECT * FROM source_rows")
-            left = kept("frames")[0].connection
+            left = kept("reads")[0].connection
             assert left.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(0,)]
             assert left.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
 
@@ -318,7 +342,7 @@ class TestForFrames:
                         pass
                 with pytest.raises(duckdb.Error), opened_frame(FRAME) as connection:
                     connection.execute(text)
-                assert kept("frames") == [None], text
+                assert kept("reads") == [None], text
 
     def test_one_that_failed_goes_with_its_folder(self, opened: list[Any], tmp_path: Path, monkeypatch: Any) -> None:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -327,7 +351,7 @@ class TestForFrames:
         for stop in (KeyboardInterrupt, ValueError):
             with pytest.raises(stop), opened_frame(FRAME):
                 raise stop
-            assert kept("frames") == [None]
+            assert kept("reads") == [None]
             assert all(map(is_closed, opened))
             assert os.listdir(tmp_path) == []
 
@@ -377,16 +401,86 @@ class TestForFrames:
 
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(asked, range(4))) == [[2 * number + 1] * 10 for number in range(4)]
-        assert kept("frames") != [None]
+        assert kept("reads") != [None]
 
-    def test_files_and_rows_in_order_have_instances_of_their_own(self, file: Path, opened: list[Any]) -> None:
-        frame, on_disk = emdp.tables.source.open_source(FRAME), ParquetSource(str(file), "visits")
-        for source, linked, in_order in ((on_disk, {}, False), (frame, {"other": on_disk}, False), (frame, {}, True)):
+    def test_databases_and_rows_in_order_have_instances_of_their_own(self, database: Path, opened: list[Any]) -> None:
+        frame, attached = emdp.tables.source.open_source(FRAME), DuckDBSource(str(database), "visits", "visits")
+        for source, linked, in_order in ((attached, {}, False), (frame, {"other": attached}, False), (frame, {}, True)):
             with execution.opened(source, {}, None, in_order=in_order, linked=linked) as connection:
                 assert connection.execute("SELECT count(*) FROM source_rows").fetchall() == [(2,)]
-            assert kept("frames") == [None]
+            assert kept("reads") == [None]
             instances._let_go()
         assert all(map(is_closed, opened))
+
+
+def write(path: Path, values: list[float]) -> None:
+    """Write a file of two rows, its size and time those of any other two."""
+    path.write_bytes(b"")
+    frame = pl.DataFrame({"who": [1, 2], "x": values})
+    frame.write_parquet(path, compression="uncompressed") if path.suffix == ".parquet" else frame.write_csv(path)
+    os.utime(path, (1e9, 1e9))
+
+
+class TestKeptForFiles:
+    @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+    @pytest.mark.parametrize("is_same_file", [True, False])
+    def test_nothing_of_a_file_is_remembered(
+        self, tmp_path: Path, opened: list[Any], suffix: str, *, is_same_file: bool
+    ) -> None:
+        path, sizes = tmp_path / f"visits{suffix}", set()
+        for values in ([0.25, 0.5], [0.75, 0.5], [0.25, 0.5]):
+            if not is_same_file:
+                path.unlink(missing_ok=True)
+            write(path, values)
+            sizes.add(path.stat().st_size)
+            with execution.opened(emdp.tables.source.open_source(str(path)), {}, None) as connection:
+                found = connection.execute("SELECT CAST(x AS DOUBLE) FROM source_rows ORDER BY who").fetchall()
+                assert found == [(value,) for value in values]
+        assert len(sizes) == len(opened) == 1
+        settings = "SELECT value FROM duckdb_settings() WHERE name IN ('{}', '{}')"
+        names = ("enable_external_file_cache", "parquet_metadata_cache")
+        assert set(reads().execute(settings.format(*names)).fetchall()) == {("false",)}
+
+    def test_it_opens_its_own_files_alone(self, file: Path, opened: list[Any]) -> None:
+        other = file.with_name("other.parquet")
+        write(other, [1.0, 0.5])
+        own = emdp.tables.source.open_source(str(file))
+        for text in (f"SELECT * FROM '{other}'", "SET enable_external_access = true", f"COPY source_rows TO '{file}'"):
+            with pytest.raises(duckdb.Error), execution.opened(own, {}, None) as connection:
+                connection.execute(text)
+            assert kept("reads") == [None], text
+        for path, total in ((file, 0.75), (other, 1.5), (file, 0.75)):
+            with execution.opened(emdp.tables.source.open_source(str(path)), {}, None) as connection:
+                assert connection.execute("SELECT sum(x) FROM source_rows").fetchall() == [(total,)]
+        # Another file, another instance; and the last one is closed.
+        assert [is_closed(one) for one in opened].count(False) == 1
+
+    def test_a_session_over_files_opens_one_instance(self, file: Path, tmp_path: Path, opened: list[Any]) -> None:
+        for number in range(3):
+            budget, ledger = emdp.EmdDP(alpha=100), tmp_path / f"{number}.ledger"
+            with emdp.Session(table_of(file), budget=budget, ledger=ledger) as session:
+                for factor in (1, 2):
+                    session.mean((number + factor) * col("x"), alpha=1.0)
+        # Descriptions of the later tables have one, too.
+        assert len(opened) <= 2
+
+    @pytest.mark.parametrize("limits", [{}, {"EMDP_THREADS": "1"}, {"EMDP_MEMORY_LIMIT": "200MB"}])
+    def test_one_that_described_has_the_settings_of_one_that_did_not(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, str]
+    ) -> None:
+        for name, value in limits.items():
+            monkeypatch.setenv(name, value)
+        source, found = ParquetSource(str(file), "visits"), []
+        for _ in range(2):
+            with execution.opened(source, {}, None) as connection:
+                rows = connection.execute(
+                    "SELECT name, value FROM duckdb_settings() WHERE value NOT LIKE '%emdp-held%'"
+                )
+                # How much memory is free for a writer depends on what is in use.
+                found.append({row for row in rows.fetchall() if not row[0].startswith("write_buffer")})
+            instances._let_go()
+            source.schema()
+        assert found[0] == found[1]
 
 
 FORKED = """
