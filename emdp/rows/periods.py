@@ -11,7 +11,7 @@ from emdp.base.zones import END, START, offsets_of
 from emdp.rows.nodes import Call, Cast, Literal, Node
 from emdp.rows.types import Kind, Value
 
-__all__ = ["listed_periods"]
+__all__ = ["listed_periods", "period_of"]
 
 Time = datetime.datetime
 Span = tuple[Time | None, Time | None]
@@ -51,7 +51,7 @@ def listed_periods(node: Node, conditions: Iterable[Node], most: int) -> tuple[V
     >>> listed_periods(Cast(Call("date_trunc", (Literal("month", Kind.TEXT), ts)), Kind.DATE), within, 100)
     (datetime.date(2024, 1, 1), datetime.date(2024, 2, 1))
     """
-    unit, inner = _unit(node)
+    unit, inner = period_of(node)
     if unit is None:
         return None
     try:
@@ -71,10 +71,10 @@ def listed_periods(node: Node, conditions: Iterable[Node], most: int) -> tuple[V
     return tuple(found)
 
 
-def _unit(node: Node) -> tuple[str | None, Node]:
+def period_of(node: Node) -> tuple[str | None, Node]:
     """Return by which unit a key cuts the times of which node, None for other nodes."""
     if isinstance(node, Cast) and node.kind is Kind.DATE and node.argument.kind is Kind.TIMESTAMP:
-        unit, inner = _unit(node.argument)
+        unit, inner = period_of(node.argument)
         # Of a time that is cut by hours the date is one of days.
         return (unit, inner) if unit in {*_MONTHS, "week"} else ("day", inner if unit else node.argument)
     if node.kind is Kind.DATE:

@@ -199,7 +199,19 @@ class Measuring(Asking):
             kept = kept_answer(self.ledger, entry)
             if kept is not None and kept.answer.measured and kept.answer.columns[0].name.lower() == name.lower():
                 return kept
-        raise _not_there(text, name)
+        raise _not_there(text, name, self._measure_names())
+
+    def _measure_names(self) -> list[str]:
+        """Return the names of the measures that were released of this table and period."""
+        from emdp.sessions.store import kept_answer
+
+        entries = [
+            entry
+            for entry in self.ledger.entries(self._table.account, "answer")
+            if entry.payload["period"] == self._tags.period and "measure" in entry.payload["query"].lower()
+        ]
+        kept = [kept_answer(self.ledger, entry) for entry in entries]
+        return sorted({one.answer.columns[0].name for one in kept if one is not None and one.answer.measured})
 
     def _fit(self, kept: "Kept") -> tuple[pl.DataFrame, str]:
         """Return the fitted table of a stored measure, and how near it is expected to the truth."""
@@ -261,12 +273,18 @@ def _together(guarantees: Sequence[Guarantee]) -> Guarantee:
     return first.at_level(level, delta) if others else first
 
 
-def _not_there(sql: str, name: str) -> SqlError:
+def _not_there(sql: str, name: str, names: Sequence[str]) -> SqlError:
+    from emdp.sql.context import listed
+
+    release = f"release it: SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS {name} FROM .."
+    place = sql.lower().find(name.lower(), max(0, sql.upper().find("MEASURE")))
     return SqlError(
         f"no measure {name} was released of this table and period",
-        remedy=f"release it: SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS {name} FROM ..",
+        remedy=f"write {listed(names)}, which {'was' if len(names) == 1 else 'were'}; or {release}"
+        if names
+        else release,
         code="measure-unknown",
         sql=sql,
-        start=0,
-        end=len(sql),
+        start=max(place, 0),
+        end=len(sql) if place < 0 else place + len(name),
     )

@@ -47,6 +47,11 @@ def owned_notes(query: OwnedSelect, cap: str, *, is_measured: bool, norm: int) -
     is_per_user = query.relation.is_per_user
     if is_per_user and any(item.kind != "users" for item in query.items):
         notes.append("each user has one row at most, so that no cap is needed, and intervals are for the true values")
+        if any(item.kind == "avg" for item in query.items):
+            notes.append(
+                "a mean or share is of the people who have a row here: somebody without records that conditions leave "
+                "is in neither part of it"
+            )
     elif any(item.kind != "users" for item in query.items):
         notes.append(f"records are those that conditions leave in listed groups; {weight_note(query, cap, norm)}")
     if not is_per_user and any(item.kind in ("rows", "count", "sum") for item in query.items):

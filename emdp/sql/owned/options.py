@@ -7,9 +7,11 @@ from sqlglot import exp
 from emdp.base.errors import SqlError
 from emdp.questions.owned.question import OwnedItem
 from emdp.questions.owned.totals import Key
+from emdp.rows.nodes import Node
 from emdp.sql.context import Context
 from emdp.sql.owned.needed import missing_options, needs_lists
 from emdp.sql.owned.outputs import Asked
+from emdp.sql.owned.remedies import list_remedy
 from emdp.sql.owned.scopes import Scope
 from emdp.sql.text.families import (
     AUTOMATIC,
@@ -155,7 +157,7 @@ def check_listed(context: Context, asked: Sequence[Asked], keys: tuple[Key, ...]
             )
 
 
-def check_unlisted(context: Context, scope: Scope, written: exp.Expr, *, is_user: bool) -> None:
+def check_unlisted(context: Context, scope: Scope, written: exp.Expr, node: Node, *, is_user: bool) -> None:
     """Refuse a key without a public list where the options do not allow for thresholds; ``is_user``: the users."""
     options, text = context.statement.options, context.text(written)
     if context.price.delta > 0 and GROUPS_CAP in options:
@@ -168,8 +170,7 @@ def check_unlisted(context: Context, scope: Scope, written: exp.Expr, *, is_user
             f"FROM {context.names.table} GROUP BY {text}) q",
             code="group-user",
         )
-    listed = f"add WHERE {text} IN (..) with the values, a range of days or whole numbers, or join a public table that "
-    listed += "lists them"
+    listed = f"{list_remedy(context, scope, written, node)}, or join a public table that lists them"
     missing = f"add {', '.join(missing_options(context, scope))} to OPTIONS"
     raise context.refusal(
         written,

@@ -8,13 +8,14 @@ from emdp.base.errors import SqlError
 from emdp.questions.owned.parts import relations
 from emdp.questions.owned.relations import Private, Relation, names_user
 from emdp.rows.nodes import Node
+from emdp.rows.periods import period_of
 from emdp.rows.ranges import range_of
 from emdp.rows.types import Kind
 from emdp.sql.context import Context, identifier, unwrapped
 from emdp.sql.owned.ranges import ranges_in
 from emdp.sql.owned.scopes import Scope, owners
 
-__all__ = ["as_number", "as_whole", "by_one_user", "owner_name", "per_user", "raw_rows", "remedy_of"]
+__all__ = ["as_number", "as_whole", "by_one_user", "list_remedy", "owner_name", "per_user", "raw_rows", "remedy_of"]
 
 EXTREMES: Mapping[str, str] = {"MIN": "0.05", "MAX": "0.95"}
 LISTS = ("MODE", "STRING_AGG", "GROUP_CONCAT", "LISTAGG", "LIST", "ARRAY_AGG", "HISTOGRAM", "APPROX_TOP_K", "FIRST",
@@ -82,6 +83,35 @@ def per_user(context: Context) -> str:
         "sum the table of users up, in a sub-query: write SELECT n, COUNT(*) .. FROM (SELECT "
         f"{user}, COUNT(*) AS n FROM {table} GROUP BY {user}) q WHERE n BETWEEN 0 AND 50 GROUP BY n"
     )
+
+
+def list_remedy(context: Context, scope: Scope, written: exp.Expr, node: Node) -> str:
+    """Return the condition that lists the groups of a key, as it can be pasted with one's own values."""
+    text, told = context.text(written), "values"
+    unit, inner = period_of(node)
+    if unit is not None:
+        time, told = _text_of(context, scope, written, inner), "days"
+        condition = f"{time} >= DATE '2024-01-01' AND {time} < DATE '2025-01-01'"
+    elif node.kind is Kind.BIGINT:
+        condition, told = f"{text} BETWEEN 1 AND 10", "numbers"
+    elif node.kind is Kind.TIMESTAMP:
+        condition = f"{text} IN (TIMESTAMP '2024-01-31 00:00:00')"
+    else:
+        condition = f"{text} IN ('a', 'b')"
+    where = "add to WHERE: " if context.statement.tree.args.get("where") else "add WHERE "
+    return f"{where}{condition} with the {told} that you mean"
+
+
+def _text_of(context: Context, scope: Scope, written: exp.Expr, node: Node) -> str:
+    """Return the part of a key's text that says a node of it; all of the text where none does."""
+    for part in written.find_all(exp.Column, exp.Cast, exp.TryCast, exp.AtTimeZone):
+        try:
+            if scope.reader.read(part) == node:
+                return context.text(part)
+        except SqlError:
+            # Such as a word for a unit, which is no column.
+            continue
+    return context.text(written)
 
 
 def raw_rows(context: Context, scope: Scope, written: list[exp.Expr]) -> str:

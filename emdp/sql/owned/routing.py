@@ -34,6 +34,7 @@ OF_DISTANCES = frozenset(
 """Refusals whose reason is about distances, lists or columns of the space, which rows with owners do not need."""
 
 LACKING = (
+    "item-function",
     "owned-aggregate",
     "row-expression",
     "unknown-function",
@@ -63,9 +64,14 @@ def rows_instead(statement: Statement, names: Names, refused: EmdpError) -> Owne
     Raises
     ------
     SqlError
-        If it is refused as one over rows with owners, too: for a reason that holds at user level.
+        If it is refused as one over rows with owners, too: for a reason that holds at user level. Under EMD_PRIVACY
+        if it counts users: the same refusal, with the statement that does.
     """
-    if statement.privacy != "USER_PRIVACY" or not names.kinds:
+    if not names.kinds:
+        return None
+    if statement.privacy != "USER_PRIVACY":
+        if isinstance(refused, SqlError) and _is_of_distances(refused):
+            _of_people(statement, names, refused)
         return None
     asked = statement.options.get(NEIGHBOURS)
     is_counted = names.users is not None or (asked is not None and asked.value == "remove")
@@ -121,6 +127,24 @@ def _of_records(statement: Statement, names: Names, refused: SqlError) -> None:
     else:
         start, end = refused.start, refused.end
     raise SqlError(refused.problem, remedy=remedy, code=refused.code, sql=refused.sql, start=start, end=end) from None
+
+
+def _of_people(statement: Statement, names: Names, refused: SqlError) -> None:
+    """Refuse a count of users under EMD_PRIVACY with the statement that counts them, if there is one.
+
+    Raises
+    ------
+    SqlError
+        If there is.
+    """
+    if not any(isinstance(node, exp.Distinct) for node in statement.tree.walk()):
+        return
+    from emdp.sql.owned.people import counting_people
+
+    found = counting_people(statement, names)
+    if found is not None:
+        remedy, start, end = f"{refused.remedy}; people are counted by {found}", refused.start, refused.end
+        raise SqlError(refused.problem, remedy=remedy, code=refused.code, sql=refused.sql, start=start, end=end)
 
 
 def _is_of_distances(refused: EmdpError) -> bool:

@@ -8,6 +8,7 @@ from emdp.base.classes import dataclass
 from emdp.rows.nodes import Column, Node
 from emdp.rows.types import Kind
 from emdp.sql.context import Context
+from emdp.sql.owned.items import check_items
 from emdp.sql.rows.reader import read_row
 
 __all__ = ["Reader"]
@@ -34,6 +35,7 @@ class Reader:
         SqlError
             If a part of it is none of the language's functions of a row.
         """
+        check_items(self.context, node)
         return read_row(node, self.column, self.context.statement)
 
     def condition(self, node: exp.Expr) -> Node:

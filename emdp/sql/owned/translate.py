@@ -279,7 +279,7 @@ def _key(context: Context, scope: Scope, stages: Stages, name: str, node: Node, 
             code="group-user",
         )
     if values is None:
-        check_unlisted(context, scope, written, is_user=names_user(scope.relation, node))
+        check_unlisted(context, scope, written, node, is_user=names_user(scope.relation, node))
         return Key(name, node, (), is_listed=False)
     if not values:
         raise context.refusal(written, f"no value of `{text}` is left", remedy="widen the condition", code="no-groups")

@@ -147,15 +147,17 @@ class _Reader:
 
     def _call(self, node: exp.Expr, name: str, arguments: Sequence[Node], origins: Sequence[exp.Expr]) -> Node:
         if name in SUGAR:
-            return self._built(node, lambda: SUGAR[name].build(arguments), name)
+            return self._built(node, lambda: SUGAR[name].build(arguments), name, origins)
         check_given(self._statement, name, arguments, origins)
-        return self._built(node, lambda: building.call(name, *arguments), name)
+        return self._built(node, lambda: building.call(name, *arguments), name, origins)
 
-    def _built(self, node: exp.Expr, build: Callable[[], Node], name: str) -> Node:
+    def _built(self, node: exp.Expr, build: Callable[[], Node], name: str, origins: Sequence[exp.Expr] = ()) -> Node:
         try:
             return build()
         except UsageError as error:
-            remedy = remedy_of(name, self._statement.text_of(node), own=error.remedy)
+            named = [self._statement.text_of(own) for own in origins if isinstance(own, exp.Column)]
+            argument = named[0] if len(named) == 1 else "e"
+            remedy = remedy_of(name, self._statement.text_of(node), own=error.remedy, argument=argument)
             raise self._statement.refusal(
                 node, f"{name.upper()}: {error.problem}", remedy=remedy, code="kinds"
             ) from None

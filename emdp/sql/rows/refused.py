@@ -142,22 +142,22 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
-def remedy_of(name: str, text: str, *, own: str = "") -> str:
+def remedy_of(name: str, text: str, *, own: str = "", argument: str = "e") -> str:
     """Return what to write in place of what does not fit, with the text that was written, or else the function's own
     remedy.
 
     >>> remedy_of("DOUBLE-BOOLEAN", "x"), remedy_of("like", "x LIKE y", own="cast them")
     ('write (x) <> 0', 'cast its arguments, as in CAST(e AS TEXT)')
-    >>> remedy_of("date_trunc", "DATE_TRUNC('month', when)", own="cast them")
-    'cast its arguments, as in CAST(e AS TIMESTAMP)'
+    >>> remedy_of("date_trunc", "DATE_TRUNC('month', when)", own="cast them", argument="when")
+    'cast its arguments, as in CAST(when AS TIMESTAMP)'
     """
-    found = _REMEDIES.get(name) or (_casted(name) if own in {"", "cast them"} else own)
+    found = _REMEDIES.get(name) or (_casted(name, argument) if own in {"", "cast them"} else own)
     return found.replace("{}", text)
 
 
-def _casted(name: str) -> str:
+def _casted(name: str, argument: str) -> str:
     forms = FUNCTIONS[name].forms if name in FUNCTIONS else ()
     taken = [kind for form in forms for kind in form.arguments if isinstance(kind, Kind)] or [Kind.DOUBLE]
     # A number where it may be anything, and a time where a day would do: texts of days are read as times too.
     kind = next((own for own in (Kind.DOUBLE, Kind.TIMESTAMP) if own in taken), taken[0])
-    return f"cast its arguments, as in CAST(e AS {kind.value})"
+    return f"cast its arguments, as in CAST({argument} AS {kind.value})"

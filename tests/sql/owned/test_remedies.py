@@ -94,6 +94,7 @@ BARE = [
     "FLOOR(x / 2) AS b, COUNT(*) FROM t GROUP BY b", "x AS b, AVG(stars) FROM t GROUP BY 1",
     "DATE_TRUNC('month', at) AS m, COUNT(*) FROM t GROUP BY 1", "day, title, AVG(stars) FROM t GROUP BY day, title",
 ]  # fmt: skip
+CONDITION = re.compile(r"add (WHERE |to WHERE: )(.*?) with the \w+ that you mean")
 MORE = {"AVG(stars), VARIANCE": 1, "x AS b": 1, "stars, MEDIAN": 1}
 """Statements with a second part that lacks something of its own, which the next refusal is about."""
 
@@ -104,10 +105,9 @@ def pasted(text: str, refused: SqlError) -> str:
     written = re.search(r"write ((?:CLAMP|CAST|CASE)\b.*?)(?: with the range|,? and add|;|$)", remedy)
     if written:
         text = f"{text[: refused.start]}{written[1]}{text[refused.end :]}"
-    listed = None if written or " to OPTIONS for groups" in remedy else re.search(r"WHERE (\w+) IN \(\.\.\)", remedy)
+    listed = None if written or " to OPTIONS for groups" in remedy else CONDITION.search(remedy)
     if listed:
-        values = "1, 2" if listed[1] == "stars" else "'a', 'b'"
-        text = text.replace(" GROUP BY", f" WHERE {listed[1]} IN ({values}) GROUP BY", 1)
+        text = text.replace(" GROUP BY", f" WHERE {listed[2]} GROUP BY", 1)
     options = re.search(r"add (max_[^W]*?|delta = [^W]*?) to OPTIONS", remedy)
     if options:
         text = text.replace("OPTIONS (", f"OPTIONS ({options[1]}, ", 1)
@@ -131,3 +131,95 @@ def test_a_cap_that_must_be_a_number_is_written_in_place_of_auto(session: emdp.S
     with pytest.raises(SqlError, match="write max_records_per_user = 50 in OPTIONS"):
         session.preview(text.format("max_groups_per_user = 2, max_records_per_user = auto"))
     session.preview(text.format("max_groups_per_user = 2, max_records_per_user = 50"))
+
+
+LISTS = [
+    ("DATE_TRUNC('month', at)", "at >= DATE '2024-01-01' AND at < DATE '2025-01-01'"),
+    ("CAST(at AT TIME ZONE 'Asia/Kolkata' AS DATE)", "at AT TIME ZONE 'Asia/Kolkata' >= DATE '2024-01-01'"),
+    ("DATE_TRUNC('month', CAST(title AS TIMESTAMP))", "CAST(title AS TIMESTAMP) >= DATE '2024-01-01'"),
+    ("YEAR(at)", "at >= DATE '2024-01-01'"),
+    ("day", "day >= DATE '2024-01-01' AND day < DATE '2025-01-01'"),
+    ("stars + 1", "stars + 1 BETWEEN 1 AND 10"),
+    ("LOWER(title)", "LOWER(title) IN ('a', 'b')"),
+    ("at", "at IN (TIMESTAMP '2024-01-31 00:00:00')"),
+]
+
+
+@pytest.mark.parametrize(("key", "condition"), LISTS)
+@pytest.mark.parametrize("where", ["", " WHERE x > 1"])
+def test_a_list_of_groups_can_be_pasted(session: emdp.Session, key: str, condition: str, where: str) -> None:
+    text = (
+        "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 9) {} AS k, COUNT(*) FROM t{} GROUP BY 1"
+    )
+    with pytest.raises(SqlError) as refused:
+        session.preview(text.format(key, where))
+    said = CONDITION.search(refused.value.remedy)
+    assert said is not None
+    assert condition in said[2]
+    assert said[1] == ("to WHERE: " if where else "WHERE ")
+    session.preview(text.format(key, f"{where} AND {said[2]}" if where else f" WHERE {said[2]}"))
+
+
+ITEMS = emdp.Product(
+    emdp.Geo("lat", "lon", (40.4, -74.3, 41.0, -73.6)), emdp.Interval("x", 0, 10), emdp.Cycle("hour(at)", 24),
+    emdp.Categories("title", ["a", "b"]), emdp.Vector(["v", "w"], box=[(0, 3), (0, 4)]),
+)  # fmt: skip
+OF_ITEMS = [
+    ("DISTANCE(x, 3) < 2", "ABS(x - 3)"),
+    ("DISTANCE(POINT(40.7, -74.0)) < 2", "HAVERSINE(lat, lon, 40.7, -74.0)"),
+    ("DISTANCE(POINT(lat, lon), POINT(40.7, -74), POINT(41, -74)) < 2",
+     "LEAST(HAVERSINE(lat, lon, 40.7, -74), HAVERSINE(lat, lon, 41, -74))"),
+    ('DISTANCE("hour(at)", 23) < 2', 'LEAST(ABS(HOUR("at") - 23), 24 - ABS(HOUR("at") - 23))'),
+    ("RAMP(DISTANCE(x, 3), 2, 1) > 0.5", "CLAMP((ABS(x - 3) - 2) / (1 - 2), 0, 1)"),
+    ("DISTANCE(title, 'a') < 1", "CASE WHEN title = 'a' THEN 0 ELSE 1 END"),
+    ("DISTANCE(VECTOR[1, 2]) < 1", "SQRT(POW(v - 1, 2) + POW(w - 2, 2))"),
+    ("DOT(VECTOR[-3, 4]) > 1", "(v * (-3) + w * 4)"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def placed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[emdp.Session]:
+    numbers = dict.fromkeys(("lat", "lon", "x", "v", "w"), pl.Float64)
+    frame = pl.DataFrame(
+        schema={"u": pl.Int64, **numbers, "title": pl.String, "note": pl.String, "at": pl.Datetime("us")}
+    )
+    table = emdp.read(frame, user="u", space=ITEMS, users=9, name="t")
+    budget = [emdp.UserDP(1e9, 0.5), emdp.EmdDP(1e9)]
+    with emdp.Session(table, budget=budget, ledger=tmp_path_factory.mktemp("placed") / "l") as made:
+        yield made
+
+
+@pytest.mark.parametrize(("condition", "instead"), OF_ITEMS)
+def test_a_function_of_items_is_written_with_those_of_rows(placed: emdp.Session, condition: str, instead: str) -> None:
+    text = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 9) COUNT(*) FROM t WHERE {}"
+    with pytest.raises(SqlError) as refused:
+        placed.preview(text.format(condition))
+    assert refused.value.code == "item-function"
+    assert refused.value.remedy.startswith(f"write {instead}")
+    whole = text.format(condition)
+    placed.preview(whole[: refused.value.start] + instead + whole[refused.value.end :])
+
+
+PEOPLE = [
+    "COUNT(DISTINCT u) FROM t WHERE title = 'a'",
+    "title AS k, COUNT(DISTINCT u) AS n, AVG(x) FROM t GROUP BY 1 ORDER BY n",
+    "note, COUNT(DISTINCT q.u) FROM t AS q GROUP BY note",
+    "COUNT(DISTINCT u) FROM t WHERE x > 3",
+]
+
+
+@pytest.mark.parametrize("text", PEOPLE)
+def test_people_under_a_metric_have_the_statement_that_counts_them(placed: emdp.Session, text: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        placed.preview(f"SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) {text}")
+    _, _, other = refused.value.remedy.partition("people are counted by ")
+    assert other.startswith("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0")
+    assert "people" in str(placed.preview(other))
+
+
+def test_a_share_of_people_says_of_whom(session: emdp.Session) -> None:
+    said = session.preview(
+        "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) AVG(ever) FROM (SELECT u, CASE WHEN BOOL_OR(x > 3) THEN 1 "
+        "ELSE 0 END AS ever FROM t GROUP BY u) q"
+    )
+    assert "of the people who have a row here" in str(said)

@@ -74,8 +74,8 @@ REFUSED = [
     ("TO_CHAR(ts, 'YYYY-MM') AS m, COUNT(*) FROM trips GROUP BY m", "write STRFTIME(ts, '%Y-%m')"),
     ("APPROX_COUNT_DISTINCT(kind) FROM trips", "write COUNT(DISTINCT kind)"),
     ("FLOOR(x * 10) / 10 AS c, COUNT(*) FROM trips GROUP BY 1", "write CAST(FLOOR(FLOOR(x * 10) / 10) AS BIGINT)"),
-    ("LOWER(kind) AS k, COUNT(*) FROM trips GROUP BY 1", "WHERE LOWER(kind) IN (..)"),
-    ("LOWER(kind) AS k, COUNT(*) FROM trips GROUP BY k", "WHERE LOWER(kind) IN (..)"),
+    ("LOWER(kind) AS k, COUNT(*) FROM trips GROUP BY 1", "WHERE LOWER(kind) IN ('a', 'b')"),
+    ("LOWER(kind) AS k, COUNT(*) FROM trips GROUP BY k", "WHERE LOWER(kind) IN ('a', 'b')"),
     (
         "user_id, COUNT(*) FROM trips GROUP BY user_id",
         "FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)",
