@@ -149,7 +149,7 @@ EXACT_SUMS: dict[str, set[str]] = {
     },
     "spaces/combined/product": {"sum((part.width for part in self.members))", "sum(weights)"},
     "spaces/rounding": {"sum(((numerator * (scale // denominator)) ** 2 for numerator, denominator in ratios))"},
-    "tables/engines/spark/engine": {"sum((_stages(table, _statement(table, part)) for part in parts))"},
+    "tables/engines/spark/engine": {"sum((_stages(table, _compiled(table, part)) for part in parts))"},
     "tables/engines/spark/draws": {"sum((own.size for own in known))"},
     "tables/engines/spark/passes": {"sum((own.users for own in self._known))"},
     "transport/pairs": {"sum((future.result() for future in finished))"},

@@ -28,11 +28,12 @@ from typing import Any
 
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.spaces import Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.cell_rules import GROUP, PRESENT, user_counts, with_present
+from emdp.tables.statements.cell_rules import GROUP, PRESENT, user_counts
 from emdp.tables.statements.cells import (
     SHARED_BITS,
     USER_WEIGHT,
@@ -55,19 +56,23 @@ from emdp.tables.statements.spread import (
     summed_part,
 )
 
-__all__ = ["FEW_USERS", "has_changed", "shared_mean", "twice_statement"]
+__all__ = ["FEW_USERS", "TwiceStatement", "has_changed", "shared_mean", "twice_statement"]
 
 FEW_USERS = 2**20
 """Public users whose numbers of records every executor may have: some 64 MB there."""
 
 CHECK = "user_check"
-OF_RECORDS, OF_USERS = -1, -2
-"""Groups of the two rows that tell whether both scans saw the same records."""
+"""Name of the last column: sums of the hash, of the records of a cell or of the users of a group."""
 
 LOW_BITS, MIDDLE_BITS = 13, 40
 
 
-def twice_statement(table: TableFacts, aggregation: Aggregation) -> CellStatement | None:
+@dataclass(frozen=True, eq=False)
+class TwiceStatement(CellStatement):
+    """A statement of two scans: its rows have one column more, which :func:`has_changed` looks at."""
+
+
+def twice_statement(table: TableFacts, aggregation: Aggregation) -> TwiceStatement | None:
     """Return the statement of some means over cells; None where one scan is better, or there is more to them."""
     few = table.users.count is not None and table.users.count <= FEW_USERS
     if aggregation.pairs or not few or any(isinstance(part, Words) for part in table.space.parts):
@@ -78,13 +83,17 @@ def twice_statement(table: TableFacts, aggregation: Aggregation) -> CellStatemen
     records, lookups = spread_records(table, layout)
     units = tuple(Fraction(2) ** -(exponent + SHARED_BITS) for exponent in layout.exponents)
     query = _over_few_users(records, table, aggregation, layout)
-    return CellStatement(query, {**lookups, **chosen_lookups(aggregation)}, units, absent_values(table, aggregation))
+    return TwiceStatement(query, {**lookups, **chosen_lookups(aggregation)}, units, absent_values(table, aggregation))
 
 
 def has_changed(rows: Sequence[Sequence[Any]]) -> bool:
     """Say whether the rows of such a statement tell that its two scans saw other records; also if they do not tell."""
-    sums = {row[0]: int(row[3] or 0) for row in rows if row[0] < 0}
-    return len(sums) != len((OF_RECORDS, OF_USERS)) or sums[OF_RECORDS] != sums[OF_USERS]
+    difference = 0
+    for row in rows:
+        if row[-1] is None:
+            return True
+        difference += int(row[-1]) if row[2] is None else -int(row[-1])
+    return difference != 0
 
 
 def shared_mean(total: Sql, count: Sql) -> Sql:
@@ -111,24 +120,18 @@ def _over_few_users(rows: exp.Select, table: TableFacts, aggregation: Aggregatio
     everywhere = exp.Anonymous(this="BROADCAST", expressions=[exp.Var(this="users")])
     spread.set("hint", exp.Hint(expressions=[everywhere]))
     spread = spread.group_by(*(key.copy() for key in keys.values()), copy=False)
-    sums: dict[str, Sql] = {
-        name: exp.Sum(this=shared_mean(sql.column(name), sql.column(USER_WEIGHT))) for name in shares
-    }
-    cells = sql.select({**columns_of((GROUP, BASE)), PRESENT: exp.Null(), **sums}, exp.to_table("spread"))
+    means = {name: shared_mean(sql.column(name), sql.column(USER_WEIGHT)) for name in shares}
+    sums: dict[str, Sql] = {name: exp.Sum(this=value) for name, value in {**means, CHECK: sql.column(CHECK)}.items()}
+    cells = sql.select({**columns_of((GROUP, BASE)), PRESENT: exp.Null(), **sums}, spread.subquery("spread"))
     cells = cells.group_by(sql.column(GROUP), sql.column(BASE), copy=False)
-    query: Sql = with_present(cells, shares)
+    absent: dict[str, Sql] = {BASE: exp.Null(), PRESENT: exp.Count(this=exp.Star())}
+    absent.update((name, exp.Null()) for name in shares)
     counted = sql.multiply(sql.cast(sql.column(USER_WEIGHT), "HUGEINT"), _hash("counted_user"))
-    for group, total, of in (
-        (OF_RECORDS, sql.column(CHECK), "spread"),
-        (OF_USERS, counted, "users"),
-    ):
-        told: dict[str, Sql] = {name: exp.Null() for name in shares}
-        told[shares[0]] = exp.Sum(this=total)
-        row = sql.select({GROUP: sql.integer(group), BASE: exp.Null(), PRESENT: exp.Null(), **told}, exp.to_table(of))
-        query = exp.union(query, row, distinct=False, copy=False)
-    made: exp.Union = query  # type: ignore[assignment]
-    made = made.with_("users", as_=users, materialized=True, copy=False)
-    return made.with_("spread", as_=spread, materialized=True, copy=False)
+    absent[CHECK] = exp.Sum(this=counted)
+    present = sql.select({GROUP: sql.column(GROUP), **absent}, exp.to_table("users"))
+    present = present.group_by(sql.column(GROUP), copy=False)
+    query = exp.union(cells, present, distinct=False, copy=False)
+    return query.with_("users", as_=users, materialized=True, copy=False)
 
 
 def _hash(name: str) -> Sql:

@@ -1,7 +1,6 @@
 """The Spark engine: the statements of the DuckDB engine in Spark SQL, run in the session that the rows belong to."""
 
 import math
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
@@ -16,18 +15,18 @@ from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import Key, OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source
+from emdp.tables.engines.spark.compiled import Compiled, check_compiled, compiled, known_parts, stages_of
 from emdp.tables.engines.spark.errors import hidden_errors
 from emdp.tables.engines.spark.execution import check_on_no_rows, spark_rows, spark_source, statement_rows
 from emdp.tables.engines.spark.items import check_items, explain_reading, read_items
 from emdp.tables.engines.spark.links import check_columns
-from emdp.tables.engines.spark.parts import parts_of, read_once
+from emdp.tables.engines.spark.parts import read_once
 from emdp.tables.engines.spark.rows import SPARK_ROWS, in_numbers, with_times
-from emdp.tables.engines.spark.source import shown_plan
 from emdp.tables.engines.spark.wait import waited
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
-from emdp.tables.statements.cells_twice import has_changed, twice_statement
+from emdp.tables.statements.cells_twice import TwiceStatement, has_changed, twice_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.items import user_keys_statement
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
@@ -60,7 +59,7 @@ class SparkEngine:
         if isinstance(aggregation, OwnedTotals):
             rows = _collected(table, _owned(table, aggregation), None)
             return (Statistic(owned_coordinates(aggregation, rows)),)
-        parts = parts_of(aggregation)
+        parts = known_parts(aggregation)
         if len(parts) == 1:
             return tuple(map(Statistic, _coordinates(table, aggregation, None)))
         with hidden_errors(), read_once(spark_source(table.source), table) as rows:
@@ -74,10 +73,10 @@ class SparkEngine:
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
             check_columns(table, aggregation)
-            check_on_no_rows(table, partial(_owned, table, aggregation))
+            check_compiled(table, aggregation, lambda: _owned_statement(table, aggregation))
             return
-        for part in parts_of(aggregation):
-            check_on_no_rows(table, partial(_statement, table, part))
+        for part in known_parts(aggregation):
+            check_compiled(table, part, partial(_statement, table, part))
 
     def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
         statement = _framed(table, wanted)
@@ -87,7 +86,7 @@ class SparkEngine:
 
     def check_owned(self, table: TableFacts, wanted: OwnedFrame) -> None:
         check_columns(table, wanted)
-        check_on_no_rows(table, partial(_framed, table, wanted))
+        check_on_no_rows(table, lambda: _framed(table, wanted))
 
     def broken_rules(self, table: TableFacts) -> tuple[Rule, ...]:
         table.source.check_schema(table.schema, table.source_columns)
@@ -125,13 +124,13 @@ class SparkEngine:
         """
         if isinstance(aggregation, OwnedTotals):
             return ()
-        parts = parts_of(aggregation)
-        stages = sum(_stages(table, _statement(table, part)) for part in parts)
+        parts = known_parts(aggregation)
+        stages = sum(_stages(table, _compiled(table, part)) for part in parts)
         sums = len(aggregation.values) * math.prod(2 for axis in aggregation.axes if axis.size > 1)
         # Of each statement a header of 16 bytes, the key and a count; of each sum its two halves, and the mean's count.
         row = (16 + 8 * 2) * len(parts) + 8 * 3 * sums
         cells = aggregation.cells
-        if not aggregation.is_plain and twice_statement(table, aggregation) is not None:
+        if isinstance(_compiled(table, parts[0]).statement, TwiceStatement):
             # Users are counted apart, and a hash of theirs goes with each sum.
             cells, row = cells + 1, row + 8 * 4
         users = "N" if table.users.count is None else str(table.n)
@@ -163,25 +162,28 @@ class SparkEngine:
 
 def _coordinates(table: TableFacts, aggregation: Aggregation, rows: Any | None) -> list[list[Fraction]]:
     """Return the coordinates of each group of users, by one statement; of the source where no rows are given."""
-    if not aggregation.is_plain:
-        twice = twice_statement(table, aggregation)
-        over_cells = cell_statement(table, aggregation) if twice is None else twice
-        sums = _collected(table, over_cells, rows)
-        if twice is not None and has_changed(sums):
+    own = _compiled(table, aggregation)
+    found, statement = _collected(table, own, rows), own.statement
+    if isinstance(statement, TwiceStatement):
+        if has_changed(found):
             raise DataRuleError(CHANGED)
-        return coordinates(over_cells, aggregation, [row for row in sums if row[0] >= 0], table.most_users)
-    statement = linear_statement(table, aggregation.values)
-    found = _collected(table, statement, rows)
+        found = [row[:-1] for row in found]
+    if isinstance(statement, CellStatement):
+        return coordinates(statement, aggregation, found, table.most_users)
     if len(found) != 1:
         raise InternalError("a statement for one row gave another number of rows.")
     return [finished_means(statement, found[0], table.n)]
 
 
-def _stages(table: TableFacts, statement: LinearStatement | CellStatement) -> int:
-    with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
-        plan = shown_plan(frame, extended=False)
-    exchanges = r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|RoundRobin).*plan_id=(\d+)"
-    return len(set(re.findall(exchanges, plan))) + 1
+def _stages(table: TableFacts, own: Compiled) -> int:
+    if own.stages is None:
+        with spark_rows(table, own.query, own.lookups, table.users.keys) as frame:
+            own.stages = stages_of(frame)
+    return own.stages
+
+
+def _compiled(table: TableFacts, aggregation: Aggregation) -> Compiled:
+    return compiled(table, aggregation, lambda: _statement(table, aggregation))
 
 
 def _statement(table: TableFacts, aggregation: Aggregation) -> LinearStatement | CellStatement:
@@ -190,7 +192,11 @@ def _statement(table: TableFacts, aggregation: Aggregation) -> LinearStatement |
     return twice_statement(table, aggregation) or cell_statement(table, aggregation)
 
 
-def _owned(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
+def _owned(table: TableFacts, totals: OwnedTotals) -> Compiled:
+    return compiled(table, totals, lambda: _owned_statement(table, totals))
+
+
+def _owned_statement(table: TableFacts, totals: OwnedTotals) -> OwnedStatement:
     return _with_numbers(owned_statement(table, totals, SPARK_ROWS), totals.keys)
 
 
@@ -204,14 +210,15 @@ def _with_numbers(statement: OwnedStatement, keys: Sequence[Key]) -> OwnedStatem
     return OwnedStatement(statement.query, lookups)
 
 
-def _collected(
-    table: TableFacts, statement: LinearStatement | CellStatement | OwnedStatement, rows: Any | None
-) -> list[tuple[Any, ...]]:
+def _collected(table: TableFacts, own: Compiled, rows: Any | None) -> list[tuple[Any, ...]]:
     """Return the rows of a statement on a table's rows, or on those that are given."""
-    query, lookups, keys = statement.query, statement.lookups, table.users.keys
+    query, lookups, keys = own.query, own.lookups, table.users.keys
     given = (
         spark_rows(table, query, lookups, keys) if rows is None else statement_rows(rows, table, query, lookups, keys)
     )
     with given as frame:
+        if own.stages is None and rows is None:
+            # The plan is what is run below: Spark plans a DataFrame once.
+            own.stages = stages_of(frame)
         found: list[tuple[Any, ...]] = waited(frame.sparkSession, frame.collect)
     return found

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 from sqlglot import exp
 
+from emdp.base.classes import dataclass
 from emdp.base.errors import DataRuleError, InternalError, UsageError
 from emdp.tables.base import Source
 from emdp.tables.engines.spark.dialect import DIALECT, to_spark
@@ -25,15 +26,73 @@ from emdp.tables.engines.spark.types import BOOLEAN, DOUBLE, TEXT, WHOLE, column
 from emdp.tables.facts import LinkedTable, TableFacts
 from emdp.tables.statements.fragments import Sql
 
-__all__ = ["check_on_no_rows", "linked_in", "public_frame", "spark_rows", "spark_source", "statement_rows"]
+__all__ = [
+    "Translated",
+    "check_on_no_rows",
+    "linked_in",
+    "public_frame",
+    "spark_rows",
+    "spark_source",
+    "statement_rows",
+    "translated",
+]
 
 LARGEST_BROADCAST = 2**26
 """Bytes of a public table up to which every executor gets a copy of its own."""
 
 
+@dataclass(frozen=True, eq=False)
+class Translated:
+    """A statement written for Spark; a public value.
+
+    Parameters
+    ----------
+    text : str
+        The statement.
+    shared : tuple of (str, str)
+        Names and statements of its parts that are kept, each of which may read those before it.
+    tag : str
+        What the names of its views begin with, which nothing else in the texts does; each run puts another one.
+    read : frozenset of str
+        Tables that it reads, by emdp's names.
+    """
+
+    text: str
+    shared: tuple[tuple[str, str], ...]
+    tag: str
+    read: frozenset[str]
+
+    @property
+    def texts(self) -> str:
+        """All that Spark is to parse."""
+        return " ".join([*(text for _, text in self.shared), self.text])
+
+
+def translated(
+    table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None
+) -> Translated:
+    """Return a statement for Spark, of arguments as those of :func:`spark_rows`."""
+    read = frozenset(found.name for found in query.find_all(exp.Table))
+    kinds = {
+        name: {column: _dtype_kind(kind) for column, kind in frame.schema.items()}
+        for name, frame in _public(lookups, users, read).items()
+    }
+    kinds["source_rows"] = _column_kinds(table)
+    kinds |= {own.view: _column_kinds(own) for own in table.linked.values() if own.view in read}
+    tag = f"emdp_{uuid.uuid4().hex}"
+    made = to_spark(query, kinds, {name: f"{tag}_{name}" for name in kinds})
+    # Spark would compute what is used twice anew for each use.
+    parts = take_shared(made)
+    for shared in parts:
+        for reader in (made, *(part.this for part in parts)):
+            rename_table(reader, shared.alias, f"{tag}_{shared.alias}")
+    texts = tuple((part.alias, part.this.sql(DIALECT, identify=True)) for part in parts)
+    return Translated(made.sql(DIALECT, identify=True), texts, tag, read)
+
+
 @contextmanager
 def spark_rows(
-    table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None
+    table: TableFacts, query: Sql | Translated, lookups: Mapping[str, pl.DataFrame], users: pl.Series | None
 ) -> Iterator[Any]:
     """Run a checked statement on a table's rows: a pyspark DataFrame, to be used inside the context.
 
@@ -41,8 +100,8 @@ def spark_rows(
     ----------
     table : Table
         Of a Spark source.
-    query : Sql
-        A statement as the compilers write it for DuckDB, over ``source_rows``.
+    query : Sql or Translated
+        A statement as the compilers write it for DuckDB, over ``source_rows``; or what was made of one before.
     lookups : mapping of str to polars.DataFrame
         Public tables that it joins; small ones are sent to every executor.
     users : polars.Series or None
@@ -64,9 +123,9 @@ def spark_rows(
             yield frame
 
 
-def linked_in(table: TableFacts, query: Sql) -> list[LinkedTable]:
+def linked_in(table: TableFacts, query: Sql | Translated) -> list[LinkedTable]:
     """Return the tables linked to one that a statement reads."""
-    read = {found.name for found in query.find_all(exp.Table)}
+    read = query.read if isinstance(query, Translated) else {found.name for found in query.find_all(exp.Table)}
     return [own for own in table.linked.values() if own.view in read]
 
 
@@ -74,7 +133,7 @@ def linked_in(table: TableFacts, query: Sql) -> list[LinkedTable]:
 def statement_rows(
     rows: Any,
     table: TableFacts,
-    query: Sql,
+    query: Sql | Translated,
     lookups: Mapping[str, pl.DataFrame],
     users: pl.Series | None,
     linked: Mapping[str, Any] = MappingProxyType({}),
@@ -86,21 +145,10 @@ def statement_rows(
     session = rows.sparkSession
     if any(frame.sparkSession._jsparkSession != session._jsparkSession for frame in linked.values()):
         raise UsageError("linked tables must be of one Spark session, which joins them; read all of them in one.")
-    public = dict(lookups)
-    if users is not None:
-        public["listed_users"] = pl.DataFrame({"key": users})
-    read = {found.name for found in query.find_all(exp.Table)}
-    public = {name: frame for name, frame in public.items() if name in read}
-    kinds = {
-        name: {column: _dtype_kind(kind) for column, kind in frame.schema.items()} for name, frame in public.items()
-    }
-    kinds["source_rows"] = _column_kinds(table)
-    kinds |= {own.view: _column_kinds(own) for own in table.linked.values() if own.view in linked}
+    own = query if isinstance(query, Translated) else translated(table, query, lookups, users)
     tag = f"emdp_{uuid.uuid4().hex}"
-    names = {name: f"{tag}_{name}" for name in kinds}
-    translated = to_spark(query, kinds, names)
     with uninterrupted():
-        check_functions(session, translated.sql(DIALECT, identify=True))
+        check_functions(session, own.texts)
     with ExitStack() as outer:
         stack = ExitStack()
         outer.callback(_undone, stack)
@@ -113,18 +161,14 @@ def statement_rows(
                 stack.callback(_drop, session, name)
 
             for name, frame in {"source_rows": rows, **linked}.items():
-                register(names[name], frame)
-            for name, frame in public.items():
-                register(names[name], public_frame(session, frame))
-            # Spark would compute what is used twice anew for each use.
-            parts = take_shared(translated)
-            for shared in parts:
-                kept = in_few_parts(session.sql(shared.this.sql(DIALECT, identify=True)), table.users.count).persist()
+                register(f"{tag}_{name}", frame)
+            for name, frame in _public(lookups, users, own.read).items():
+                register(f"{tag}_{name}", public_frame(session, frame))
+            for name, text in own.shared:
+                kept = in_few_parts(session.sql(text.replace(own.tag, tag)), table.users.count).persist()
                 stack.callback(_forget, kept)
-                register(f"{tag}_{shared.alias}", kept)
-                for reader in (translated, *(part.this for part in parts)):
-                    rename_table(reader, shared.alias, f"{tag}_{shared.alias}")
-            made = session.sql(translated.sql(DIALECT, identify=True))
+                register(f"{tag}_{name}", kept)
+            made = session.sql(own.text.replace(own.tag, tag))
         yield made
 
 
@@ -173,6 +217,14 @@ def public_frame(session: Any, frame: pl.DataFrame) -> Any:
     )
     made = session.createDataFrame(plain.to_arrow(compat_level=pl.CompatLevel.oldest()))
     return functions.broadcast(made) if frame.estimated_size() <= LARGEST_BROADCAST else made
+
+
+def _public(
+    lookups: Mapping[str, pl.DataFrame], users: pl.Series | None, read: frozenset[str]
+) -> dict[str, pl.DataFrame]:
+    """Return the public tables that a statement reads."""
+    listed = {} if users is None else {"listed_users": pl.DataFrame({"key": users})}
+    return {name: frame for name, frame in {**lookups, **listed}.items() if name in read}
 
 
 def _undone(stack: ExitStack) -> None:

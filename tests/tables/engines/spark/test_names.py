@@ -119,11 +119,13 @@ def test_functions_of_a_session_change_no_number(session: Any, called: set[str])
 
 @pytest.mark.parametrize("name", ["sum", "TRY_SUM", "+", "rint", "unix_micros"])
 def test_one_that_takes_the_place_of_sparks_is_refused_before_a_charge(session: Any, name: str, tmp_path: Any) -> None:
-    table = opened(rows(session), NUMBERS)
-    session.udf.register(name, lambda *_: 77.0, "double")
+    table, mean = opened(rows(session), NUMBERS), Aggregation((X,))
+    # Spark planned it before, and is not asked to again.
     session.conf.set(ORDER, "first")
+    engine.check_aggregation(table, mean)
+    session.udf.register(name, lambda *_: 77.0, "double")
     asked: list[Callable[[], object]] = [
-        lambda: engine.check_statement(table, [X]),
+        lambda: engine.check_aggregation(table, mean),
         lambda: engine.mean_of_user_means(table, [X]),
         table.validate,
     ]

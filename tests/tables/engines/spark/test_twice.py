@@ -86,10 +86,11 @@ def test_records_that_changed_between_the_scans_give_no_number(spark: Any, monke
 
 
 def test_what_tells_that_records_changed() -> None:
-    sums = [(0, 3, None, 5), (0, None, 2, None), (-1, None, None, 2**70), (-2, None, None, 2**70)]
+    sums = [(0, 3, None, 5, 2**70), (1, -1, None, 5, -3), (0, None, 2, None, 2**70 - 5), (1, None, 1, None, 2)]
     assert not has_changed(sums)
-    assert not has_changed([(-1, None, None, None), (-2, None, None, None)])
-    assert has_changed([*sums[:3], (-2, None, None, 2**70 + 1)])
+    assert not has_changed([])
+    assert has_changed([*sums[:3], (1, None, 1, None, 3)])
+    assert has_changed([*sums[:3], (1, None, 1, None, None)])
     assert has_changed(sums[:3])
     assert has_changed(sums[:2])
 
