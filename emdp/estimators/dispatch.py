@@ -163,9 +163,9 @@ def _cells(query: Any, facts: Facts) -> AnyPlan:
 
 
 def _measures(query: Any, facts: Facts) -> AnyPlan:
-    from emdp.estimators.frequency.measures import plan_measure
+    from emdp.estimators.frequency.structured_measures import plan_structured
 
-    return plan_measure(query, space=facts["space"], users=facts["users"])
+    return plan_structured(query, space=facts["space"], users=facts["users"])
 
 
 def _items(query: Any, facts: Facts) -> AnyPlan:

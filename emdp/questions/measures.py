@@ -12,6 +12,8 @@ from emdp.questions.price import Price, check_price, refuse_removal
 if TYPE_CHECKING:
     from emdp.questions.select import Order
 
+MeasureStructure = Literal["joint", "auto", "given zone", "independent"]
+STRUCTURES: tuple[MeasureStructure, ...] = ("joint", "auto", "given zone", "independent")
 MeasureNoise = Literal["auto", "laplace", "edges", "tree"]
 NOISES: tuple[MeasureNoise, ...] = ("auto", "laplace", "edges", "tree")
 
@@ -46,6 +48,12 @@ class Measure:
         Whether it is of pairs of records of one user, each with each, of one part of the space, under ``alpha``: for
         how far apart a person's places are (:meth:`emdp.Answer.apart`). It is not for naming pairs of places, such as
         home and work: those are asked one by one.
+    structure : {"joint", "auto", "given zone", "independent"}
+        Under ``alpha``, of a plane and one more axis: one release of both, or two that are joined, whose levels add up
+        to alpha. *Given zone* has places at 0.6 of alpha, and all at 0.4, coarser: a place has the hours of its zone.
+        *Independent* has places at 0.8 and hours at 0.2. ``"auto"`` is the one that is nearest at public towns in
+        simulations (:mod:`emdp.estimators.frequency.measure_structures`), and one release where the measure is of
+        other axes. A pitch and a resolution are those of places.
     order, limit, offset, statement, written
         As in :class:`emdp.questions.user_mean.UserMean`.
 
@@ -62,6 +70,7 @@ class Measure:
     noise: MeasureNoise = "auto"
     columns: tuple[str, ...] = ()
     pairs: bool = False
+    structure: MeasureStructure = "joint"
     order: "tuple[Order, ...]" = ()
     limit: int | None = None
     offset: int = 0
@@ -86,6 +95,9 @@ class Measure:
             raise UsageError("pairs must be True or False; leave it out for single records.")
         if self.pairs and self.price.is_user_level:
             raise UsageError("pairs is under alpha, where near pairs are alike; pass alpha, or leave pairs out.")
+        check_choice("structure", self.structure, STRUCTURES)
+        if self.structure != "joint" and (self.pairs or self.price.is_user_level):
+            raise UsageError("structure is for measures of single records under alpha; leave it out.")
         if not isinstance(self.name, str) or not self.name:
             raise UsageError("name must be a non-empty text; pass the answer's column.")
 
@@ -96,6 +108,7 @@ class Measure:
             return self.statement
         given = [f"{own}={getattr(self, own):g}" for own in ("pitch", "resolution") if getattr(self, own) is not None]
         given += ["pairs=True"] * self.pairs
+        given += [f"structure={self.structure!r}"] * (self.structure != "joint")
         return f"measure({', '.join(given)})"
 
 
@@ -110,6 +123,7 @@ def measure(
     noise: MeasureNoise = "auto",
     columns: Iterable[str] = (),
     pairs: bool = False,
+    structure: MeasureStructure = "joint",
     neighbours: Neighbours = "replace",
 ) -> Measure:
     """Return a :class:`Measure` query; see there for what is not below.
@@ -125,7 +139,7 @@ def measure(
     """
     refuse_removal(neighbours, "a measure")
     price = Price.asked(alpha=alpha, epsilon=epsilon, delta=delta)
-    return Measure(price, pitch, resolution, name, noise, _names(columns), pairs)
+    return Measure(price, pitch, resolution, name, noise, _names(columns), pairs, structure)
 
 
 def _names(columns: Iterable[str]) -> tuple[str, ...]:
@@ -141,10 +155,13 @@ def measure_statement(query: Measure, table: str) -> str:
     'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS "city" FROM "visits"'
     >>> measure_statement(measure(alpha=9.0, pairs=True, columns=["lat", "lon"]), "visits")
     'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 9.0) MEASURE(PAIRS("lat", "lon")) AS "share" FROM "visits"'
+    >>> measure_statement(measure(alpha=9.0, structure="auto"), "visits")
+    "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 9.0) MEASURE(STRUCTURE('auto')) AS \\"share\\" FROM \\"visits\\""
     """
     name, source, *columns = ('"' + text.replace('"', '""') + '"' for text in (query.name, table, *query.columns))
     chosen = [f"PAIRS({', '.join(columns)})"] if query.pairs else columns
     asked = [*chosen, *([] if query.pitch is None else [f"PITCH({query.pitch!r})"])]
+    asked += [] if query.structure == "joint" else [f"STRUCTURE('{query.structure}')"]
     pitch = ", ".join(asked) or "*"
     price = query.price
     kind = "USER" if price.is_user_level else "EMD"

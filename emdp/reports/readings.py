@@ -104,5 +104,5 @@ def _released(plans: Plans) -> dict[str, tuple[str, ...]]:
         rows = getattr(rows, "finisher", rows)
         if hasattr(rows, "fitted"):
             away = ("elsewhere",) if rows.has_away else ()
-            found[str(rows.name).lower()] = (*rows.grid.cells.columns, *away)
+            found[str(rows.name).lower()] = (*rows.items, *away)
     return found

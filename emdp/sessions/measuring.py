@@ -229,7 +229,7 @@ class Measuring(Asking):
             rows = _rows(_as_stored(planned, kept))
             if len(known) >= MOST_KEPT:
                 known.clear()
-            known[number] = rows.table((kept.answer.measured,)), rows.grid.expectation
+            known[number] = rows.table((kept.answer.measured,)), rows.expectation
         return known[number]
 
 

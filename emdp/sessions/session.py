@@ -13,7 +13,7 @@ from emdp.questions.heavy_hitters import WordTokenizer, heavy_hitters
 from emdp.questions.item_frequencies import Adjustment
 from emdp.questions.itemwise import Model, itemwise
 from emdp.questions.means import CellNoise, MeanModel, Messages, VectorNoise, mean, vector_mean
-from emdp.questions.measures import MeasureNoise, measure
+from emdp.questions.measures import MeasureNoise, MeasureStructure, measure
 from emdp.questions.tiers import Tiers
 from emdp.questions.user_mean import MeanMethod, user_mean
 from emdp.sessions.asking import Parameters
@@ -245,14 +245,14 @@ class Session(Personal, Refining, Profiling, Measuring):
         noise: MeasureNoise = "auto",
         columns: Iterable[str] = (),
         pairs: bool = False,
+        structure: MeasureStructure = "joint",
         neighbours: Neighbours = "replace",
     ) -> Answer:
-        """Release a private measure (:func:`emdp.measure`): one row a node; ``answer.table()``, ``sample``, ``mean``.
-
-        ``(alpha, 0)`` d_EM-DP, or user-level (:mod:`emdp.estimators.frequency.measures`); errors as of :meth:`mean`.
-        """
-        more: Any = {"epsilon": epsilon, "delta": delta, "noise": noise, "neighbours": neighbours, "pairs": pairs}
-        return self.answer(measure(alpha=alpha, pitch=pitch, resolution=resolution, name=name, columns=columns, **more))
+        """Release a measure: :func:`emdp.measure`. ``(alpha, 0)`` d_EM-DP, or user-level; errors are :meth:`mean`'s."""
+        return self.answer(measure(
+            alpha=alpha, pitch=pitch, resolution=resolution, name=name, epsilon=epsilon, delta=delta, noise=noise,
+            columns=columns, pairs=pairs, structure=structure, neighbours=neighbours
+        ))  # fmt: skip
 
     def quantiles(
         self,

@@ -438,3 +438,31 @@ def test_an_entry_reads_a_measure_that_one_before_it_released_for_nothing(folder
     assert known.is_reused
     assert "no measure rome was released" in unknown.error
     assert unknown.status == 2
+
+
+def test_an_entry_reads_a_measure_of_a_structure_by_its_columns(folder: Path) -> None:
+    rows = {"user": [n % 60 for n in range(600)], "x": [n % 10 / 10 for n in range(600)], "y": [0.5] * 600}
+    pl.DataFrame({**rows, "hour": [2.4 * (n % 10) for n in range(600)]}).write_parquet(folder / "one.parquet")
+    plane = '{ kind = "vector", columns = ["x", "y"], box = [[0, 1], [0, 1]] }'
+    (folder / "emdp.toml").write_text(
+        CATALOG.replace("users = 4", "users = 60")
+        .replace("{ fraction", '{ part = "x", fraction')
+        .replace(
+            'space = { kind = "interval", col = "x", low = 0, high = 10 }',
+            f'space = {{ kind = "product", parts = [{plane}, {{ kind = "cycle", col = "hour", period = 24 }}] }}',
+        )
+    )
+    head = DEFINITION.partition("[[entry]]")[0].replace("6.0", "20.0")
+    release = """[[entry]]
+title = "Map"
+query = "SELECT WITH EMD_PRIVACY MEASURE(STRUCTURE('auto')) AS nyc FROM visits"
+"""
+    reading = READING.replace("lat > 0.5", "hour > 12")
+    (folder / "visits.toml").write_text(head + release + reading)
+    one, other = run_report(*checked(folder)).outcomes
+    assert (one.error, other.error) == ("", "")
+    assert other.answer.frame["share"].sum() == pytest.approx(1.0)
+    assert one.answer.drawn["hour"].null_count() > 0
+    (folder / "visits.toml").write_text(head + release + reading.replace("hour >", "lat >"))
+    with pytest.raises(ReportError, match="names what they lack"):
+        checked(folder)

@@ -71,6 +71,16 @@ class MeasureRows:
         return (*self.grid.cells.columns, *away, self.name, f"{self.name}_low", f"{self.name}_high")
 
     @property
+    def items(self) -> tuple[str, ...]:
+        """Columns of the items that it is of."""
+        return self.grid.cells.columns
+
+    @property
+    def expectation(self) -> str:
+        """Expected distances of the fit to the truth, in words."""
+        return self.grid.expectation
+
+    @property
     def has_away(self) -> bool:
         """Whether a last node is the point elsewhere, with no place; a column ``elsewhere`` says so."""
         return self.space.elsewhere is not None
@@ -159,7 +169,7 @@ class MeasureRows:
             return self._raw_mean(released, expression, level)
         weights = self.fitted(released).ravel()
         kept = np.flatnonzero(weights > LEAST_WEIGHT)
-        values = evaluate(expression, self.space, self.space.encode(self._whole(self._at(kept))))
+        values = evaluate(expression, self.space, self.space.encode(self.filled(self._at(kept))))
         constant = largest_quotient(analysis.parts, self.space)
         towns, scattered = (own * self.grid.scale for own in self.grid.expected)
         mean = float(weights[kept] @ values) / float(weights[kept].sum()) if len(kept) else None
@@ -176,7 +186,7 @@ class MeasureRows:
             if span is not None and not span.goes_round:
                 # the last node may lie beyond the range, where the function is not known
                 frame = frame.with_columns(pl.col(column).clip(span.low, span.high))
-        values = evaluate(expression, self.space, self.space.encode(self._whole(frame)))
+        values = evaluate(expression, self.space, self.space.encode(self.filled(frame)))
         mechanism: Any = self.mechanism
         found, width = float(_values(released) @ values), mechanism.linear_half_width(values, level)
         return {"mean": found, "low": found - width, "high": found + width}
@@ -186,14 +196,17 @@ class MeasureRows:
         """The parts that the measure is of."""
         return chosen_parts(self.space, self.grid.cells.columns)
 
-    def _whole(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def filled(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return items with the neutral item's values in the columns of parts that the measure is not of."""
-        neutral = self.space.decode(self.space.neutral_item)
+        # part by part: the neutral item of the whole may be elsewhere, and have no values
+        neutral = {name: own[0] for part in self.space.parts for name, own in part.decode(part.neutral_item).items()}
         missing = [name for name in self.space.columns if name not in frame.columns]
-        return frame.with_columns([pl.lit(neutral[name][0]).alias(name) for name in missing])
+        return frame.with_columns([pl.lit(neutral[name]).alias(name) for name in missing])
 
     def joined(self, released: Released, other: "MeasureRows", others: Released) -> pl.DataFrame:
         """Return the places of this measure with the further columns of another one."""
+        if not isinstance(other, MeasureRows):
+            raise UsageError("other is two measures that are joined already; pass one without a structure.")
         # Loaded where it is needed.
         from emdp.estimators.frequency.joined_measures import joined
 

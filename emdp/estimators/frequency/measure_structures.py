@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emdp.estimators.frequency.measure_cells import MeasureCells
+from emdp.estimators.frequency.measure_cells import MeasureCells, chosen_parts
 from emdp.expressions.cells.aggregation import LabelAxis
 from emdp.questions.comparison import ComparedMethod
 from emdp.spaces import Space
 
-__all__ = ["SHARES", "structure_note", "structures"]
+__all__ = ["SHARES", "chosen_structure", "expectation", "expected", "plane_and_line", "structure_note", "structures"]
 
 SHARES = {"given zone": 0.6, "independent": 0.8}
 """Part of alpha that the measure of places has."""
@@ -49,7 +49,7 @@ def structures(grid: MeasureCells, space: Space) -> tuple[ComparedMethod, ...]:
     tuple of ComparedMethod
         None of them is what is released; nothing where the measure is of other axes.
     """
-    if not _is_plane_and_line(grid, space):
+    if plane_and_line(grid, space) is None:
         return ()
     remarks = {
         "given zone": "places at 0.6 alpha joined with a measure of all parts at 0.4 alpha",
@@ -57,43 +57,53 @@ def structures(grid: MeasureCells, space: Space) -> tuple[ComparedMethod, ...]:
     }
     found = []
     for name, remark in remarks.items():
-        towns, scattered = _expected(name, grid)
+        towns, scattered = expected(name, grid)
         found.append(ComparedMethod(name, towns, False, f"{remark}; at scattered places {scattered:.3g}"))
     return tuple(found)
 
 
-def structure_note(grid: MeasureCells, space: Space, level: float) -> tuple[str, ...]:
-    """Return which structure is nearest at towns, as ways of noise are chosen, and how it is released."""
-    if not _is_plane_and_line(grid, space):
+def chosen_structure(grid: MeasureCells) -> str:
+    """Return the structure that is nearest at towns, as ways of noise are chosen."""
+    return min(FACTORS, key=lambda name: expected(name, grid))
+
+
+def structure_note(grid: MeasureCells, space: Space, released: str) -> tuple[str, ...]:
+    """Return how near each structure is expected, which is released, and how the nearest is asked for."""
+    if plane_and_line(grid, space) is None:
         return ()
-    found = {name: _expected(name, grid) for name in FACTORS}
-    best = min(found, key=lambda name: found[name])
     told = ", ".join(
         f"{name} {towns / grid.scale:.2g}{grid.unit} (scattered {scattered / grid.scale:.2g})"
-        for name, (towns, scattered) in found.items()
+        for name, (towns, scattered) in ((name, expected(name, grid)) for name in FACTORS)
     )
-    if best == "joint":
-        return (f"structures, simulated at public towns: {told}; this one is the nearest",)
-    places = next(part for part in space.parts if len(part.columns) == 2).columns
-    share = SHARES[best]
-    rest = [name for part in space.parts for name in part.columns if name not in places]
-    other = "" if best == "given zone" else f", columns={rest!r}"
+    best = chosen_structure(grid)
+    end = "which is the nearest" if best == released else f"and {best} is the nearest (structure='auto')"
+    lost = "" if best == released == "joint" else "; what a join loses in this table is not public"
+    return (f"structures, simulated at public towns: {told}; this one is {released}, {end}{lost}",)
+
+
+def expectation(name: str, grid: MeasureCells) -> str:
+    """Return the expected distances of a structure to the truth, in words."""
+    towns, scattered = (own / grid.scale for own in expected(name, grid))
     return (
-        f"structures, simulated at public towns: {told}; {best} is the nearest: "
-        f"measure(alpha={share * level:.4g}, columns={list(places)!r}).joined(measure(alpha="
-        f"{(1 - share) * level:.4g}{other}, name='rest')); what a join loses in this table is not public",
+        f"{name}, expected {towns:.2g}{grid.unit} from the truth in earth-mover distance, of scattered places "
+        f"{scattered:.2g}{grid.unit}, besides what the join loses in this table"
     )
 
 
-def _expected(name: str, grid: MeasureCells) -> tuple[float, float]:
+def expected(name: str, grid: MeasureCells) -> tuple[float, float]:
+    """Return the distance to the truth that is expected of a structure at towns and at scattered places, in ``d_X``."""
     lengths = np.log(LENGTHS[::-1])
     towns, scattered = (float(np.interp(math.log(grid.length), lengths, own[::-1])) for own in FACTORS[name])
     return towns * grid.typical, scattered * grid.typical
 
 
-def _is_plane_and_line(grid: MeasureCells, space: Space) -> bool:
-    """Say whether the nodes are of a whole space of a plane and one more axis, with all records somewhere."""
+def plane_and_line(grid: MeasureCells, space: Space) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the columns of the plane and of the one more axis that a measure is of; None where it is of others."""
     axes: Sequence[object] = grid.cells.axes
-    sizes = sorted(len(part.columns) for part in space.parts)
-    whole = tuple(grid.cells.columns) == tuple(space.columns) and not grid.pairs and space.elsewhere is None
-    return whole and sizes == [1, 2] and len(axes) == 3 and not any(isinstance(axis, LabelAxis) for axis in axes)
+    if grid.pairs or len(axes) != 3 or any(isinstance(axis, LabelAxis) for axis in axes):
+        return None
+    parts = sorted(chosen_parts(space, grid.cells.columns), key=lambda part: -len(part.columns))
+    if [len(part.columns) for part in parts] != [2, 1]:
+        return None
+    plane, line = (tuple(part.columns) for part in parts)
+    return plane, line

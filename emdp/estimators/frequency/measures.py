@@ -115,7 +115,7 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
     check_names(rows.columns)
     constant = change_of(aggregation, space, query.price).lipschitz
     column = noise.share_column(query, grid.cells.text, constant)
-    told = () if query.price.is_user_level else structure_note(grid, space, query.price.level)
+    told = () if query.price.is_user_level else structure_note(grid, space, "joint")
     others = () if query.price.is_user_level else structures(grid, space)
     shared: dict[str, Any] = {
         "aggregation": aggregation,

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from emdp.questions.measures import Measure, MeasureNoise
+from emdp.questions.measures import STRUCTURES, Measure, MeasureNoise, MeasureStructure
 from emdp.questions.select import Order
 from emdp.sql.clauses.aggregates import Aggregate
 from emdp.sql.clauses.conditions import Chosen
@@ -14,6 +14,7 @@ from emdp.sql.values.scalar import Scalars
 __all__ = ["measure_query"]
 
 FORM = "MEASURE(*), MEASURE(PITCH(1.0)), MEASURE(lat, lon, PITCH(1.0)) or MEASURE(PAIRS(lat, lon))"
+STRUCTURED = "STRUCTURE('auto'), STRUCTURE('given zone') or STRUCTURE('independent')"
 
 
 def measure_query(
@@ -46,12 +47,14 @@ def measure_query(
     context, node = scalars.context, aggregate.node
     _check_whole(context, node, *chosen)
     _check_options(context)
-    pitch, columns, pairs = _asked(scalars, node)
+    structure, given = _structure(context, node)
+    pitch, columns, pairs = _asked(scalars, node, given)
     return Measure(
         context.price,
         pitch=pitch,
         columns=columns,
         pairs=pairs,
+        structure=structure,
         name=name,
         noise=_noise(context) or "auto",
         order=order,
@@ -74,10 +77,30 @@ def _check_whole(context: Context, node: exp.Anonymous, grouping: Grouping, left
     )
 
 
-def _asked(scalars: Scalars, node: exp.Anonymous) -> tuple[float | None, tuple[str, ...], bool]:
+def _structure(context: Context, node: exp.Anonymous) -> tuple[MeasureStructure, list[exp.Expr]]:
+    """Return the structure of a call, and its other arguments."""
+    given = [unwrapped(own) for own in node.expressions]
+    calls = [own for own in given if _is_call(own, "STRUCTURE")]
+    if not calls:
+        return "joint", given
+    named = [unwrapped(own) for own in calls[0].expressions]
+    known = {str(own): own for own in STRUCTURES}
+    found = known.get(str(named[0].this).lower()) if len(named) == 1 and isinstance(named[0], exp.Literal) else None
+    rest = [own for own in given if own is not calls[0]] or [exp.Star()]
+    is_single = not context.is_user_level and not any(_is_call(own, "PAIRS") for own in rest)
+    if found is None or len(calls) > 1 or (found != "joint" and not is_single):
+        raise context.refusal(
+            node,
+            f"`{context.text(calls[0])}` is no structure of a measure of single records under EMD_PRIVACY",
+            remedy=f"write {STRUCTURED} under EMD_PRIVACY without PAIRS, or leave it out",
+            code="measure-structure",
+        )
+    return found, rest
+
+
+def _asked(scalars: Scalars, node: exp.Anonymous, given: list[exp.Expr]) -> tuple[float | None, tuple[str, ...], bool]:
     """Return the pitch and the columns of a call, and whether it is of pairs of records."""
     context = scalars.context
-    given = [unwrapped(own) for own in node.expressions]
     if len(given) == 1 and isinstance(given[0], exp.Star):
         return None, (), False
     pitch: float | None = None
