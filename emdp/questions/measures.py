@@ -155,8 +155,8 @@ def measure_statement(query: Measure, table: str) -> str:
     'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 20.0) MEASURE(*) AS "city" FROM "visits"'
     >>> measure_statement(measure(alpha=9.0, pairs=True, columns=["lat", "lon"]), "visits")
     'SELECT WITH EMD_PRIVACY OPTIONS (alpha = 9.0) MEASURE(PAIRS("lat", "lon")) AS "share" FROM "visits"'
-    >>> measure_statement(measure(alpha=9.0, structure="auto"), "visits")
-    "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 9.0) MEASURE(STRUCTURE('auto')) AS \\"share\\" FROM \\"visits\\""
+    >>> print(measure_statement(measure(alpha=9.0, structure="auto"), "visits"))
+    SELECT WITH EMD_PRIVACY OPTIONS (alpha = 9.0) MEASURE(STRUCTURE('auto')) AS "share" FROM "visits"
     """
     name, source, *columns = ('"' + text.replace('"', '""') + '"' for text in (query.name, table, *query.columns))
     chosen = [f"PAIRS({', '.join(columns)})"] if query.pairs else columns
