@@ -71,7 +71,7 @@ class EdgePair:
     @property
     def dimension(self) -> int:
         """Number of released coordinates."""
-        return int(sum(own.dimension for own in self.members))
+        return int(self.members[0].dimension + self.members[1].dimension)
 
     @property
     def scale(self) -> float:
