@@ -30,6 +30,10 @@ class Statistic:
         """Return the exact values: for the session alone."""
         return self._values
 
+    def part(self, places: Sequence[int]) -> "Statistic":
+        """Return the values at some places, hidden as these are."""
+        return Statistic([self._values[place] for place in places])
+
     def __repr__(self) -> str:
         return "Statistic(hidden)"
 

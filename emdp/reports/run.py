@@ -41,6 +41,8 @@ from emdp.reports.outcome import BudgetState, EntryOutcome, ReportRun
 from emdp.reports.readings import as_read, ready
 from emdp.reports.streams import StreamOutcome, run_streams
 from emdp.reports.words import protection_sentences
+from emdp.sessions.planning import Planned
+from emdp.sessions.scans import SharedScans
 from emdp.sessions.session import Session
 from emdp.sessions.store import Store, kept_answer
 from emdp.sql import spelled
@@ -101,8 +103,8 @@ def run_report(
     with run_lock(catalog.ledger_path, wait=wait), catalog.session(checked.table, period=report.period) as session:
         checked = replace(checked, entries=tuple(as_read(session, entry) for entry in checked.entries))
         forget_old(session.ledger, checked)
-        stores = stores_of(session, checked)
-        check_reach(checked, session, stores, fresh=fresh)
+        stores = stores_of(session, checked, scans := SharedScans())
+        scans.expect_all(check_reach(checked, session, stores, fresh=fresh))
         outcomes = []
         for place, (store, entry) in enumerate(zip(stores, checked.entries, strict=True)):
             if progress is not None:
@@ -112,7 +114,7 @@ def run_report(
         return _run_of(checked, catalog, session, tuple(outcomes), streams)
 
 
-def stores_of(session: Session, checked: CheckedReport) -> list[Store]:
+def stores_of(session: Session, checked: CheckedReport, scans: SharedScans | None = None) -> list[Store]:
     """Return for each entry what finds its stored answer, or the charge of a run that was killed."""
     report = checked.report
     return [
@@ -121,6 +123,7 @@ def stores_of(session: Session, checked: CheckedReport) -> list[Store]:
             tags=Tags(report.period, report.title, entry.entry.title, report.reserve),
             resumes=True,
             limit=partial(_check_period_budget, checked),
+            scans=scans,
         )
         for entry in checked.entries
     ]
@@ -209,18 +212,16 @@ def forget_old(ledger: Ledger, checked: CheckedReport, *, now: datetime | None =
     return ledger.forget(sorted(old - kept))
 
 
-def check_reach(checked: CheckedReport, session: Session, stores: Sequence[Store], *, fresh: bool) -> None:
-    """Raise unless the report's budget and the table's cover what has yet to be paid."""
-    due = [
-        entry
-        for store, entry in zip(stores, checked.entries, strict=True)
-        if not store.is_paid(entry.planned, fresh=fresh)
-    ]
+def check_reach(checked: CheckedReport, session: Session, stores: Sequence[Store], *, fresh: bool) -> list[Planned]:
+    """Return what has yet to be paid; raise unless the report's budget and the table's cover it."""
+    both = zip(stores, checked.entries, strict=True)
+    due = [entry.planned for store, entry in both if not store.is_paid(entry.planned, fresh=fresh)]
     _check_reserve(checked, session.ledger)
-    session.check_affordable([entry.planned for entry in due], reserve=checked.report.reserve)
+    session.check_affordable(due, reserve=checked.report.reserve)
     entries = session.ledger.entries(checked.account)
     why = _why(checked, entries, session.table.data_version())
-    _check_period_budget(checked, entries, [entry.planned.plan.event for entry in due], why=why)
+    _check_period_budget(checked, entries, [one.plan.event for one in due], why=why)
+    return due
 
 
 def _check_period_budget(

@@ -24,6 +24,7 @@ from emdp.sessions.planning import Planned, Planner, plan_request
 from emdp.sessions.presentation import previewed
 from emdp.sessions.records import TableRecords
 from emdp.sessions.releasing import Releasing
+from emdp.sessions.scans import SharedScans
 from emdp.tables import Table, check_engine
 from emdp.tables.base import type_name
 from emdp.tables.facts import LinkedTable
@@ -303,7 +304,7 @@ class Asking:
         self._accounts.check_affordable((one.plan.event for one in planned), reserve=reserve)
 
     @contextmanager
-    def releasing(self, planned: Iterable[Planned]) -> Iterator[Releasing]:
+    def releasing(self, planned: Iterable[Planned], scans: SharedScans | None = None) -> Iterator[Releasing]:
         """Hold the table open, see that whatever could fail does so before a charge, and validate the data's version.
 
         For what keeps answers (:mod:`emdp.sessions.store`); all else asks through the methods above.
@@ -311,7 +312,7 @@ class Asking:
         self._check_switch()
         with self._table.held():
             check_engine(self._table)
-            records = TableRecords(self._table)
+            records = TableRecords(self._table, scans or SharedScans())
             for one in planned:
                 one.plan.check(records)
             version = self._validated_version(records)
@@ -357,7 +358,7 @@ class Asking:
 
     def _validated_version(self, records: TableRecords) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""
-        version = self._table.data_version()
+        version = records.version()
         self._accounts.begin(version, self._table.marks, self._table.places)
         key = {"data_version": version, **self._rules}
         if not self._accounts.is_validated(key):

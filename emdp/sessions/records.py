@@ -9,8 +9,11 @@ broken, which a scan of the rules alone would have said, or it says nothing (a r
 whether the budgets cover it, is settled by public numbers. The statistic is the same, since its values are exact
 (:mod:`emdp.tables.statements.checked`), and between the scan and the charge nothing reads it. What is left is time:
 that of a scan before a charge depends on the records, as it did.
+
+Either scan is of all statements that can be computed together (:mod:`emdp.sessions.scans`).
 """
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -23,6 +26,7 @@ from emdp.expressions.cells.aggregation import Aggregation
 from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
+from emdp.sessions.scans import SharedScans
 from emdp.spaces import Space
 from emdp.tables import Table, aggregate, aggregate_checked, check_aggregation
 from emdp.tables.readings import check_items, read_items
@@ -35,8 +39,14 @@ class TableRecords:
     """The records of a table; see :class:`emdp.estimators.contract.Records`."""
 
     table: Table
+    scans: SharedScans = field(default_factory=SharedScans, repr=False)
     _checked: list[Aggregation | OwnedTotals] = field(default_factory=list, init=False, repr=False)
-    _ahead: dict[Aggregation | OwnedTotals, tuple[Statistic, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    def version(self) -> str:
+        """Return the version of the data as they are; what was computed of another one is forgotten."""
+        version = self.table.data_version()
+        self.scans.begin(version)
+        return version
 
     def check_rules(self) -> None:
         """Check the table's declared rules, in one scan with the first aggregation that was checked where that is one.
@@ -46,11 +56,9 @@ class TableRecords:
         DataRuleError
             As :meth:`emdp.Table.check_rules`.
         """
-        found = self._scanned(self._checked[0]) if self._checked else None
-        if found is None:
+        is_held = bool(self._checked) and self._scanned(aggregate_checked, self._widened(self._checked[0]))
+        if not is_held:
             self.table.check_rules()
-        else:
-            self._ahead[self._checked[0]] = found
 
     @property
     def users(self) -> int:
@@ -67,9 +75,14 @@ class TableRecords:
     def check_aggregation(self, aggregation: Aggregation | OwnedTotals) -> None:
         check_aggregation(self.table, aggregation)
         self._checked.append(aggregation)
+        self.scans.expect(aggregation)
 
     def aggregate(self, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...]:
-        found = self._ahead.pop(aggregation, None)
+        found = self.scans.take(aggregation)
+        if found is None:
+            wide = self._widened(aggregation)
+            if wide is not aggregation and self._scanned(aggregate, wide):
+                found = self.scans.take(aggregation)
         return aggregate(self.table, aggregation) if found is None else found
 
     def explain_cost(self, aggregation: Aggregation | OwnedTotals) -> tuple[tuple[str, str], ...]:
@@ -90,12 +103,22 @@ class TableRecords:
     def explain_reading(self, reading: Reading) -> tuple[tuple[str, str], ...]:
         return self.table.engine.explain_reading(self.table, reading)
 
-    def _scanned(self, aggregation: Aggregation | OwnedTotals) -> tuple[Statistic, ...] | None:
-        """Return an aggregation if a scan found that the rules hold; None where it did not, or failed."""
+    def _widened(self, aggregation: Aggregation | OwnedTotals) -> Aggregation | OwnedTotals:
+        return self.scans.widened(aggregation, self.table.users.count)
+
+    def _scanned(
+        self,
+        scan: Callable[[Table, Aggregation | OwnedTotals], tuple[Statistic, ...] | None],
+        aggregation: Aggregation | OwnedTotals,
+    ) -> bool:
+        """Compute an aggregation, to be held until it is asked for; False where that was not done, or failed."""
         try:
-            return aggregate_checked(self.table, aggregation)
-        except Exception:  # noqa: BLE001 - nothing is charged yet, so that no error may say what was computed.
-            return None
+            found = scan(self.table, aggregation)
+        except Exception:  # noqa: BLE001 - nobody was charged for all of it, so that no error may say what was computed.
+            found = None
         except BaseException as stopped:  # noqa: BLE001 - raised again.
             # Frames below this one hold private numbers.
             raise_alone(stopped.with_traceback(None))
+        if found is not None:
+            self.scans.keep(aggregation, found)
+        return found is not None

@@ -26,6 +26,7 @@ from emdp.ledger.chain import canonical_json
 from emdp.noise import rng
 from emdp.sessions.asking import Asking
 from emdp.sessions.planning import Planned
+from emdp.sessions.scans import SharedScans
 from emdp.sql import spelled
 from emdp.sql.text.tokens import read_tokens
 
@@ -67,15 +68,24 @@ class Store:
         holds the lock under which all such charges are made.
     limit : callable, optional
         What may refuse a charge besides the table's budgets.
+    scans : SharedScans, optional
+        What is computed together with statements that others ask.
     """
 
     def __init__(
-        self, session: Asking, *, tags: Tags | None = None, resumes: bool = False, limit: Limit | None = None
+        self,
+        session: Asking,
+        *,
+        tags: Tags | None = None,
+        resumes: bool = False,
+        limit: Limit | None = None,
+        scans: SharedScans | None = None,
     ) -> None:
         self._session = session
         self._tags = session.tags if tags is None else tags
         self._resumes = resumes
         self._limit = limit
+        self._scans = scans
         self._digests: dict[str, str] = {}
 
     def find(self, planned: Planned) -> Kept | None:
@@ -185,7 +195,7 @@ class Store:
             )
         if not self._resumes:
             self._session.check_affordable(planned)
-        with self._session.releasing(planned) as release:
+        with self._session.releasing(planned, self._scans) as release:
             questions = [self.question(one, release.version) for one in planned]
             entries = [self._unfinished(one, question) for one, question in zip(planned, questions, strict=True)]
             due = [place for place, entry in enumerate(entries) if entry is None]
