@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from emdp.answers.answer import Answer, Receipt
     from emdp.answers.description import DEFAULT_LEVEL, WITHOUT_RECORDS, Description
     from emdp.answers.preview import Preview, PreviewedStatement
-    from emdp.answers.stream import StreamAnswer
+    from emdp.answers.stream import StreamAnswer, StreamPreview
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -16,7 +16,7 @@ else:
             "emdp.answers.answer": "Answer Receipt",
             "emdp.answers.description": "DEFAULT_LEVEL WITHOUT_RECORDS Description",
             "emdp.answers.preview": "Preview PreviewedStatement",
-            "emdp.answers.stream": "StreamAnswer",
+            "emdp.answers.stream": "StreamAnswer StreamPreview",
         },
     )
 
@@ -29,4 +29,5 @@ __all__ = [
     "PreviewedStatement",
     "Receipt",
     "StreamAnswer",
+    "StreamPreview",
 ]

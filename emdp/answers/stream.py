@@ -11,7 +11,7 @@ from emdp.base.classes import dataclass
 from emdp.base.text import Text
 from emdp.privacy import Guarantee
 
-__all__ = ["StreamAnswer"]
+__all__ = ["StreamAnswer", "StreamPreview"]
 
 MakeFrame = Callable[[Sequence[str], float, bool], pl.DataFrame]
 """Makes the rows of figures at a level, each alone or the columns of a figure together."""
@@ -43,6 +43,8 @@ class StreamAnswer:
         Whether a row was drawn for this answer.
     is_private : bool
         False under the test switch.
+    notes : tuple of str
+        As whom people without records count, and values that are missing.
     """
 
     query: str
@@ -55,6 +57,7 @@ class StreamAnswer:
     receipt: Receipt
     is_new: bool
     is_private: bool = True
+    notes: tuple[str, ...] = ()
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -81,7 +84,7 @@ class StreamAnswer:
 
     def explain(self) -> Text:
         """Return the derivation as text, a line a fact, with the ledger entry that paid."""
-        lines = list(self.facts)
+        lines = [*self.facts, *(f"note         {note}" for note in self.notes)]
         if not self.is_private:
             lines.insert(0, "NOT PRIVATE  made under the test switch, with reproducible noise")
         lines.append(f"paid by      entry {self.receipt.sequence} of {self.receipt.ledger}, {self.receipt.hash}")
@@ -90,3 +93,79 @@ class StreamAnswer:
     def __repr__(self) -> str:
         head = "" if self.is_private else "NOT PRIVATE (test switch)\n"
         return f"{head}{self.frame}\n{self.guarantee}"
+
+
+@dataclass(frozen=True, repr=False)
+class StreamPreview:
+    """Cost and expected error of a stream; no private value was touched.
+
+    Parameters
+    ----------
+    query : str
+        What is asked of each period.
+    guarantee : Guarantee
+        What holds for all rows together, in the stream's unit.
+    periods : tuple of str
+        Names of the periods that it is, or would be, paid for.
+    released : tuple of str
+        Those that have a row already.
+    costs : tuple of (str, Guarantee, int)
+        Each budget that is charged, what it is charged, and in how many periods each (0: once for all); empty where
+        the stream is paid, so that nothing is due.
+    refusal : str
+        Why the budgets do not cover it; empty where they do.
+    frame : polars.DataFrame
+        One row a figure and column, at the last period: figure, query, noise_scale, expected_error, interval_95
+        (half-width).
+    facts : tuple of str
+        Derivation, a line a fact.
+    notes : tuple of str
+        What errors assume; as whom people without records count, and values that are missing.
+    """
+
+    query: str
+    guarantee: Guarantee
+    periods: tuple[str, ...]
+    released: tuple[str, ...]
+    costs: tuple[tuple[str, Guarantee, int], ...]
+    refusal: str
+    frame: pl.DataFrame
+    facts: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_affordable(self) -> bool:
+        """Whether the budgets cover what is due."""
+        return not self.refusal
+
+    @property
+    def cost(self) -> str:
+        """What is due, in words."""
+        if not self.costs:
+            return f"costs nothing: it is paid, and has {len(self.released)} of {len(self.periods)} rows"
+        own = "; ".join(
+            f"{charged} {f'in each of {count} periods' if count else 'once'}, of the budget {budget}"
+            for budget, charged, count in self.costs
+        )
+        which = "more periods" if self.released else "all its periods"
+        return f"costs {self.guarantee} once, for {which}; it is charged {own}"
+
+    def explain(self) -> Text:
+        """Return the derivation as text, a line a fact."""
+        lines = [*self.facts, f"due          {self.cost}"]
+        lines += [f"refused      {self.refusal}"] if self.refusal else []
+        for figure, name, scale, error, half in self.frame.rows():
+            lines.append(
+                f"figure       {figure} of {name}: noise scale {scale:.6g}, expected error {error:.6g}, half-width of "
+                f"the 95 % interval {half:.6g}, at the last period"
+            )
+        return Text("\n".join([*lines, *(f"note         {note}" for note in self.notes)]))
+
+    def __repr__(self) -> str:
+        return str(self.explain())
+
+    def _repr_html_(self) -> str:
+        # Loaded where it is needed.
+        from emdp.base.html import frame_html
+
+        return frame_html(self.frame, caption=f"{self.cost}; no record was read, and nothing was spent")

@@ -9,17 +9,26 @@ drawn once.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.accounts import Accounts, Limit, Tags
 from emdp.budgets.spending import COPY, charges_of, check_periods, counts_in, field_of
 from emdp.ledger import Entry
-from emdp.privacy import Event
+from emdp.privacy import Budget, Event, Guarantee
 from emdp.privacy.guarantees.kinds import is_by_source, is_per_history
 
-__all__ = ["MovedError", "OpenStream", "StreamPart", "append_row", "charge_stream", "find_stream"]
+__all__ = [
+    "MovedError",
+    "OpenStream",
+    "StreamBill",
+    "StreamDue",
+    "StreamPart",
+    "append_row",
+    "charge_stream",
+    "find_stream",
+]
 
 
 class MovedError(Exception):
@@ -40,6 +49,25 @@ class StreamPart:
 
     periods: tuple[str, ...]
     event: Event
+
+
+@dataclass(frozen=True)
+class StreamDue:
+    """What a stream, or its prolonging, costs, whichever budgets there are.
+
+    Parameters
+    ----------
+    event : Event
+        What all of it costs a user.
+    parts : tuple of StreamPart
+        What it costs per period; none for a question at user level.
+    history : Event, optional
+        What all its periods cost a history of them; None where it prolongs one, which no budget per history pays for.
+    """
+
+    event: Event
+    parts: tuple[StreamPart, ...] = ()
+    history: Event | None = None
 
 
 @dataclass(frozen=True)
@@ -111,25 +139,108 @@ def find_stream(entries: Sequence[Entry], key: Mapping[str, Any], periods: Seque
     return None
 
 
+@dataclass(frozen=True)
+class StreamBill:
+    """What a stream, or its prolonging, is charged in every unit that a table's budgets have.
+
+    Parameters
+    ----------
+    accounts : Accounts
+        The budgets.
+    payer : Budget
+        The one that pays.
+    event : Event
+        What that is charged: all of the stream, or what a budget of a period or history pays.
+    counting : tuple of Budget
+        Budgets per period or history that count it, the payer among them if it is one.
+    parts, whole : tuple of StreamPart
+        What its periods are charged in budgets per period, and in those per history.
+    """
+
+    accounts: Accounts
+    payer: Budget
+    event: Event
+    counting: tuple[Budget, ...]
+    parts: tuple[StreamPart, ...]
+    whole: tuple[StreamPart, ...]
+
+    @classmethod
+    def of(cls, accounts: Accounts, due: "StreamDue") -> Self:
+        """Return the bill of what is due.
+
+        Raises
+        ------
+        UsageError
+            If no budget pays for it.
+        """
+        event, parts, history = due.event, due.parts, due.history
+        payer = accounts.payer(event)
+        if is_by_source(payer.guarantee) and not parts:
+            raise UsageError(
+                "the table has a budget per period alone, which pays for no stream at user level; ask with alpha."
+            )
+        counting = tuple(own for own in accounts.budgets if counts_in(own, payer))
+        if history is None and parts and any(is_per_history(own.guarantee) for own in counting):
+            raise UsageError(
+                "periods are more than the stream was opened for, and a budget per history pays for no further ones; "
+                "open another stream (name=...) with all its periods."
+            )
+        if is_by_source(payer.guarantee):
+            # A budget of a period pays what a period costs.
+            event = history if history is not None and is_per_history(payer.guarantee) else parts[0].event
+        whole = (StreamPart(parts[0].periods, history),) if parts and history is not None else ()
+        return cls(accounts, payer, event, counting, parts, whole)
+
+    def check(self, entries: Sequence[Entry], reserve: str | None) -> None:
+        """Raise ``BudgetExceededError`` unless the budgets cover it, given a table's entries."""
+        if not is_by_source(self.payer.guarantee):
+            self.accounts.available(self.payer, entries, reserve=reserve).charge(self.event)
+        for own in self.counting:
+            charges = charges_of(entries)
+            for part in self._of(own):
+                check_periods(own, charges, [part.event], part.periods)
+
+    def charged(self) -> tuple[tuple[Budget, Guarantee, int], ...]:
+        """Return each budget that it counts in, with what that is charged, in so many periods each; 0: once."""
+        found = [] if is_by_source(self.payer.guarantee) else [(self.payer, self.event.guarantee, 0)]
+        for own in self.counting:
+            times = (0 if is_per_history(own.guarantee) else len(part.periods) for part in self._of(own))
+            found += [(own, part.event.guarantee, count) for part, count in zip(self._of(own), times, strict=True)]
+        return tuple(found)
+
+    def written(self) -> dict[str, Any]:
+        """Return the charge as the ledger keeps it."""
+        listed, of_history = (
+            [{"periods": list(part.periods), "event": part.event.to_json()} for part in own]
+            for own in (self.parts, self.whole)
+        )
+        return {
+            "period": None,
+            "event": self.event.to_json(),
+            "budget": self.payer.guarantee.kind_name,
+            **({"per_period": listed} if self.counting else {}),
+            **({"history": of_history} if any(is_per_history(own.guarantee) for own in self.counting) else {}),
+        }
+
+    def _of(self, own: Budget) -> tuple[StreamPart, ...]:
+        return self.whole if is_per_history(own.guarantee) else self.parts
+
+
 def charge_stream(
     accounts: Accounts,
-    event: Event,
-    parts: Sequence[StreamPart],
+    due: StreamDue,
     payload: Mapping[str, Any],
     tags: Tags,
     *,
     unchanged: Callable[[Sequence[Entry]], None],
-    history: Event | None = None,
     limit: Limit | None = None,
 ) -> Entry:
     """Charge a stream, or its prolonging, in every unit that the budgets have, durably, before this returns.
 
     Parameters
     ----------
-    event : Event
-        What all of it costs a user.
-    parts : sequence of StreamPart
-        What it costs per period; none for a question at user level.
+    due : StreamDue
+        What it costs.
     payload : mapping
         Public description, with ``stream``.
     tags : Tags
@@ -137,8 +248,6 @@ def charge_stream(
     unchanged : callable
         Given the table's entries, inside the ledger's transaction and before a budget is asked, raises ``MovedError``
         if the stream is no longer what the charge was made for.
-    history : Event, optional
-        What all its periods cost a history of them; None where it prolongs one, which no budget per history pays for.
     limit : callable, optional
         What else may refuse it, inside the ledger's transaction.
 
@@ -149,48 +258,16 @@ def charge_stream(
     UsageError
         If no budget pays for it.
     """
-    payer = accounts.payer(event)
-    if is_by_source(payer.guarantee) and not parts:
-        raise UsageError(
-            "the table has a budget per period alone, which pays for no stream at user level; ask with alpha."
-        )
-    counting = [own for own in accounts.budgets if counts_in(own, payer)]
-    if history is None and parts and any(is_per_history(own.guarantee) for own in counting):
-        raise UsageError(
-            "periods are more than the stream was opened for, and a budget per history pays for no further ones; open "
-            "another stream (name=...) with all its periods."
-        )
-    if is_by_source(payer.guarantee):
-        # A budget of a period pays what a period costs.
-        event = history if history is not None and is_per_history(payer.guarantee) else parts[0].event
-    whole = [StreamPart(parts[0].periods, history)] if parts and history is not None else []
-    listed, of_history = (
-        [{"periods": list(part.periods), "event": part.event.to_json()} for part in own] for own in (parts, whole)
-    )
+    bill = StreamBill.of(accounts, due)
 
     def covered(entries: Sequence[Entry]) -> None:
         unchanged(entries)
-        if not is_by_source(payer.guarantee):
-            accounts.available(payer, entries, reserve=tags.reserve).charge(event)
-        for own in counting:
-            charges = charges_of(entries)
-            for part in whole if is_per_history(own.guarantee) else parts:
-                check_periods(own, charges, [part.event], part.periods)
-
-    written = {
-        **payload,
-        **asdict(tags),
-        "period": None,
-        "event": event.to_json(),
-        "budget": payer.guarantee.kind_name,
-        **({"per_period": listed} if counting else {}),
-        **({"history": of_history} if any(is_per_history(own.guarantee) for own in counting) else {}),
-    }
+        bill.check(entries, tags.reserve)
 
     def admit(entries: Sequence[Entry]) -> None:
-        accounts.admit(entries, events=[event], covered=covered, limit=limit)
+        accounts.admit(entries, events=[bill.event], covered=covered, limit=limit)
 
-    return accounts.ledger.append("charge", accounts.name, written, admit=admit)
+    return accounts.ledger.append("charge", accounts.name, {**payload, **asdict(tags), **bill.written()}, admit=admit)
 
 
 def append_row(accounts: Accounts, known: OpenStream, payload: Mapping[str, Any]) -> Entry:

@@ -95,7 +95,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
     """Print what a run would cost; opens the ledger for reading, and touches no private value."""
     from emdp.answers import WITHOUT_RECORDS, Preview
     from emdp.reports.run import check_reach, period_spending, stores_of
-    from emdp.reports.streams import stream_price
+    from emdp.reports.streams import preview_of
     from emdp.sessions.presentation import previewed
 
     with looking_ahead(catalog, checked.table, checked.report.period) as session:
@@ -116,10 +116,18 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
                 if column.note:
                     print(f"note: {column.name}: {column.note}")
             print()
-        names, promises = session.table.names(catalog.public()), catalog.budgets(checked.table)
         for stream in checked.report.streams:
-            price = stream_price(stream, checked.report.period, names, promises)
-            print(f"stream {stream.title}: costs {price} once, for all its periods; nothing where it has begun\n")
+            ahead = preview_of(stream, session)
+            print(f"stream {stream.title}: {ahead.cost}")
+            if not ahead.is_affordable:
+                print(f"not covered: {ahead.refusal}")
+            print(preview_text(ahead.frame, width=table_width()))
+            for note in ahead.notes:
+                if note.startswith(WITHOUT_RECORDS):
+                    shared[note] = None
+                else:
+                    print(f"note: {note}")
+            print()
         for note in shared:
             print(f"note: {note}\n")
         for budget in session.remaining_all():

@@ -21,7 +21,6 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.columns.ordering import is_ordered_by_noise, ordered
 from emdp.estimators.columns.sizes import check_change, check_level, check_weight
-from emdp.estimators.columns.unlisted import unlisted_notes
 from emdp.estimators.columns.values import Coordinate, Known, Mean, OutputColumn, Rows
 from emdp.estimators.mean.conditional import Needed, ValueList, needed_values, rule_of
 from emdp.estimators.mean.expectations import Outlook
@@ -123,7 +122,6 @@ def plan_select(query: Select, *, space: Space, users: int | None, records: int 
         notes=(
             *_notes(query, needs, sizes, space),
             *_absent_notes(aggregation, noise, query, space),
-            *unlisted_notes(query.groups, space),
         ),
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from emdp.answers import WITHOUT_RECORDS
+from emdp.answers import WITHOUT_RECORDS, StreamAnswer
 from emdp.answers.stored import StoredAnswer
 from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError
@@ -75,8 +75,7 @@ class _Shown:
     def notes(self) -> list[str]:
         """What is said below the answer; what all answers of the table have in common stands below them all."""
         answer = self.outcome.answer
-        own = () if answer is None else (*answer.remarks, *answer.notes)
-        return [note for note in own if not note.startswith(WITHOUT_RECORDS)]
+        return [] if answer is None else _own((*answer.remarks, *answer.notes))
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,11 @@ class _ShownStream:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     files: tuple[str, ...]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said below the figures, as of an entry."""
+        return [] if self.outcome.answer is None else _own(self.outcome.answer.notes)
 
 
 def page(
@@ -147,7 +151,8 @@ def _rendered(
         _Shown(outcome, drawn, None if outcome.answer is None else table_of(outcome.answer, most), tuple(names))
         for outcome, drawn, names in zip(run.outcomes, figures, files, strict=True)
     ]
-    answers = [outcome.answer for outcome in run.outcomes if outcome.answer is not None]
+    answers: list[StoredAnswer | StreamAnswer] = [one.answer for one in run.outcomes if one.answer is not None]
+    answers += [one.answer for one in run.streams if one.answer is not None]
     return (
         environment()
         .get_template("page.html")
@@ -166,9 +171,15 @@ def _rendered(
     )
 
 
-def _of_table(answer: StoredAnswer) -> list[str]:
+def _own(notes: Sequence[str]) -> list[str]:
+    """Return the notes that are not the same for all answers of a table."""
+    return [note for note in notes if not note.startswith(WITHOUT_RECORDS)]
+
+
+def _of_table(answer: StoredAnswer | StreamAnswer) -> list[str]:
     """Return what is assumed, and whom a neutral item stands for: the same for all answers of a table."""
-    return [*answer.assumptions, *(note for note in answer.notes if note.startswith(WITHOUT_RECORDS))]
+    assumed = answer.assumptions if isinstance(answer, StoredAnswer) else ()
+    return [*assumed, *(note for note in answer.notes if note.startswith(WITHOUT_RECORDS))]
 
 
 def _meaning(run: ReportRun) -> _Figure | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from emdp.answers import StreamAnswer
+from emdp.answers import StreamAnswer, StreamPreview
 from emdp.base.classes import dataclass
 from emdp.base.errors import DataRuleError, EmdpError, LedgerError, RefusedError, ResourceError, UsageError
 from emdp.ledger import Ledger
@@ -17,9 +17,17 @@ from emdp.reports.rows import rounded
 from emdp.reports.stream_entries import StreamEntry
 from emdp.sessions.planning import plan_request
 from emdp.sessions.session import Session
-from emdp.sessions.streaming import StreamRequest
+from emdp.sessions.stream_requests import StreamRequest
 
-__all__ = ["StreamOutcome", "check_streams", "run_streams", "stream_lines", "stream_price", "stream_rows"]
+__all__ = [
+    "StreamOutcome",
+    "check_streams",
+    "preview_of",
+    "run_streams",
+    "stream_lines",
+    "stream_price",
+    "stream_rows",
+]
 
 MOST_LINES = 6
 """Most pictures of a stream: one for each column and figure."""
@@ -81,6 +89,19 @@ def stream_price(entry: StreamEntry, period: str | None, names: Names, promises:
         active=entry.active,
     )
     return request.plan.guarantee
+
+
+def preview_of(entry: StreamEntry, session: Session) -> StreamPreview:
+    """Return what a stream would be charged by now, and how far off its figures would be; spends nothing."""
+    return session.preview_stream(
+        entry.query,
+        periods=entry.periods,
+        unit=entry.unit,
+        plan=entry.plan,
+        show=entry.show,
+        name=entry.name,
+        active=entry.active,
+    )
 
 
 def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:

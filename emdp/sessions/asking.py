@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from emdp.privacy import Budget, Guarantee
 from emdp.privacy.guarantees.kinds import is_by_removal
 from emdp.questions.names import Names
 from emdp.questions.resolution import Query
-from emdp.sessions.planning import Planned, Planner, plan_request
+from emdp.sessions.planning import Planned, Planner
 from emdp.sessions.presentation import previewed
 from emdp.sessions.records import TableRecords
 from emdp.sessions.releasing import Releasing
@@ -30,7 +30,6 @@ from emdp.tables.base import type_name
 from emdp.tables.facts import LinkedTable
 
 if TYPE_CHECKING:
-    from emdp.answers import StreamAnswer
     from emdp.sessions.refining import KeptNoise
 
 __all__ = ["Asking", "Parameters", "declaration_of"]
@@ -158,87 +157,6 @@ class Asking:
         if isinstance(query, str):
             raise UsageError("query must be made by emdp.mean and its like, not a text; ask SQL with Session.sql.")
         return self._run(self._planned(query))[0]
-
-    def stream(
-        self,
-        query: str | Query,
-        *,
-        periods: str | Sequence[str],
-        unit: Literal["period", "user", "history"],
-        plan: Literal["days", "totals", "both"] = "days",
-        show: Sequence[str] = ("day",),
-        name: str = "",
-        active: int | None = None,
-        parameters: Parameters | None = None,
-    ) -> "StreamAnswer":
-        """Release a linear question for one period after another, all of them for one price.
-
-        The first call charges the whole stream, before anything is read; each call draws the row of the session's
-        period, unless it was drawn before, and then shows it again. A longer list of periods prolongs the stream, and
-        pays the difference. A period that is passed over has no row, and counts as nothing from then on.
-
-        Parameters
-        ----------
-        query : str, or a query as for :meth:`answer`
-            Mean, share, histogram or sum over one group of users; its level and delta are those of the whole stream,
-            whose noise is Gaussian.
-        periods : sequence of str, or str
-            All names in order, or a range such as ``"2026-W01..2026-W52"`` (also of days and months).
-        unit : {"period", "user", "history"}
-            For which histories the level holds: such as differ in one period, in any, or in a part of all ``periods``
-            together, where ``d`` is the mean of their distances. It is never implied, since the first says less.
-        plan : {"days", "totals", "both"}
-            What the stream is good for: single periods by independent noise; means to date by the square-root
-            factorisation; or both, by two streams of half the ``mu^2`` each. By ``unit="user"`` totals need ``active``.
-        show : sequence of {"day", "last 7", "to date", "change"}
-            Figures: the period itself, means of the last seven and of all so far, and the change since the one before,
-            which the first period has no row of.
-        name : str
-            Tells streams of one question apart, such as a new one after the state of another was lost.
-        active : int, optional
-            With ``epsilon``: a user counts in the first so many periods with records of the user, and less noise is
-            added. The state then holds who counted when (docs/streams.md); a person must keep one key.
-        parameters : list or dict, optional
-            As of :meth:`emdp.Session.sql`.
-
-        Returns
-        -------
-        StreamAnswer
-            Its frame has one row a period and figure (and group).
-
-        Raises
-        ------
-        BudgetExceededError
-            If the budgets do not cover the stream; nothing is charged or read then.
-        LedgerError
-            If the state of the stream (``LEDGER.state``, as secret as the data) is lost or may be read by others.
-        UsageError
-            If the question has no stream, the period is none of its periods, or a later one has its row.
-
-        Guarantee
-        ---------
-        ``(alpha, delta)`` of all rows together in the unit: :mod:`emdp.mechanisms.streams.mechanism`.
-        """
-        from emdp.base.periods import period_names
-        from emdp.sessions.streaming import StreamRequest, streamed
-
-        self._check_switch()
-        text = query if parameters is None else self._filled_in(query, parameters)
-        planned = plan_request(text, self._names, self.promises, gaussian=True)
-        if len(planned) > 1:
-            raise UsageError(f"query holds {len(planned)} statements; ask for a stream of each of them.")
-        request = StreamRequest.of(
-            planned[0],
-            periods=period_names(periods),
-            unit=unit,
-            plan=plan,
-            show=show,
-            name=name,
-            period=self._tags.period,
-            names=self._names,
-            active=active,
-        )
-        return streamed(request, self._accounts, self._table, self._tags, self._rules, self.releasing)
 
     def preview(self, query: str | Query, *, parameters: Parameters | None = None) -> Preview:
         """Say what a request would cost and how far off it would be; touches no private value, spends nothing.

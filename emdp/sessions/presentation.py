@@ -15,7 +15,7 @@ from emdp.spaces import Space
 from emdp.tables import Table
 from emdp.tables.statements.compile import elsewhere_parts
 
-__all__ = ["LEAVING_OUT", "filled_columns", "gone_columns", "previewed", "public_part"]
+__all__ = ["LEAVING_OUT", "filled_columns", "gone_columns", "notes_of", "previewed", "public_part"]
 
 LEAVING_OUT = (
     "records of {table} that its space sends elsewhere are left out: those without a value of {columns} that the "
@@ -63,9 +63,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
         ),
         "notes": (
             *(among_somewhere(note) if gone else note for note in plan.notes),
-            *([LEAVING_OUT.format(table=table.name, columns=gone)] if gone and _is_of_rows(plan) else []),
-            *_neutral_people(table, plan),
-            *_taken_for(table, planned),
+            *notes_of(planned, table),
             *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else []),
         ),
         "finisher": plan.finisher,
@@ -73,6 +71,16 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
         "compared": plan.comparison,
         "parts": getattr(plan, "stages", ()),
     }
+
+
+def notes_of(planned: Planned, table: Table) -> tuple[str, ...]:
+    """Say which records are left out, and as what people without records and missing values count."""
+    gone = ", ".join(gone_columns(table.space, table.schema))
+    return (
+        *([LEAVING_OUT.format(table=table.name, columns=gone)] if gone and _is_of_rows(planned.plan) else []),
+        *_neutral_people(table, planned.plan),
+        *_taken_for(table, planned),
+    )
 
 
 def gone_columns(space: Space, schema: Mapping[str, str]) -> tuple[str, ...]:

@@ -21,12 +21,13 @@ from emdp.sessions.measuring import Measuring
 from emdp.sessions.personal import Personal
 from emdp.sessions.profiling import Profiling
 from emdp.sessions.refinement import Refining
+from emdp.sessions.streams import Streams
 from emdp.tables import read
 
 __all__ = ["Session", "read"]
 
 
-class Session(Personal, Refining, Profiling, Measuring):
+class Session(Personal, Refining, Profiling, Streams, Measuring):
     """Questions about one private table, paid from a budget that is kept in a ledger on disk.
 
     Parameters
@@ -57,8 +58,7 @@ class Session(Personal, Refining, Profiling, Measuring):
     ---------
     All answers of all sessions on the table satisfy the budget: the sum of ``alpha`` and of ``delta``, with ``mu^2``
     of Gaussian noise under the share, is a filter that holds for parameters chosen after seeing answers (EMD 7). Under
-    ``EmdDP`` they all together are ``exp(alpha d)`` with ``d`` the largest distance in any period and data version that
-    was read: of ``m`` records there one is ``1/m``.
+    ``EmdDP`` all together are ``exp(alpha d)``, ``d`` the largest distance in any period and data version read.
 
     >>> import tempfile
     >>> from emdp import EmdDP, Interval, col

@@ -18,104 +18,32 @@ from typing import Any
 
 import polars as pl
 
-from emdp.answers import Receipt, StreamAnswer
+from emdp.answers import Receipt, StreamAnswer, StreamPreview
 from emdp.base.classes import dataclass
-from emdp.base.errors import EmdpError, LedgerError, UsageError, raise_alone
+from emdp.base.errors import BudgetExceededError, EmdpError, LedgerError, UsageError, raise_alone
 from emdp.budgets.accounts import Accounts, Tags
-from emdp.budgets.streams import MovedError, OpenStream, StreamPart, append_row, charge_stream, find_stream
-from emdp.estimators.streams import StreamPlan, check_shows, plan_stream
+from emdp.budgets.streams import MovedError, OpenStream, StreamBill, append_row, charge_stream, find_stream
+from emdp.estimators.streams import StreamPlan
 from emdp.ledger import Entry
 from emdp.ledger.base import SecretState
 from emdp.ledger.opening import secret_state
 from emdp.ledger.state import Draft, draft_digest
 from emdp.noise import rng
-from emdp.privacy import EmdDP
-from emdp.questions.names import Names
-from emdp.sessions.diary import cap_in_words, capped
+from emdp.sessions.diary import capped
 from emdp.sessions.planning import Planned
+from emdp.sessions.presentation import notes_of
 from emdp.sessions.records import TableRecords
 from emdp.sessions.releasing import Releasing
+from emdp.sessions.stream_requests import StreamRequest, stream_facts
 from emdp.tables import Table
 
-__all__ = ["StreamRequest", "streamed"]
+__all__ = ["previewed_stream", "streamed"]
 
 SALT_BYTES = 32
 """Length of a draft's salt."""
 
 MOST_TRIES = 100
 """Times that a row is begun again because another process wrote one."""
-
-
-@dataclass(frozen=True)
-class StreamRequest:
-    """A request for a stream, checked and priced.
-
-    Parameters
-    ----------
-    planned : Planned
-        The question of one period.
-    plan : StreamPlan
-        Its stream.
-    periods : tuple of str
-        Names in order.
-    show : tuple of str
-        Figures that are wanted.
-    name : str
-        Tells streams of the same question apart.
-    period : str
-        The period whose data the session reads.
-    active : int or None
-        Most periods in which one user counts.
-    """
-
-    planned: Planned
-    plan: StreamPlan
-    periods: tuple[str, ...]
-    show: tuple[str, ...]
-    name: str
-    period: str
-    active: int | None = None
-
-    @classmethod
-    def of(
-        cls,
-        planned: Planned,
-        *,
-        periods: tuple[str, ...],
-        unit: Any,
-        plan: Any,
-        show: Sequence[str],
-        name: str,
-        period: str | None,
-        names: Names,
-        active: int | None = None,
-    ) -> "StreamRequest":
-        """Check and price a request."""
-        if period not in periods:
-            raise UsageError(
-                f"period of the session must be one of the stream's {len(periods)} periods, got {period!r}; open the "
-                "session with period=, and name it among periods."
-            )
-        if not isinstance(name, str) or not name.isprintable():
-            raise UsageError(f"name must be words in one line, got {name!r}; leave it out, or pass some.")
-        priced = plan_stream(
-            planned.plan, len(periods), unit=unit, figures=plan, active=active, space=names.space, users=names.users
-        )
-        return cls(planned, priced, periods, check_shows(show), name, period, active)
-
-    def key(self, table: Table, rules: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a stream in the ledger is known by."""
-        terms = self.plan.terms()
-        kept = ["figures", "unit", "sensitivity", "dimension", "alpha", "delta", "kind", "scales"]
-        kept += [] if self.active is None else ["active", "reach"]
-        return {
-            "name": self.name,
-            "query": " ".join(self.planned.text.split()),
-            "table": table.name,
-            "users": table.users.count,
-            "space": rules["space"],
-            **{key: terms[key] for key in kept},
-        }
 
 
 @dataclass(frozen=True)
@@ -138,7 +66,7 @@ class _Streaming:
         """Return the stream, opened or prolonged by a charge if it has to be."""
         while True:
             found = self.find()
-            if found is not None and len(found.periods) >= len(self.request.periods):
+            if found is not None and self.request.is_paid(found):
                 return found
             try:
                 self._charge(found, release)
@@ -192,7 +120,8 @@ class _Streaming:
             periods=found.periods,
             released=tuple(found.periods[place - 1] for place in sorted(released)),
             show=self.request.show,
-            facts=_facts(self.request, plan, found),
+            facts=stream_facts(self.request, plan, found),
+            notes=notes_of(self.request.planned, self.table),
             make=partial(_figures, plan, released, found.periods),
             receipt=Receipt(self.accounts.ledger.path, found.entry.sequence, found.entry.hash),
             is_new=is_new,
@@ -201,20 +130,11 @@ class _Streaming:
 
     def _charge(self, found: OpenStream | None, release: Releasing) -> None:
         request = self.request
+        said: dict[str, Any]
         if found is None:
-            plan, before, new = request.plan, None, request.periods
-            said = {"key": dict(self.key), "terms": plan.terms(), "periods": list(new)}
+            said = {"key": dict(self.key), "terms": request.plan.terms(), "periods": list(request.periods)}
         else:
-            before = request.plan.as_opened(found.terms, len(found.periods))
-            plan = request.plan.as_opened(found.terms, len(request.periods))
-            new = request.periods[len(found.periods) :]
-            said = {"prolongs": found.entry.hash, "periods": list(new)}
-        parts = []
-        if isinstance(request.plan.plan.guarantee, EmdDP):
-            # Old periods reach into the rows to come: they pay the difference, the new ones what a period costs.
-            parts = [StreamPart(new, plan.event("period"))]
-            if before is not None and found is not None and plan.mechanism.mu("period") > before.mechanism.mu("period"):
-                parts.append(StreamPart(found.periods, plan.event("period", before)))
+            said = {"prolongs": found.entry.hash, "periods": list(request.periods[len(found.periods) :])}
         payload: dict[str, Any] = {
             "query": request.planned.text,
             "data_version": release.version,
@@ -230,15 +150,7 @@ class _Streaming:
             ):
                 raise MovedError
 
-        charge_stream(
-            self.accounts,
-            plan.event("user", before),
-            parts,
-            payload,
-            self.tags,
-            unchanged=unchanged,
-            history=plan.event("history") if parts and before is None else None,
-        )
+        charge_stream(self.accounts, request.due(found), payload, self.tags, unchanged=unchanged)
 
     def _past(self, state: SecretState, found: OpenStream) -> dict[int, Draft]:
         """Return what rows so far were made of, by their places."""
@@ -326,22 +238,54 @@ def streamed(
     LedgerError
         If the stream's state is lost, or may be read by others.
     """
-    if accounts.period is None:
-        raise UsageError(
-            "a stream says what it promises of one period, and under another table's budget (shares) periods may "
-            "overlap; open it on the table whose budget it is."
-        )
+    _check_own_budget(accounts)
     # Its promise for one period needs that no data are read as two, whatever the budgets are.
     accounts.keep_periods_apart()
     own = _Streaming(request, accounts, table, tags, request.key(table, rules))
     found = own.find()
-    if found is None or len(found.periods) < len(request.periods) or own._place(found) not in found.released:
+    if found is None or not request.is_paid(found) or own._place(found) not in found.released:
         # Before anything is charged.
         secret_state(accounts.ledger).check()
         with releasing([request.planned]) as release:
             own.row(release)
         return own.answer(is_new=True)
     return own.answer(is_new=False)
+
+
+def previewed_stream(
+    request: StreamRequest, accounts: Accounts, table: Table, tags: Tags, rules: Mapping[str, Any]
+) -> StreamPreview:
+    """Return what :func:`streamed` would charge, and how far off its figures would be; reads no record."""
+    _check_own_budget(accounts)
+    entries = accounts.ledger.entries(accounts.name)
+    found = find_stream(entries, request.key(table, rules), request.periods)
+    plan, refusal = request.as_paid(found), ""
+    is_paid = found is not None and request.is_paid(found)
+    bill = None if is_paid else StreamBill.of(accounts, request.due(found))
+    try:
+        if bill is not None:
+            bill.check(entries, tags.reserve)
+    except BudgetExceededError as error:
+        refusal = str(error)
+    return StreamPreview(
+        query=request.planned.text,
+        guarantee=plan.guarantee,
+        periods=found.periods if found is not None and is_paid else request.periods,
+        released=() if found is None else tuple(found.periods[place - 1] for place in sorted(found.released)),
+        costs=() if bill is None else tuple((str(own.guarantee), what, times) for own, what, times in bill.charged()),
+        refusal=refusal,
+        frame=plan.expected(request.show),
+        facts=stream_facts(request, plan, found),
+        notes=(*dict.fromkeys(one.note for one in plan.plan.columns if one.note), *notes_of(request.planned, table)),
+    )
+
+
+def _check_own_budget(accounts: Accounts) -> None:
+    if accounts.period is None:
+        raise UsageError(
+            "a stream says what it promises of one period, and under another table's budget (shares) periods may "
+            "overlap; open it on the table whose budget it is."
+        )
 
 
 def _figures(
@@ -361,36 +305,3 @@ def _figures(
             keys = {"period": periods[place - 1], "figure": show}
             frames.append(frame.select(*(pl.lit(value).alias(name) for name, value in keys.items()), pl.all()))
     return pl.concat(frames)
-
-
-def _facts(request: StreamRequest, plan: StreamPlan, found: OpenStream) -> tuple[str, ...]:
-    own = plan.mechanism
-    several = []
-    differing = {"period": "one period", "user": "any period", "history": f"a part of {own.periods} periods"}[own.unit]
-    if own.active is not None:
-        differing = f"any period, of which at most {own.active} count"
-    if own.unit == "period":
-        # Streams of totals shift later rows, too: mu of k periods is k times that of one.
-        for count in (2, 7):
-            if count <= len(found.periods):
-                factor = count if own.strategy.has_totals else count**0.5
-                several.append(f"{own.level_of(own.mu('period') * factor):.4g} in {count}")
-    reach = f"; level {' and '.join(several)} periods, at the same delta" if several else ""
-    skipped = [found.periods[place - 1] for place in range(1, found.last) if place not in found.released]
-    return (
-        f"query        {' '.join(request.planned.text.split())}",
-        f"guarantee    {plan.guarantee}",
-        f"unit         histories of a user that differ in {differing}{reach}",
-        f"stream       {len(found.rows)} of {len(found.periods)} periods, for {plan.figures}; one charge for all",
-        "theorem      Gaussian noise on rows of a lower triangular strategy, of which the noise of each is drawn once",
-        f"sensitivity  {own.sensitivity:.6g} of a period's statistic; mu = {own.mu(own.unit):.6g} of all rows",
-        f"noise        sigma {own.sigma:.6g} on each row, on a grid of {own.grid:.3g}",
-        *([] if own.active is None else [f"active       {cap_in_words(own.active)}"]),
-        *([f"skipped      {', '.join(skipped)}: without a row, counted as nothing"] if skipped else []),
-        f"caveat       rounding and floating-point sums add {float(own.slack_epsilon(own.unit)):.2g} to epsilon",
-        *(
-            ["caveat       a change that goes on in every period is not hidden by totals, which add it up"]
-            if own.strategy.has_totals
-            else []
-        ),
-    )

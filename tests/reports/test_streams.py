@@ -135,15 +135,26 @@ def test_the_command_says_what_streams_cost_and_fails_with_them(
     status, said = told(3, "--dry-run")
     assert status == 0
     assert "stream Mean of x: costs alpha = 20.0 per unit of d_em, delta = 1e-05 (unbounded central EmdDP" in said
-    assert "once, for all its periods" in said
+    assert "once, for all its periods; it is charged alpha = " in said
+    assert (
+        "alpha = 20.0 per unit of d_em, delta = 1e-05 (unbounded central EmdDP per period) in each of 4 periods" in said
+    )
+    assert [line.split()[:2] for line in said.splitlines() if "km" in line and "stream" not in line] == [
+        ["day", "km"], ["to", "date"],
+    ]  # fmt: skip
+    assert said.count("people without records count with the neutral item, x = 0.5") == 1
     status, said = told(3, "--out", str(pages / "third"))
     assert (status, "stream Mean of x: paid once, alpha = " in said) == (0, True)
+    assert "stream Mean of x: costs nothing: it is paid, and has 1 of 4 rows" in told(3, "--dry-run")[1]
     status, said = told(2, "--out", str(pages / "second"))
     assert (status, "failed: Mean of x: " in said) == (UsageError.exit_status, True)
 
 
-def test_what_the_budget_does_not_cover_is_said(folder: Path) -> None:
+def test_what_the_budget_does_not_cover_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "emdp.toml").write_text(CATALOG.replace("alpha = 30.0", "alpha = 15.0"))
+    with pytest.raises(SystemExit):
+        main(["report", str(folder / "weeks.toml"), "--period", "2026-W01", "--dry-run"])
+    assert "not covered: " in capsys.readouterr().out
     found = run(folder, 1)
     assert found.streams[0].answer is None
     assert found.streams[0].status == BudgetExceededError.exit_status

@@ -472,3 +472,75 @@ def test_under_the_test_switch_rows_are_marked(tmp_path: Path) -> None:
     assert not answer.is_private
     assert "NOT PRIVATE" in repr(answer)
     assert "NOT PRIVATE" in str(answer.explain())
+
+
+class TestPreview:
+    """What a stream would cost, and how far off it would be, before anything is charged."""
+
+    @staticmethod
+    def ahead(folder: Path, week: int, *, budget: object = None, **more: object) -> emdp.answers.StreamPreview:
+        query = more.pop("query", emdp.mean(emdp.col("x"), alpha=20.0, delta=1e-5, name="x"))
+        values = {"periods": WEEKS[:3], "unit": "period", "plan": "both", "show": SHOWS, **more}
+        with session(folder, week, budget) as opened:
+            return opened.preview_stream(query, **values)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("plan", ["days", "totals", "both"])
+    def test_it_has_the_errors_of_the_last_period(self, tmp_path: Path, plan: str) -> None:
+        told = self.ahead(tmp_path, 1, plan=plan)
+        assert not entries(tmp_path, "charge")
+        assert not (tmp_path / "x.ledger.state").exists()
+        for week in (1, 2, 3):
+            answer = asked(tmp_path, week, plan=plan, periods=WEEKS[:3])
+        last = answer.frame.filter(pl.col("period") == "W3")
+        assert last["figure"].to_list() == told.frame["figure"].to_list() == list(SHOWS)
+        halves = ((last["x_high"] - last["x_low"]) / 2).to_list()
+        assert told.frame["interval_95"].to_list() == pytest.approx(halves, rel=1e-9)
+        # Gaussian: the expected absolute error is sqrt(2/pi) of the deviation, the half-width 1.96 of it.
+        for scale, error, half in told.frame.select("noise_scale", "expected_error", "interval_95").rows():
+            assert (error, half) == pytest.approx((scale * math.sqrt(2 / math.pi), scale * 1.959964), rel=1e-6)
+
+    def test_it_has_what_each_budget_is_charged_and_then_nothing(self, tmp_path: Path) -> None:
+        told = self.ahead(tmp_path, 1)
+        assert told.is_affordable
+        assert told.guarantee == EmdDP(20.0, 1e-5, unit="period")
+        answer = asked(tmp_path, 1, periods=WEEKS[:3])
+        (charge,) = entries(tmp_path, "charge")
+        (_, whole, once), (_, each, times) = told.costs
+        assert whole.level == charge.payload["event"]["alpha"]
+        (part,) = charge.payload["per_period"]
+        assert (once, times, each.level) == (0, 3, part["event"]["alpha"])
+        again = self.ahead(tmp_path, 1)
+        assert again.costs == ()
+        assert again.released == ("W1",)
+        assert "costs nothing" in again.cost
+        assert again.frame.equals(told.frame)
+        longer = self.ahead(tmp_path, 1, periods=WEEKS)
+        assert longer.released == ("W1",)
+        asked(tmp_path, 1)
+        payload = entries(tmp_path, "charge")[1].payload
+        # The new periods pay what one costs, the old ones the difference.
+        due = [(part["event"]["alpha"], len(part["periods"])) for part in payload["per_period"]]
+        assert [(own.level, times) for _, own, times in longer.costs] == [(payload["event"]["alpha"], 0), *due]
+        assert answer.guarantee == told.guarantee
+
+    def test_what_no_budget_covers_is_told_as_it_is_refused(self, tmp_path: Path) -> None:
+        query = emdp.mean(emdp.col("x"), alpha=31.0, delta=1e-5, name="x")
+        told = self.ahead(tmp_path, 1, query=query)
+        assert not told.is_affordable
+        with pytest.raises(BudgetExceededError) as refused:
+            asked(tmp_path, 1, query=query, periods=WEEKS[:3])
+        assert str(refused.value) == told.refusal
+        assert told.refusal in str(told.explain())
+        with pytest.raises(UsageError, match="period of the session must be one"):
+            self.ahead(tmp_path, 5)
+
+    def test_a_ratio_and_its_change_are_previewed_under_what_is_assumed(self, tmp_path: Path) -> None:
+        """The change of what is not linear is the difference of two figures, each with half the probability."""
+        where = emdp.ramp(emdp.col("x"), 1, 0)
+        query = emdp.mean(emdp.col("x"), alpha=20.0, delta=1e-5, where=where, name="m")
+        told = self.ahead(tmp_path, 1, query=query, plan="days", show=("day", "last 7", "change"))
+        day, week, change = told.frame["interval_95"].to_list()
+        assert week == pytest.approx(day / math.sqrt(3))
+        assert change == pytest.approx(day * 2 * 2.241403 / 1.959964, rel=1e-6)
+        assert any("match" in note for note in told.notes)
+        assert any("people without records count with the neutral item, x = 0.5" in note for note in told.notes)

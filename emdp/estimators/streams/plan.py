@@ -6,11 +6,13 @@ plan's own finisher with the deviation that they have. So a mean among some reco
 of its days.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from emdp.base.checks import check_count
@@ -22,14 +24,14 @@ from emdp.estimators.renoised import renoised
 from emdp.estimators.streams.active import reach_of
 from emdp.estimators.streams.changes import difference, of_linear
 from emdp.mechanisms.central.edges import EdgeMechanism
-from emdp.mechanisms.streams.estimates import SHOWS, estimate, show_weights
+from emdp.mechanisms.streams.estimates import SHOWS, combination, estimate, show_weights
 from emdp.mechanisms.streams.mechanism import StreamMechanism
 from emdp.mechanisms.streams.strategy import Plan as Figures
 from emdp.mechanisms.streams.strategy import Strategy, crossing
 from emdp.mechanisms.streams.window import FigureNoise
 from emdp.privacy import Event, Guarantee, UserDP
 from emdp.privacy.guarantees.kinds import UNITS, EmdDP, Unit
-from emdp.questions.columns import Released
+from emdp.questions.columns import PlannedColumn, Released
 from emdp.questions.public_ranges import check_statistic
 from emdp.spaces import Space
 
@@ -150,6 +152,47 @@ class StreamPlan:
         own, released = self._made(finisher, rows, weights)
         made: pl.DataFrame = own.frame(released, level, together=together)
         return made
+
+    def expected(self, shows: Sequence[str]) -> pl.DataFrame:
+        """Return the expected errors of figures at the last period, if every period has a row: from public numbers.
+
+        One row a figure and column: figure, query, noise_scale, expected_error, interval_95 (half-width), of the first
+        order in the noise where a column is a ratio, under what the column's note assumes.
+        """
+        rows = []
+        for show in shows:
+            weights = show_weights(show, range(1, self.mechanism.periods + 1))
+            # The first of one period has no change.
+            if weights is None:
+                continue
+            is_difference = show == "change" and of_linear(self.plan.finisher) is None
+            days = [{period: 1.0} for period in weights] if is_difference else [weights]
+            made = [FigureNoise.of(self._deviation(own), self.mechanism.dimension) for own in days]
+            # Each of two intervals misses with half the probability; errors of two days are taken as independent.
+            half = math.fsum(own.interval_half_width(0.975 if is_difference else 0.95) for own in made)
+            error = math.hypot(*(own.expected_absolute_error for own in made))
+            rows += [(show, *self._expected(column, error, half)) for column in self.plan.columns]
+        schema = ["figure", "query", "noise_scale", "expected_error", "interval_95"]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _expected(self, column: PlannedColumn, error: float, half: float) -> tuple[str, float, float, float]:
+        """Return a column's name, noise and errors under other noise than that of one release of its own."""
+        own = self.plan.mechanisms[0]
+        errors = error / own.expected_absolute_error
+        scale = error / FigureNoise.of(1.0, 1).expected_absolute_error / own.scale
+        return (
+            column.name,
+            column.noise_scale * scale,
+            column.expected_error * errors,
+            column.interval_95 * (half / own.interval_half_width(0.95)),
+        )
+
+    def _deviation(self, weights: Mapping[int, float]) -> float:
+        """Return the deviation of a weighted sum of periods, from the rows of all up to the last of them."""
+        own = self.mechanism
+        released = tuple(range(1, max(weights) + 1))
+        taken = np.array([weights.get(period, 0.0) for period in released])
+        return own.sigma * float(np.linalg.norm(combination(own.strategy, released, taken)))
 
     def _made(self, finisher: Any, rows: Rows, weights: Mapping[int, float]) -> tuple[Any, Released]:
         """Return a finisher with the noise of a weighted sum of periods, and that sum in the statistic's own units."""

@@ -39,7 +39,6 @@ from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
 from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level, check_weight
 from emdp.estimators.columns.true_totals import TRUE_TOTALS, true_total
-from emdp.estimators.columns.unlisted import unlisted_notes
 from emdp.estimators.columns.values import Coordinate, Draw, Known, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
 from emdp.estimators.plan import Plan, PlannedColumn, parallel_event
@@ -126,7 +125,7 @@ def plan_totals(query: Select, *, space: Space, users: int | None, records: int 
         columns=tuple(preview.column(part, column) for part, column in zip(layout.parts, columns, strict=True)),
         choice=chosen.text,
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
-        notes=(*_notes(query, layout, is_cut=is_cut), *unlisted_notes(query.groups, space)),
+        notes=_notes(query, layout, is_cut=is_cut),
     )
 
 

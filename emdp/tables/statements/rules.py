@@ -44,7 +44,8 @@ TEXTS = {
     "unlisted_users": ("has users that are not among the declared users{columns}", "correct the list or the number"),
     "invalid_items": (
         'has items outside the space\'s domain under on_invalid="error"{columns}',
-        'clean the rows, widen the domain, or declare on_invalid="elsewhere" (with elsewhere=1), "neutral" or "clamp"',
+        'clean the rows, widen the domain, or declare on_invalid="elsewhere" (with elsewhere=1), "neutral", or of '
+        'numbers "clamp"',
     ),
     "other_counts": (
         "has users whose number of records is not the declared one{columns}",

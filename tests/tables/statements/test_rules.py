@@ -107,7 +107,7 @@ def test_what_the_owner_is_told(tmp_path: Path) -> None:
     frame = changed(x=[9.0, 8.0, *GOOD["x"][2:]], kind=["sauna", *GOOD["kind"][1:]])
     with pytest.raises(DataRuleError) as told:
         declared(frame, tmp_path).validate()
-    rules = 'on_invalid="elsewhere" (with elsewhere=1), "neutral" or "clamp"'
+    rules = 'on_invalid="elsewhere" (with elsewhere=1), "neutral", or of numbers "clamp"'
     remedy = f"clean the rows, widen the domain, or declare {rules}."
     assert str(told.value).splitlines() == [
         "table 'visits' has items outside the space's domain under on_invalid=\"error\" in column 'x' (2 records of 1 "
