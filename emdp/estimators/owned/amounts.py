@@ -11,20 +11,30 @@ records leaves of that user. Proof. ``A <= n``: of the 1-norm since each of ``n`
 with a cap of its own as of the 1-norm. Weights are ``min(1, k/A)`` and ``min(1, k/n)``. Costs are rounded up, by less
 than ``2^-20``, and so are sums, by ``2^-20`` an argument and cell.
 
+Of several arguments that are 0 in every row but for one of them (:mod:`emdp.questions.owned.zeros`) a record adds what
+the largest does, not all together, so that their costs are over that: the theorem holds, since a record that is 0 costs
+nothing there, 0 being an end of the range that nothing is drawn of.
+
 That the noise is no larger either is compared for each statement, exactly (:mod:`emdp.estimators.owned.blocks`): of
 numbers of both signs that replacement may move it would be, and their cap stays one of records.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from emdp.estimators.owned.blocks import Block, Drawing
 from emdp.estimators.owned.noise import Chosen
 from emdp.privacy.rounding import root_up
 from emdp.questions.owned.question import OwnedSelect
-from emdp.questions.owned.totals import AMOUNT_BITS, LEAST_COST, MOST_CAP, UNIT_BITS, OwnedTotals
+from emdp.questions.owned.totals import AMOUNT_BITS, LEAST_COST, MOST_CAP, UNIT_BITS, Argument, OwnedTotals
+from emdp.questions.owned.zeros import is_apart
 
-__all__ = ["at_given_cap", "has_sums", "in_amounts"]
+__all__ = ["MOST_AMOUNTS", "at_given_cap", "has_sums", "in_amounts"]
+
+MOST_AMOUNTS = 2**10
+"""Largest given cap that is surely one of amounts, measured or not."""
 
 _ROUNDING = 1.0 + 2.0**-40
 # Of roots: a sensitivity that is larger by less is as large.
@@ -65,7 +75,7 @@ def in_amounts(chosen: Chosen, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals
         return None
     # Several numbers of the 2-norm have a cap of it; a cap of each cell is on the sum of what its records add.
     is_root = norm == 2 and totals.group_rows is None and totals.cells * len(blocks) > 1
-    largest = _together([max(own) for own in sizes], is_root=is_root)
+    largest = _together(_summands(blocks, sizes), is_root=is_root)
     costs = [0] * totals.first_part(len(totals.arguments))
     most = Fraction(totals.cap or 0, 2**AMOUNT_BITS) if totals.group_rows is None else Fraction(totals.group_rows)
     made = []
@@ -77,6 +87,32 @@ def in_amounts(chosen: Chosen, totals: OwnedTotals) -> tuple[Chosen, OwnedTotals
     kept = iter(made)
     drawn = tuple((block if block.is_people else next(kept), drawing) for block, drawing in chosen.blocks)
     return replace(chosen, blocks=drawn), replace(totals, costs=tuple(costs), norm=2 if is_root else 1)
+
+
+def _summands(blocks: Sequence[tuple[Block, Drawing]], sizes: Sequence[Sequence[Fraction]]) -> list[Fraction]:
+    """Return the most that a record adds to each block; of blocks of which it adds to one at most, of all together."""
+    found: list[tuple[list[Argument], Fraction]] = []
+    for (block, _), own in zip(blocks, sizes, strict=True):
+        argument, most = block.argument, max(own)
+        if argument is not None and _is_nothing_at_zero(argument, own):
+            others = next(
+                (one for one in found if one[0] and all(is_apart(argument.node, of.node) for of in one[0])), None
+            )
+            if others is not None:
+                found.remove(others)
+                found.append(([*others[0], argument], max(others[1], most)))
+                continue
+            found.append(([argument], most))
+        else:
+            found.append(([], most))
+    return [most for _, most in found]
+
+
+def _is_nothing_at_zero(argument: Argument, sizes: Sequence[Fraction]) -> bool:
+    """Say whether a record with 0, or without a value, adds nothing to what is drawn."""
+    if argument.degree != 1 or argument.weight is not None or sizes[0]:
+        return False
+    return (argument.low == 0.0 and not sizes[1]) or (argument.high == 0.0 and not sizes[2])
 
 
 def _size(column: tuple[Fraction, ...], norm: int) -> Fraction:

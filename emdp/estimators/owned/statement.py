@@ -14,6 +14,7 @@ from emdp.estimators.contract import AnyPlan
 from emdp.estimators.owned.automatic import MeasuredPlan
 from emdp.estimators.owned.computed import Compute, computed_notes, computed_rows
 from emdp.estimators.owned.joined import JoinedPlan
+from emdp.estimators.owned.parted import parted
 from emdp.estimators.owned.plan import OwnedPlan
 from emdp.estimators.owned.totals import answer_names, plan_owned
 from emdp.estimators.owned.unlisted_plan import UnlistedPlan
@@ -51,7 +52,7 @@ def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | 
         from emdp.estimators.owned.keys_plan import plan_keys
 
         return plan_keys(query)
-    query = reduced(query)
+    query = parted(reduced(query))
     pieces = list(_pieces(query.items))
     is_simple = len(pieces) == 1 and pieces[0][0].kind in TOTAL_KINDS and pieces[0][0].condition is None
     if query.is_plain:

@@ -19,7 +19,7 @@ from emdp.rows.building import call
 from emdp.rows.nodes import Call, Column, Literal, Node, columns, replaced
 from emdp.rows.types import Kind
 
-__all__ = ["affine", "reduced"]
+__all__ = ["affine", "free_name", "reduced", "with_computed"]
 
 LEAST = 3
 """Sums of one argument that are worth two numbers in their places."""
@@ -73,17 +73,19 @@ def reduced(query: OwnedSelect) -> OwnedSelect:
     hidden = set(query.hidden)
     for base, items in chosen.items():
         low, high = _range(items, parts)
-        total, count = (_free(word, taken) for word in ("sum", "count"))
+        total, count = (free_name(word, taken) for word in ("sum", "count"))
         hidden |= {total, count}
         made = [item for item in made if item not in items]
         made += [OwnedItem("sum", total, base, low, high, items[0].text), OwnedItem("count", count, base)]
         for item in items:
             _, factor, offset = parts[item.name]
             nodes[item.name] = _weighed(total, count, factor, offset)
-    return _with(query, made, nodes, hidden)
+    return with_computed(query, made, nodes, hidden)
 
 
-def _with(query: OwnedSelect, items: Sequence[OwnedItem], nodes: Mapping[str, Node], hidden: set[str]) -> OwnedSelect:
+def with_computed(
+    query: OwnedSelect, items: Sequence[OwnedItem], nodes: Mapping[str, Node], hidden: set[str]
+) -> OwnedSelect:
     """Return a statement with items that are computed of others."""
     texts = {item.name: item.text for item in query.items}
     mapping: dict[Node, Node] = {Column(ANSWER, name, Kind.DOUBLE): node for name, node in nodes.items()}
@@ -114,7 +116,8 @@ def _weighed(total: str, count: str, factor: Fraction, offset: Fraction) -> Node
     return call("add", node, call("multiply", Literal(float(offset), Kind.DOUBLE), counted))
 
 
-def _free(word: str, taken: set[str]) -> str:
+def free_name(word: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
     number = 1
     while f"{word} {number}" in taken:
         number += 1

@@ -21,7 +21,8 @@ from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.relations import Private
 from emdp.questions.owned.totals import AMOUNT_BITS, UNIT_BITS, Argument, Key, OwnedTotals
 from emdp.questions.price import Price
-from emdp.rows.nodes import Column
+from emdp.rows.building import call
+from emdp.rows.nodes import Case, Column, Literal
 from emdp.rows.types import Kind
 from emdp.tables.engines.duckdb.execution import DIALECT
 from emdp.tables.statements.owned import owned_coordinates, owned_statement
@@ -35,6 +36,11 @@ ANY = OwnedItem("sum", "any", X, -1.0, 2.0)
 POSITIVE = OwnedItem("sum", "positive", X, 0.0, 2.0)
 FAR = OwnedItem("sum", "far", X, 1.0, 4.0)
 OTHER = OwnedItem("sum", "other", Y, 0.0, 3.0)
+IN_A = call("equal", Column("t", "k", Kind.TEXT), Literal("a", Kind.TEXT))
+PART, REST = (
+    OwnedItem("sum", name, Case(((IN_A, one),), other), 0.0, 2.0)
+    for name, one, other in (("part", X, Literal(None, Kind.DOUBLE)), ("rest", Literal(0.0, Kind.DOUBLE), X))
+)
 MEAN = OwnedItem("avg", "mean", Y, 0.0, 3.0)
 PEOPLE = OwnedItem("users", "people")
 
@@ -90,8 +96,8 @@ IN_CELLS = {"groups_cap": 2, "group_rows": 1, "cap": None}
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(
     "items",
-    [[ANY], [POSITIVE], [FAR], [POSITIVE, OTHER], [ANY, MEAN], [POSITIVE, PEOPLE]],
-    ids=["any", "positive", "far", "two", "mean", "people"],
+    [[ANY], [POSITIVE], [FAR], [POSITIVE, OTHER], [ANY, MEAN], [POSITIVE, PEOPLE], [PART, REST], [PART, OTHER, REST]],
+    ids=["any", "positive", "far", "two", "mean", "people", "parts", "parts_and_other"],
 )
 def test_no_user_moves_more_than_the_sensitivity_and_some_move_as_much(
     items: Sequence[OwnedItem], noise: Any, keys: Any, more: Any, neighbours: Any
@@ -125,7 +131,11 @@ def test_no_user_moves_more_than_the_sensitivity_and_some_move_as_much(
     ids=["one", "groups", "each_group"],
 )
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("items", [[POSITIVE], [FAR], [POSITIVE, OTHER], [ANY]], ids=["positive", "far", "two", "any"])
+@pytest.mark.parametrize(
+    "items",
+    [[POSITIVE], [FAR], [POSITIVE, OTHER], [ANY], [PART, OTHER, REST]],
+    ids=["positive", "far", "two", "any", "parts"],
+)
 def test_at_a_given_cap_no_more_is_left_out_and_no_more_noise_is_drawn(
     items: Sequence[OwnedItem], noise: Any, keys: Any, more: Any, neighbours: Any
 ) -> None:
