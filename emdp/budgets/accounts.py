@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
+from emdp.budgets.carried import carried_account
 from emdp.budgets.declarations import Declaration, Held, check_apart, check_held, is_pinned
 from emdp.budgets.parts import begun_part, check_parts
 from emdp.budgets.promises import batch_of, check_budgets, declared_in
 from emdp.budgets.reservations import held_from
 from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, payer_of
+from emdp.budgets.totals import state_totals
 from emdp.ledger import Entry, Ledger
-from emdp.ledger.entries import after, of_kinds
+from emdp.ledger.entries import end_of, later, of_kinds, of_table
 from emdp.privacy import Account, Budget, Event, Guarantee
 from emdp.privacy.account.restating import in_one_kind
 from emdp.privacy.guarantees.conversions import paying
@@ -144,20 +146,19 @@ class Accounts:
         if self._identity.period is not None:
             return account_of(budget, charges_of(entries))
         kind = budget.guarantee.kind_name
-        last, account = self._known.get(kind, (0, Account(budget)))
-        charges = after(of_kinds(entries, "charge"), last)
+        last, account = self._known.get(kind) or carried_account(entries, budget) or (0, Account(budget))
+        charges = later(entries, last, "charge")
         try:
             account = account.replay(event_of(entry) for entry in charges if self._payer_of(entry) == kind)
         except LedgerError:
             # All together may be more than the budget where periods had lists of users before.
             return account_of(budget, charges_of(entries))
-        if entries:
-            self._known[kind] = (max(last, entries[-1].sequence), account)
+        self._known[kind] = (max(last, end_of(entries)), account)
         return account
 
     def _entries(self) -> Sequence[Entry]:
         """Return the table's entries as they are now, the lists of the periods that they name looked at."""
-        entries = self.ledger.entries(self.name)
+        entries = self.ledger.view(self.name)
         if self.users is not None:
             self.users.look(entries)
         return entries
@@ -247,6 +248,7 @@ class Accounts:
         entries: dict[int, Entry] = {}
         priced = self._priced([event for event, _ in charges])
         self._entries()
+        state_totals(self.ledger, self.name)
         for place, (budget, event, members) in enumerate(priced):
             own = [charges[member][1] for member in members]
             payload = {
@@ -324,13 +326,13 @@ class Accounts:
         at = [] if part is None else list(places())
 
         def admit(entries: Sequence[Entry]) -> None:
-            own = [entry for entry in entries if entry.table == written]
+            own = of_table(entries, written)
             check_held(own, self._identity, self.name)
             check_apart(entries, written, self._identity, version, *known)
             check_parts(own, part, self.name, [*known[-1], *at], version)
 
-        entries = self.ledger.entries(self.name)
-        written = entries[0].table if entries else self.name
+        entries = self.ledger.view(self.name)
+        written = next((entry.table for entry in of_kinds(entries, "budget")), self.name)
         payload = begun_part(entries, self._identity, version, [*kept, *at], part)
         if payload is None:
             found = [entry for kind in ("validated", "redeclare") for entry in self.ledger.entries(kind=kind)]

@@ -45,7 +45,7 @@ from emdp.base.checks import table_key
 from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
-from emdp.ledger.entries import of_kinds
+from emdp.ledger.entries import of_kinds, tables_of
 
 __all__ = [
     "BY_PERIOD",
@@ -174,9 +174,10 @@ class Held:
         return [name for name in COMPARED if name in found]
 
 
-def is_pinned(entries: Iterable[Entry]) -> bool:
+def is_pinned(entries: Sequence[Entry]) -> bool:
     """Say whether a table's rules were ever compared with its records, or anything was charged."""
-    return any(entry.kind in {"charge", "validated"} or _is_change(entry) for entry in entries)
+    kinds = ("validated", "redeclare", "charge")
+    return any(entry.kind != "redeclare" or _is_change(entry) for kind in kinds for entry in of_kinds(entries, kind))
 
 
 def check_held(entries: Sequence[Entry], wanted: Declaration, name: str) -> None:
@@ -253,10 +254,8 @@ def check_apart(
     """
     apart = {name, *_apart_from(entries, name)}
     sought, own = set(marks), set(states)
-    anew = _last_change(entry for entry in entries if entry.table == name)
-    for entry in entries:
-        if entry.kind != "validated":
-            continue
+    anew = _last_change(entry for entry in of_kinds(entries, "redeclare") if entry.table == name)
+    for entry in of_kinds(entries, "validated"):
         known = entry.payload
         is_same = known.get("data_version") == version
         if entry.table == name:
@@ -338,14 +337,14 @@ def _without_places(description: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _apart_from(entries: Iterable[Entry], name: str) -> set[str]:
+def _apart_from(entries: Sequence[Entry], name: str) -> set[str]:
     """Return the tables that an owner set apart from one, by their names in the ledger."""
     keys = set()
-    for entry in entries:
-        if entry.kind == "redeclare" and (other := entry.payload.get("apart")):
+    for entry in of_kinds(entries, "redeclare"):
+        if other := entry.payload.get("apart"):
             pair = {table_key(entry.table), table_key(other)}
             keys |= pair if table_key(name) in pair else set()
-    return {entry.table for entry in entries if entry.table and table_key(entry.table) in keys}
+    return {table for table in tables_of(entries) if table and table_key(table) in keys}
 
 
 def _is_change(entry: Entry) -> bool:

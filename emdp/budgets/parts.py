@@ -6,6 +6,7 @@ from typing import Any
 from emdp.base.errors import LedgerError
 from emdp.budgets.declarations import UNCOUNTED, Declaration, begun
 from emdp.ledger import Entry
+from emdp.ledger.entries import of_kinds
 
 __all__ = ["begun_part", "check_parts"]
 
@@ -25,7 +26,7 @@ def begun_part(
     payload = begun(entries, wanted, version, marks)
     if part is None:
         return payload
-    known = [entry.payload for entry in entries if entry.kind == "validated" and entry.payload.get("part") == part]
+    known = [own.payload for own in of_kinds(entries, "validated") if own.payload.get("part") == part]
     if payload is None and any(own.get("data_version") == version for own in known):
         return None
     own = {"data_version": version, "users": wanted.users, "records": wanted.records, "period": wanted.period}
@@ -57,9 +58,7 @@ def check_parts(
         If a file in this state, or at this place, or data of this version were read as another period's.
     """
     own = set(marks)
-    for entry in entries if part is not None else ():
-        if entry.kind != "validated":
-            continue
+    for entry in of_kinds(entries, "validated") if part is not None else ():
         payload = entry.payload
         other, known = payload.get("part"), payload.get("marks")
         if other in (None, part) or not isinstance(known, list):

@@ -140,8 +140,8 @@ def redeclare_budgets(ledger: Ledger, table: str, budgets: Sequence[Budget]) -> 
     Raises
     ------
     UsageError
-        If the table has no budget in the ledger, nothing changes, or a budget is left out, smaller, or otherwise
-        changed.
+        If the table has no budget in the ledger, nothing changes, or a budget is left out, there twice, smaller, or
+        otherwise changed.
     LedgerError
         If a new budget would not cover what it counts of earlier charges; if the ledger is damaged or cannot be
         written, or this user is no owner of it.
@@ -154,6 +154,8 @@ def redeclare_budgets(ledger: Ledger, table: str, budgets: Sequence[Budget]) -> 
     ...     redeclare_budgets(ledger, "visits", [Budget(EmdDP(60.0)), Budget(UserDP(1.0))]).kind
     'budget'
     """
+    if len({budget.guarantee.kind_name for budget in budgets}) < len(budgets):
+        raise UsageError("budgets name a kind of guarantee twice, and charges count in one alone; pass one of each.")
     known = declared_in(ledger.entries(table))
     payload = {**(known or {}), "budgets": [budget.to_json() for budget in budgets]}
 

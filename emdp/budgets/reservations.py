@@ -40,13 +40,14 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from emdp.base.errors import LedgerError, UsageError
+from emdp.budgets.carried import Left, carried_left
 from emdp.budgets.spending import COPY, accounts_of, budgets_of, cost_of, event_of, field_of
 from emdp.ledger import Entry, Ledger
-from emdp.ledger.entries import after, of_kinds
+from emdp.ledger.entries import later, of_kinds
 from emdp.privacy import Budget, Guarantee, GuaranteeEvent, guarantee_from_json
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
-__all__ = ["held_from", "outstanding", "release", "reserve"]
+__all__ = ["held_from", "left_of", "outstanding", "release", "reserve"]
 
 
 def outstanding(entries: Sequence[Entry], budget: Budget) -> dict[str, Guarantee]:
@@ -80,7 +81,7 @@ def outstanding(entries: Sequence[Entry], budget: Budget) -> dict[str, Guarantee
     """
     return {
         name: budget.guarantee.at_level(float_down(level), float_down(delta))
-        for name, (level, delta) in _left(entries, budget).items()
+        for name, (level, delta) in left_of(entries, budget).items()
     }
 
 
@@ -122,7 +123,7 @@ def held_from(entries: Sequence[Entry], budget: Budget, name: str | None) -> lis
     kind = budget.guarantee
     return [
         GuaranteeEvent(kind.at_level(level, delta), f"set aside for {owner}")
-        for owner, rest in _left(entries, budget).items()
+        for owner, rest in left_of(entries, budget).items()
         if owner != name
         for level, delta in zip_longest(*map(_floats, rest), fillvalue=0.0)
     ]
@@ -233,14 +234,23 @@ def _payload(name: str, guarantee: Guarantee, *, is_released: bool) -> dict[str,
     }
 
 
-def _left(entries: Sequence[Entry], budget: Budget) -> dict[str, tuple[Fraction, Fraction]]:
-    """Return level and delta that are outstanding, by name, as exact numbers."""
+def left_of(entries: Sequence[Entry], budget: Budget, known: tuple[int, Left] | None = None) -> Left:
+    """Return level and delta that are outstanding, by name, as exact numbers.
+
+    Parameters
+    ----------
+    entries, budget
+        As :func:`outstanding` takes them.
+    known : tuple of int and mapping, optional
+        A sequence, and what is outstanding there; as totals state it where it is absent.
+    """
     kind = budget.guarantee.kind_name
-    left: dict[str, tuple[Fraction, Fraction]] = {}
     reserves = of_kinds(entries, "reserve")
     if not reserves:
-        return left
-    for entry in after(of_kinds(entries, "reserve", "charge"), reserves[0].sequence - 1):
+        return {}
+    start, before = known or carried_left(entries, budget) or (reserves[0].sequence - 1, {})
+    left = dict(before)
+    for entry in later(entries, start, "reserve", "charge"):
         if entry.kind == "reserve" and field_of(entry, "budget") == kind:
             name = str(field_of(entry, "name"))
             stated = _stated(entry, budget)

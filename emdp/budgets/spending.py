@@ -38,6 +38,7 @@ __all__ = [
     "counts_in",
     "event_of",
     "field_of",
+    "list_of",
     "payer_of",
 ]
 
@@ -133,7 +134,7 @@ class Spending:
 
 def budgets_of(entries: Iterable[Entry]) -> tuple[Budget, ...]:
     """Return the budgets declared last; none where no budget was declared yet."""
-    declared = [field_of(entry, "budgets") for entry in entries if entry.kind == "budget"]
+    declared = [field_of(entry, "budgets") for entry in of_kinds(entries, "budget")]
     return tuple(Budget.from_json(budget) for budget in declared[-1]) if declared else ()
 
 
@@ -158,7 +159,7 @@ def charges_of(entries: Sequence[Entry], declared: Sequence[Budget] | None = Non
             budget = budgets[named]
         else:
             raise LedgerError(f"entry {entry.sequence} charges a budget that the ledger lacks; {COPY}")
-        own = _list_of(entry)
+        own = list_of(entry)
         paid = Charge(entry, event_of(entry), budget, users=own.get("users"), apart=tuple(own.get("apart", ())))
         charges += [paid] if not is_by_source(budget.guarantee) else []
         charges += [one for own in budgets if counts_in(own, budget) for one in _in_periods(paid, own)]
@@ -213,9 +214,8 @@ def account_by_lists(
     return account_of_list(budget, listed, users, apart)
 
 
-def _list_of(entry: Entry) -> Mapping[str, Any]:
-    """Return what a charge says of its list of users; nothing where it names none."""
-    # Most charges of a long ledger name no list, and reading one's text anew takes a while.
+def list_of(entry: Entry) -> Mapping[str, Any]:
+    """Return what a charge says of its list of users; nothing where it names none, as most charges do."""
     found = entry.payload.get("list") if '"list"' in entry.text else None
     return found if isinstance(found, dict) and isinstance(found.get("users"), str) else {}
 

@@ -127,11 +127,16 @@ app.command()(redeclare)
 
 @app.command()
 def verify(file: File, head: Head = None, manifest: Manifest = None) -> None:
-    """Walk the hash chain; print "ok", the number of entries and the head hash, to be kept elsewhere."""
+    """Walk the hash chain, add up totals; print "ok", the number of entries and the head hash, to be kept elsewhere."""
     from emdp.ledger import read_ledger
 
     with read_ledger(file) as ledger:
         sequence, found = ledger.verify(head)
+        if ledger.entries(kind="totals"):
+            # Loaded where it is needed.
+            from emdp.budgets.totals import check_totals
+
+            check_totals(ledger.entries())
         checked = [] if manifest is None else _checked_manifest(ledger, Path(manifest))
     print("ok")
     for line in checked:
@@ -283,6 +288,8 @@ def _event_cells(entry: "Entry") -> tuple[str, str]:
         return _in_one_line(field_of(entry, "query")), f"paid by entry {field_of(entry, 'charge')}"
     if entry.kind == "redeclare":
         return what_changed(entry), ""
+    if entry.kind == "totals":
+        return f"sums of all entries up to {field_of(entry, 'carried')}", ""
     shown = {name: value for name, value in entry.payload.items() if name not in {"begins", "marks"}}
     return "; ".join(f"{name} {short(value)}" for name, value in shown.items() if value is not None), ""
 

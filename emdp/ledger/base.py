@@ -7,7 +7,7 @@ callback that admits or refuses a charge, and the ledger runs it while no other 
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Admit", "Entry", "Ledger", "SecretState"]
 
-KINDS = ("created", "budget", "validated", "charge", "answer", "reserve", "redeclare", "row")
+KINDS = ("created", "budget", "validated", "charge", "answer", "reserve", "redeclare", "row", "totals")
 """The kinds of events that this version writes and reads; a ledger that holds another kind is refused."""
 
 
@@ -179,6 +179,44 @@ class Ledger(ABC):
             If the ledger is damaged, or an old one that holds several tables of that name and none to the letter.
         UsageError
             If ``kind`` is none of ``KINDS``.
+        """
+
+    @abstractmethod
+    def view(self, table: str | None = None) -> Sequence[Entry]:
+        """Return what :meth:`entries` does, early entries read when they are asked for.
+
+        A ledger that states totals is read from the newest of them on: :func:`emdp.ledger.entries.of_kinds` and
+        ``later`` find what a table is held to, and what was written since, without the rest of the chain.
+
+        Raises
+        ------
+        LedgerError
+            As :meth:`entries` does.
+        """
+
+    @abstractmethod
+    def since_totals(self) -> int:
+        """Return how many entries were written since totals were stated, of those that were read so far."""
+
+    @abstractmethod
+    def append_totals(self, table: str, totals: Mapping[str, Any], end: int) -> bool:
+        """State the totals of all entries up to ``end``, and return whether that was done.
+
+        Nothing is written where ``end`` is not the last entry any more, or by whom the store does not trust with it.
+
+        Parameters
+        ----------
+        table : str
+            Name of a table that is charged.
+        totals : mapping
+            What is stated of each table, by its name; None of those whose entries are to be read whole.
+        end : int
+            Sequence of the last entry that is counted.
+
+        Raises
+        ------
+        LedgerError
+            As :meth:`append` does.
         """
 
     @abstractmethod

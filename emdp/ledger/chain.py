@@ -18,6 +18,7 @@ __all__ = [
     "REMEDY",
     "Link",
     "canonical_json",
+    "check_alone",
     "check_links",
     "content_digest",
     "entry_of",
@@ -108,11 +109,8 @@ def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[L
     """
     links = []
     for record in records:
-        if tuple(map(type, record)) != (int, str, str, str, str, str, str):
-            raise LedgerError(f"ledger entry after {0 if last is None else last.sequence} is damaged; {REMEDY}")
-        link = Link(*record)
-        own = (link.sequence, link.time, link.kind, link.table, link.payload, link.previous_hash)
-        if (link.sequence, link.previous_hash) != _next(last) or link.hash != _hash(*own):
+        link = _typed(record, 0 if last is None else last.sequence)
+        if (link.sequence, link.previous_hash) != _next(last) or link.hash != _hash(*link[:-1]):
             raise LedgerError(
                 f"the chain breaks after entry {0 if last is None else last.sequence}: "
                 f"an entry was changed, left out or put in; {REMEDY}"
@@ -120,6 +118,19 @@ def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[L
         links.append(link)
         last = link
     return links
+
+
+def check_alone(record: tuple[Any, ...]) -> Link:
+    """Return a record as a link whose hash its content gives, whatever stands before it, or raise ``LedgerError``.
+
+    >>> first = next_link(None, "2026-11-20T09:00:00.000000+00:00", "created", "", "{}")
+    >>> check_alone(tuple(first)) == first
+    True
+    """
+    link = _typed(record, 0)
+    if link.hash != _hash(*link[:-1]):
+        raise LedgerError(f"ledger entry {link.sequence} was changed; {REMEDY}")
+    return link
 
 
 def entry_of(link: Link) -> Entry:
@@ -168,6 +179,12 @@ def is_hash(text: str) -> bool:
     (True, False)
     """
     return len(text) == 64 and set(text) <= set("0123456789abcdef")
+
+
+def _typed(record: tuple[Any, ...], last: int) -> Link:
+    if tuple(map(type, record)) != (int, str, str, str, str, str, str):
+        raise LedgerError(f"ledger entry after {last} is damaged; {REMEDY}")
+    return Link(*record)
 
 
 def _next(last: Link | None) -> tuple[int, str]:

@@ -10,7 +10,8 @@ from typing import Any
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.address import Address, place_of
 from emdp.ledger.base import Ledger, SecretState
-from emdp.ledger.stored import Snapshot, StoredLedger, first_link
+from emdp.ledger.start import first_link
+from emdp.ledger.stored import Snapshot, StoredLedger
 
 __all__ = ["copy_ledger", "ledger_exists", "need_psycopg", "open_ledger", "read_ledger", "secret_state"]
 

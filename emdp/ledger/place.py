@@ -15,7 +15,8 @@ from emdp.ledger.beside import check_no_side_file
 from emdp.ledger.chain import FIRST_PREVIOUS_HASH
 from emdp.ledger.faults import ledger_error
 from emdp.ledger.schema import APPEND, KEEP, MOVE_HEAD, SIDE_FILES, create_content, create_schema, prepare
-from emdp.ledger.stored import Snapshot, first_link
+from emdp.ledger.start import first_link
+from emdp.ledger.stored import Snapshot
 
 __all__ = ["check_place", "create_copy", "create_file", "is_immutable", "is_writable"]
 

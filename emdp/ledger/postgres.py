@@ -22,7 +22,7 @@ backup: both show in processes that saw more, and against a head hash kept elsew
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -38,6 +38,7 @@ from emdp.ledger.postgres_schema import (
     COUNT,
     DROP,
     HOLD,
+    IS_OWNER,
     KEEP,
     MAY_WRITE,
     SELECT_CONTENT,
@@ -151,11 +152,22 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
     def _records(self, connection: psycopg.Connection[Any], start: int) -> Iterable[tuple[Any, ...]]:
         return connection.execute(f"{SELECT_LINKS} WHERE sequence >= %s ORDER BY sequence", (start,)).fetchall()
 
+    def _selected(
+        self, connection: psycopg.Connection[Any], kinds: Sequence[str], *, newest: bool
+    ) -> Iterable[tuple[Any, ...]]:
+        order = "ORDER BY sequence DESC LIMIT 1" if newest else "ORDER BY sequence"
+        return connection.execute(f"{SELECT_LINKS} WHERE kind = ANY (%s) {order}", (list(kinds),)).fetchall()
+
+    def _may_state(self) -> bool:
+        # Whoever may charge could state totals that are too small, and others would believe them.
+        with self._reading() as connection:
+            return bool(_value(connection, IS_OWNER))
+
     def _end(self, connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
         return connection.execute(SELECT_END).fetchall()
 
-    def _count(self, connection: psycopg.Connection[Any]) -> int:
-        return int(_value(connection, COUNT))
+    def _count(self, connection: psycopg.Connection[Any], after: int) -> int:
+        return int(_value(connection, COUNT, after, after))
 
     def _texts(self, connection: psycopg.Connection[Any], digest: str | None = None) -> list[tuple[Any, ...]]:
         if digest is None:
@@ -163,7 +175,7 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
         return connection.execute(f"{SELECT_CONTENT} WHERE digest = %s", (digest,)).fetchall()
 
     def _write(self, connection: psycopg.Connection[Any], link: Link, content: str | None) -> object:
-        if link.kind in {"redeclare", "row"}:
+        if link.kind in {"redeclare", "row", "totals"}:
             exchange_check(connection)
         return _value(connection, APPEND, *link, content)
 
@@ -186,7 +198,8 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
                 with self._connected() as connection:
                     self._begin(connection, write=True)
                     self._check_new(connection)
-                    if self._entries[link.sequence - 1 : link.sequence] != [entry_of(link)]:
+                    place = link.sequence - self._entries[0].sequence
+                    if self._entries[place : place + 1] != [entry_of(link)]:
                         return False
                     # Somebody else's entry of the same words at the same microsecond has the same hash.
                     return True if _value(connection, _STATUS, transaction) == "committed" else None

@@ -62,7 +62,8 @@ MARK = "emdp ledger, format 1"
 
 SELECT_LINKS = f'SELECT sequence, time, kind, "table", payload, previous_hash, hash FROM {SCHEMA}.event'
 SELECT_END = f"SELECT sequence, hash FROM {SCHEMA}.head"
-COUNT = f"SELECT count(*) FROM {SCHEMA}.event"
+COUNT = f"SELECT count(*) FROM {SCHEMA}.event WHERE sequence > %s::bigint OR %s::bigint = 0"
+IS_OWNER = f"SELECT pg_has_role(session_user, nspowner, 'MEMBER') FROM pg_namespace WHERE nspname = '{SCHEMA}'"
 SELECT_CONTENT = f"SELECT digest, text FROM {SCHEMA}.content"
 HOLD = f"SELECT {SCHEMA}.hold()"
 APPEND = f"SELECT {SCHEMA}.append(%s::bigint, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text)"
@@ -135,7 +136,7 @@ BEGIN
     THEN
         RAISE EXCEPTION 'a ledger takes no such entry' USING ERRCODE = '{BROKEN_LINK}';
     END IF;
-    IF NEW.kind IN ('created', 'budget', 'redeclare', 'row')
+    IF NEW.kind IN ('created', 'budget', 'redeclare', 'row', 'totals')
         AND NOT pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER')
     THEN
         RAISE EXCEPTION 'only an owner of the ledger may create it, write a budget, declare rules anew or add rows'
@@ -163,8 +164,11 @@ BEGIN
 END
 """
 
+_CHECK_EVENT_WITHOUT_TOTALS = _CHECK_EVENT.replace(", 'totals'", "", 1).replace("'row', 'totals')", "'row')")
+"""The check in ledgers of the version without totals; the first totals of an owner replace it."""
+
 _CHECK_EVENT_WITHOUT_ROWS = (
-    _CHECK_EVENT.replace(", 'row'", "", 1)
+    _CHECK_EVENT_WITHOUT_TOTALS.replace(", 'row'", "", 1)
     .replace("('created', 'budget', 'redeclare', 'row')", "('created', 'budget', 'redeclare')")
     .replace("a budget, declare rules anew or add rows", "a budget or declare rules anew")
 )
@@ -325,7 +329,7 @@ def check_schema(connection: "psycopg.Connection[Any]", shown: str) -> None:
         },
         {name: [*trigger, True] for name, trigger in _TRIGGERS.items()},
     )
-    for earlier in (_CHECK_EVENT_WITHOUT_ROWS, _CHECK_EVENT_BEFORE):
+    for earlier in (_CHECK_EVENT_WITHOUT_TOTALS, _CHECK_EVENT_WITHOUT_ROWS, _CHECK_EVENT_BEFORE):
         if functions and functions.get("check_event()", [None])[0] == earlier:
             wanted[1]["check_event()"][0] = earlier
     if (tables, functions, triggers) != wanted:

@@ -14,7 +14,7 @@ give a container its folder rather than the file alone.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -97,11 +97,20 @@ class SqliteLedger(StoredLedger[sqlite3.Connection]):
     def _records(self, connection: sqlite3.Connection, start: int) -> Iterable[tuple[Any, ...]]:
         return connection.execute(f"{SELECT_LINKS} WHERE sequence >= ? ORDER BY sequence", (start,))
 
+    def _selected(
+        self, connection: sqlite3.Connection, kinds: Sequence[str], *, newest: bool
+    ) -> Iterable[tuple[Any, ...]]:
+        listed = ", ".join("?" * len(kinds))
+        order = "ORDER BY sequence DESC LIMIT 1" if newest else "ORDER BY sequence"
+        return connection.execute(f"{SELECT_LINKS} WHERE kind IN ({listed}) {order}", tuple(kinds))
+
     def _end(self, connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
         return connection.execute("SELECT sequence, hash FROM head").fetchall()
 
-    def _count(self, connection: sqlite3.Connection) -> int:
-        return int(connection.execute("SELECT count(*) FROM event").fetchone()[0])
+    def _count(self, connection: sqlite3.Connection, after: int) -> int:
+        where = "WHERE sequence > ?" if after else ""
+        found = connection.execute(f"SELECT count(*) FROM event {where}", (after,) if after else ())
+        return int(found.fetchone()[0])
 
     def _texts(self, connection: sqlite3.Connection, digest: str | None = None) -> list[tuple[Any, ...]]:
         if not has_content(connection):

@@ -5,16 +5,15 @@ A store gives connections, rows and a commit; everything that decides whether an
 
 import os
 import threading
-import uuid
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from emdp.base.charged import CHARGED
-from emdp.base.checks import check_choice, table_key
+from emdp.base.checks import check_choice
 from emdp.base.errors import LedgerError, UsageError
 from emdp.ledger.base import KINDS, Admit, Entry, Ledger
 from emdp.ledger.chain import (
@@ -28,9 +27,10 @@ from emdp.ledger.chain import (
     link_of,
     next_link,
 )
-from emdp.ledger.entries import EntryIndex
+from emdp.ledger.entries import READ, EntryIndex, View, end_of
+from emdp.ledger.start import MovedOnError, kept_digest, now, start_at
 
-__all__ = ["Snapshot", "StoredLedger", "first_link", "now"]
+__all__ = ["Snapshot", "StoredLedger"]
 
 Connection = TypeVar("Connection")
 """Type of a store's connection."""
@@ -45,9 +45,10 @@ _process_lock = threading.RLock()
 class StoredLedger(Ledger, Generic[Connection]):
     """A ledger whose entries lie in a database.
 
-    The whole chain is checked on opening; each later call checks the entries that are new to this object, and
-    that the store still holds the last one it knows. Every call opens a connection, works in one transaction and
-    closes again, so that nothing is held between calls; a fork waits until no call is under way.
+    The chain is checked on opening, whole or from the newest totals on (:mod:`emdp.ledger.start`); each later call
+    checks the entries that are new to this object, and that the store still holds the last one it knows. Every call
+    opens a connection, works in one transaction and closes again, so that nothing is held between calls; a fork waits
+    until no call is under way.
 
     Parameters
     ----------
@@ -72,8 +73,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         self._entries: list[Entry] = []
         self._index = EntryIndex()
         self._check_access()
-        self.verify()
-        first = self._entries[0]
+        with self._reading() as connection:
+            first = self._start(connection)
         if first.kind != "created" or not isinstance(first.payload.get("test"), bool):
             raise LedgerError(f"ledger {path} does not begin as a ledger does; put back the last good copy.")
         self._first = first
@@ -109,7 +110,7 @@ class StoredLedger(Ledger, Generic[Connection]):
             with self._connected() as connection:
                 self._begin(connection, write=True)
                 self._check_new(connection)
-                table = _written(table, self._index.tables)
+                table = self._index.named(table)
                 if admit is not None:
                     self._ask(admit, None if whole else table)
                 link = next_link(link_of(self._entries[-1]), now(), kind, table, text)
@@ -126,8 +127,26 @@ class StoredLedger(Ledger, Generic[Connection]):
         if kind is not None:
             check_choice("kind", kind, KINDS)
         self._current()
-        entries = self._index.of(None if table is None else _written(table, self._index.tables))
+        index = self._index if kind in READ else self._whole()
+        entries = index.of(None if table is None else index.named(table))
         return entries if kind is None else tuple(entries.of(kind))
+
+    def view(self, table: str | None = None) -> Sequence[Entry]:
+        self._current()
+        return self._seen(None if table is None else self._index.named(table))
+
+    def since_totals(self) -> int:
+        return self._entries[-1].sequence - (self._index.totals.sequence if self._index.totals else 0)
+
+    def append_totals(self, table: str, totals: Mapping[str, Any], end: int) -> bool:
+        def admit(entries: Sequence[Entry]) -> None:
+            if end_of(entries) != end:
+                raise MovedOnError
+
+        payload = {"carried": end, "kept": kept_digest(self._index.early()), "tables": dict(totals)}
+        with suppress(MovedOnError):
+            return self._may_state() and bool(self.append("totals", table, payload, admit=admit, whole=True))
+        return False
 
     def content(self, digest: str) -> str | None:
         with self._reading() as connection:
@@ -199,16 +218,24 @@ class StoredLedger(Ledger, Generic[Connection]):
         """Return the stored entries from the sequence ``start`` on, in order."""
 
     @abstractmethod
+    def _selected(self, connection: Connection, kinds: Sequence[str], *, newest: bool) -> Iterable[tuple[Any, ...]]:
+        """Return the stored entries of some kinds, in order, or the newest of them alone."""
+
+    @abstractmethod
     def _end(self, connection: Connection) -> list[tuple[Any, ...]]:
         """Return the rows of the head record."""
 
     @abstractmethod
-    def _count(self, connection: Connection) -> int:
-        """Return how many entries there are: the store looks at each."""
+    def _count(self, connection: Connection, after: int) -> int:
+        """Return how many entries there are after a sequence, in all after 0: the store looks at each."""
 
     @abstractmethod
     def _texts(self, connection: Connection, digest: str | None = None) -> list[tuple[Any, ...]]:
         """Return the kept texts with their digests: all of them, or the one of a digest."""
+
+    def _may_state(self) -> bool:
+        """Say whether this user may state totals."""
+        return True
 
     @abstractmethod
     def _write(self, connection: Connection, link: Link, content: str | None) -> object:
@@ -245,6 +272,34 @@ class StoredLedger(Ledger, Generic[Connection]):
         with self._reading() as connection:
             self._check_new(connection, is_counted=False)
 
+    def _start(self, connection: Connection) -> Entry:
+        """Read the chain, whole or from the newest totals on, and return its first entry."""
+        found = list(self._selected(connection, ("totals",), newest=True))
+        index = start_at(found[0], self._selected(connection, READ, newest=False)) if found else None
+        if index is not None and index.totals is not None:
+            self._index, self._entries = index, [index.totals]
+            self._check_new(connection)
+            if self._count(connection, 0) == self._entries[-1].sequence:
+                return index.of(None)[0]
+            self._index, self._entries = EntryIndex(), []
+        self._walk(connection)
+        if found:
+            raise LedgerError(f"ledger {self._shown} states totals that its entries do not have; {REMEDY}")
+        return self._entries[0]
+
+    def _seen(self, table: str | None) -> Sequence[Entry]:
+        if not self._index.floor:
+            return self._index.of(table)
+        view = View(self._index, None, self._entries[-1].sequence, self._whole)
+        return view if table is None else view.of_table(table)
+
+    def _whole(self) -> EntryIndex:
+        """Read and check all that was not read, and return the entries."""
+        if self._index.floor:
+            with self._reading() as connection:
+                self._walk(connection)
+        return self._index
+
     def _walk(self, connection: Connection) -> tuple[tuple[str, str], ...]:
         """Read and check the store, the whole chain and every text that is kept, and return the texts."""
         self._check_store(connection)
@@ -252,7 +307,7 @@ class StoredLedger(Ledger, Generic[Connection]):
         self._entries, self._index = [], EntryIndex()
         try:
             self._check_new(connection)
-            if self._entries[: len(known)] != known:
+            if any(self._entries[own.sequence - 1 : own.sequence] != [own] for own in chain(index.early(), known)):
                 raise self._exchanged()
         except BaseException:
             self._entries, self._index = known, index
@@ -291,7 +346,9 @@ class StoredLedger(Ledger, Generic[Connection]):
             raise LedgerError(f"ledger {self._shown}: {error}") from error
         newest = links[-1] if links else last
         head = self._end(connection)
-        count = self._count(connection) if is_counted or newest is None else newest.sequence
+        # What lies before the newest totals is counted in them.
+        before = self._index.totals.sequence - 1 if self._index.totals else 0
+        count = before + self._count(connection, before) if is_counted or newest is None else newest.sequence
         if newest is None or head != [(newest.sequence, newest.hash)] or count != newest.sequence:
             raise LedgerError(
                 f"ledger {self._shown} does not end where its head record says: entries were removed; {REMEDY}"
@@ -302,7 +359,7 @@ class StoredLedger(Ledger, Generic[Connection]):
         # What admit raises is its own, even if it looks like an error of the ledger's store.
         self._admitting = True
         try:
-            admit(self._index.of(table))
+            admit(self._seen(table))
         except BaseException as error:
             self._refusal = error
             raise
@@ -329,41 +386,6 @@ class StoredLedger(Ledger, Generic[Connection]):
             f"ledger {self._shown} no longer holds entries that this process has seen: "
             f"an older copy was put back, or it was rewritten; {REMEDY}"
         )
-
-
-def now() -> str:
-    """Return the time as an entry holds it.
-
-    >>> len(now())
-    32
-    """
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-def first_link(*, test: bool) -> Link:
-    """Return the first link of a new ledger, with a name of its own.
-
-    >>> first_link(test=False).sequence
-    1
-    """
-    # The id is a name, not a draw. From the operating system even under the test switch: its seeded stream
-    # must not depend on whether a ledger existed.
-    payload = canonical_json({"ledger_id": uuid.uuid4().hex, "test": test})
-    return next_link(None, now(), "created", "", payload)
-
-
-def _written(table: str, names: set[str]) -> str:
-    """Return a table's name as the ledger has it: to the letter, or as the one that SQL takes for the same."""
-    if table in names:
-        return table
-    same = sorted(name for name in names if name and table_key(name) == table_key(table))
-    if len(same) > 1:
-        shown = ", ".join(map(ascii, same))
-        raise LedgerError(
-            f"table {table!r} is any of {shown} of the ledger, which an earlier version told apart; write its name as "
-            "it stands there."
-        )
-    return same[0] if same else table
 
 
 @cache

@@ -17,7 +17,7 @@ from emdp.estimators.fit.linear_fit import plan_linear_fit
 from emdp.ledger import open_ledger
 from emdp.ledger.chain import Link, next_link
 from emdp.ledger.postgres_schema import APPEND, grants
-from emdp.ledger.stored import now
+from emdp.ledger.start import now
 from emdp.mechanisms.central import additive as base
 from emdp.mechanisms.descent.central import CentralDescent
 from emdp.mechanisms.descent.loss import UserRecords, sampled_rows, user_gradients

@@ -10,6 +10,7 @@ import pytest
 from emdp.base.errors import LedgerError
 from emdp.ledger import address_of, open_ledger, postgres_schema, read_ledger
 from emdp.ledger.chain import Link, canonical_json, content_digest, link_of, next_link
+from emdp.ledger.entries import View, later
 from emdp.ledger.postgres import create_in
 from emdp.ledger.postgres_schema import APPEND, grants
 
@@ -62,6 +63,37 @@ def test_only_an_owner_declares_rules_anew(server, ledger):
         own.append("redeclare", "visits", {"rules": {"users": "ab"}})
     with open_ledger(server.address("guarded", "s3cret%2Fw0rd")) as own:
         assert own.append("redeclare", "visits", {"rules": {"users": "ab"}}).sequence == 6
+
+
+def test_an_analyst_states_no_totals(server, ledger):
+    def stated(own):
+        return own.append_totals("visits", {"visits": {"budgets": []}}, own.head()[0])
+
+    with open_ledger(server.address("analyst")) as own:
+        assert not stated(own)
+        with pytest.raises(LedgerError, match="only an owner"):
+            own.append("totals", "visits", {"carried": 5, "kept": "", "tables": {"visits": {"budgets": []}}})
+    assert ledger.head()[0] == 5
+    # A ledger of the version without totals learns them from its owner.
+    server.execute(
+        "CREATE OR REPLACE FUNCTION emdp_ledger.check_event() RETURNS trigger LANGUAGE plpgsql SET search_path = "
+        f"pg_catalog, pg_temp AS $body${postgres_schema._CHECK_EVENT_WITHOUT_TOTALS}$body$",
+        role="owner",
+    )
+    assert stated(ledger)
+    with open_ledger(server.address("analyst")) as own:
+        assert own.append("charge", "visits", {"cost": 1}).sequence == 7
+    with open_ledger(server.address("analyst")) as own:
+        view = own.view("visits")
+        assert isinstance(view, View)
+        assert (view.floor, view.end, len(later(view, 5, "totals", "charge"))) == (6, 7, 2)
+        assert own.entries() == ledger.entries()
+        server.execute("ALTER TABLE emdp_ledger.event DISABLE TRIGGER USER")
+        server.execute(
+            "DELETE FROM emdp_ledger.event WHERE sequence = 3", "ALTER TABLE emdp_ledger.event ENABLE TRIGGER USER"
+        )
+    with pytest.raises(LedgerError, match="chain breaks"):
+        open_ledger(server.address("analyst"))
 
 
 @pytest.fixture
