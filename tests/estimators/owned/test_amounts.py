@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from owned_bags import ManyTables
 
 import emdp
 from emdp.base.errors import InternalError, UsageError
@@ -24,7 +24,6 @@ from emdp.questions.price import Price
 from emdp.rows.building import call
 from emdp.rows.nodes import Case, Column, Literal
 from emdp.rows.types import Kind
-from emdp.tables.engines.duckdb.execution import DIALECT
 from emdp.tables.statements.owned import owned_coordinates, owned_statement
 
 X, Y = (Column("t", name, Kind.DOUBLE) for name in "xy")
@@ -68,18 +67,10 @@ def statistics(totals: Any) -> list[list[Fraction]]:
         name="t",
     )
     statement = owned_statement(table, totals)
-    text = statement.query.sql(DIALECT, identify=True)
-    connection = duckdb.connect(config={"threads": 1})
-    for name, frame in statement.lookups.items():
-        connection.register(name, frame)
-    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR, x DOUBLE, y DOUBLE)")
+    tables = ManyTables(statement, "u BIGINT, k VARCHAR, x DOUBLE, y DOUBLE")
     found = []
     for bag in BAGS:
-        connection.execute("DELETE FROM source_rows")
-        if bag:
-            rows = ", ".join(["(1, ?, ?, ?)"] * len(bag))
-            connection.execute(f"INSERT INTO source_rows VALUES {rows}", list(itertools.chain(*bag)))
-        found.append(owned_coordinates(totals, connection.execute(text).fetchall()))
+        found.append(owned_coordinates(totals, tables.rows([(1, *record) for record in bag])))
         totals.check(1, found[-1])
     return found
 

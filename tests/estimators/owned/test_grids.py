@@ -5,10 +5,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from owned_bags import ManyTables
 
 import emdp
 from emdp.base.errors import UsageError
@@ -25,7 +25,6 @@ from emdp.questions.owned.totals import UNIT_BITS, Key
 from emdp.questions.price import Price
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind
-from emdp.tables.engines.duckdb.execution import DIALECT
 from emdp.tables.statements.owned_frames import frame_statement, in_order
 
 X, TITLE = Column("t", "x", Kind.DOUBLE), Column("t", "title", Kind.TEXT)
@@ -56,24 +55,22 @@ def distinct(keys: tuple[Key, ...] = (), neighbours: Neighbours = "replace", mos
 
 
 @functools.cache
-def opened() -> tuple[Any, Any]:
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR, x DOUBLE, title VARCHAR)")
+def table() -> Any:
     frame = pl.DataFrame([(1, "a", 0.0, "p")], schema=SCHEMA, orient="row")
-    return connection, emdp.read(frame, user="u", space=emdp.Categories("k", ["a", "b", "c"]), users=10, name="t")
+    return emdp.read(frame, user="u", space=emdp.Categories("k", ["a", "b", "c"]), users=10, name="t")
+
+
+@functools.lru_cache(1)
+def tables_of(aggregation: Any) -> ManyTables:
+    return ManyTables(frame_statement(table(), aggregation), "u BIGINT, k VARCHAR, x DOUBLE, title VARCHAR")
 
 
 def computed(plan: Any, bags: dict[int, Sequence[Any]]) -> pl.DataFrame:
-    connection, table = opened()
-    statement = frame_statement(table, plan.aggregation)
-    for name, frame in statement.lookups.items():
-        connection.register(name, frame)
-    rows = [(user, *record) for user, bag in bags.items() for record in bag]
-    connection.execute("DELETE FROM source_rows")
-    if rows:
-        connection.execute("INSERT INTO source_rows VALUES " + ", ".join(["(?, ?, ?, ?)"] * len(rows)), sum(rows, ()))
-    found = connection.sql(statement.query.sql(DIALECT, identify=True)).to_arrow_table()
-    return in_order(pl.DataFrame(found), plan.aggregation)
+    tables = tables_of(plan.aggregation)
+    rows = tables.rows([(user, *record) for user, bag in bags.items() for record in bag])
+    # All are whole numbers.
+    found = pl.DataFrame(rows, schema=dict.fromkeys(tables.columns, pl.Int64), orient="row")
+    return in_order(found, plan.aggregation)
 
 
 def weights(plan: QuantilePlan, bags: dict[int, Sequence[Any]]) -> dict[tuple[int, int], int]:

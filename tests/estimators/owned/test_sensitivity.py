@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from owned_bags import ManyTables
 
 import emdp
 from emdp.estimators.owned.totals import plan_owned
@@ -17,7 +18,6 @@ from emdp.questions.owned.totals import Key
 from emdp.questions.price import Price
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind
-from emdp.tables.engines.duckdb.execution import DIALECT
 from emdp.tables.statements.owned import owned_coordinates, owned_statement
 
 X = Column("t", "x", Kind.DOUBLE)
@@ -40,22 +40,11 @@ def table() -> Any:
 
 def contributions(plan: Any) -> list[tuple[Fraction, ...]]:
     """Return what is drawn of each bag, by the statement itself: every bag is a table of one user."""
-    import duckdb
-
-    statement = owned_statement(table(), plan.aggregation)
-    text = statement.query.sql(DIALECT, identify=True)
-    connection = duckdb.connect()
-    for name, frame in statement.lookups.items():
-        connection.register(name, frame)
-    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR, x DOUBLE)")
-    found = []
-    for bag in BAGS:
-        connection.execute("DELETE FROM source_rows")
-        for key, value in bag:
-            connection.execute("INSERT INTO source_rows VALUES (1, ?, ?)", [key, value])
-        rows: Sequence[Sequence[Any]] = connection.execute(text).fetchall()
-        found.append(plan.prepared(owned_coordinates(plan.aggregation, rows)))
-    return found
+    tables = ManyTables(owned_statement(table(), plan.aggregation), "u BIGINT, k VARCHAR, x DOUBLE")
+    return [
+        plan.prepared(owned_coordinates(plan.aggregation, tables.rows([(1, *record) for record in bag])))
+        for bag in BAGS
+    ]
 
 
 def largest_move(plan: Any, neighbours: str = "replace") -> float:

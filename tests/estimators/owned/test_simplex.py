@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from owned_bags import ManyTables
 from scipy import stats
 
 import emdp
@@ -60,17 +61,10 @@ def drawn(plan: Any) -> list[tuple[float, ...]]:
     """Return what is drawn of each bag, by the statement itself: one table, of which every bag is a user apart."""
     frame = pl.DataFrame({"u": [1], "k": ["a"], "x": [0.0], "y": [0.0], "w": [0.0]})
     table = emdp.read(frame, user="u", space=emdp.Categories("k", ["a", "b"]), users=1, name="t")
-    statement = owned_statement(table, plan.aggregation)
-    connection = duckdb.connect()
-    for name, lookup in statement.lookups.items():
-        connection.register(name, lookup)
-    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR, x DOUBLE, y DOUBLE, w DOUBLE)")
+    tables = ManyTables(owned_statement(table, plan.aggregation), "u BIGINT, k VARCHAR, x DOUBLE, y DOUBLE, w DOUBLE")
     found = []
     for bag in BAGS:
-        connection.execute("DELETE FROM source_rows")
-        if bag:
-            connection.executemany("INSERT INTO source_rows VALUES (1, ?, ?, ?, ?)", [list(own) for own in bag])
-        rows = connection.execute(statement.query.sql(DIALECT, identify=True)).fetchall()
+        rows = tables.rows([(1, *own) for own in bag])
         found.append(tuple(map(float, plan.prepared(owned_coordinates(plan.aggregation, rows)))))
     return found
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import polars as pl
 import pytest
+from owned_bags import ManyTables
 
 import emdp
 from emdp.base.errors import UsageError
@@ -25,7 +25,6 @@ from emdp.questions.owned.totals import UNIT_BITS, Key
 from emdp.questions.price import Price
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind
-from emdp.tables.engines.duckdb.execution import DIALECT
 from emdp.tables.statements.owned_groups import groups_statement
 
 X = Column("t", "x", Kind.DOUBLE)
@@ -60,28 +59,19 @@ def planned(
 
 
 @functools.cache
-def connection() -> Any:
-    found = duckdb.connect()
-    found.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR, d BIGINT, x DOUBLE)")
-    return found
-
-
-@functools.cache
 def table() -> Any:
     frame = pl.DataFrame([(1, "a", 1, 0.0)], schema=SCHEMA, orient="row")
     return emdp.read(frame, user="u", space=emdp.Interval("x", -1, 2), users=10, name="t")
 
 
+@functools.lru_cache(1)
+def tables_of(aggregation: Any) -> ManyTables:
+    return ManyTables(groups_statement(table(), aggregation), "u BIGINT, k VARCHAR, d BIGINT, x DOUBLE")
+
+
 def contributions(plan: UnlistedPlan, bags: dict[int, Sequence[Any]]) -> Contribution:
     """Return users and exact sums of each key of a table, by the statement itself."""
-    statement = groups_statement(table(), plan.aggregation)
-    for name, frame in statement.lookups.items():
-        connection().register(name, frame)
-    rows = [(user, *record) for user, bag in bags.items() for record in bag]
-    connection().execute("DELETE FROM source_rows")
-    if rows:
-        connection().execute("INSERT INTO source_rows VALUES " + ", ".join(["(?, ?, ?, ?)"] * len(rows)), sum(rows, ()))
-    found = connection().execute(statement.query.sql(DIALECT, identify=True)).fetchall()
+    found = tables_of(plan.aggregation).rows([(user, *record) for user, bag in bags.items() for record in bag])
     count = len(plan.aggregation.keys)
     return {
         row[:count]: (row[count], tuple(Fraction(int(value), 2**UNIT_BITS) for value in row[count + 1 :]))

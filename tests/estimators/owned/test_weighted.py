@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from owned_bags import ManyTables
 
 import emdp
 from emdp.base.errors import UsageError
@@ -18,7 +19,6 @@ from emdp.questions.owned.totals import Argument, Key
 from emdp.questions.price import Price
 from emdp.rows.nodes import Column
 from emdp.rows.types import Kind
-from emdp.tables.engines.duckdb.execution import DIALECT
 from emdp.tables.statements.owned import owned_coordinates, owned_statement
 
 X, W = (Column("t", name, Kind.DOUBLE) for name in ("x", "w"))
@@ -39,18 +39,10 @@ def drawn(plan: Any) -> list[tuple[float, ...]]:
     """Return what is drawn of each bag, by the statement itself: every bag is a table of one user."""
     frame = pl.DataFrame({"u": [1], "k": ["a"], "x": [0.0], "w": [1.0]})
     table = emdp.read(frame, user="u", space=emdp.Categories("k", ["a", "b"]), users=1, name="t")
-    statement = owned_statement(table, plan.aggregation)
-    connection = duckdb.connect()
-    for name, lookup in statement.lookups.items():
-        connection.register(name, lookup)
-    connection.execute("CREATE TABLE source_rows (u BIGINT, k VARCHAR, x DOUBLE, w DOUBLE)")
+    tables = ManyTables(owned_statement(table, plan.aggregation), "u BIGINT, k VARCHAR, x DOUBLE, w DOUBLE")
     found = []
     for bag in BAGS:
-        connection.execute("DELETE FROM source_rows")
-        for own in bag:
-            connection.execute("INSERT INTO source_rows VALUES (1, ?, ?, ?)", list(own))
-        rows = connection.execute(statement.query.sql(DIALECT, identify=True)).fetchall()
-        coordinates = owned_coordinates(plan.aggregation, rows)
+        coordinates = owned_coordinates(plan.aggregation, tables.rows([(1, *own) for own in bag]))
         assert all(value >= 0 for value in coordinates)
         found.append(tuple(float(value) for value in plan.prepared(coordinates)))
     return found
