@@ -16,7 +16,7 @@ from emdp.sql.clauses.aggregates import REFUSED_AGGREGATES
 from emdp.sql.context import Context, identifier, unwrapped
 from emdp.sql.owned.conditions import CONDITIONS, counted_if
 from emdp.sql.owned.needed import and_options
-from emdp.sql.owned.ranges import ranges_in
+from emdp.sql.owned.ranges import ranges_in, ranges_left
 from emdp.sql.owned.remedies import as_number, remedy_of
 from emdp.sql.owned.scopes import Scope
 from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
@@ -191,6 +191,9 @@ def _quantile(context: Context, scope: Scope, node: exp.Anonymous, condition: No
 def _range(context: Context, scope: Scope, written: exp.Expr, value: Node) -> tuple[float, float]:
     found = range_of(value, declared_ranges(context, scope, value))
     # What is known of any whole number alone is no range: noise for 2**63 tells nothing.
+    if found is None or found[1] - found[0] > MOST_WIDTH:
+        # What no declaration says, conditions on the records may say: they are public.
+        found = range_of(value, ranges_left(value, scope.relation, context.names))
     if found is None or found[1] - found[0] > MOST_WIDTH:
         text = context.text(written)
         raise context.refusal(

@@ -34,7 +34,8 @@ def listed_values(node: Node, relation: Relation, names: Names) -> tuple[Value, 
     """Return the public list of groups of a key, in order: what the statement or a declaration says, never the records.
 
     It is, whatever comes first: the list, value or range that a condition of WHERE gives the key itself; the days,
-    months, ... within the times that WHERE leaves; the values of a listed column of the space; the values of a column
+    months, ... within the times that WHERE leaves; the values of a public column that a join makes it equal to; the
+    values of a listed column of the space; the values of a column
     of a public table; all values that the expression can have. None where there is none of these.
     """
     found = _of_conditions(node, relation)
@@ -45,6 +46,8 @@ def listed_values(node: Node, relation: Relation, names: Names) -> tuple[Value, 
         return listed_values(*inner, names)
     if found is None and isinstance(node, Column):
         found = _of_column(node, relation, names)
+    if found is None:
+        found = _of_equal(node, relation, names)
     if found is None:
         found = _of_component(node, relation, names)
     if found is None:
@@ -66,6 +69,20 @@ def _of_column(column: Column, relation: Relation, names: Names) -> tuple[Value,
         return None
     wanted = {Kind.TEXT: str, Kind.BIGINT: int, Kind.BOOLEAN: bool}.get(column.kind)
     return tuple(part.labels) if wanted and all(type(label) is wanted for label in part.labels) else None
+
+
+def _of_equal(node: Node, relation: Relation, names: Names) -> tuple[Value, ...] | None:
+    """Return the values of a public column that every row which is left has equal to a key, such as by USING."""
+    public = {own.alias for own in relations(relation) if isinstance(own, Public)}
+    for condition in conditions(relation):
+        if not isinstance(condition, Call) or condition.function != "equal" or node not in condition.arguments:
+            continue
+        other = condition.arguments[1 - condition.arguments.index(node)]
+        if isinstance(other, Column) and other.table in public and other.kind is node.kind:
+            found = _of_column(other, relation, names)
+            if found is not None:
+                return found
+    return None
 
 
 def _of_component(node: Node, relation: Relation, names: Names) -> tuple[Value, ...] | None:

@@ -1,5 +1,8 @@
 """Ranges of columns, carried from the space through sub-queries."""
 
+import math
+from collections.abc import Mapping
+
 import polars as pl
 
 from emdp.expressions.analysis.checker import analyse
@@ -8,11 +11,12 @@ from emdp.questions.names import Names
 from emdp.questions.owned.parts import relations
 from emdp.questions.owned.relations import Derived, Grouped, Private, Public, Relation, Windowed
 from emdp.questions.owned.summaries import Summary
-from emdp.rows.nodes import Column, Node, columns
+from emdp.rows.nodes import Call, Column, InList, Literal, Node, columns
 from emdp.rows.ranges import bounds_of
 from emdp.rows.record import Range
+from emdp.sql.owned.keys import conditions
 
-__all__ = ["ranges_in"]
+__all__ = ["ranges_in", "ranges_left"]
 
 
 def ranges_in(node: Node, relation: Relation, names: Names) -> dict[Column, Range]:
@@ -29,6 +33,42 @@ def ranges_in(node: Node, relation: Relation, names: Names) -> dict[Column, Rang
         if known is not None:
             found[column] = known
     return found
+
+
+def ranges_left(node: Node, relation: Relation, names: Names) -> dict[Column, Range]:
+    """Return what :func:`ranges_in` says, within what comparisons of WHERE with numbers leave of each column."""
+    known = ranges_in(node, relation, names)
+    for condition in conditions(relation):
+        found = _compared(condition)
+        if found is not None and found[0] in columns(node):
+            column, (low, high) = found
+            least, most = known.get(column, (-math.inf, math.inf))
+            known[column] = max(low, least), min(high, most)
+    return {column: (low, high) for column, (low, high) in known.items() if low <= high}
+
+
+def _compared(condition: Node) -> tuple[Column, Range] | None:
+    """Return a column and what a condition leaves of it, None where it compares no column of numbers with numbers."""
+    if isinstance(condition, InList) and isinstance(condition.argument, Column) and condition.argument.kind.is_number:
+        values = [float(own.value) for own in condition.values if isinstance(own.value, int | float)]
+        return (condition.argument, (min(values), max(values))) if values else None
+    if not isinstance(condition, Call) or condition.function not in _SWAPPED:
+        return None
+    function, (left, right) = condition.function, condition.arguments
+    if isinstance(left, Literal):
+        function, left, right = _SWAPPED[function], right, left
+    if not (isinstance(left, Column) and left.kind.is_number and isinstance(right, Literal)):
+        return None
+    if not isinstance(right.value, int | float) or not math.isfinite(right.value):
+        return None
+    value = float(right.value)
+    below, above = function in ("at_most", "less", "equal"), function in ("at_least", "greater", "equal")
+    return left, (value if above else -math.inf, value if below else math.inf)
+
+
+_SWAPPED: Mapping[str, str] = {
+    "less": "greater", "greater": "less", "at_most": "at_least", "at_least": "at_most", "equal": "equal",
+}  # fmt: skip
 
 
 def _range(column: Column, own: Private | Public | Derived | Grouped | Windowed, names: Names) -> Range | None:

@@ -30,6 +30,10 @@ SAME: Mapping[str, str] = {
 QUANTILES = ("APPROX_QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "APPROX_PERCENTILE", "PERCENTILE_CONT")
 
 
+MOST_NUMBERS = 1000
+"""Widest known range of a key of whole numbers that its list is proposed with."""
+
+
 def remedy_of(context: Context, scope: Scope, node: exp.Anonymous) -> str:
     """Return what to write in place of an aggregate; empty where nothing is known for it."""
     name = node.name.upper()
@@ -93,11 +97,13 @@ def list_remedy(context: Context, scope: Scope, written: exp.Expr, node: Node) -
         time, told = _text_of(context, scope, written, inner), "days"
         condition = f"{time} >= DATE '2024-01-01' AND {time} < DATE '2025-01-01'"
     elif node.kind is Kind.BIGINT:
-        condition, told = f"{text} BETWEEN 1 AND 10", "numbers"
+        known = range_of(node, ranges_in(node, scope.relation, context.names))
+        low, high = known if known is not None and known[1] - known[0] < MOST_NUMBERS else (1, 10)
+        condition, told = f"{text} BETWEEN {low:.0f} AND {high:.0f}", "numbers"
     elif node.kind is Kind.TIMESTAMP:
         condition = f"{text} IN (TIMESTAMP '2024-01-31 00:00:00')"
     else:
-        condition = f"{text} IN ('a', 'b')"
+        condition = f"{text} IN " + ("(TRUE, FALSE)" if node.kind is Kind.BOOLEAN else "('a', 'b')")
     where = "add to WHERE: " if context.statement.tree.args.get("where") else "add WHERE "
     return f"{where}{condition} with the {told} that you mean"
 

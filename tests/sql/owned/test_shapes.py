@@ -288,28 +288,6 @@ def test_what_looks_at_several_users_is_refused(session: emdp.Session, text: str
     assert remedy in caught.value.remedy
 
 
-COUNTEREXAMPLES = [
-    "SELECT u, n FROM t JOIN (SELECT cat, COUNT(*) AS n FROM t GROUP BY cat) USING (cat)",
-    "SELECT u, x, ROW_NUMBER() OVER (PARTITION BY cat ORDER BY x) FROM t",
-    "SELECT u, x FROM t WHERE x IN (SELECT x + 1 FROM t)",
-    "SELECT u, x FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE b.x > t.x)",
-    "SELECT t.u, b.x FROM t JOIN t b ON t.cat = b.cat",
-    "SELECT MAX(u), cat FROM t GROUP BY cat",
-]
-
-
-@pytest.mark.parametrize("query", COUNTEREXAMPLES)
-def test_what_refused_shapes_would_do(query: str) -> None:
-    # Only the records of user 2 differ, and rows of user 1 do.
-    found = []
-    for of_two in ([("b", 2)], [("a", 1), ("a", 9)]):
-        rows = [(1, "a", 3), (1, "b", 4), *((2, *row) for row in of_two)]
-        connection = duckdb.connect()
-        connection.register("t", pl.DataFrame(rows, schema=["u", "cat", "x"], orient="row"))
-        found.append({row for row in connection.execute(query).fetchall() if row[0] == 1})
-    assert found[0] != found[1]
-
-
 def test_columns_of_one_name_keep_their_tables(names: Names) -> None:
     select = select_of("COUNT(*) AS k FROM t WHERE u IN (SELECT u FROM t WHERE x > 8) AND rating > 1", names)
     tables = {column.table for column in used_columns(plan_owned(select, users=3).aggregation).get("t", ())}
