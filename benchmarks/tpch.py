@@ -55,7 +55,7 @@ NOTED = {
 }  # fmt: skip
 # Median relative error of a group in per cent, of the theory's own mechanism with the best cap on totals.
 
-CAPS = {1: 200, 4: 5, 5: 2, 6: 2, 7: 2, 8: 1, 9: 10, 12: 10, 14: 2, 19: 2, 21: 1}
+CAPS = {1: 200, 4: 5, 5: 2, 6: 2, 7: 2, 8: 1, 9: 10, 12: 3, 14: 3, 19: 2, 21: 1}
 # Caps on records of a customer, of sums alone (5 to 9, 14, 19) on records of the largest amount. Those of least error
 # among 1, 2, 3, 5, 10, ...: see --search.
 

@@ -10,7 +10,7 @@ from emdp.sql.text.spans import is_same_text
 
 __all__ = ["joined_instead"]
 
-_STAGE, _VALUE = "a", "v"
+_STAGE, _VALUE, _KEYS, _CODE = "a", "v", "b", "key_0"
 
 Pair = tuple[exp.Expr, exp.Column]
 
@@ -39,7 +39,17 @@ def joined_instead(query: exp.Expr, context: Context) -> str | None:
     if len(query.expressions) != 1 or len(tables) != 1 or any(map(names.reads_around, kept)):
         return None
     (alias,) = tables
-    kept += [part for part in names.conditions(around) if names.is_of(part, alias)]
+    outside = [part for part in names.conditions(around) if names.is_of(part, alias)]
+    code = names.code([outer for _, outer in pairs]) if len(pairs) > 1 else None
+    if code is not None:
+        # A list of each key would be one of all pairs of them: one key for both has those of the table's rows.
+        listed = _listed(names.table(alias), pairs, code, outside).sql("duckdb")
+        stage = _coded(query, pairs, kept).sql("duckdb")
+        return (
+            f"write WITH {_KEYS} AS ({listed}), {_STAGE} AS ({stage}) before, JOIN {_STAGE} "
+            f"ON {_STAGE}.{_CODE} = {code.sql('duckdb')} behind FROM, and {_STAGE}.{_VALUE} in place of the sub-query"
+        )
+    kept += outside
     keys = " AND ".join(f"{_STAGE}.key_{place} = {outer.sql()}" for place, (_, outer) in enumerate(pairs, 1))
     stage = _stage(query, names.table(alias), pairs, kept).sql("duckdb")
     return (
@@ -50,17 +60,42 @@ def joined_instead(query: exp.Expr, context: Context) -> str | None:
 
 def _stage(query: exp.Select, table: exp.Table, pairs: Sequence[Pair], kept: Sequence[exp.Expr]) -> exp.Select:
     """Return the sub-query for every key of a table that it is joined with."""
-    value = query.expressions[0]
-    value = value.this if isinstance(value, exp.Alias) else value
     keys = [outer for _, outer in pairs]
     # No names of the table: they would be those of two tables around.
     named = [exp.alias_(key.copy(), f"key_{place}") for place, key in enumerate(keys, 1)]
-    made = exp.select(*named, exp.alias_(value.copy(), _VALUE)).from_(query.args["from_"].this.copy())
-    made.set("joins", [join.copy() for join in query.args.get("joins") or ()])
+    made = _started(query, named)
     same = [exp.EQ(this=inner.copy(), expression=outer.copy()) for inner, outer in pairs]
     made = made.join(table, on=exp.and_(*same))
     made = made.where(*(part.copy() for part in kept)) if kept else made
     return made.group_by(*(key.copy() for key in keys))
+
+
+def _listed(table: exp.Table, pairs: Sequence[Pair], code: exp.Expr, kept: Sequence[exp.Expr]) -> exp.Select:
+    """Return the keys of a public table, with one number for those of a row."""
+    named = [exp.alias_(outer.copy(), f"key_{place}") for place, (_, outer) in enumerate(pairs, 1)]
+    made = exp.select(*named, exp.alias_(code.copy(), _CODE)).distinct().from_(table)
+    return made.where(*(part.copy() for part in kept)) if kept else made
+
+
+def _coded(query: exp.Select, pairs: Sequence[Pair], kept: Sequence[exp.Expr]) -> exp.Select:
+    """Return the sub-query for every number of keys."""
+    made = _started(query, [exp.alias_(exp.column(_CODE, _KEYS), _CODE)])
+    same = [
+        exp.EQ(this=inner.copy(), expression=exp.column(f"key_{place}", _KEYS))
+        for place, (inner, _) in enumerate(pairs, 1)
+    ]
+    made = made.join(exp.to_table(_KEYS), on=exp.and_(*same))
+    made = made.where(*(part.copy() for part in kept)) if kept else made
+    return made.group_by(exp.column(_CODE, _KEYS))
+
+
+def _started(query: exp.Select, named: Sequence[exp.Expr]) -> exp.Select:
+    """Return keys and the value of a sub-query, of its tables."""
+    value = query.expressions[0]
+    value = value.this if isinstance(value, exp.Alias) else value
+    made = exp.select(*named, exp.alias_(value.copy(), _VALUE)).from_(query.args["from_"].this.copy())
+    made.set("joins", [join.copy() for join in query.args.get("joins") or ()])
+    return made
 
 
 class _Around:
@@ -84,6 +119,31 @@ class _Around:
         """Return a table around as the text names it."""
         name = self.names[alias]
         return exp.to_table(name, alias=None if alias == name else alias)
+
+    def code(self, keys: Sequence[exp.Column]) -> exp.Expr | None:
+        """Return one whole number for several of a row of a public table; None where they are none, or too large."""
+        public = self.context.names.public
+        (name,) = one_by_name(self.names[keys[0].table], public)
+        made: exp.Expr | None = None
+        most = 1
+        for key in keys:
+            (column,) = one_by_name(key.name, public[name].columns)
+            values = public[name].get_column(column)
+            low, high = (values.min(), values.max()) if values.dtype.is_integer() else (None, None)
+            if not isinstance(low, int) or not isinstance(high, int) or low < 0:
+                return None
+            factor = 10 ** len(str(high))
+            most *= factor
+            raised = (
+                None
+                if made is None
+                else exp.Mul(
+                    this=made if isinstance(made, exp.Column) else exp.paren(made, copy=False),
+                    expression=exp.Literal.number(factor),
+                )
+            )
+            made = key.copy() if raised is None else exp.Add(this=raised, expression=key.copy())
+        return made if most < 2**62 else None
 
     def outer(self, node: exp.Expr) -> exp.Column | None:
         """Return a column of a public table around, named by that table; None where a node is none."""
