@@ -79,6 +79,23 @@ def test_every_form_is_the_statistic_where_the_rules_hold(form: str, ext: str, u
     assert found.open() == own.open()
 
 
+def test_on_spark_means_alone_are_checked_in_one_scan(spark: Any) -> None:
+    def opened(data: dict[str, Any], more: dict[str, Any]) -> Table:
+        frame = pl.DataFrame({**GOOD, **data}, schema=TYPES)
+        rows = spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        return read(rows, user="user", **{"users": 3, "space": SPACE, **more})
+
+    for name, (data, more) in BROKEN.items():
+        table = opened(data, more)
+        assert aggregate_checked(table, FORMS["both"]) is None, name
+        assert broken_rules(table), name
+    for users in (5, [1, 2, 3, 4]):
+        table = opened({}, {"users": users})
+        (found,), (own,) = aggregate_checked(table, FORMS["both"]) or (), aggregate(table, FORMS["both"])
+        assert found.open() == own.open()
+        assert aggregate_checked(table, FORMS["histogram"]) is None
+
+
 def hours(count: int) -> list[datetime.datetime]:
     start = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
     return [start + datetime.timedelta(hours=7 * place) for place in range(count)]

@@ -66,9 +66,21 @@ class SparkEngine:
             found = [_coordinates(table, part, rows) for part in parts]
         return tuple(Statistic([value for own in group for value in own]) for group in zip(*found, strict=True))
 
-    def aggregate_checked(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
-        """Return None: the rules have a scan of their own."""
-        del table, aggregation
+    def aggregate_checked(
+        self, table: TableFacts, aggregation: Aggregation | OwnedTotals
+    ) -> tuple[Statistic, ...] | None:
+        """Return means with the rules in one scan; None of all else, whose rules have a scan of their own."""
+        if isinstance(aggregation, OwnedTotals) or not aggregation.is_plain or len(known_parts(aggregation)) > 1:
+            return None
+        # Data are checked once, and asked often.
+        from emdp.tables.statements.checked import checked_statement
+
+        table.source.check_schema(table.schema, table.source_columns)
+        statement = checked_statement(table, aggregation.values)
+        with spark_rows(table, statement.means.query, statement.means.lookups, table.users.keys) as frame:
+            (row,) = waited(frame.sparkSession, frame.collect)
+        means = statement.found(row, table.n)
+        return None if means is None else (Statistic(means),)
 
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
