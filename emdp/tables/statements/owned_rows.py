@@ -80,11 +80,6 @@ class RowsMaker:
             return self._private(relation)
         if isinstance(relation, Public):
             return self._public(relation)
-        if self.writing is not DUCKDB_ROWS and _is_of_duckdb(relation):
-            raise UsageError(
-                "quantiles of the rows of each user in a sub-query run on DuckDB alone; read the rows from Parquet "
-                "files."
-            )
         if isinstance(relation, UserList):
             return self._user_list(relation)
         inner = self.rows(relation.relation)
@@ -160,13 +155,6 @@ class RowsMaker:
             raise UsageError("users must be a table where a list of users is read; declare it.")
         rows = self._public(relation.public)
         return replace(rows, owner=sql.cast(rows.column(relation.key), "TEXT"), has_text_owner=True)
-
-
-def _is_of_duckdb(relation: Relation) -> bool:
-    """Say whether DuckDB alone computes a relation: of others the results are the same whole numbers on all engines."""
-    return isinstance(relation, Grouped) and any(
-        own.function in ("quantile", "median") for _, own in relation.summaries
-    )
 
 
 def public_type(dtype: Any) -> str:

@@ -243,6 +243,8 @@ def _function(node: Sql, kinds: _Kinds) -> Sql:
         return arguments[0]
     if name == "date_part":
         return _field(arguments[0].name, arguments[1])
+    if name in ("quantile_disc", "quantile_cont"):
+        return _quantile(*arguments, is_value=name == "quantile_disc")
     if name in ("lag", "lead"):
         return _call(name.upper(), arguments[0], _short(arguments[1]), *arguments[2:])
     renamed = {"hash": "XXHASH64", "bit_xor": "BIT_XOR", "strlen": "OCTET_LENGTH", "regexp_matches": "REGEXP_LIKE"}
@@ -250,6 +252,36 @@ def _function(node: Sql, kinds: _Kinds) -> Sql:
     renamed |= {name: name.upper() for name in ("concat_ws", "md5", "bool_and", "bool_or", *RANKS, "first_value")}
     renamed |= {"last_value": "LAST_VALUE"}
     return _call(renamed[name], *arguments)
+
+
+def _quantile(value: Sql, level: Sql, *, is_value: bool) -> Sql:
+    """Return DuckDB's quantile of the values that are there, by its own arithmetic of places; NULL of none.
+
+    Of ``n`` in order, numbered from 1, it is the one of number ``n - floor(n - n level)``, at least 1; or between the
+    two around ``1 + (n - 1) level``, nearer to either by the fraction of that.
+    """
+    one, zero = exp.Var(this="1.0D"), exp.Var(this="0.0D")
+    count = _cast(_call("COUNT", value), "DOUBLE")
+    ordered = _call("SORT_ARRAY", _call("COLLECT_LIST", value.copy()))
+
+    def at(place: Sql) -> Sql:
+        return _call("TRY_ELEMENT_AT", ordered.copy(), _call_as("TRY_CAST", place, "INT"))
+
+    if is_value:
+        below = _call("FLOOR", exp.Sub(this=count, expression=exp.Mul(this=count.copy(), expression=level)))
+        place = exp.Sub(this=count.copy(), expression=_cast(below, "DOUBLE"))
+        return at(_call("GREATEST", place, one))
+    last = exp.Paren(this=exp.Sub(this=count, expression=one))
+    steps = _call("GREATEST", exp.Mul(this=last, expression=level), zero)
+    low = _cast(_call("FLOOR", steps), "DOUBLE")
+    part = exp.Paren(this=exp.Sub(this=steps.copy(), expression=low))
+    lower = at(exp.Add(this=low.copy(), expression=one.copy()))
+    upper = at(exp.Add(this=low.copy(), expression=exp.Var(this="2.0D")))
+    rest = exp.Paren(this=exp.Sub(this=one.copy(), expression=part.copy()))
+    between = exp.Add(
+        this=exp.Mul(this=lower.copy(), expression=rest), expression=exp.Mul(this=upper, expression=part.copy())
+    )
+    return _call("IF", exp.GT(this=part, expression=zero.copy()), between, lower)
 
 
 def _short(number: Sql) -> Sql:

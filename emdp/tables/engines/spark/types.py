@@ -63,6 +63,7 @@ ALWAYS: Mapping[type[Sql], str] = {
 BY_NAME = {
     **dict.fromkeys(("hash", "bit_xor", "strlen", "epoch_us", "epoch_ns", "date_part", "dense_rank"), WHOLE),
     "make_timestamp": TIME,
+    "quantile_cont": DOUBLE,
     **dict.fromkeys(("regexp_extract_all", "list_reduce", "string_split", "split_part", "replace"), TEXT),
     **dict.fromkeys(("concat_ws", "md5"), TEXT),
     **dict.fromkeys(("regexp_matches", "bool_and", "bool_or"), BOOLEAN),
@@ -70,8 +71,8 @@ BY_NAME = {
 }
 """Kinds of functions that sqlglot does not know."""
 
-OF_OTHER_ROWS = ("lag", "lead", "first_value", "last_value")
-"""Functions of windows whose value is of another row: of the kind of their first operand."""
+OF_OTHER_ROWS = ("lag", "lead", "first_value", "last_value", "quantile_disc")
+"""Functions whose value is one of several rows: of the kind of their first operand."""
 
 
 KIND = "emdp_kind"

@@ -190,3 +190,21 @@ def test_a_statement_stays_as_it_is() -> None:
     before = query.sql("duckdb")
     to_spark(query, KINDS, {"t": "t"})
     assert query.sql("duckdb") == before
+
+
+def test_quantiles_of_every_number_of_rows(spark: Any) -> None:
+    rows = [(count, float(place) if place else None) for count in range(30) for place in range(count + 1)]
+    levels = [0.0, 0.05, 0.1, 0.25, 0.3, 1 / 3, 0.5, 0.6, 0.7, 0.9, 0.95, 1.0]
+    chosen = [exp.Anonymous(this="quantile_disc", expressions=[X, sql.number(level)]) for level in levels]
+    between = exp.Anonymous(this="quantile_cont", expressions=[sql.divide(X, sql.number(3)), sql.number(0.5)])
+    query = exp.select(A, *chosen, between).from_("t").group_by(A).order_by(A)
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE t (a BIGINT, x DOUBLE)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        expected = connection.execute(query.sql("duckdb")).fetchall()
+    spark.createDataFrame(rows, "a bigint, x double").createOrReplaceTempView("quantiles_of")
+    text = to_spark(query, {"t": {"a": WHOLE, "x": DOUBLE}}, {"t": "quantiles_of"}).sql(DIALECT)
+    try:
+        assert [tuple(row) for row in spark.sql(text).collect()] == expected
+    finally:
+        spark.catalog.dropTempView("quantiles_of")

@@ -13,7 +13,6 @@ import pytest
 from row_cases import POLARS, VALUES, cases
 
 import emdp
-from emdp.base.errors import UsageError
 from emdp.questions.owned.grids import OwnedFrame, OwnedPairs, OwnedWeights
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.octaves import octaves_of
@@ -257,14 +256,6 @@ def test_sub_queries_of_the_rows_of_each_user(spark: Any) -> None:
         expected, found = (sums(table, own) for table, own in zip(tables, totals, strict=True))
         assert found == expected, statement
         assert any(expected), statement
-
-
-def test_sub_queries_of_duckdb_alone_are_refused_before_the_charge(spark: Any) -> None:
-    statement = "COUNT(*) FROM (SELECT u, MEDIAN(i) AS m FROM t GROUP BY u) q WHERE m > 3"
-    table = both(spark, visits(), space=SPACE, users=["ann", "bob", *"defghijkl"])[1]
-    (planned,) = plan_request(HEADER + statement, table.names(PUBLIC))
-    with pytest.raises(UsageError, match="run on DuckDB alone"):
-        check_aggregation(table, planned.plan.aggregation)  # type: ignore[union-attr]
 
 
 def test_sums_under_a_cap_of_what_records_add(spark: Any) -> None:

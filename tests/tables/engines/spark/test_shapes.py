@@ -58,6 +58,22 @@ FRACTIONS = (
     "COUNT(*), SUM(CLAMP(a / 1e18, -4, 4)) FROM (SELECT u, AVG(i) AS a FROM t GROUP BY u) q WHERE a <> 0",
 )
 
+QUANTILES = (
+    "COUNT(*), SUM(CLAMP(m, -9, 99)) FROM (SELECT u, MEDIAN(i) AS m FROM t GROUP BY u) q WHERE m > 0",
+    "SUM(CLAMP(m, -9, 9)), COUNT(m) FROM (SELECT u, k, MEDIAN(z) AS m FROM t GROUP BY u, k) q",
+    "m, COUNT(*) FROM (SELECT u, day, QUANTILE(k, 0.3) AS m FROM t GROUP BY u, day) q WHERE m IN ('a', 'b') GROUP BY m",
+    "SUM(CLAMP(lo, -9, 9)), SUM(CLAMP(hi, -9, 9)) FROM (SELECT u, QUANTILE(z, 0) AS lo, QUANTILE(z, 1) AS hi FROM t "
+    "GROUP BY u) q",
+    *(
+        "SUM(CLAMP(q, 0, 99)), COUNT(*) FROM (SELECT u, k, b, QUANTILE(i % 100, " + level + ") AS q, MEDIAN(x) AS m, "
+        "QUANTILE(day, " + level + ") AS d, QUANTILE(ts, 0.9) AS ts, QUANTILE(b, " + level + ") AS o FROM t "
+        "GROUP BY u, k, b) q WHERE d < DATE '2024-01-20' AND NOT (o AND m > 0.5) "
+        "AND ts > TIMESTAMP '2024-01-05 00:00:00'"
+        for level in ("0.1", "0.25", "0.3", "0.7", "0.95")
+    ),
+)
+"""Of groups of no value, of one, of an even and of an odd number."""
+
 LISTS = (
     "n, COUNT(*) FROM (SELECT p.u, COUNT(t.u) AS n FROM people p LEFT JOIN t ON p.u = t.u GROUP BY p.u) q "
     "WHERE n BETWEEN 0 AND 40 GROUP BY n",
@@ -95,10 +111,13 @@ def both(session: Any, frame: pl.DataFrame) -> tuple[Table, Table]:
     return one, other
 
 
-@pytest.mark.parametrize("statements", [WINDOWS, FRACTIONS, LISTS], ids=["windows", "fractions", "lists"])
-def test_both_engines_give_the_same_whole_numbers(spark: Any, statements: tuple[str, ...]) -> None:
+SHAPES = {"windows": WINDOWS, "fractions": FRACTIONS, "quantiles": QUANTILES, "lists": LISTS}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_both_engines_give_the_same_whole_numbers(spark: Any, name: str) -> None:
     tables = both(spark, visits())
-    for statement in statements:
+    for statement in SHAPES[name]:
         found = []
         for table in tables:
             (planned,) = plan_request(HEADER + statement, table.names({"people": PEOPLE}))
