@@ -11,6 +11,8 @@ import pytest
 import emdp
 from emdp.base.errors import DataRuleError
 from emdp.sessions.planning import plan_request
+from emdp.sql.owned.conditions import CONDITIONS
+from emdp.sql.owned.summaries import FUNCTIONS, NAMES
 from emdp.tables import Table, aggregate, check_aggregation, read
 from emdp.tables.engine import broken_rules, count_breaches
 
@@ -59,6 +61,9 @@ FRACTIONS = (
 )
 
 QUANTILES = (
+    "COUNT(*) FROM (SELECT u, COUNT_IF(x > 0.5) AS c, COUNTIF(b) AS d, BOOL_OR(b) AS e, BOOL_AND(x > 0.1) AS f, "
+    "MEAN(i % 9) AS m, COUNT(DISTINCT k) AS n, QUANTILE_DISC(x, 0.4) AS q FROM t GROUP BY u, k) q "
+    "WHERE c > d AND (e OR f) AND m > q",
     "COUNT(*), SUM(CLAMP(m, -9, 99)) FROM (SELECT u, MEDIAN(i) AS m FROM t GROUP BY u) q WHERE m > 0",
     "SUM(CLAMP(m, -9, 9)), COUNT(m) FROM (SELECT u, k, MEDIAN(z) AS m FROM t GROUP BY u, k) q",
     "m, COUNT(*) FROM (SELECT u, day, QUANTILE(k, 0.3) AS m FROM t GROUP BY u, day) q WHERE m IN ('a', 'b') GROUP BY m",
@@ -112,6 +117,12 @@ def both(session: Any, frame: pl.DataFrame) -> tuple[Table, Table]:
 
 
 SHAPES = {"windows": WINDOWS, "fractions": FRACTIONS, "quantiles": QUANTILES, "lists": LISTS}
+
+
+def test_every_aggregate_and_window_of_a_users_rows_has_a_case() -> None:
+    texts = [text for texts in SHAPES.values() for text in texts]
+    for name in (*NAMES, *CONDITIONS, *FUNCTIONS):
+        assert any(f"{name}(" in text for text in texts), f"{name} has no case that both engines compute"
 
 
 @pytest.mark.parametrize("name", SHAPES)
