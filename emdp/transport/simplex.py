@@ -23,6 +23,9 @@ from emdp.spaces.base import Floats
 
 __all__ = ["check_estimates", "project_rows", "project_to_simplex"]
 
+FEW = 64
+"""Entries that are sorted as they are."""
+
 
 def project_to_simplex(values: npt.ArrayLike, total: float = 1.0) -> Floats:
     """Return the vector with entries at least 0 and sum ``total`` that is nearest in the 2-norm.
@@ -41,7 +44,7 @@ def project_to_simplex(values: npt.ArrayLike, total: float = 1.0) -> Floats:
 
     References
     ----------
-    The module's text proves it; a sort of ``k`` numbers, 0.1 s for a million.
+    The module's text proves it; a sort of the entries that may be above ``theta``.
 
     >>> project_to_simplex([0.75, 0.5, -0.25]).tolist()
     [0.625, 0.375, 0.0]
@@ -54,12 +57,29 @@ def project_to_simplex(values: npt.ArrayLike, total: float = 1.0) -> Floats:
         raise UsageError(f"total must be at least 0, got {wanted}; pass the sum that entries shall have.")
     # Taken from the largest, so that sums stay small where all entries are large.
     top = float(given.max())
-    falling = np.sort(given - top)[::-1]
-    thresholds = (np.cumsum(falling) - wanted) / np.arange(1.0, given.size + 1.0)
+    falling = np.sort(_candidates(given - top, wanted))[::-1]
+    thresholds = (np.cumsum(falling) - wanted) / np.arange(1.0, falling.size + 1.0)
     # With total = 0 the first entry only equals its threshold.
     last = max(int(np.count_nonzero(falling > thresholds)), 1)
     projected = np.maximum(given - top - thresholds[last - 1], 0.0)
     return np.asarray(projected, dtype=np.float64)
+
+
+def _candidates(lowered: Floats, wanted: float) -> Floats:
+    """Return the entries that may lie above ``theta``, of a vector whose largest is 0 (Michelot 1986).
+
+    Of any entries ``K`` the sum of ``v - theta`` is at most ``total``: ``theta >= (sum over K of v - total)/|K|``, and
+    entries below that are none of the first ``r``. All numbers of the sum have one sign, so that rounding moves the
+    bound by less than the margin.
+    """
+    kept = lowered
+    while kept.size > FEW:
+        bound = (float(kept.sum()) - wanted) / kept.size
+        left = kept[kept > bound * (1.0 + 2.0**-40)]
+        if left.size == 0 or left.size > 0.9 * kept.size:
+            break
+        kept = left
+    return kept
 
 
 def project_rows(values: Floats, totals: Floats) -> Floats:

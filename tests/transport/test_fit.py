@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.edge_grid import EdgeAxis, EdgeGrid
 from emdp.mechanisms.central.tree import Tree
+from emdp.transport import fit
 from emdp.transport.fit import FitAxis, coarse_weights, fit_measure
 from emdp.transport.hilbert import hilbert_order
 
@@ -87,6 +88,15 @@ def test_the_fit_of_a_tree_is_near_all_of_its_levels() -> None:
     slopes = 2 * matrix.T @ (matrix @ found.ravel() - values)
     assert slopes[found.ravel() > 1e-9].max() <= slopes.min() + 1e-4
     assert best < cost(np.full(120, 1 / 120))
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_fast_transforms_are_products_with_the_bases(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = AXES[name]
+    values = np.random.default_rng(4).dirichlet(np.ones(int(np.prod([len(axis.weights) for axis in axes]))))
+    slow = fit_measure(values, axes, steps=40)
+    monkeypatch.setattr(fit, "SMALL", 0)
+    assert fit_measure(values, axes, steps=40) == pytest.approx(slow, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", AXES)

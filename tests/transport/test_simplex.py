@@ -35,6 +35,25 @@ def test_it_agrees_with_bisection(values: list[float], total: float) -> None:
     assert found.sum() == pytest.approx(total, abs=1e-9)
 
 
+@given(
+    st.sampled_from(["flat", "few", "rounded", "wide", "same"]), st.integers(1, 2000), totals, st.integers(0, 2**32 - 1)
+)
+@settings(deadline=None, max_examples=100)
+def test_entries_that_are_left_out_of_the_sort_change_no_bit(kind: str, size: int, total: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = {
+        "flat": rng.normal(size=size),
+        "few": rng.random(size) ** 20,
+        "rounded": rng.normal(size=size).round(1),
+        "wide": rng.standard_cauchy(size) * 10.0 ** rng.integers(-12, 12),
+        "same": np.full(size, rng.random()),
+    }[kind]
+    falling = np.sort(values - values.max())[::-1]
+    thresholds = (np.cumsum(falling) - total) / np.arange(1.0, size + 1.0)
+    theta = thresholds[max(int(np.count_nonzero(falling > thresholds)), 1) - 1]
+    assert (project_to_simplex(values, total) == np.maximum(values - values.max() - theta, 0.0)).all()
+
+
 @given(vectors, totals, st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=100)
 def test_no_other_point_is_nearer(values: list[float], total: float, seed: int) -> None:

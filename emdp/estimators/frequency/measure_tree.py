@@ -35,7 +35,10 @@ LEVELS = 3
 """Levels without a pitch of one's own: 64 nodes along the longer axis. Two were farther from the truth above a loss of
 some 1000 where noise on every node is not nearer than both, four above 30,000 no nearer."""
 
-REFUSAL = "a tree is of a plane whose records are all somewhere, and needs neither hours nor listed values beside it"
+REFUSAL = (
+    "a tree is of a plane alone (release that with columns=[..] and noise='tree', and the rest as a measure of its "
+    "own: joined() puts them together)"
+)
 
 
 def tree_cells(space: Space, loss: float, asked: dict[str, Any]) -> MeasureCells | None:
@@ -51,7 +54,7 @@ def tree_cells(space: Space, loss: float, asked: dict[str, Any]) -> MeasureCells
         Pitch, resolution and columns, as in :func:`measure_cells`.
     """
     part, *others = chosen_parts(space, asked["columns"])
-    if space.elsewhere is not None or others or part.labels is not None or part.grid_refusal() is not None:
+    if others or part.labels is not None or part.grid_refusal() is not None:
         return None
     lines = part.grid_lines(part.domain_diameter / 8)
     if len(lines) != 2 or any(line.goes_round for line in lines):
@@ -83,7 +86,8 @@ def tree_noise(aggregation: Aggregation, space: Space, users: int, price: Price,
     if not price.is_user_level or not is_partition(aggregation, space):
         raise UsageError(f"noise='tree' has no bound here: {REFUSAL}; leave noise out.")
     error = aggregation_sum_error(aggregation, space)
-    mechanism = tree_mechanism(tree, users=users, epsilon=price.level, sum_error=error)
+    away = space.elsewhere is not None
+    mechanism = tree_mechanism(tree, users=users, epsilon=price.level, sum_error=error, has_away=away)
     reason = f"Laplace noise on blocks of {tree.levels} levels: {mechanism.scale:.3g} over each level's factor."
     return GroupNoise((mechanism,), parallel_event((mechanism,), price.promise()), reason)
 
@@ -108,8 +112,8 @@ class TreePlan(Plan):
     tree: Tree
 
     def prepared(self, statistic: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Return the sums over all blocks, as the mechanism takes them."""
-        return self.tree.sums(statistic)
+        """Return the sums over all blocks, and of the share elsewhere, as the mechanism takes them."""
+        return (*self.tree.sums(statistic), *(self.tree.away * own for own in self._absent(statistic)))
 
     def restored(self, released: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return the released sums as they are: rows are made of them by least squares."""
@@ -131,14 +135,19 @@ class TreeRows(MeasureRows):
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
         """Return the nodes with their shares by least squares; see :class:`Finisher`."""
-        values, tail = self._estimated(released).ravel(), tail_below(level)
-        width = self.tree.half_width(self.mechanism, tail / len(values) if together else tail)
+        values, tail = self._estimated(released), tail_below(level)
+        tail /= len(values) if together else 1
+        width = np.full(len(values), self.tree.half_width(self.mechanism, tail))
+        if self.has_away:
+            width[-1] = self.mechanism.interval_half_width(1.0 - tail) / float(self.tree.away) * (1.0 + 2.0**-40)
         ends = [pl.Series(f"{self.name}_low", values - width), pl.Series(f"{self.name}_high", values + width)]
         return self._nodes().with_columns(pl.Series(self.name, values), *ends)
 
     def _estimated(self, released: Released) -> Floats:
-        whole = self.tree.estimate([float(value) for value in released[0]])
-        return np.ascontiguousarray(whole[tuple(slice(axis.size) for axis in self.grid.cells.axes)])
+        values = [float(value) for value in released[0]]
+        whole = self.tree.estimate(values[: self.tree.dimension])
+        nodes = whole[tuple(slice(axis.size) for axis in self.grid.cells.axes)].ravel()
+        return np.append(nodes, [own / float(self.tree.away) for own in values[self.tree.dimension :]])
 
     def _fit(self, values: Floats) -> Floats:
         tree = self.tree
@@ -146,4 +155,8 @@ class TreeRows(MeasureRows):
         axes = [
             FitAxis(np.pad(weights, ((0, side - len(weights)), (0, 0))), "tree", 1.0) for weights in self.grid.weights()
         ]
-        return fit_measure(tree.estimate(values.tolist()).ravel(), axes, strengths=tree.strengths, steps=self.steps)
+        nodes, away = np.split(values, [tree.dimension])
+        shared: dict[str, Any] = {"strengths": tree.strengths, "steps": self.steps}
+        if self.has_away:
+            shared |= {"away_value": float(away[0]) / float(tree.away), "away_strength": float(tree.away) ** 2}
+        return fit_measure(tree.estimate(nodes.tolist()).ravel(), axes, **shared)

@@ -16,6 +16,13 @@ levels' norms add up to ``sum c_l 2/n``. The rest is the Laplace mechanism (:mod
 user whose records are removed counts with the weights of the neutral item: that is one more replacement. Two nodes in
 different blocks of level 1 lie in different blocks of all levels, so the bound is attained. QED
 
+Elsewhere. Where records may be elsewhere ``w`` has sum ``1 - a``, ``a`` the share of the user's records that are there,
+and ``(T p, C a_bar)`` is released, ``a_bar`` the mean of ``a`` and ``C = c_1 + .. + c_L``. *The constant is the same.*
+A replacement moves ``a`` by ``t`` and ``w`` by at most ``2 - t`` in the 1-norm: ``(w, a)`` and ``(w', a')`` are
+non-negative with sum 1, so that ``|w' - w|_1 + |t| <= 2``. The 1-norm of what changes is at most ``C |t| + sum c_l (2 -
+|t|) = 2 C``, over ``n``. So the share elsewhere has noise of scale ``2/(n epsilon)``, as if it were asked alone, for
+nothing. QED
+
 Least squares (post-processing). With ``m_k`` the nodes of a block of level ``k``, ``P_k`` the means over blocks and
 ``P_0 = 0``, ``sum_l c_l^2 A_l' A_l = sum_k s_k (P_k - P_(k-1))`` with the *strength* ``s_k = sum_(l >= k) c_l^2 m_l``,
 since ``A_l' A_l = m_l P_l`` and ``P_l = sum_(k <= l) (P_k - P_(k-1))``. The differences are orthogonal projections, so
@@ -89,7 +96,12 @@ class Tree:
     @property
     def change(self) -> Fraction:
         """Bound of the 1-norm of how far one user moves the sum over users of ``T``, whatever the records."""
-        return 2 * sum(self.factors, Fraction(0))
+        return 2 * self.away
+
+    @property
+    def away(self) -> Fraction:
+        """``C``, the factor of the share that is elsewhere."""
+        return sum(self.factors, Fraction(0))
 
     @property
     def dimension(self) -> int:
@@ -204,7 +216,9 @@ class Tree:
         return found
 
 
-def tree_mechanism(tree: Tree, *, users: int, epsilon: float, sum_error: float) -> LaplaceMechanism:
+def tree_mechanism(
+    tree: Tree, *, users: int, epsilon: float, sum_error: float, has_away: bool = False
+) -> LaplaceMechanism:
     """Return the noise of a tree at user level.
 
     Parameters
@@ -217,19 +231,23 @@ def tree_mechanism(tree: Tree, *, users: int, epsilon: float, sum_error: float) 
         The promise.
     sum_error : float
         Bound of |computed - exact| of any sum of one user's weights.
+    has_away : bool
+        Whether the share that is elsewhere, times :attr:`Tree.away`, is one more coordinate.
 
     Guarantee
     ---------
-    ``(epsilon, 0)`` user-level DP for ``tree.sums`` of weights with sum 1: the theorem of this module.
+    ``(epsilon, 0)`` user-level DP for ``tree.sums`` of weights with sum 1, that share among them: the theorem of this
+    module.
 
     >>> tree_mechanism(Tree((16, 10)), users=100, epsilon=1.0, sum_error=0.0).scale
     0.05
     """
     users = check_count("users", users)
+    largest = max(*tree.factors, tree.away if has_away else 0)
     return LaplaceMechanism(
         sensitivity=float_at_least(tree.change / users),
         alpha=epsilon,
-        dimension=tree.dimension,
-        statistic_error=float_at_least(max(tree.factors) * Fraction(sum_error) / users),
-        magnitude=float(max(tree.factors)),
+        dimension=tree.dimension + has_away,
+        statistic_error=float_at_least(largest * Fraction(sum_error) / users),
+        magnitude=float(largest),
     )

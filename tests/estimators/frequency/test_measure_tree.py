@@ -1,5 +1,7 @@
 """Measures at user level by a tree: when they are chosen, what they promise, and that less noise is found out."""
 
+import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,6 @@ from emdp.mechanisms import LaplaceMechanism
 from emdp.mechanisms.central import laplace
 from emdp.questions.measures import measure_statement
 from emdp.spaces import Categories, Cycle, Geo, Interval, Product, Space, Vector
-from emdp.spaces.combined.elsewhere import Elsewhere
 
 PLANE = Vector(["x", "y"], box=[(0, 10), (0, 10)])
 CITY = Geo("lat", "lon", box=(40.48, -74.26, 40.92, -73.70), unit="km")
@@ -61,7 +62,6 @@ def test_what_has_no_tree() -> None:
         Interval("x", 0, 10),
         Product(PLANE, Cycle("hour", 24)),
         Product(PLANE, Categories("kind", ["bar", "inn"])),
-        Elsewhere(PLANE, 1.0),
     ):
         with pytest.raises(UsageError, match="tree"):
             plan_measure(emdp.measure(epsilon=9.0, noise="tree"), space=space, users=5000)
@@ -119,6 +119,40 @@ def test_a_measure_that_an_earlier_version_stored_is_given_again(
         assert again.frame.equals(first.frame)
         assert session.sql("SELECT COUNT(*) AS c FROM MEASURE(old)").frame["c"][0] == table.height
         assert session.history().height == 1
+
+
+def test_the_share_elsewhere_is_one_more_number_for_nothing(tmp_path: Path) -> None:
+    rows = pl.concat([records(), pl.DataFrame({"user": np.arange(2000), "x": [np.nan] * 2000, "y": [1.0] * 2000})])
+    space = Vector(["x", "y"], box=[(0, 10), (0, 10)], on_invalid="elsewhere")
+    table = emdp.read(rows, user="user", space=space, users=2000, elsewhere=1.0)
+    plan = plan_measure(emdp.measure(epsilon=8.0), space=table.space, users=2000)
+    assert isinstance(plan, TreePlan)
+    (mechanism,) = plan.mechanisms
+    assert mechanism.scale == pytest.approx(2 * 4.5 / 2000 / 8.0)
+    # any two users, each at a node or elsewhere, are within what the noise is for, and some are that far apart
+    count = plan.aggregation.cells
+    ends = [plan.prepared([Fraction(own == node) for own in range(count)]) for node in (0, 1, 70, count - 1, count)]
+    apart = [sum(abs(x - y) for x, y in zip(a, b, strict=True)) for a in ends for b in ends]
+    assert max(apart) == Fraction(mechanism.sensitivity * 2000).limit_denominator(1000) == 9
+    with emdp.testing.seeded(4), emdp.Session(table, budget=emdp.UserDP(30.0), ledger=tmp_path / "e.ledger") as session:
+        answer = session.measure(epsilon=8.0, name="town")
+        (gone,) = answer.frame.filter("elsewhere").iter_rows(named=True)
+        # a fifth of everybody's records, with noise of 2/(n epsilon)
+        assert gone["town"] == pytest.approx(0.2, abs=0.002)
+        half = math.log(20) * 2 / (2000 * 8.0)
+        assert gone["town_high"] - gone["town"] == pytest.approx(half, rel=1e-3)
+        exact, frame = answer.exact_frame["town"].to_numpy(), answer.frame
+        inside = (frame["town_low"].to_numpy() <= exact) & (exact <= frame["town_high"].to_numpy())
+        assert inside.mean() > 0.9
+        assert frame.height == exact.size == answer.density().height
+        fitted = answer.table()
+        assert fitted["weight"].sum() == pytest.approx(1.0)
+        assert fitted.filter("elsewhere")["weight"][0] == pytest.approx(0.2, abs=0.002)
+        assert answer.mean(emdp.col("x"))["mean"][0] == pytest.approx(6.0, abs=0.2)
+        wide = answer.intervals(0.95, together=True)["town_high"].to_numpy()
+        assert (wide > frame["town_high"].to_numpy()).all()
+        assert session.measure(epsilon=8.0, name="town").measured == answer.measured
+        assert answer.plot().svg
 
 
 def test_the_audit_breaks_less_noise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -43,7 +44,17 @@ def test_no_replacement_moves_the_sums_by_more_and_one_moves_them_by_that(shape:
     for _ in range(50):
         one, other = rng.dirichlet(np.full(math.prod(shape), 0.1), 2)
         assert np.abs(matrix @ (one - other)).sum() <= float(tree.change) + 1e-12
+    # the share elsewhere at the factor of all levels together costs nothing more, and at a larger one it would
+    for larger in (1.0, 1.1):
+        away = np.zeros((len(matrix) + 1, matrix.shape[1] + 1))
+        away[:-1, :-1], away[-1, -1] = matrix, larger * float(tree.away)
+        moved = max(np.abs(away.T - own).sum(axis=1).max() for own in away.T)
+        assert (moved <= float(tree.change) * (1 + 1e-12)) == (larger == 1.0)
     mechanism = tree_mechanism(tree, users=50, epsilon=0.5, sum_error=0.0)
+    assert mechanism == replace(
+        tree_mechanism(tree, users=50, epsilon=0.5, sum_error=0.0, has_away=True),
+        **{"dimension": tree.dimension, "magnitude": mechanism.magnitude},
+    )
     assert mechanism.sensitivity == pytest.approx(float(tree.change) / 50)
     assert mechanism.event().guarantee.alpha == 0.5  # type: ignore[union-attr]
 
