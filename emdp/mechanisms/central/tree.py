@@ -96,12 +96,12 @@ class Tree:
     @property
     def change(self) -> Fraction:
         """Bound of the 1-norm of how far one user moves the sum over users of ``T``, whatever the records."""
-        return 2 * self.away
+        return 2 * sum(self.factors, Fraction(0))
 
     @property
     def away(self) -> Fraction:
         """``C``, the factor of the share that is elsewhere."""
-        return sum(self.factors, Fraction(0))
+        return self.change / 2
 
     @property
     def dimension(self) -> int:

@@ -149,7 +149,7 @@ def test_the_share_elsewhere_is_one_more_number_for_nothing(tmp_path: Path) -> N
         assert fitted["weight"].sum() == pytest.approx(1.0)
         assert fitted.filter("elsewhere")["weight"][0] == pytest.approx(0.2, abs=0.002)
         assert answer.mean(emdp.col("x"))["mean"][0] == pytest.approx(6.0, abs=0.2)
-        wide = answer.intervals(0.95, coverage="all")["high"].to_numpy()
+        wide = answer.interval(0.95, coverage="all")["high"].to_numpy()
         assert (wide > frame["town_high"].to_numpy()).all()
         assert session.measure(epsilon=8.0, name="town").measured == answer.measured
         assert answer.plot().svg
