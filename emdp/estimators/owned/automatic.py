@@ -30,7 +30,7 @@ from emdp.base.statistic import Statistic
 from emdp.estimators.contract import Records
 from emdp.estimators.owned.amounts import at_given_cap, has_sums, in_amounts
 from emdp.estimators.owned.caps import CapRule, MeasuredRelease, MeasuredRows
-from emdp.estimators.owned.noise import Chosen, choose, totals_of
+from emdp.estimators.owned.noise import choose, totals_of
 from emdp.estimators.owned.notes import owned_notes
 from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
 from emdp.mechanisms import GaussianMechanism
@@ -174,10 +174,7 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
     asked = replace(query, price=inner, noise=law, measures_cap=False)
     # Sums of a cap that is chosen: by what records add, where they do not all add as much.
     is_chosen = query.cap is None and has_sums(query)
-    by_amounts = in_amounts(chosen, totals) if is_chosen else None
-    if by_amounts is not None:
-        # Of sums that no record adds to but one of there is less noise than records would need.
-        asked, kappa = replace(asked, amounts=True), kappa * min(1.0, _less(by_amounts[0], chosen))
+    asked = replace(asked, amounts=is_chosen and in_amounts(chosen, totals) is not None)
     if query.cap is not None and query.cap <= MOST_MEASURED and at_given_cap(unit, chosen, totals) is not None:
         asked = replace(asked, cap=query.cap << AMOUNT_BITS, amounts=True)
     rule = CapRule(asked, users, histogram, kappa, totals.cells)
@@ -212,11 +209,6 @@ def _kappa(items: Sequence[OwnedItem], errors: Sequence[float]) -> float:
         if item.kind != "users"
     ]
     return math.fsum(found) / len(found)
-
-
-def _less(by_amounts: Chosen, by_records: Chosen) -> float:
-    """Return the noise at a cap of one record of the largest amounts, over that at a cap of one record."""
-    return math.ldexp(by_amounts.change, AMOUNT_BITS) / by_records.change
 
 
 def value_unit(item: OwnedItem) -> float:
