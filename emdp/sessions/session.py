@@ -79,8 +79,8 @@ class Session(Personal, Refining, Profiling, Streams, Measuring):
         text : str
             Such as ``SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1) AVG(price) FROM visits``.
         parameters : list or dict, optional
-            Public values of ``?`` in their order, or of ``$name`` by name: None, bool, int, float, str, date, or
-            datetime without a zone. Each becomes a literal of the statement, as the ledger and stored answers have it.
+            Public values of ``?`` in their order, or of ``$name`` by name: None, bool, int, float, str, date,
+            datetime without a zone, a list behind ``IN``. Each becomes literals, as ledger and stored answers have it.
 
         Returns
         -------

@@ -74,12 +74,17 @@ def allowed_values(key: Node, condition: Node) -> tuple[Value, ...] | None:
     if condition.function == "equal" and key in condition.arguments:
         other = condition.arguments[1 - condition.arguments.index(key)]
         return (other.value,) if isinstance(other, Literal) and other.value is not None else None
-    inner = [allowed_values(key, own) for own in condition.arguments]
+    inner = [allowed_values(key, own) for own in condition.arguments if not _is_never(own)]
     if condition.function == "and":
         return next((own for own in inner if own is not None), None)
-    if condition.function == "or" and all(own is not None for own in inner):
+    if condition.function == "or" and inner and all(own is not None for own in inner):
         return tuple(dict.fromkeys(value for own in inner for value in own or ()))
     return None
+
+
+def _is_never(condition: Node) -> bool:
+    """Say whether a condition is true of no row, as the NULL of ``x IN (1, NULL)``: an alternative to nothing."""
+    return isinstance(condition, Literal) and condition.value is not True
 
 
 def _is_known(node: Node, frames: Frames) -> bool:

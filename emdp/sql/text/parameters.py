@@ -7,6 +7,7 @@ a number below 0 stands in parentheses, since ``x-?`` would begin a comment. Val
 
 import datetime
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from sqlglot.errors import TokenError
@@ -20,6 +21,9 @@ __all__ = ["Parameters", "filled_in"]
 Parameters = Sequence[object] | Mapping[str, object]
 """Values of ``?`` in their order, or of ``$name`` by name."""
 
+LIST = "\x00"
+"""Begins the literals of a list: no literal begins so."""
+
 LARGEST = 2**63
 """Whole numbers are BIGINT: below this, and at least the negative of it."""
 
@@ -32,7 +36,8 @@ def filled_in(text: str, parameters: Parameters | None) -> str:
     text : str
         SQL; ``?`` and ``$name`` within texts, quoted names and comments are no parameters.
     parameters : sequence, mapping or None
-        Values: None, bool, int (64 bits), float (finite), str, date, or datetime without a zone.
+        Values: None, bool, int (64 bits), float (finite), str, date, or datetime without a zone; a list or tuple of
+        these for ``IN ?`` or ``IN (?)``.
 
     Raises
     ------
@@ -43,6 +48,8 @@ def filled_in(text: str, parameters: Parameters | None) -> str:
 
     >>> filled_in("x > ? AND y = ?", [-1, "it's"])
     "x > (-1) AND y = 'it''s'"
+    >>> filled_in("kind IN ? OR n IN (?)", [["bar", "cafe"], [1, 2]])
+    "kind IN ('bar', 'cafe') OR n IN (1, 2)"
     >>> filled_in("day >= $first", {"first": datetime.date(2026, 1, 5)})
     "day >= DATE '2026-01-05'"
     """
@@ -59,13 +66,26 @@ def filled_in(text: str, parameters: Parameters | None) -> str:
         if missing is not None:
             raise UsageError(f"parameters has no value of ${missing}; pass one.")
     elif len(found) != len(literals):
-        raise UsageError(f"parameters must have {len(found)} values, one for each ?, got {len(literals)}; pass these.")
+        values = "1 value" if len(found) == 1 else f"{len(found)} values"
+        raise UsageError(f"parameters must have {values}, one for each ?, got {len(literals)}; pass as many.")
     unused = set(literals) - {name for name, _, _ in found}
     if unused:
         raise UsageError(f"parameters has a value of {min(unused)!r}, which the text does not name; leave it out.")
     for name, start, end in reversed(found):
-        text = f"{text[:start]}{literals[name]}{text[end:]}"
+        literal = literals[name]
+        if literal.startswith(LIST):
+            literal = _listed(literal.removeprefix(LIST), text[:start], text[end:], name)
+        text = f"{text[:start]}{literal}{text[end:]}"
     return text
+
+
+def _listed(literals: str, before: str, after: str, name: str) -> str:
+    """Return the literals of a list between what stands around it: behind IN, with or without parentheses."""
+    if re.search(r"\bIN\s*$", before, re.IGNORECASE):
+        return f"({literals})"
+    if re.search(r"\bIN\s*\(\s*$", before, re.IGNORECASE) and after.lstrip().startswith(")"):
+        return literals
+    raise UsageError(f"parameters has a list as {name!r}, which does not stand behind IN; write IN ?, or pass a value.")
 
 
 def _pairs(parameters: Parameters) -> list[tuple[object, object]]:
@@ -117,5 +137,13 @@ def _literal(value: object, name: str) -> str:
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
+    if isinstance(value, list | tuple) and value:
+        if any(isinstance(own, list | tuple) for own in value):
+            raise UsageError(f"parameters has a list of lists as {name!r}; pass one list of values.")
+        return LIST + ", ".join(_literal(own, name) for own in value)
+    if isinstance(value, list | tuple):
+        raise UsageError(f"parameters has an empty list as {name!r}; leave the condition out, or pass a value.")
     kind = type(value).__name__
-    raise UsageError(f"parameters must be numbers, texts, dates, times, bools or None, got {kind}; convert {name!r}.")
+    raise UsageError(
+        f"parameters must be numbers, texts, dates, times, bools, None or lists of these, got {kind}; convert {name!r}."
+    )

@@ -39,6 +39,7 @@ def session(tmp_path: Path) -> emdp.Session:
         ("town AS k, COUNT(*) FROM t LEFT JOIN shops s ON t.shop = s.shop AND town = 'Rome' GROUP BY town",
          ["Bari", "Oslo", "Rome"]),
         ("EXTRACT(year FROM day) AS k, COUNT(*) FROM t GROUP BY k", [2022, 2023, 2024, 2025]),
+        ("shop AS k, COUNT(*) FROM t WHERE shop IN (2, NULL, 5) GROUP BY shop", [2, 5]),
         # A join makes the private column equal to a public one, whose values are its list.
         ("shop AS k, COUNT(*) FROM t JOIN shops USING (shop) GROUP BY shop", [1, 2, 3]),
         ("t.shop AS k, COUNT(*) FROM t JOIN shops s ON s.shop = t.shop WHERE town = 'Rome' GROUP BY 1", [1]),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import emdp
@@ -21,6 +21,11 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
+SLOW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""On a busy machine the first text takes long to draw."""
+
+
+@SLOW
 @given(VALUES)
 def test_a_value_is_one_literal_between_what_stood_around_it(value: object) -> None:
     tokens = [token.text for token in tokenise(filled_in("a-?-b", [value]))]
@@ -51,12 +56,23 @@ def test_marks_within_texts_names_and_comments_are_no_parameters() -> None:
         ("a = ?", []), ("a = ?", [1, 2]), ("a = $x", {}), ("a = $x", {"x": 1, "y": 2}), ("a = ?", ["a", 1]),
         ("a = ?", [math.nan]), ("a = ?", [math.inf]), ("a = ?", [2**63]), ("a = ?", [b"x"]), ("a = ?", [[1]]),
         ("a = ?", "x"), ("a = ?", 5), ("a = ?", [datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)]),
+        ("a IN ?", [[]]), ("a IN ?", [[[1]]]), ("a IN (?, ?)", [[1], 2]), ("a IN ?", [[math.nan]]),
+        ("a IN ?", [{1, 2}]),
         ("a = ?", {"x": 1}), ("a = $x", [1]), ("a = $1", {"1": 1}), ("a = $ x", {"x": 1}),
     ],
 )  # fmt: skip
 def test_values_that_do_not_fit_are_refused(text: str, parameters: object) -> None:
     with pytest.raises((UsageError, SqlError)):
         filled_in(text, parameters)  # type: ignore[arg-type]
+
+
+@SLOW
+@given(st.lists(VALUES, min_size=1, max_size=4), st.sampled_from(["a IN ?-b", "a IN (?)-b", "a in  ( ? )-b"]))
+def test_a_list_is_as_many_literals_behind_in(values: list[object], text: str) -> None:
+    (one, *others) = [filled_in("?", [value]) for value in values]
+    expected = " ".join(token.text for token in tokenise(f"a IN ({', '.join([one, *others])})-b"))
+    assert " ".join(token.text for token in tokenise(filled_in(text, [values]))).replace("in", "IN", 1) == expected
+    assert filled_in("a IN $x", {"x": tuple(values)}) == filled_in("a IN ?", [values])
 
 
 TEXT = (

@@ -1,0 +1,124 @@
+"""How far one user moves statements of every shape: brute force in DuckDB over all pairs of small bags.
+
+The statement itself runs on tables in which one user has each bag in turn. What is drawn moves between any two of them
+by the sensitivity at most, and what the user adds does not depend on what others have: that is ownership.
+"""
+
+import datetime as dt
+import itertools
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+from owned_moves import Worlds
+from owned_statements import TYPES
+
+from emdp.estimators.owned.plan import OwnedPlan
+from emdp.sessions.planning import plan_request
+from emdp.tables.statements.owned import owned_coordinates, owned_statement
+
+KINDS = [("a", 2.5, 1, 3), ("b", 9.0, 2, 1), ("a", 0.0, 4, 2)]
+BAGS = [bag for size in range(4) for bag in itertools.combinations_with_replacement(KINDS, size)]
+OTHERS = [[], [(1, "a", 9.0, 2, 1), (1, "b", 0.0, 1, 2), (5, "b", 9.0, 4, 9), (5, "c", 2.5, 1, 3)]]
+USER = 3
+
+CAP = "max_records_per_user = 2"
+SHAPES = {
+    "conditions": (CAP, "COUNT(*), SUM(z) FROM t WHERE z > 1 OR i % 2 = 0"),
+    "filter": (CAP, "COUNT(*) FILTER (WHERE z > 1), AVG(z) FROM t"),
+    "weights": (CAP, "SUM(CLAMP(i, 0, 4) * z) / SUM(CLAMP(i, 0, 4)) FROM t"),
+    "computed keys": (CAP, "CASE WHEN z > 1 THEN 'high' ELSE 'low' END AS g, COUNT(*) FROM t GROUP BY g"),
+    "hours": (CAP, "HOUR(ts AT TIME ZONE 'Asia/Kolkata') AS h, COUNT(*) FROM t GROUP BY h"),
+    "several keys": (CAP, "k, i, COUNT(*), SUM(z) FROM t WHERE i BETWEEN 1 AND 4 GROUP BY k, i"),
+    "people by key": ("max_groups_per_user = 1", "k, COUNT(DISTINCT u) FROM t GROUP BY k"),
+    "rows of a user": ("", "AVG(CLAMP(n, 0, 3)), COUNT(*) FROM (SELECT u, COUNT(*) AS n FROM t GROUP BY u) q"),
+    "having inside": ("", "COUNT(*) FROM (SELECT u, MAX(z) AS m FROM t GROUP BY u HAVING COUNT(*) > 1) q WHERE m > 5"),
+    "histogram of a user's rows": (
+        "",
+        "n, COUNT(*) FROM (SELECT u, COUNT(*) AS n FROM t GROUP BY u) q WHERE n IN (1, 2) GROUP BY n",
+    ),
+    "groups of a user": (
+        CAP,
+        "k, COUNT(*) FROM (SELECT u, k, SUM(i) AS s FROM t GROUP BY u, k) q WHERE s > 1 GROUP BY k",
+    ),
+    "distinct": (CAP, "k, COUNT(*) FROM (SELECT DISTINCT u, k FROM t) q GROUP BY k"),
+    "union all": (
+        CAP,
+        "k, COUNT(*) FROM (SELECT u, k FROM t UNION ALL SELECT u, k FROM t WHERE z > 1) q WHERE k IN ('a', 'b') "
+        "GROUP BY k",
+    ),
+    "union": (CAP, "COUNT(*) FROM (SELECT u, k FROM t UNION SELECT u, k FROM t WHERE z > 1) q"),
+    "first rows": (
+        CAP,
+        "COUNT(*) FROM (SELECT u, z, ROW_NUMBER() OVER (PARTITION BY u ORDER BY ts) AS r FROM t) q WHERE r "
+        "= 1 AND z > 1",
+    ),
+    "rows before": (
+        CAP,
+        "COUNT(*) FROM (SELECT u, z - LAG(z) OVER (PARTITION BY u ORDER BY ts) AS up FROM t) q WHERE up > 0",
+    ),
+    "sums so far": (
+        CAP,
+        "COUNT(*) FROM (SELECT u, SUM(i) OVER (PARTITION BY u ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND "
+        "CURRENT ROW) AS s FROM t) q WHERE s > 3",
+    ),
+    "exists": (CAP, "k, COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE b.u = t.u AND b.z > t.z) GROUP BY k"),
+    "not in": ("", "COUNT(DISTINCT u) FROM t WHERE u NOT IN (SELECT b.u FROM t b WHERE b.z > 5)"),
+    "in public": (CAP, "COUNT(*) FROM t WHERE k IN (SELECT zones.k FROM zones WHERE size > 1)"),
+    "joined by user": (CAP, "COUNT(*), SUM(a.z) FROM t a JOIN t b ON a.u = b.u WHERE a.z < b.z"),
+    "joined to public rows": (
+        CAP,
+        "zone, COUNT(*) FROM t JOIN zones USING (k) WHERE zone IN ('z1', 'z2') GROUP BY zone",
+    ),
+    "left join of public rows": (CAP, "COUNT(size), COUNT(*) FROM t LEFT JOIN zones ON t.i = zones.size"),
+    "with": (CAP, "COUNT(*) FROM q WHERE z > 1"),
+}
+
+
+class Bags(Worlds):
+    """A table for each bag of one user, without and with others."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1)
+        for world, others in enumerate(OTHERS):
+            for number, bag in enumerate(BAGS):
+                made = [row_of(*row) for row in (*others, *((USER, *own) for own in bag))]
+                self.connection.register("given", pl.DataFrame(made, schema=TYPES, orient="row").to_arrow())
+                self.connection.execute(f"CREATE TABLE source_rows_{world + 1}_{number} AS SELECT * FROM given")
+
+    def vectors(self, plan: OwnedPlan, world: int) -> list[tuple[Any, ...]]:
+        """Return what is drawn of each bag."""
+        frames = self.rows(owned_statement(self.table, plan.aggregation), world + 1, range(len(BAGS)))
+        return [tuple(plan.prepared(owned_coordinates(plan.aggregation, frame.rows()))) for frame in frames]
+
+
+def row_of(user: int, key: str, z: float, i: int, hour: int) -> tuple[Any, ...]:
+    time = dt.datetime(2024, 1, 2, hour)
+    return (user, key, z, i, z, key, time.date(), time, z > 1)
+
+
+@pytest.fixture(scope="module")
+def bags() -> Bags:
+    return Bags()
+
+
+@pytest.mark.quarter
+@pytest.mark.parametrize("neighbours", ["replace", "remove"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_user_moves_a_statement_of_any_shape_further(bags: Bags, shape: str, neighbours: str) -> None:
+    options, text = SHAPES[shape]
+    header = ", ".join(filter(None, ("epsilon = 1", options, f"neighbours = '{neighbours}'")))
+    with_ = "WITH q AS (SELECT u, k, z FROM t WHERE k <> 'c') " if shape == "with" else ""
+    plan: Any = plan_request(f"{with_}SELECT WITH USER_PRIVACY OPTIONS ({header}) {text}", bags.names)[0].plan
+    (noise,) = plan.mechanisms
+    alone, beside = bags.vectors(plan, 0), bags.vectors(plan, 1)
+    first, *_ = beside
+    for own, together in zip(alone, beside, strict=True):
+        assert [x - y for x, y in zip(together, first, strict=True)] == list(own)
+    vectors = [[float(value) for value in own] for own in alone]
+    others = vectors if neighbours == "replace" else vectors[:1]
+    apart = [[x - y for x, y in zip(*pair, strict=True)] for pair in itertools.product(vectors, others)]
+    moves = [math.fsum(map(abs, own)) if noise.norm == 1 else math.hypot(*own) for own in apart]
+    assert 0 < max(moves) <= noise.sensitivity * (1 + 1e-12)
+    assert max(moves) >= 0.3 * noise.sensitivity
