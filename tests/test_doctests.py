@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -17,5 +18,8 @@ def test_docstring_examples(name: str, tmp_path: object, monkeypatch: pytest.Mon
     if name in NEED_SPARK:
         pytest.importorskip("pyspark", reason="SPARK IS NOT TESTED: pyspark absent")
     monkeypatch.chdir(str(tmp_path))
-    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert result.failed == 0
+    module = importlib.import_module(name)
+    # Most time goes into a look at objects of modules that have no example.
+    if ">>> " not in Path(str(module.__file__)).read_text():
+        return
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0

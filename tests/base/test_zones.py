@@ -17,7 +17,7 @@ from emdp.tables.statements.rows import row_expression
 
 FEW = ("America/New_York", "Europe/London", "Africa/Casablanca", "Australia/Lord_Howe", "Pacific/Apia", "UTC")
 NAMES = sorted(zone_names())
-CHUNKS = 20
+CHUNKS = 40
 
 
 def packaged(zone: str) -> ZoneInfo:

@@ -8,6 +8,7 @@ catch it. ``run.py`` makes the mistakes one by one in a copy of the tree.
 import ast
 import tomllib
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 
 __all__ = ["PLANTED", "ROOT", "Fault", "exchanged", "missing_tests", "read_faults"]
@@ -68,9 +69,14 @@ def missing_tests(fault: Fault, root: Path = ROOT) -> list[str]:
     return [node for node in fault.caught_by if not _is_there(node, root)]
 
 
+@lru_cache(maxsize=1000)
+def _statements(file: Path) -> list[ast.stmt]:
+    return ast.parse(file.read_text()).body if file.is_file() else []
+
+
 def _is_there(node: str, root: Path) -> bool:
     path, *names = node.partition("[")[0].split("::")
-    body: list[ast.stmt] = ast.parse((root / path).read_text()).body if (root / path).is_file() else []
+    body = _statements(root / path)
     for name in names:
         own = [item for item in body if isinstance(item, ast.FunctionDef | ast.ClassDef) and item.name == name]
         if not own or any("mark.full" in ast.unparse(decorator) for decorator in own[0].decorator_list):

@@ -229,7 +229,7 @@ def _page(table: str, total: str) -> str:
         "```\npython tests/faults/run.py --table docs/faults.md\n```\n\n"
         "where `--only NAME ...` renews rows, so that rows are of different days: each is of the last time its fault\n"
         "was planted for this page. The records are in `tests/faults/planted/`; `pytest -m full tests/faults` plants\n"
-        "all of them, `pytest tests/faults` three.\n\n"
+        "all of them, `pytest tests/faults` one.\n\n"
         f"{total}\n\n{table}\n"
     )
 

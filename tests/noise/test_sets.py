@@ -40,6 +40,7 @@ def fit(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> fl
     return float(scipy.stats.chisquare(observed, [seen.total() * chance for chance in law.values()]).pvalue)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kept", [62, 2, 0])
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_counts_have_the_joint_law_of_all_sets(
@@ -63,7 +64,7 @@ def test_weights_and_remainders_are_the_hypergeometric_law() -> None:
         assert 0 <= 2**62 - sum(weights) <= part + 1
 
 
-@pytest.mark.parametrize(("places", "size"), [(64, 20), (333, 90)])
+@pytest.mark.parametrize(("places", "size"), [(64, 20), pytest.param(333, 90, marks=pytest.mark.slow)])
 def test_many_sets_have_the_moments_of_uniform_ones(places: int, size: int) -> None:
     rows = 20_000
     own = np.arange(rows) % 3

@@ -235,7 +235,7 @@ def test_a_measure_comes_as_near_as_it_says_and_nearer_than_cells(tmp_path: Path
     assert near < 0.7 * distance(flat.select("x", "y").to_numpy(), cells)
 
 
-def test_at_user_level_one_way_is_chosen_by_what_is_expected(tmp_path: Path) -> None:
+def test_at_user_level_one_way_is_chosen_by_what_is_expected() -> None:
     pure = plan_measure(emdp.measure(epsilon=1.0), space=PLANE, users=500)
     assert pure.guarantee == emdp.UserDP(1.0)
     # all of a user's weights may move: 2 in the 1-norm
@@ -249,6 +249,10 @@ def test_at_user_level_one_way_is_chosen_by_what_is_expected(tmp_path: Path) -> 
     assert by_two.guarantee == emdp.UserDP(12.0, 0.2)
     axes = by_two.mechanisms[0].axes
     assert axes[0].sensitivity == axes[1].sensitivity == pytest.approx(user_flow(axes) / 500, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_at_user_level_every_way_is_released_and_given_again(tmp_path: Path) -> None:
     with emdp.testing.seeded(7):
         table = emdp.read(records(500, 20), user="user", space=PLANE, users=500, name="t")
         budget = emdp.UserDP(100.0, 0.9)

@@ -31,6 +31,7 @@ def planned(bits: int, users: int = 10_000, **more: Any) -> tuple[Any, ShuffledP
     return plan, plan.releaser.mechanism
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("bits", [4, 7, 16, 40])
 @pytest.mark.parametrize("model", [{"model": "local"}, MIXED])
 def test_no_more_bits_are_sent_nor_more_is_spent_than_was_said(bits: int, model: dict[str, Any]) -> None:
@@ -48,6 +49,7 @@ def test_no_more_bits_are_sent_nor_more_is_spent_than_was_said(bits: int, model:
     assert plan.comparison[0].expected_error < plan.comparison[1].expected_error
 
 
+@pytest.mark.slow
 def test_more_bits_err_less() -> None:
     errors = [planned(bits, **MIXED)[1].variance for bits in (4, 8, 16, 64)]
     assert errors == sorted(errors, reverse=True)
@@ -82,6 +84,7 @@ def _digits(points: Any) -> Any:
     return plane_digits(np.array(points), 2)
 
 
+@pytest.mark.slow
 def test_of_many_means_bits_decide_in_the_shuffle_model_alone() -> None:
     """docs/python.md has these figures."""
     several = [abs(col("x") - place) for place in range(64)]
@@ -98,7 +101,7 @@ def test_of_many_means_bits_decide_in_the_shuffle_model_alone() -> None:
         assert (sent, own) == (expected[0], pytest.approx(expected[1], rel=0.02))
 
 
-@pytest.mark.parametrize(("planes", "blocks"), [(1, 1), (2, 2), (2, 5)])
+@pytest.mark.parametrize(("planes", "blocks"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.slow), (2, 5)])
 def test_errors_are_those_predicted_and_intervals_hold(planes: int, blocks: int) -> None:
     """3,000 releases of five means: within 5 % of the plan in the root of all means' squares; as VectorPlanes says."""
     users, size, own = 60, 5, (2.0, 1.5)[:planes]

@@ -221,7 +221,7 @@ def test_what_no_cap_bounds_is_refused() -> None:
     assert plan_measured(replace(equal, items=(ANY,)), users=10).rule.query.amounts
 
 
-@pytest.mark.parametrize("neighbours", ["remove", "replace"])
+@pytest.mark.parametrize("neighbours", ["remove", pytest.param("replace", marks=pytest.mark.slow)])
 def test_an_automatic_cap_of_amounts_is_nearer_and_its_interval_holds(tmp_path: Path, neighbours: Any) -> None:
     users, each = 2000, 5
     values = [(37 * place % 100) / 100 for place in range(users * each)]

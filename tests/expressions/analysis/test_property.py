@@ -28,7 +28,7 @@ from emdp.spaces import (
 )
 
 QUICK = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 LONG = settings(QUICK, max_examples=1200)
 
@@ -335,7 +335,7 @@ def vector_cases(draw: st.DrawFn) -> tuple[Space, list[Expression], int]:
     return space, entries, draw(st.integers(0, 2**32))
 
 
-@settings(QUICK, max_examples=80)
+@settings(QUICK, max_examples=50)
 @given(vector_cases())
 def test_a_change_of_a_vector_is_at_most_its_constant_in_either_norm(
     case: tuple[Space, list[Expression], int],
@@ -434,7 +434,7 @@ def extreme_expressions(draw: st.DrawFn, depth: int = 4) -> Expression:
 
 
 @pytest.mark.slow
-@settings(QUICK, max_examples=200)
+@settings(QUICK, max_examples=120)
 @given(extreme_expressions(), st.sampled_from([(0.0, 1.0), (1e-150, 1e-149), (-1e150, 1e150), (1.0, 1.0 + 2**-52)]))
 def test_extreme_numbers_are_analysed_or_refused_never_a_crash(
     expression: Expression, ends: tuple[float, float]

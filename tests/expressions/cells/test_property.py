@@ -30,7 +30,7 @@ from emdp.spaces import (
 )
 
 QUICK = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 LONG = settings(QUICK, max_examples=1500)
 

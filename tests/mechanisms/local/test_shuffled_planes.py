@@ -74,7 +74,7 @@ def test_together_they_cost_what_was_asked() -> None:
         assert bits.slack_epsilon == plan.event.slack_epsilon == 0.0
 
 
-@pytest.mark.parametrize("planes", [2, 4, 8])
+@pytest.mark.parametrize("planes", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
 def test_errors_are_those_predicted(planes: int) -> None:
     """The root mean square of 3000 releases is within 5 % of the plan's: 4 standard errors; 0.7x and 1.3x are not."""
     own = likely_strengths(1.0, 200, 1e-5, plane_gains(planes), 2)
@@ -95,6 +95,7 @@ def test_errors_are_those_predicted(planes: int) -> None:
     assert held >= 0.9 if high - low < 8.0 else held > 0.5
 
 
+@pytest.mark.slow
 def test_digits_err_as_the_note_says_and_far_less_than_signs_drawn_alike_of_many_users() -> None:
     """multimessage-shuffle.md 3: 3.054e-5 by four planes, 2.657e-5 by six; 64 signs drawn alike have 2.35e-5."""
     four, six = (plane_variance(plane_strengths(1.0, 1000, 1e-5, plane_gains(m), 1)) / 4000 for m in (4, 6))
@@ -107,6 +108,7 @@ def test_digits_err_as_the_note_says_and_far_less_than_signs_drawn_alike_of_many
     assert many < 0.01 / (4e6 * 64)
 
 
+@pytest.mark.slow
 def test_unasked_the_fewest_bits_are_sent_that_err_least() -> None:
     def made(users: int, **asked: Any) -> Any:
         query = mean(col("x"), delta=1e-6, model="shuffle", **asked)

@@ -20,7 +20,14 @@ def whole(**more: Any) -> UserMeanSetting:
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"delta": 1e-6}, {"model": "local"}, {"model": "shuffle", "delta": 1e-6}, {"epsilon": 0.7}]
+    "more",
+    [
+        {},
+        {"delta": 1e-6},
+        {"model": "local"},
+        pytest.param({"model": "shuffle", "delta": 1e-6}, marks=pytest.mark.slow),
+        {"epsilon": 0.7},
+    ],
 )
 def test_the_parts_never_add_up_to_more(more: dict[str, Any]) -> None:
     setting = whole(**more)
@@ -82,7 +89,7 @@ def test_without_ways_for_users_who_are_elsewhere_it_is_refused() -> None:
         SeveralMeans(whole(), (user_mean_candidates(everybody)[0],))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("model", "delta"), [("central", 0.0), ("local", 0.0)])
+@pytest.mark.parametrize(("model", "delta"), [("central", 0.0), pytest.param("local", 0.0, marks=pytest.mark.slow)])
 def test_intervals_hold(model: Any, delta: float) -> None:
     """200 releases: all three intervals hold at once at least as often as their tails allow."""
     import emdp.testing

@@ -191,6 +191,7 @@ def test_rounds_that_alternate_are_below_products_and_renyi(way: dict[str, float
             assert divergence(P, Q, product_epsilon([(bound, 2)], delta)) <= delta * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_sampled_rounds_of_a_known_randomizer_gain() -> None:
     from fractions import Fraction
 

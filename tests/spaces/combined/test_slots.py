@@ -53,9 +53,13 @@ def extended(matrix: np.ndarray, rho: float) -> np.ndarray:
     return made
 
 
-def test_distances_of_filled_bags_are_those_of_a_linear_program_on_300_random_spaces() -> None:
+SPACES = pytest.mark.parametrize("spaces", [75, pytest.param(300, marks=pytest.mark.slow)])
+
+
+@SPACES
+def test_distances_of_filled_bags_are_those_of_a_linear_program_on_300_random_spaces(spaces: int) -> None:
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(spaces):
         inner, matrix = random_space(rng)
         rho, slots = float(rng.choice([0.5, 1.0, rng.uniform(0.5, 1)])), int(rng.integers(1, 9))
         space = Elsewhere(inner, rho, slots)
@@ -64,10 +68,11 @@ def test_distances_of_filled_bags_are_those_of_a_linear_program_on_300_random_sp
         assert d_em(frame(left), frame(right), space) == pytest.approx(expected, abs=1e-9)
 
 
-def test_one_record_is_at_most_its_share_of_the_slots_on_300_random_spaces() -> None:
+@SPACES
+def test_one_record_is_at_most_its_share_of_the_slots_on_300_random_spaces(spaces: int) -> None:
     rng = np.random.default_rng(2)
     above = 0
-    for _ in range(300):
+    for _ in range(spaces):
         inner, matrix = random_space(rng)
         rho, slots = float(rng.choice([0.5, 1.0])), int(rng.integers(1, 6))
         space = Elsewhere(inner, rho, slots)

@@ -20,7 +20,7 @@ from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
 from emdp.sql.values.functions import functions
 
 HEADER = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 1.0)"
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 TOY = Names(
     "visits",

@@ -70,6 +70,7 @@ def test_nothing_is_said_where_a_rule_is_broken(name: str, form: str, ext: str, 
     assert aggregate_checked(table, FORMS[form]) is None
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("users", [3, 5, [1, 2, 3], [1, 2, 3, 4]], ids=["all", "more", "listed", "more listed"])
 @pytest.mark.parametrize("ext", ["parquet", "csv"])
 @pytest.mark.parametrize("form", FORMS)
@@ -133,7 +134,9 @@ HELD: dict[str, tuple[emdp.Space, tuple[Expression, ...], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("is_file", [True, False], ids=["file", "frame"])
+@pytest.mark.parametrize(
+    "is_file", [pytest.param(True, id="file"), pytest.param(False, id="frame", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", HELD)
 def test_where_the_rules_hold_it_is_the_statistic(name: str, is_file: bool, tmp_path: Path) -> None:
     space, values, more = HELD[name]
@@ -146,9 +149,10 @@ def test_where_the_rules_hold_it_is_the_statistic(name: str, is_file: bool, tmp_
         assert found.open() == own.open()
 
 
-def test_random_tables_are_told_apart_as_the_rules_tell_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tables", [10, pytest.param(40, marks=pytest.mark.slow)])
+def test_random_tables_are_told_apart_as_the_rules_tell_them(tables: int, tmp_path: Path) -> None:
     rng, seen = np.random.default_rng(3), set()
-    for _ in range(40):
+    for _ in range(tables):
         size, none = int(rng.integers(0, 12)), rng.random() < 0.2
         data = {
             "user": [None if none and rng.random() < 0.3 else int(rng.integers(0, 4)) for _ in range(size)],
