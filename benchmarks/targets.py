@@ -175,6 +175,9 @@ def aged(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Ro
     yield against("4", f"a charge {beside}, over one beside 10", later, young, 2.0)
     yield against("4", f"the first charge of a session {beside}, over a later one beside 10", first, young, 2.0)
     yield Row("4", f"open a session {beside}", f"{opened:.3f} CPU s", "", opened, 0.3, " s")
+    command = [sys.executable, "-m", "emdp", "ledger", "show", str(path)]
+    shown = min(spent(command)[0] for _ in range(sizes.repeats + 1))
+    yield Row("4", f"`emdp ledger show` {beside}", f"{shown:.3f} CPU s", "", shown, 0.3, " s")
 
 
 def drawn(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Row]:

@@ -12,13 +12,20 @@ from emdp.ledger import Entry
 from emdp.ledger.entries import View
 from emdp.privacy import Account, Budget
 
-__all__ = ["SUMS", "Left", "carried_account", "carried_left"]
+__all__ = ["SUMS", "Key", "Left", "Sums", "carried_account", "carried_left", "carried_shown"]
 
 SUMS = ("level", "delta", "slack", "square", "reserve_delta", "reserve_slack")
 """Sums of an account."""
 
 Left = dict[str, tuple[Fraction, Fraction]]
 """Level and delta that are outstanding, by the name that they are set aside for."""
+
+
+Key = tuple[str | None, str | None, str]
+"""Period, report and query of a charge."""
+
+Sums = dict[Key, tuple[int, Fraction, Fraction]]
+"""Number of charges, level and delta, by what they were for."""
 
 
 def carried_account(entries: Sequence[Entry], budget: Budget) -> tuple[int, Account] | None:
@@ -69,6 +76,33 @@ def carried_left(entries: Sequence[Entry], budget: Budget) -> tuple[int, Left] |
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
         raise _malformed(floor) from None
     return floor, {name: (pair[0], pair[1]) for name, pair in left.items()}
+
+
+def carried_shown(entries: Sequence[Entry], budget: Budget) -> tuple[Sums, tuple[tuple[str, float], ...]] | None:
+    """Return the sums and steps of a budget that totals state to be shown; None where they state none.
+
+    Raises
+    ------
+    LedgerError
+        If what is stated is malformed.
+    """
+    found = _stated(entries, budget)
+    shown = None if found is None else found[1].get("shown")
+    if found is None or shown is None:
+        return None
+    try:
+        sums: Sums = {}
+        for period, report, query, count, *cost in shown["sums"]:
+            level, delta = _numbers(cost)
+            sums[_word(period), _word(report), str(query)] = int(count), level, delta
+        steps = tuple((str(label), float(level)) for label, level in shown["steps"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise _malformed(found[0]) from None
+    return sums, steps
+
+
+def _word(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _stated(entries: Sequence[Entry], budget: Budget) -> tuple[int, Mapping[str, Any]] | None:

@@ -18,18 +18,20 @@ the letter, or all is read; a totals entry is written only if no other came sinc
 transaction. ∎ :func:`check_totals`, which ``emdp ledger verify`` runs, believes none: it adds up the entries.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from emdp.base.errors import LedgerError
-from emdp.budgets.carried import SUMS, Left, carried_account
+from emdp.budgets.carried import SUMS, Left, carried_account, carried_shown
 from emdp.budgets.reservations import left_of
-from emdp.budgets.spending import COPY, budgets_of, event_of, list_of, payer_of
+from emdp.budgets.shown import Shown, followed
+from emdp.budgets.spending import COPY, budgets_of, list_of
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.ledger.entries import EntryIndex, View, end_of, later, of_table, tables_of
 from emdp.ledger.start import kept_digest
-from emdp.privacy import Account
+from emdp.privacy import Account, Budget
 from emdp.privacy.guarantees.kinds import is_by_source
 
 __all__ = ["EVERY", "check_totals", "state_totals", "totals_of"]
@@ -40,8 +42,8 @@ EVERY = 1000
 LONGEST = 190
 """Digits of a stated number; a server's ledger takes no entry with 400 in a row."""
 
-Known = dict[str, tuple[int, Account, Left]]
-"""A sequence, with the account and what is outstanding there, by budget as text."""
+Known = dict[str, tuple[int, Account, Shown | None, Left]]
+"""A sequence, with the account, what is shown of it and what is outstanding there, by budget as text."""
 
 
 def state_totals(ledger: Ledger, table: str) -> None:
@@ -106,7 +108,7 @@ def check_totals(entries: Iterable[Entry]) -> int:
             if (
                 not isinstance(stated, dict)
                 or set(stated) != set(right)
-                or any(own not in (None, right[name]) for name, own in stated.items())
+                or not all(_agrees(own, right[name]) for name, own in stated.items())
                 or entry.payload.get("carried") != entry.sequence - 1
                 or entry.payload.get("kept") != kept_digest(index.early())
             ):
@@ -123,26 +125,43 @@ def _totals(entries: Sequence[Entry], known: Known) -> dict[str, Any] | None:
     found = []
     for budget in budgets:
         key = canonical_json(budget.to_json())
-        last, account, held = known.get(key, (0, None, None))
-        if account is None:
-            last, account = carried_account(entries, budget) or (0, Account(budget))
+        last, account, shown, held = known.get(key) or (*_begun(entries, budget), None)
         charges = later(entries, last, "charge")
         if any(list_of(entry) for entry in charges):
             return None
         try:
-            account = account.replay(
-                event_of(entry) for entry in charges if payer_of(entry) == budget.guarantee.kind_name
-            )
+            account, more = followed(account, shown or Shown({}), charges)
         except LedgerError:
             # Of an earlier version, whose charges may be told otherwise.
             return None
+        shown = None if shown is None else more
         left = left_of(entries, budget, None if held is None else (last, held))
-        known[key] = (end_of(entries), account, left)
+        known[key] = (end_of(entries), account, shown, left)
         numbers = {name: getattr(account, name) for name in SUMS}
-        shown = [*numbers.values(), *(number for pair in left.values() for number in pair)]
-        if any(len(str(number)) > LONGEST for number in shown):
+        if any(len(str(number)) > LONGEST for number in (*numbers.values(), *chain.from_iterable(left.values()))):
             return None
-        held_as_text = {name: [str(level), str(delta)] for name, (level, delta) in left.items()}
-        own = {name: str(number) for name, number in numbers.items()}
-        found.append({"budget": budget.to_json(), "count": account.count, **own, "held": held_as_text})
+        own: dict[str, Any] = {name: str(number) for name, number in numbers.items()}
+        own["held"] = {name: [str(level), str(delta)] for name, (level, delta) in left.items()}
+        own["shown"] = None if shown is None else shown.to_json()
+        found.append({"budget": budget.to_json(), "count": account.count, **own})
     return {"budgets": found}
+
+
+def _begun(entries: Sequence[Entry], budget: Budget) -> tuple[int, Account, Shown | None]:
+    """Return what totals state, and where they stand; nothing at 0 where they do not."""
+    begun, said = carried_account(entries, budget), carried_shown(entries, budget)
+    if begun is None:
+        return 0, Account(budget), Shown({})
+    return *begun, None if said is None else Shown(*said)
+
+
+def _agrees(stated: object, right: Mapping[str, Any] | None) -> bool:
+    """Say whether what is stated of a table is what it should be, or nothing, as a whole or of what is shown."""
+    if stated is None or stated == right:
+        return True
+    if not isinstance(stated, dict) or right is None or set(stated) != {"budgets"}:
+        return False
+    told, known = stated["budgets"], right["budgets"]
+    return len(told) == len(known) and all(
+        own in (other, {**other, "shown": None}) for own, other in zip(told, known, strict=True)
+    )

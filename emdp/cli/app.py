@@ -64,7 +64,9 @@ def make_app(arguments: Sequence[str]) -> typer.Typer:
         module, _, runs = COMMANDS[name].partition(".")
         found = getattr(import_module(f"emdp.cli.{module}"), runs)
         if name in GROUPS:
-            app.add_typer(found, name=name, help=GROUPS[name])
+            for command in found.registered_commands:
+                command.cls = _Command
+            app.add_typer(found, name=name, help=GROUPS[name], cls=_Group)
         else:
             app.command(name, cls=_Command)(found)
     return app

@@ -49,24 +49,26 @@ def show(
 ) -> None:
     """Print the budgets of every table, what was spent of them by period and query, and what remains."""
     from emdp.ledger import read_ledger
+    from emdp.ledger.entries import of_kinds
 
     with read_ledger(file) as ledger:
-        entries = ledger.entries()
-    found = spending.spending_of(entries)
-    changed = [entry for entry in entries if entry.kind == "redeclare"]
+        # A picture and the JSON have what was left after each charge.
+        entries = ledger.entries() if plot is not None or as_json else ledger.view()
+        found = spending.spending_of(entries)
+        changed, end = of_kinds(entries, "redeclare"), ledger.head()
     if plot is not None:
         _write_plots(found, plot, file)
     if as_json:
-        head = {"path": ledger.path, "id": ledger.ledger_id, "test": ledger.is_test, "entries": entries[-1].sequence}
+        head = {"path": ledger.path, "id": ledger.ledger_id, "test": ledger.is_test, "entries": end[0]}
         anew = [{"entry": entry.sequence, "table": entry.table, **entry.payload} for entry in changed]
-        shown = {"ledger": {**head, "head": entries[-1].hash}, **spending.as_json(found), "redeclared": anew}
+        shown = {"ledger": {**head, "head": end[1]}, **spending.as_json(found), "redeclared": anew}
         print(json.dumps(shown, indent=2))
         return
     _print_title(ledger)
     _print_spending(found)
     for entry in changed:
         print(printable(f"entry {entry.sequence} declares {entry.table} anew: {what_changed(entry)}"))
-    print_head(entries[-1].sequence, entries[-1].hash)
+    print_head(*end)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from emdp.budgets.spending import Spending
+    from emdp.budgets.spending import Charge, Spending
     from emdp.ledger import Entry
     from emdp.privacy import Account, Guarantee
 
@@ -80,7 +80,7 @@ class BudgetSpending:
     queries, periods : tuple of Spending
         Sums of the charges, by query in a period and by period.
     steps : tuple of (str, float)
-        What was left after each charge.
+        What was left after each charge; after some of one period or day alone, where totals state no more.
     """
 
     table: str
@@ -101,26 +101,25 @@ def spending_of(entries: Sequence["Entry"]) -> list[BudgetSpending]:
     """Return the budgets of a ledger's tables, in the order of their declaration."""
     # Loaded where it is needed: the command line's help needs none of it.
     from emdp.budgets.reservations import held_from, outstanding
+    from emdp.budgets.shown import shown_of
     from emdp.budgets.spending import account_of, budgets_of, burn_down, by_period, by_query, charges_of
+    from emdp.ledger.entries import READ, of_kinds, of_table
 
     found = []
-    for table in dict.fromkeys(entry.table for entry in entries if entry.table):
-        own = [entry for entry in entries if entry.table == table]
-        charges = charges_of(own)
+    for table in dict.fromkeys(entry.table for entry in of_kinds(entries, *READ) if entry.table):
+        own = of_table(entries, table)
+        charges: Sequence[Charge] | None = None
         for budget in budgets_of(own):
-            paid = [charge for charge in charges if charge.budget == budget]
-            account = account_of(budget, paid)
-            found.append(
-                BudgetSpending(
-                    table,
-                    account,
-                    outstanding(own, budget),
-                    account.replay(held_from(own, budget, None)),
-                    by_query(paid),
-                    by_period(paid),
-                    burn_down(paid, budget),
-                )
-            )
+            if (known := shown_of(own, budget)) is not None:
+                account, shown = known
+                sums = (shown.by_query(budget), shown.by_period(budget), shown.steps)
+            else:
+                charges = charges_of(own) if charges is None else charges
+                paid = [charge for charge in charges if charge.budget == budget]
+                account = account_of(budget, paid)
+                sums = (by_query(paid), by_period(paid), burn_down(paid, budget))
+            free = account.replay(held_from(own, budget, None))
+            found.append(BudgetSpending(table, account, outstanding(own, budget), free, *sums))
     return found
 
 

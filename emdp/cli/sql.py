@@ -307,11 +307,14 @@ def _print_notes(notes: Iterable[str], told: set[str]) -> None:
 def has_charges(ledger: str, table: str) -> bool:
     """Say whether a ledger exists and a table's budget was used in it."""
     from emdp.ledger import ledger_exists, read_ledger
+    from emdp.ledger.entries import View, later, of_kinds
 
     if not ledger_exists(ledger):
         return False
     with read_ledger(ledger) as opened:
-        return bool(opened.entries(table, "charge"))
+        known = opened.view(table)
+        new = later(known, known.floor, "charge") if isinstance(known, View) else ()
+        return bool(new or of_kinds(known, "charge"))
 
 
 def read_query(q: str) -> str:

@@ -195,6 +195,18 @@ class Ledger(ABC):
         """
 
     @abstractmethod
+    def search(self, kind: str, table: str, *, words: str | None = None, sequence: int | None = None) -> list[Entry]:
+        """Return the entries of a kind and table whose text holds some words, or one by its sequence, in order.
+
+        Of what lies before totals each is checked by itself: its hash is that of what it says.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger, or such an entry, is damaged.
+        """
+
+    @abstractmethod
     def since_totals(self) -> int:
         """Return how many entries were written since totals were stated, of those that were read so far."""
 

@@ -6,7 +6,7 @@ hashes intact.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ __all__ = [
     "canonical_json",
     "check_alone",
     "check_links",
+    "check_texts",
+    "checked_text",
     "content_digest",
     "entry_of",
     "is_hash",
@@ -170,6 +172,37 @@ def content_digest(text: str) -> str:
     'e3b0c442'
     """
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def checked_text(shown: str, digest: object, text: object) -> str:
+    """Return a text that is kept beside the chain of a ledger, or raise ``LedgerError`` if its digest is another.
+
+    >>> checked_text("city.ledger", content_digest("noise"), "noise")
+    'noise'
+    """
+    if not isinstance(text, str) or content_digest(text) != digest:
+        raise LedgerError(f"ledger {shown} keeps a text that is not the one its entry names; {REMEDY}")
+    return text
+
+
+def check_texts(shown: str, named: Collection[object], texts: Iterable[tuple[Any, ...]]) -> tuple[tuple[str, str], ...]:
+    """Return the texts that are kept beside the chain of a ledger, with their digests, in order.
+
+    Raises
+    ------
+    LedgerError
+        If the digest of one is another, or none of those that entries name.
+
+    >>> check_texts("city.ledger", (), [])
+    ()
+    """
+    found = []
+    for digest, text in texts:
+        found.append((digest, checked_text(shown, digest, text)))
+        if digest not in named:
+            raise LedgerError(f"ledger {shown} keeps a text that no entry names; {REMEDY}")
+    # Stores give rows in orders of their own.
+    return tuple(sorted(found))
 
 
 def is_hash(text: str) -> bool:

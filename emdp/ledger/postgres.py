@@ -49,6 +49,7 @@ from emdp.ledger.postgres_schema import (
     exchange_check,
     has_schema,
 )
+from emdp.ledger.start import condition
 from emdp.ledger.stored import Snapshot, StoredLedger
 
 __all__ = ["BUSY_SECONDS", "PostgresLedger", "connect", "create_in", "exists_in", "transaction"]
@@ -153,10 +154,10 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
         return connection.execute(f"{SELECT_LINKS} WHERE sequence >= %s ORDER BY sequence", (start,)).fetchall()
 
     def _selected(
-        self, connection: psycopg.Connection[Any], kinds: Sequence[str], *, newest: bool
+        self, connection: psycopg.Connection[Any], kinds: Sequence[str], **named: Any
     ) -> Iterable[tuple[Any, ...]]:
-        order = "ORDER BY sequence DESC LIMIT 1" if newest else "ORDER BY sequence"
-        return connection.execute(f"{SELECT_LINKS} WHERE kind = ANY (%s) {order}", (list(kinds),)).fetchall()
+        where, values = condition("%s", "strpos", kinds, **named)
+        return connection.execute(f"{SELECT_LINKS} {where}", values).fetchall()
 
     def _may_state(self) -> bool:
         # Whoever may charge could state totals that are too small, and others would believe them.

@@ -35,6 +35,7 @@ from emdp.ledger.schema import (
     has_content,
     prepare,
 )
+from emdp.ledger.start import condition
 from emdp.ledger.stored import StoredLedger
 
 __all__ = ["BUSY_SECONDS", "SqliteLedger"]
@@ -98,11 +99,10 @@ class SqliteLedger(StoredLedger[sqlite3.Connection]):
         return connection.execute(f"{SELECT_LINKS} WHERE sequence >= ? ORDER BY sequence", (start,))
 
     def _selected(
-        self, connection: sqlite3.Connection, kinds: Sequence[str], *, newest: bool
+        self, connection: sqlite3.Connection, kinds: Sequence[str], **named: Any
     ) -> Iterable[tuple[Any, ...]]:
-        listed = ", ".join("?" * len(kinds))
-        order = "ORDER BY sequence DESC LIMIT 1" if newest else "ORDER BY sequence"
-        return connection.execute(f"{SELECT_LINKS} WHERE kind IN ({listed}) {order}", tuple(kinds))
+        where, values = condition("?", "instr", kinds, **named)
+        return connection.execute(f"{SELECT_LINKS} {where}", values)
 
     def _end(self, connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
         return connection.execute("SELECT sequence, hash FROM head").fetchall()

@@ -14,7 +14,7 @@ a server only an owner of the ledger can write them.
 
 import hashlib
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ from emdp.ledger.base import Entry
 from emdp.ledger.chain import Link, canonical_json, check_alone, entry_of, next_link
 from emdp.ledger.entries import EntryIndex
 
-__all__ = ["MovedOnError", "first_link", "kept_digest", "now", "start_at"]
+__all__ = ["MovedOnError", "condition", "first_link", "kept_digest", "now", "start_at"]
 
 
 class MovedOnError(Exception):
@@ -59,6 +59,45 @@ def kept_digest(entries: Iterable[Entry]) -> str:
     """
     ordered = sorted(entries, key=lambda entry: entry.sequence)
     return hashlib.sha256("".join(entry.hash for entry in ordered).encode("ascii")).hexdigest()
+
+
+def condition(
+    mark: str,
+    place_of: str,
+    kinds: Sequence[str],
+    *,
+    newest: bool = False,
+    table: str | None = None,
+    words: str | None = None,
+    sequence: int | None = None,
+) -> tuple[str, list[object]]:
+    """Return the end of a statement that selects entries, and its values.
+
+    Parameters
+    ----------
+    mark, place_of : str
+        What stands for a value, and the store's function that finds a text in another one.
+    kinds : sequence of str
+        Their kinds.
+    newest : bool
+        Whether the newest one alone is wanted.
+    table, words, sequence : optional
+        The table's name, a part of the payload's text, the sequence.
+
+    >>> condition("?", "instr", ["totals"], newest=True)
+    ('WHERE kind IN (?) ORDER BY sequence DESC LIMIT 1', ['totals'])
+    """
+    values: list[object] = [*kinds]
+    terms = [f"kind IN ({', '.join([mark] * len(kinds))})"]
+    for term, value in (
+        (f'"table" = {mark}', table),
+        (f"{place_of}(payload, {mark}) > 0", words),
+        (f"sequence = {mark}", sequence),
+    ):
+        if value is not None:
+            terms.append(term)
+            values.append(value)
+    return f"WHERE {' AND '.join(terms)} ORDER BY sequence{' DESC LIMIT 1' if newest else ''}", values
 
 
 def start_at(record: tuple[Any, ...], early: Iterable[tuple[Any, ...]]) -> EntryIndex | None:

@@ -20,7 +20,10 @@ from emdp.ledger.chain import (
     REMEDY,
     Link,
     canonical_json,
+    check_alone,
     check_links,
+    check_texts,
+    checked_text,
     content_digest,
     entry_of,
     is_hash,
@@ -135,6 +138,17 @@ class StoredLedger(Ledger, Generic[Connection]):
         self._current()
         return self._seen(None if table is None else self._index.named(table))
 
+    def search(self, kind: str, table: str, *, words: str | None = None, sequence: int | None = None) -> list[Entry]:
+        with self._reading() as connection:
+            self._check_new(connection, is_counted=False)
+            table, floor = self._index.named(table), self._index.floor
+            named = {"table": table, "words": words, "sequence": sequence}
+            early = self._selected(connection, (kind,), **named) if floor else ()
+            found = [entry_of(check_alone(own)) for own in early if own[0] < floor]
+        at_hand = self._index.of(table).of(kind)
+        found += [own for own in at_hand if sequence in (None, own.sequence) and (words is None or words in own.text)]
+        return found
+
     def since_totals(self) -> int:
         return self._entries[-1].sequence - (self._index.totals.sequence if self._index.totals else 0)
 
@@ -151,7 +165,7 @@ class StoredLedger(Ledger, Generic[Connection]):
     def content(self, digest: str) -> str | None:
         with self._reading() as connection:
             found = self._texts(connection, digest)
-        return self._checked_text(*found[0]) if found else None
+        return checked_text(self._shown, *found[0]) if found else None
 
     def forget(self, digests: Iterable[str]) -> int:
         if not self._writable:
@@ -218,8 +232,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         """Return the stored entries from the sequence ``start`` on, in order."""
 
     @abstractmethod
-    def _selected(self, connection: Connection, kinds: Sequence[str], *, newest: bool) -> Iterable[tuple[Any, ...]]:
-        """Return the stored entries of some kinds, in order, or the newest of them alone."""
+    def _selected(self, connection: Connection, kinds: Sequence[str], **named: Any) -> Iterable[tuple[Any, ...]]:
+        """Return the stored entries of some kinds, in order: those of :func:`emdp.ledger.start.condition`."""
 
     @abstractmethod
     def _end(self, connection: Connection) -> list[tuple[Any, ...]]:
@@ -275,7 +289,7 @@ class StoredLedger(Ledger, Generic[Connection]):
     def _start(self, connection: Connection) -> Entry:
         """Read the chain, whole or from the newest totals on, and return its first entry."""
         found = list(self._selected(connection, ("totals",), newest=True))
-        index = start_at(found[0], self._selected(connection, READ, newest=False)) if found else None
+        index = start_at(found[0], self._selected(connection, READ)) if found else None
         if index is not None and index.totals is not None:
             self._index, self._entries = index, [index.totals]
             self._check_new(connection)
@@ -312,7 +326,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         except BaseException:
             self._entries, self._index = known, index
             raise
-        return self._check_texts(connection)
+        named = {own.payload.get("content") for own in self._entries if own.kind == "answer"}
+        return check_texts(self._shown, named, self._texts(connection))
 
     def _keep(self, entries: Sequence[Entry]) -> None:
         self._entries.extend(entries)
@@ -365,21 +380,6 @@ class StoredLedger(Ledger, Generic[Connection]):
             raise
         finally:
             self._admitting = False
-
-    def _check_texts(self, connection: Connection) -> tuple[tuple[str, str], ...]:
-        known = {own.payload.get("content") for own in self._entries if own.kind == "answer"}
-        found = []
-        for digest, text in self._texts(connection):
-            found.append((digest, self._checked_text(digest, text)))
-            if digest not in known:
-                raise LedgerError(f"ledger {self._shown} keeps a text that no entry names; {REMEDY}")
-        # Stores give rows in orders of their own.
-        return tuple(sorted(found))
-
-    def _checked_text(self, digest: object, text: object) -> str:
-        if not isinstance(text, str) or content_digest(text) != digest:
-            raise LedgerError(f"ledger {self._shown} keeps a text that is not the one its entry names; {REMEDY}")
-        return text
 
     def _exchanged(self) -> LedgerError:
         return LedgerError(

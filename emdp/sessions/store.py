@@ -23,6 +23,7 @@ from emdp.base.errors import LedgerError, LedgerResourceError, UsageError
 from emdp.budgets.accounts import Limit, Tags
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
+from emdp.ledger.entries import later
 from emdp.noise import rng
 from emdp.sessions.asking import Asking
 from emdp.sessions.planning import Planned
@@ -178,7 +179,8 @@ class Store:
         return replace(first, answer=replace(stored, time=own.time))
 
     def _found(self, question: str) -> Kept | None:
-        for entry in reversed(self._ledger.entries(self._session.table.account, "answer")):
+        words = canonical_json({"question": question})[1:-1]
+        for entry in reversed(self._ledger.search("answer", self._session.table.account, words=words)):
             if entry.payload["question"] == question:
                 kept = kept_answer(self._ledger, entry)
                 if kept is not None:
@@ -289,8 +291,8 @@ def _not_kept(error: LedgerError, charge: int) -> LedgerError:
 
 def _once(charge: int, question: str) -> Callable[[Sequence[Entry]], None]:
     def admit(entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if entry.kind == "answer" and (entry.payload["charge"], entry.payload["question"]) == (charge, question):
+        for entry in later(entries, charge, "answer"):
+            if (entry.payload["charge"], entry.payload["question"]) == (charge, question):
                 raise _KeptAlreadyError(
                     f"the answer that entry {charge} paid for is stored already; ask again to be given that one."
                 )
@@ -309,7 +311,8 @@ def kept_answer(ledger: Ledger, entry: Entry) -> Kept | None:
     text = ledger.content(entry.payload["content"])
     if text is None:
         return None
-    paid = [found for found in ledger.entries(entry.table, "charge") if found.sequence == entry.payload["charge"]]
+    number = entry.payload["charge"]
+    paid = [own for own in ledger.search("charge", entry.table, sequence=number) if own.sequence == number]
     if not paid:
         raise LedgerError(f"entry {entry.sequence} stores an answer that no charge paid for; compare with a copy.")
     receipt = Receipt(ledger.path, paid[0].sequence, paid[0].hash)

@@ -4,6 +4,7 @@ import json
 import random
 import sqlite3
 from contextlib import closing, suppress
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from emdp.budgets.reservations import held_from, outstanding, release, reserve
 from emdp.budgets.spending import account_of, budgets_of, charges_of
 from emdp.budgets.totals import check_totals, state_totals, totals_of
 from emdp.cli import main
+from emdp.cli.spending import spending_of
 from emdp.ledger import Entry, open_ledger, read_ledger
 from emdp.ledger.chain import Link, canonical_json, next_link
 from emdp.ledger.entries import READ, View, end_of, later, of_kinds
@@ -97,6 +99,11 @@ def test_whatever_is_written_totals_and_the_rest_give_what_all_entries_give(path
             assert end_of(view) in (known[-1].sequence, own[-1].sequence)
             assert all(list(of_kinds(view, kind)) == [one for one in own if one.kind == kind] for kind in READ)
             assert Held.by(view) == Held.by(own)
+            for kind, words in (("answer", '"query":"q"'), ("charge", "reserve")):
+                right = [one for one in own if one.kind == kind and words in one.text]
+                assert begun.search(kind, name, words=words) == right
+                assert [begun.search(kind, name, sequence=one.sequence) for one in right] == [[one] for one in right]
+            assert begun.search("charge", name, words="none") == begun.search("charge", name, sequence=1) == []
             partial |= {name} if isinstance(view, View) and view.stated is not None else set()
             budgets = budgets_of(own)
             for budget in budgets:
@@ -108,6 +115,10 @@ def test_whatever_is_written_totals_and_the_rest_give_what_all_entries_give(path
                 )  # fmt: skip
                 held = right.replay(held_from(own, budget, None))
                 assert accounts.available(budget, view) == held
+        for own, right in zip(spending_of(begun.view()), spending_of(known), strict=True):
+            # Of steps in a row of one day the last one.
+            last = tuple({label: (label, level) for label, level in right.steps}.values())
+            assert own in (right, replace(right, steps=last))
         assert begun.entries() == known
         assert begun.verify() == (known[-1].sequence, known[-1].hash)
     assert partial == {"visits", "shops"}
@@ -166,7 +177,10 @@ def forgeries():
     def table(own):
         own["tables"] = {}
 
-    return {"spent": spent, "second": second, "held": held, "count": count, "table": table}
+    def shown(own):
+        own["tables"]["visits"]["budgets"][0]["shown"]["sums"][0][3] += 1
+
+    return {"shown": shown, "spent": spent, "second": second, "held": held, "count": count, "table": table}
 
 
 @pytest.mark.parametrize("forge", forgeries())
@@ -217,6 +231,8 @@ def test_a_charge_that_was_taken_out_or_changed_counts_all_the_same(path):
     rewrite(path, ("UPDATE event SET payload = '{}' WHERE sequence = ?", (first.sequence,)))
     with open_ledger(path) as ledger:
         assert session(ledger).account(PLAIN[0]) == right
+        with pytest.raises(LedgerError, match="was changed"):
+            ledger.search("charge", "visits", sequence=first.sequence)
         with pytest.raises(LedgerError, match="chain breaks"):
             ledger.entries()
     rewrite(path, ("DELETE FROM event WHERE sequence = ?", (first.sequence,)))
@@ -284,7 +300,19 @@ def test_lists_by_period_and_numbers_of_many_digits_are_not_summed_up():
     assert totals_of(entries(GuaranteeEvent(UserDP(1e-300)))) is None
 
 
-@pytest.mark.parametrize("malformed", [{"level": 1}, {"count": -1}, {"slack": "-1"}, {"delta": "1/0"}, {"held": 3}])
+MALFORMED = (
+    {"level": 1}, {"count": -1}, {"slack": "-1"}, {"delta": "1/0"}, {"held": 3},
+    {"shown": {"sums": [[1]], "steps": []}},
+)  # fmt: skip
+
+
+def looked_at(path):
+    with open_ledger(path) as ledger:
+        session(ledger).available(PLAIN[0])
+        spending_of(ledger.view())
+
+
+@pytest.mark.parametrize("malformed", MALFORMED)
 def test_malformed_totals_are_refused(path, malformed):
     grown(path)
     links = links_of(path)
@@ -292,8 +320,8 @@ def test_malformed_totals_are_refused(path, malformed):
     payload = json.loads(newest.payload)
     payload["tables"]["visits"]["budgets"][0].update(malformed)
     written(path, chained(links, newest.sequence, payload=canonical_json(payload)))
-    with open_ledger(path) as ledger, pytest.raises(LedgerError, match="malformed"):
-        session(ledger).available(PLAIN[0])
+    with pytest.raises(LedgerError, match="malformed"):
+        looked_at(path)
 
 
 def test_totals_that_keep_other_rules_are_refused(path):
