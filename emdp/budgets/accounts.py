@@ -247,7 +247,8 @@ class Accounts:
         """
         entries: dict[int, Entry] = {}
         priced = self._priced([event for event, _ in charges])
-        self._entries()
+        if self.users is not None:
+            self._entries()
         state_totals(self.ledger, self.name)
         for place, (budget, event, members) in enumerate(priced):
             own = [charges[member][1] for member in members]
@@ -335,16 +336,17 @@ class Accounts:
         written = next((entry.table for entry in of_kinds(entries, "budget")), self.name)
         payload = begun_part(entries, self._identity, version, [*kept, *at], part)
         if payload is None:
-            found = [entry for kind in ("validated", "redeclare") for entry in self.ledger.entries(kind=kind)]
+            found = of_kinds(self.ledger.view(), "validated", "redeclare")
             check_apart(found, written, self._identity, version, *known)
             check_parts(entries, part, self.name, [*known[-1], *at], version)
         else:
             self.ledger.append("validated", self.name, payload, admit=admit, whole=True)
+        # Entries stay: what was found once needs no other look.
+        self._validated = [entry.payload for entry in of_kinds(entries, "validated")]
         self._begun = version
 
     def is_validated(self, key: Mapping[str, Any]) -> bool:
         """Say whether the rules were found to hold for this data version before."""
-        # Entries stay: what was found once needs no other look.
         if key not in self._validated:
             self._validated = [entry.payload for entry in self.ledger.entries(self.name, "validated")]
         return key in self._validated

@@ -54,7 +54,7 @@ def state_totals(ledger: Ledger, table: str) -> None:
     Parameters
     ----------
     ledger : Ledger
-        Open for writing, and read by this process a moment ago.
+        Open for writing, as this process read it last.
     table : str
         The table that is about to be charged.
 
