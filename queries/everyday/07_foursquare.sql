@@ -1,4 +1,4 @@
 -- How many check-ins have no category, of a hundred?
 SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1, max_records_per_user = 100)
-       100 * COUNT_IF(category IS NULL) / COUNT(*) AS percent
+       AVG(CASE WHEN category IS NULL THEN 100 ELSE 0 END) AS percent
 FROM foursquare;

@@ -32,7 +32,7 @@ WINDOW = Reason(
 SAMPLE = Reason(
     "sample",
     "sampling is no query of its own: a guarantee counts every record of every user",
-    "leave it out, and spend less alpha for a coarser answer",
+    "leave it out, and spend a smaller alpha or epsilon for a coarser answer",
 )
 LATERAL = Reason(
     "lateral",
@@ -83,7 +83,7 @@ SET_OPERATION = Reason(
 )
 GROUPING = Reason(
     "grouping-sets",
-    "every set of groups is a query of its own, with its own share of alpha",
+    "every set of groups is a query of its own, with its own share of the price",
     "write one statement for each set of groups",
 )
 QUANTIFIER = Reason("quantifier", "ANY and ALL mix the records of all users", "compare with a number, or write IN (..)")

@@ -124,6 +124,9 @@ def check_given_back(text: str, written: Sequence[Token], alignment: Alignment) 
     remedy = "leave it out, or write it another way"
     if len(lost) == 1 or lost[0].token_type != TokenType.COMMA:
         remedy = _REMEDIES.get(lost[0].token_type, remedy)
+    following = written[alignment.lost[1]] if alignment.lost[1] < len(written) else None
+    if following is not None and following.text.upper() == "PRECEDING":
+        problem, remedy = f"the frame from `{shown}` has no end", f"write BETWEEN {shown} PRECEDING AND CURRENT ROW"
     if alignment.inserted == "(":
         problem, remedy = f"the order of the operations from `{shown}` on is not plain", "write parentheses"
         code = "ambiguous"

@@ -266,6 +266,9 @@ REFUSED = [
     ("COUNT(*) FROM (SELECT LAST_VALUE(x) OVER (PARTITION BY u ORDER BY x) AS r FROM t) q", "window-frame", "ROWS"),
     ("COUNT(*) FROM (SELECT SUM(x) OVER (PARTITION BY u ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS r "
      "FROM t) q", "window-frame", "ROWS"),
+    ("COUNT(*) FROM (SELECT SUM(rating) OVER (PARTITION BY u ORDER BY x ROWS 2 PRECEDING) AS r FROM t) q",
+     "not-given-back",
+     "BETWEEN 2 PRECEDING AND CURRENT ROW"),
     ("SUM(x) OVER (PARTITION BY u) FROM t WHERE rating > 1", "window", "GROUP BY"),
     ("COUNT(*) FROM t WHERE x IN (SELECT x FROM t b)", "subquery-not-by-user", "t.u = b.u"),
     ("COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE b.x > t.x)", "subquery-not-by-user", "t.u = b.u"),
