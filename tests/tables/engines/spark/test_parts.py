@@ -163,3 +163,26 @@ def test_measures_are_as_on_duckdb(table: emdp.Table, tmp_path: Path) -> None:
             found.append((whole.frame, both.frame, both.table()))
     for one, other in zip(*found, strict=True):
         assert_frame_equal(one, other, abs_tol=1e-9)
+
+
+@pytest.mark.slow
+def test_trees_and_structures_of_a_measure_are_as_on_duckdb(spark: Any, tmp_path: Path) -> None:
+    line = [number / 8.0 for number in range(64)]
+    frame = pl.DataFrame(
+        {"user": [n % 7 for n in range(64)], "x": line, "y": line[::-1], "hour": [3.0 * x for x in line]}
+    )
+    frame = frame.with_columns(x=pl.when(pl.col("user") == 3).then(None).otherwise("x"))
+    plane = emdp.Vector(["x", "y"], box=[(0, 8), (0, 8)], on_invalid="elsewhere")
+    space = emdp.Product(plane, emdp.Cycle("hour", 24))
+    spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest())).createOrReplaceTempView("planes")
+    found = []
+    for number, source in enumerate(("spark::planes", frame)):
+        table = emdp.read(source, user="user", space=space, users=7, elsewhere=1.0, name="planes")
+        budgets, ledger = [emdp.EmdDP(1e6), emdp.UserDP(100.0)], tmp_path / f"{number}.ledger"
+        with emdp.testing.seeded(6), emdp.Session(table, budget=budgets, ledger=ledger) as session:
+            tree = session.measure(epsilon=50.0, pitch=2.0, noise="tree", columns=["x", "y"])
+            both = session.measure(alpha=1e3, structure="given zone", pitch=4.0, name="both")
+            found.append((tree.frame, both.frame, tree.table()))
+    for one, other in zip(*found, strict=True):
+        assert_frame_equal(one, other, abs_tol=1e-9)
+    spark.catalog.dropTempView("planes")
