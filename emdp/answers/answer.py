@@ -119,7 +119,8 @@ class Answer(Tiered, Measured, Description):
         """
         frame = self.exact_frame
         columns = {column.name: frame.get_column(column.name).to_list() for column in self.columns}
-        has_keys = len(frame.columns) > len(columns)
+        # Groups alone are columns without keys beside them, of any number of rows.
+        has_keys = len(frame.columns) > len(columns) or frame.height != 1
         return columns if has_keys else {name: values[0] for name, values in columns.items()}
 
     @property

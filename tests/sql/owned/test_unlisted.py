@@ -131,6 +131,12 @@ def test_nothing_is_found_where_nobody_is_enough(session: emdp.Session) -> None:
 ALONE = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 20, delta = 1e-6, max_groups_per_user = 6) "
 
 
+def test_groups_alone_may_be_none(session: emdp.Session) -> None:
+    answer = session.sql(f"{PEOPLE} title FROM t WHERE x > 99 GROUP BY title")
+    assert answer.frame.is_empty()
+    assert answer.exact == {"title": []}
+
+
 def test_groups_alone_are_found_by_their_weights(session: emdp.Session, records: pl.DataFrame) -> None:
     answer = session.sql(ALONE + "title, day FROM t WHERE level > -2 GROUP BY title, day ORDER BY day DESC, title")
     assert answer.frame.columns == ["title", "day"]
