@@ -375,7 +375,7 @@ ENDS = [(-50 << 20, -50 << 20), (50 << 20, 50 << 20)]
         (True, "two rounds", "local"),
         (False, "two rounds", "local"),
         (True, "two rounds", "shuffle"),
-        (False, "two rounds", "shuffle"),
+        pytest.param(False, "two rounds", "shuffle", marks=pytest.mark.full),
         (False, "two groups", "local"),
         (True, "two groups", "local"),
         (True, "two groups", "shuffle"),

@@ -52,6 +52,7 @@ def test_sums_that_are_drawn_at_once_have_the_mean_and_covariance_of_messages(re
     assert np.abs(covariances[0] - covariances[1]).max() < 6 * spread * np.sqrt(4 / runs)
 
 
+@pytest.mark.slow
 def test_only_rounds_of_very_many_reports_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descent, "FEATURES", 3)
     found = {method: descent.at_once(own) for _, method, own in descent.schedules(60_000, 2.0, 2.0)}

@@ -121,6 +121,7 @@ def test_releases_cost_what_they_claim(name: str, rho: float) -> None:
     check_release(*REQUESTS[name], rho, None)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("slots", [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SLOTTED)
 def test_releases_over_slots_cost_what_they_claim(name: str, slots: int) -> None:

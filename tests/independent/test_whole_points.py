@@ -109,8 +109,19 @@ def check_points(
 ELSEWHERE: list[tuple[float, ...]] = [(0.0,), (0.3,), (1.0,), (math.nan,)]
 
 
-@pytest.mark.parametrize("rho", [1.0, pytest.param(0.8, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("bags", [pytest.param([((0, 3),), ((3, 3),)], marks=pytest.mark.slow), [((2, 3),), ((2, 2),)]])
+NEAR: list[tuple[exact.Bag, ...]] = [((2, 3),), ((2, 2),)]
+WIDE: list[tuple[exact.Bag, ...]] = [((0, 3),), ((3, 3),)]
+
+
+SHAPES = [
+    pytest.param(NEAR, 1.0, id="bags1-1.0"),
+    pytest.param(NEAR, 0.8, id="bags1-0.8", marks=pytest.mark.slow),
+    pytest.param(WIDE, 1.0, id="bags0-1.0", marks=pytest.mark.slow),
+    pytest.param(WIDE, 0.8, id="bags0-0.8", marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize(("bags", "rho"), SHAPES)
 def test_points_and_records_that_are_elsewhere_cost_what_they_claim(
     monkeypatch: Any, bags: list[tuple[exact.Bag, ...]], rho: float
 ) -> None:

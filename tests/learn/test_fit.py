@@ -116,6 +116,7 @@ def test_a_model_is_one_of_the_records_that_are_somewhere(
     assert np.isnan(fit.predict({"x": [5.0, None], "kind": ["a", "b"]})).tolist() == [False, True]
 
 
+@pytest.mark.quarter
 @WAYS
 def test_with_slots_a_model_weighs_records(tmp_path: Path, model: Any, delta: float, more: dict[str, Any]) -> None:
     """Least squares over records: of a user with more than the slots they count as the slots together."""

@@ -151,7 +151,12 @@ def test_several_means_over_nobody_have_no_value(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("model", "delta", "spread"),
-    [("central", 0.0, None), ("central", 0.1, 0.5), ("local", 0.0, 0.5), ("shuffle", 1e-6, None)],
+    [
+        ("central", 0.0, None),
+        ("central", 0.1, 0.5),
+        ("local", 0.0, 0.5),
+        pytest.param("shuffle", 1e-6, None, marks=pytest.mark.slow),
+    ],
 )
 def test_a_mean_over_users_is_over_those_who_are_somewhere(
     tmp_path: Path, model: Any, delta: float, spread: float | None

@@ -43,7 +43,7 @@ def test_what_is_promised_is_the_accountants(model: str) -> None:
     assert way.law.strength.ratio <= math.exp(way.strength)
 
 
-@pytest.mark.parametrize("model", ["local", "shuffle"])
+@pytest.mark.parametrize("model", ["local", pytest.param("shuffle", marks=pytest.mark.slow)])
 def test_errors_are_those_predicted(model: str) -> None:
     """The root mean square of 2500 releases is within 5 % of the plan's; 0.7x and 1.3x are not. Intervals hold."""
     users, size = 40, 3

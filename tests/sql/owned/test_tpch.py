@@ -71,6 +71,7 @@ def test_there_are_22() -> None:
     assert tuple(sorted(tpch.KEYS)) == AS_THEY_ARE
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("number", AS_THEY_ARE)
 def test_a_text_is_answered_as_it_stands(session: emdp.Session, plain: duckdb.DuckDBPyConnection, number: int) -> None:
     """Before noise the answer is DuckDB's; groups that are listed and have no rows are 0."""
