@@ -24,9 +24,10 @@ from emdp.estimators.mean.local import plan_local_means
 from emdp.expressions import col, ramp
 from emdp.mechanisms import LaplaceMechanism
 from emdp.mechanisms.local.one_bit import LocalOneBit
-from emdp.questions import VectorMean
+from emdp.questions import VectorMean, itemwise
 from emdp.questions import mean as mean_of
 from emdp.questions.price import Price
+from emdp.randomizers import KRR, HadamardResponse
 from emdp.spaces import Categories, Interval, Space
 from emdp.tables import aggregate
 from emdp.tables.readings import read_items
@@ -227,3 +228,32 @@ def check_losses(
         assert loss <= event.guarantee.level * apart * (1 + 1e-9) + event.slack[0]
         largest = max(largest, loss / apart if apart > 1e-9 else 0.0)
     assert largest > reached * event.guarantee.level * (1.0 if rho == 1 or not is_metric else 0.4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [(KRR, "local"), pytest.param(KRR, "central", marks=pytest.mark.slow), (HadamardResponse, "central")],
+)
+def test_draws_of_filled_bags_cost_what_they_claim(kind: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bags of none, one and three records in two slots: some are filled up, others are longer."""
+    replay, found = exact.Replay(monkeypatch), [*exact.bags((0, 1), items=4), *exact.bags((3,))]
+    plan: Any = exact.planned(itemwise(kind, alpha=1.0, model=model), table(LABELS, (found[0],), 1.0, 2))
+    guarantee, laws = plan.event.guarantee, []
+    assert (guarantee.sizes, guarantee.model, guarantee.delta) == ("unbounded", model, 0.0)
+    assert 0.99 < guarantee.alpha <= 1.0
+    for bag in found:
+        blocks = list(read_items(table(LABELS, (bag,), 1.0, 2), plan.reading).open())
+
+        def run(blocks: list[Any] = blocks) -> Any:
+            return exact.seen(plan.releaser.release(iter(blocks), users=1, keep_exact=False)[0])
+
+        laws.append(replay.law(run))
+    rows, costs, largest = exact.aligned(laws), metric(LABELS, 1.0).ravel().tobytes(), 0.0
+    for one, two in itertools.combinations(range(len(found)), 2):
+        apart = d_em(found[one], found[two], costs, 2)
+        if apart < 1e-9:
+            assert np.abs(rows[one] - rows[two]).max() < 1e-12
+            continue
+        own = rows[:, (rows[one] + rows[two]) > 0]
+        largest = max(largest, float(np.abs(np.log(own[one]) - np.log(own[two])).max()) / apart)
+    assert 0.8 * guarantee.alpha < largest <= guarantee.alpha * (1 + 1e-9)

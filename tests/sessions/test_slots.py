@@ -192,15 +192,20 @@ def test_frequencies_of_items_are_of_filled_bags(tmp_path: Path, model: str) -> 
 def test_samples_of_records_are_of_filled_bags(tmp_path: Path) -> None:
     space = emdp.Categories("kind", ["a", "b"])
     table = emdp.read(FRAME, user="user", space=space, users=5, name="trips", slots=4)
-    sizes = emdp.BoundedReduction(samples=2000, r=0.5)
     with (
-        emdp.Session(table, budget=emdp.EmdDP(1e9, 1e-3), ledger=tmp_path / "a.ledger") as session,
-        pytest.raises(UsageError, match="sizes="),
+        emdp.testing.seeded(5),
+        emdp.Session(table, budget=emdp.EmdDP(60.0, 1e-3), ledger=tmp_path / "a.ledger") as session,
     ):
-        session.itemwise(emdp.randomizers.KRR(table.space, 20.0))
+        with pytest.raises(UsageError, match=r"costs alpha = .* in 4 slots, above the 20 asked for; pass alpha0 = "):
+            session.itemwise(emdp.randomizers.KRR(table.space, 20.0), alpha=20.0)
+        answer = session.itemwise(emdp.randomizers.KRR, alpha=50.0)
+        # Pure, and for bags of any sizes; as many draws as slots.
+        assert (answer.guarantee.sizes, answer.guarantee.delta) == ("unbounded", 0.0)
+        assert 49.9 < answer.spent.level <= 50.0
+        assert answer.frame["count"].sum() == 5 * 4
+        assert "4 records drawn with replacement from every user's bag" in answer.explain()
     randomizer = emdp.randomizers.KRR(table.space, 30.0)
     release = ItemwiseRelease(randomizer, 2000, is_sampled=True, is_local=False, accounted="")
-    assert sizes.samples == 2000
     with emdp.testing.seeded(5):
         (outputs,), _ = release.release(bag_blocks(table).open(), users=5, keep_exact=False)
     # Of users 1 (a, a, b), 2 (b), 4 (a), 5 (a, b) and one without: 4 a and 3 b in 20 slots. Eight deviations.

@@ -2,7 +2,8 @@
 
 The promise is bounded: between bags of one public size ``m``, which the table declares (``records=``) or a reduction
 makes, whose guarantee is discrete and unbounded (EMD 5). Locally a user's ``m`` outputs are mixed among themselves,
-else all ``n m`` are.
+else all ``n m`` are. In a table with slots as many records are drawn of every filled bag, and the promise is pure and
+unbounded (:mod:`emdp.privacy.drawn`); mixing adds nothing there.
 """
 
 import math
@@ -19,6 +20,7 @@ from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
+from emdp.privacy.drawn import DRAWN, drawn_alpha, drawn_alpha0
 from emdp.privacy.reduction import Reduction, reduced_guarantee, reduction_split
 from emdp.privacy.rounding import split
 from emdp.privacy.shuffle.items import ShuffleBound, shuffle_alpha0, shuffle_bounds
@@ -88,8 +90,8 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
 
     Guarantee
     ---------
-    ``(alpha, delta)`` bounded d_EM-DP in the query's model (EMD 3), or with a reduction ``(epsilon, delta, r)``
-    discrete and unbounded (EMD 5).
+    ``(alpha, delta)`` bounded d_EM-DP in the query's model (EMD 3); with a reduction ``(epsilon, delta, r)`` discrete
+    and unbounded (EMD 5); with slots ``(alpha, 0)`` unbounded.
 
     >>> from emdp.mechanisms.items.krr import KRR
     >>> from emdp.questions.price import Price
@@ -101,18 +103,18 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
     """
     sizes = None if query.sizes is None else query.sizes.resolved(users, query.price.delta)
     query = replace(query, sizes=sizes)
-    size = records if sizes is None else sizes.samples
+    size = (records or space.slots) if sizes is None else sizes.samples
     if size is None:
         raise UsageError(
             "itemwise needs users with one public number of records; pass records= to emdp.read if all have exactly "
-            "that many, or sizes=emdp.BoundedReduction(samples=..., r=...) to sample."
+            "that many, slots= for bags that are filled up, or sizes=emdp.BoundedReduction(samples=..., r=...) to "
+            "sample."
         )
     _check_calibrated(query, space)
     pooled = size if query.model == "local" else size * users
-    r = None if sizes is None else sizes.r
-    strength = _declared(query, space, size, pooled) if r is None else _reduced(query, space, size, pooled, r)
+    strength = _strength(query, space, size, pooled)
     randomizer = strength.randomizer
-    is_local, is_sampled = query.model == "local", sizes is not None
+    is_local, is_sampled = query.model == "local", sizes is not None or space.slots is not None
     slack = 0.0
     # An alpha of 0, where delta covers the whole change, pays for any distance.
     if isinstance(randomizer, PlanarLaplace) and strength.bounded.alpha > 0:
@@ -129,8 +131,15 @@ def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | N
         finisher=rows,
         weighing=f"every user counts once, with {size} records{filled}",
         notes=(*_reduction_notes(strength, size), *rows.notes),
-        assumptions=_assumptions(query, size),
+        assumptions=((ASSUMED_SIZE.format(size=size),) if not is_sampled else ()) + TRUST[query.model],
     )
+
+
+def _strength(query: Itemwise, space: Space, size: int, pooled: int) -> Strength:
+    """Return the plan's facts: of a reduction, of filled bags, or of bags of one declared size."""
+    if query.sizes is not None:
+        return _reduced(query, space, size, pooled, query.sizes.r)
+    return _declared(query, space, size, pooled) if space.slots is None else _drawn(query, space, size)
 
 
 def _check_calibrated(query: Itemwise, space: Space) -> None:
@@ -160,6 +169,24 @@ def _declared(query: Itemwise, space: Space, size: int, pooled: int) -> Strength
             f"{query.price.level:.6g} asked for; pass alpha0 = {fits!r} or less, or the class alone."
         )
     return Strength(randomizer, bounds, bounded, bounded)
+
+
+def _drawn(query: Itemwise, space: Space, size: int) -> Strength:
+    """Return the plan's facts for draws of bags that are filled up to the slots, or longer."""
+    if isinstance(query.randomizer, Randomizer):
+        randomizer = _checked(query.randomizer, space)
+    else:
+        trial = _made(query.randomizer, space)
+        randomizer = trial.at(drawn_alpha0(query.price.level, size, trial.w_min))
+    alpha = drawn_alpha(randomizer.alpha0, size, randomizer.w_min)
+    if alpha > query.price.level:
+        fits = drawn_alpha0(query.price.level, size, randomizer.w_min)
+        raise UsageError(
+            f"randomizer has alpha0 = {randomizer.alpha0:.6g}, which costs alpha = {alpha:.6g} in {size} slots, above "
+            f"the {query.price.level:.6g} asked for; pass alpha0 = {fits!r} or less, or the class alone."
+        )
+    guarantee = EmdDP(alpha, 0.0, "unbounded", query.model)
+    return Strength(randomizer, (ShuffleBound("independent draws", alpha, 0.0, "", DRAWN),), guarantee, guarantee)
 
 
 def _reduced(query: Itemwise, space: Space, size: int, pooled: int, r: float) -> Strength:
@@ -291,6 +318,8 @@ def _choice(strength: Strength, pooled: int) -> str:
 
 def _reduction_notes(strength: Strength, size: int) -> tuple[str, ...]:
     reduction = strength.reduction
+    if isinstance(strength.guarantee, EmdDP) and strength.guarantee.sizes == "unbounded":
+        return (f"{size} records drawn with replacement from every user's bag, filled up to as many slots: {DRAWN}",)
     if reduction is None:
         return ()
     return (
@@ -298,8 +327,3 @@ def _reduction_notes(strength: Strength, size: int) -> tuple[str, ...]:
         f"{reduction.q:.6g} but for delta = {reduction.delta_sampling:.3g}, so epsilon is alpha q with alpha = "
         f"{strength.bounded.alpha:.6g} (EMD 5; the published bound has alpha = {reduction.published_alpha:.6g})",
     )
-
-
-def _assumptions(query: Itemwise, size: int) -> tuple[str, ...]:
-    declared = () if query.sizes is not None else (ASSUMED_SIZE.format(size=size),)
-    return (*declared, *TRUST[query.model])
