@@ -319,7 +319,7 @@ class _Reader:
         if not isinstance(data, list) or not all(isinstance(own, dict) for own in data):
             self.wrong("entry is not a list of tables; begin each entry with [[entry]]", "entry")
             return ()
-        if not data:
+        if not data and not self.data.get("stream"):
             self.wrong("the report has no entry; add [[entry]] with a title and a query", "entry")
         titles: dict[str, int] = {}
         found = []

@@ -209,7 +209,9 @@ def environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(drawn=_drawn, moment=_moment, up=_up, down=_down, level=_level, share=_share)
+    environment.filters.update(
+        drawn=_drawn, moment=_moment, up=_up, down=_down, level=_level, share=_share, reach=_reach
+    )
     return environment
 
 
@@ -257,6 +259,12 @@ def _level(guarantee: Guarantee, *, is_left: bool = False) -> str:
     written = _down if is_left else _up
     delta = f" and delta {written(guarantee.delta)}" if guarantee.delta else ""
     return f"{guarantee.level_name} {written(guarantee.level)}{delta}"
+
+
+def _reach(promise: Guarantee) -> str:
+    """Return what a budget is for, in words."""
+    own = {"period": " of one period", "history": f" of {getattr(promise, 'periods', None)} periods together"}
+    return f"for all that is ever answered{own.get(getattr(promise, 'unit', 'user'), '')}"
 
 
 def _share(state: BudgetState) -> str:

@@ -220,3 +220,15 @@ def test_figures_are_those_of_the_product() -> None:
     from emdp.mechanisms.streams.estimates import SHOWS
 
     assert FIGURES == SHOWS
+
+
+def test_a_report_may_be_of_streams_alone(folder: Path) -> None:
+    entry, stream = REPORT.index("[[entry]]"), REPORT.index("[[stream]]")
+    (folder / "weeks.toml").write_text(REPORT[:entry] + REPORT[stream:])
+    for _ in range(2):
+        shown = page(run(folder, 1), [])
+        assert "Mean of x" in shown
+        assert "were stored" not in shown
+        assert "Answers</h2>" not in shown
+        # A budget of periods is for one of them.
+        assert "for all that is ever answered of one period, alpha 20" in shown
