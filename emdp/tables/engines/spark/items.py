@@ -238,7 +238,8 @@ def _work(
         encoder=encoder,
         seed=int.from_bytes(random_bytes(SEED_BYTES), "big") if encoder is not None and is_seeded() else None,
         known=block_range(reading, table.space),
-        filling=filling_of(table.space),
+        # Points are filled up by what draws of them: a continuum has no codes.
+        filling=filling_of(table.space) if reading.what == "bags" else None,
     )
 
 

@@ -15,8 +15,10 @@ import emdp
 from emdp.base.errors import InternalError
 from emdp.estimators.itemwise.encoders import HistogramEncoder, PointEncoder, SampleEncoder
 from emdp.noise.rng import random_words
+from emdp.questions.reading import Reading
 from emdp.randomizers import KRR, PlanarLaplace
 from emdp.tables.engines.spark import work as spark_work
+from emdp.tables.engines.spark.items import _work
 from emdp.tables.engines.spark.work import (
     PAYLOAD,
     PAYLOAD_ROWS,
@@ -27,6 +29,7 @@ from emdp.tables.engines.spark.work import (
     packed_parts,
     unpacked,
 )
+from emdp.tables.statements.items import ItemStatement
 
 KINDS = emdp.Categories("kind", ["bar", "cafe", "park"], on_invalid="neutral")
 PLANE = emdp.Vector(["a", "b"], box=[(0, 1), (0, 1)])
@@ -70,6 +73,15 @@ def test_bags_are_filled_up_to_the_slots_on_workers() -> None:
     assert found.offsets.tolist() == [0, 2, 4, 6, 7, 8]
     assert found.codes.tolist() == [0, 2, 0, 2, 0, 2, 0, 0]
     assert found.counts.tolist() == [1, 3, 2, 2, 3, 1, 4, 5]
+
+
+def test_what_fills_bags_of_points_has_no_code() -> None:
+    """Points are filled up by what draws of them; to look for a code would fail after the charge."""
+    for space, what, filling in ((PLANE, "points", None), (KINDS, "bags", (2, 3))):
+        frame = {"user": [1], "a": [0.5], "b": [0.5], "kind": ["bar"]}
+        table = emdp.read(frame, user="user", space=space, users=3, slots=2)
+        made = _work(table, Reading(what, by_user=True), ItemStatement("", {}), None)  # type: ignore[arg-type]
+        assert made.filling == filling
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
