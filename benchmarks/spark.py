@@ -3,8 +3,9 @@
 `python benchmarks/spark.py` makes a table of check-ins with Spark, asks seven questions of it in local mode, and prints
 a Markdown table. CPU seconds are of this process and all below it (Spark, its Python workers), so that they hold on a
 busy machine too; stages, tasks, rows and bytes come from Spark's event log. docs/spark.md derives larger sizes from it.
-`--against FILE` asks three of them in turns with the same sums in plain Spark SQL, prints both, and writes them as
-JSON. Half of the check-ins have a note of their own, the others one of 50.
+`--against FILE` asks three of them in turns with the same sums in plain Spark SQL, prints both with what they shuffle
+and send to the driver, and what each further million records costs; CPU seconds go to the file as JSON. Half of the
+check-ins have a note of their own, the others one of 50.
 """
 
 import argparse
@@ -152,12 +153,15 @@ def compared(session: Any, rows: Any, users: int, records: int, ledger: Path, re
     table = emdp.read(rows, user="user_id", space=space, users=users, records=records, name="visits", version="1")
     rows.createOrReplaceTempView("visits")
     best = {name: [math.inf, math.inf] for name in PLAIN}
+    size = users * records
     with emdp.Session(table, budget=emdp.EmdDP(1e9, sizes="bounded"), ledger=ledger) as asking:
         for repeat in range(repeats + 1):
             for name, plain in PLAIN.items():
                 for place, run in enumerate(
                     (lambda name=name: asking.sql(STATEMENTS[name]), lambda plain=plain: session.sql(plain).collect())
                 ):
+                    is_last = repeat == repeats
+                    session.sparkContext.setJobGroup(f"{size} {name} {place}" if is_last else "other", name)
                     before = tree_seconds()
                     run()
                     spent = tree_seconds() - before
@@ -195,20 +199,35 @@ def _events(folder: Path) -> Iterator[dict[str, Any]]:
 
 def compare(options: argparse.Namespace) -> None:
     """Print CPU seconds of emdp and of plain Spark SQL with their ratio, and write them."""
-    print("| rows | statement | CPU s | plain Spark SQL, CPU s | ratio |\n|--:|:--|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "events").mkdir()
         session = started(folder / "events", options.partitions)
+        found = {}
         for rows in options.rows:
             users, path = rows // options.records, folder / f"{rows}.parquet"
             write_visits(session, path, rows, users, options.files, by_user=options.by_user)
             frame, ledger = session.read.parquet(str(path)), folder / f"{rows}.ledger"
-            found = compared(session, frame, users, options.records, ledger, options.repeats)
-            for statement, (own, plain) in found.items():
-                print(f"| {rows:,} | {statement} | {own:.2f} | {plain:.2f} | {own / plain:.2f} |", flush=True)
-            options.against.write_text(json.dumps(found))
+            found[rows] = compared(session, frame, users, options.records, ledger, options.repeats)
+            options.against.write_text(json.dumps(found[rows]))
+            print(rows, found[rows], file=sys.stderr, flush=True)
         session.stop()
+        work = works(folder / "events")
+    print("| rows | statement | CPU s | plain Spark SQL, CPU s | ratio | shuffled rows, bytes | of the plain one | "
+          "bytes to the driver | of the plain one |\n|--:|:--|--:|--:|--:|--:|--:|--:|--:|")  # fmt: skip
+    for rows, best in found.items():
+        for statement, (own, plain) in best.items():
+            works_of = [work.get(f"{rows} {statement} {place}", Work()) for place in range(2)]
+            shuffled = [f"{one.shuffled_rows:,}, {one.shuffled_bytes:,}" for one in works_of]
+            given = [f"{one.result_bytes:,}" for one in works_of]
+            columns = [f"{rows:,}", statement, f"{own:.2f}", f"{plain:.2f}", f"{own / plain:.2f}", *shuffled, *given]
+            print(f"| {' | '.join(columns)} |")
+    (least, low), (most, high) = min(found.items()), max(found.items())
+    if least < most:
+        print("\n| statement | each further million rows, CPU s | of the plain one | ratio |\n|:--|--:|--:|--:|")
+        for statement in PLAIN:
+            more = [(high[statement][place] - low[statement][place]) / (most - least) * 1e6 for place in range(2)]
+            print(f"| {statement} | {more[0]:.3f} | {more[1]:.3f} | {more[0] / more[1]:.2f} |")
 
 
 def main() -> None:

@@ -94,7 +94,9 @@ def check_compiled(table: TableFacts, asked: Aggregation | OwnedTotals, make: Ca
         return
     with hidden_errors(), uninterrupted():
         session = source.session()
-        state = (session._jsparkSession, session._jsparkSession.conf().getAll().hashCode())
+        own = session._jsparkSession
+        # Numbers, since an object of a Spark that was stopped can no longer be asked what it is.
+        state = (own.hashCode(), own.conf().getAll().hashCode())
     found = _compiled.get(table, {}).get(asked)
     if found is None or found.planned != state:
         check_on_no_rows(table, lambda: compiled(table, asked, make))
