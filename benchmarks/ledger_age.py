@@ -17,9 +17,9 @@ from pathlib import Path
 import polars as pl
 
 import emdp
-from emdp.budgets.totals import EVERY
 from emdp.ledger import Entry
 from emdp.ledger.chain import Link, next_link
+from emdp.ledger.entries import EVERY
 from emdp.ledger.place import create_copy
 
 USERS = 1000

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
-from emdp.budgets.carried import carried_account
 from emdp.budgets.declarations import Declaration, Held, check_apart, check_held, is_pinned
 from emdp.budgets.parts import begun_part, check_parts
 from emdp.budgets.promises import batch_of, check_budgets, declared_in
-from emdp.budgets.reservations import held_from
+from emdp.budgets.reservations import begun_account, held_from
 from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, payer_of
-from emdp.budgets.totals import state_totals
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.entries import end_of, later, of_kinds, of_table
 from emdp.privacy import Account, Budget, Event, Guarantee
@@ -146,7 +144,7 @@ class Accounts:
         if self._identity.period is not None:
             return account_of(budget, charges_of(entries))
         kind = budget.guarantee.kind_name
-        last, account = self._known.get(kind) or carried_account(entries, budget) or (0, Account(budget))
+        last, account = self._known.get(kind) or begun_account(entries, budget)
         charges = later(entries, last, "charge")
         try:
             account = account.replay(event_of(entry) for entry in charges if self._payer_of(entry) == kind)
@@ -249,7 +247,11 @@ class Accounts:
         priced = self._priced([event for event, _ in charges])
         if self.users is not None:
             self._entries()
-        state_totals(self.ledger, self.name)
+        if self.ledger.is_due():
+            # Loaded where it is needed.
+            from emdp.budgets.totals import state_totals
+
+            state_totals(self.ledger, self.name)
         for place, (budget, event, members) in enumerate(priced):
             own = [charges[member][1] for member in members]
             payload = {

@@ -38,16 +38,19 @@ looked at beside the list that had most, and one that joins people of several li
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from emdp.base.errors import LedgerError, UsageError
-from emdp.budgets.carried import Left, carried_left
 from emdp.budgets.spending import COPY, accounts_of, budgets_of, cost_of, event_of, field_of
 from emdp.ledger import Entry, Ledger
-from emdp.ledger.entries import later, of_kinds
-from emdp.privacy import Budget, Guarantee, GuaranteeEvent, guarantee_from_json
+from emdp.ledger.entries import View, later, of_kinds
+from emdp.privacy import Account, Budget, Guarantee, GuaranteeEvent, guarantee_from_json
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
-__all__ = ["held_from", "left_of", "outstanding", "release", "reserve"]
+if TYPE_CHECKING:
+    from emdp.budgets.carried import Left
+
+__all__ = ["begun_account", "held_from", "left_of", "outstanding", "release", "reserve"]
 
 
 def outstanding(entries: Sequence[Entry], budget: Budget) -> dict[str, Guarantee]:
@@ -234,7 +237,22 @@ def _payload(name: str, guarantee: Guarantee, *, is_released: bool) -> dict[str,
     }
 
 
-def left_of(entries: Sequence[Entry], budget: Budget, known: tuple[int, Left] | None = None) -> Left:
+def begun_account(entries: Sequence[Entry], budget: Budget) -> tuple[int, Account]:
+    """Return a budget's account as totals state it, and the sequence of their entry; an empty one at 0 without them.
+
+    >>> from emdp.privacy import EmdDP
+    >>> begun_account([], Budget(EmdDP(1.0)))[0]
+    0
+    """
+    if isinstance(entries, View):
+        # Loaded where it is needed.
+        from emdp.budgets.carried import carried_account
+
+        return carried_account(entries, budget) or (0, Account(budget))
+    return 0, Account(budget)
+
+
+def left_of(entries: Sequence[Entry], budget: Budget, known: "tuple[int, Left] | None" = None) -> "Left":
     """Return level and delta that are outstanding, by name, as exact numbers.
 
     Parameters
@@ -248,7 +266,12 @@ def left_of(entries: Sequence[Entry], budget: Budget, known: tuple[int, Left] | 
     reserves = of_kinds(entries, "reserve")
     if not reserves:
         return {}
-    start, before = known or carried_left(entries, budget) or (reserves[0].sequence - 1, {})
+    if known is None and isinstance(entries, View):
+        # Loaded where it is needed.
+        from emdp.budgets.carried import carried_left
+
+        known = carried_left(entries, budget)
+    start, before = known or (reserves[0].sequence - 1, {})
     left = dict(before)
     for entry in later(entries, start, "reserve", "charge"):
         if entry.kind == "reserve" and field_of(entry, "budget") == kind:

@@ -34,10 +34,7 @@ from emdp.ledger.start import kept_digest
 from emdp.privacy import Account, Budget
 from emdp.privacy.guarantees.kinds import is_by_source
 
-__all__ = ["EVERY", "check_totals", "state_totals", "totals_of"]
-
-EVERY = 1000
-"""Entries after which a session that charges states totals: reading as many takes some 10 ms."""
+__all__ = ["check_totals", "state_totals", "totals_of"]
 
 LONGEST = 190
 """Digits of a stated number; a server's ledger takes no entry with 400 in a row."""
@@ -47,7 +44,7 @@ Known = dict[str, tuple[int, Account, Shown | None, Left]]
 
 
 def state_totals(ledger: Ledger, table: str) -> None:
-    """State totals in a ledger, durably, unless few entries were written since the last ones.
+    """State totals in a ledger, durably, unless somebody else appends meanwhile.
 
     To be called before a charge: a kill in between leaves an entry that is true, and charges nothing.
 
@@ -63,8 +60,6 @@ def state_totals(ledger: Ledger, table: str) -> None:
     LedgerError
         If the ledger is damaged or cannot be written.
     """
-    if ledger.since_totals() < EVERY:
-        return
     view = ledger.view()
     stated = {name: totals_of(of_table(view, name)) for name in sorted(filter(None, tables_of(view)))}
     ledger.append_totals(table, stated, end_of(view))

@@ -4,7 +4,6 @@ from emdp.ledger.address import Address, address_of, place_beside, place_of, sho
 from emdp.ledger.base import KINDS, Entry, Ledger
 from emdp.ledger.beside import is_of_a_ledger, ledger_files
 from emdp.ledger.opening import copy_ledger, ledger_exists, open_ledger, read_ledger
-from emdp.ledger.runs import hold_runs
 
 __all__ = [
     "KINDS",
@@ -13,7 +12,6 @@ __all__ = [
     "Ledger",
     "address_of",
     "copy_ledger",
-    "hold_runs",
     "is_of_a_ledger",
     "ledger_exists",
     "ledger_files",

@@ -207,8 +207,8 @@ class Ledger(ABC):
         """
 
     @abstractmethod
-    def since_totals(self) -> int:
-        """Return how many entries were written since totals were stated, of those that were read so far."""
+    def is_due(self) -> bool:
+        """Say whether many entries were written since totals were stated, of those that were read so far."""
 
     @abstractmethod
     def append_totals(self, table: str, totals: Mapping[str, Any], end: int) -> bool:

@@ -13,10 +13,26 @@ from emdp.base.checks import table_key
 from emdp.base.errors import LedgerError
 from emdp.ledger.base import Entry
 
-__all__ = ["READ", "Entries", "EntryIndex", "View", "after", "end_of", "later", "of_kinds", "of_table", "tables_of"]
+__all__ = [
+    "EVERY",
+    "READ",
+    "Entries",
+    "EntryIndex",
+    "View",
+    "after",
+    "end_of",
+    "later",
+    "of_kinds",
+    "of_table",
+    "tables_of",
+]
 
 READ = ("created", "budget", "validated", "reserve", "redeclare")
 """Kinds of which every entry is read, however old: they say what a table is held to."""
+
+
+EVERY = 1000
+"""Entries after which a session that charges states totals: reading as many takes some 10 ms."""
 
 
 class Entries(tuple[Entry, ...]):

@@ -30,7 +30,7 @@ from emdp.ledger.chain import (
     link_of,
     next_link,
 )
-from emdp.ledger.entries import READ, EntryIndex, View, end_of
+from emdp.ledger.entries import EVERY, READ, EntryIndex, View, end_of
 from emdp.ledger.start import MovedOnError, kept_digest, now, start_at
 
 __all__ = ["Snapshot", "StoredLedger"]
@@ -149,8 +149,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         found += [own for own in at_hand if sequence in (None, own.sequence) and (words is None or words in own.text)]
         return found
 
-    def since_totals(self) -> int:
-        return self._entries[-1].sequence - (self._index.totals.sequence if self._index.totals else 0)
+    def is_due(self) -> bool:
+        return self._entries[-1].sequence - (self._index.totals.sequence if self._index.totals else 0) >= EVERY
 
     def append_totals(self, table: str, totals: Mapping[str, Any], end: int) -> bool:
         def admit(entries: Sequence[Entry]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from emdp.base.errors import UsageError
-from emdp.ledger import Address, hold_runs, place_of
+from emdp.ledger import Address, place_of
+from emdp.ledger.runs import hold_runs
 
 __all__ = ["SUFFIX", "run_lock"]
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
-from emdp.budgets import totals
 from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.declarations import Declaration, Held
 from emdp.budgets.redeclaring import redeclare, redeclare_budgets
@@ -18,7 +17,7 @@ from emdp.budgets.spending import account_of, budgets_of, charges_of
 from emdp.budgets.totals import check_totals, state_totals, totals_of
 from emdp.cli import main
 from emdp.cli.spending import spending_of
-from emdp.ledger import Entry, open_ledger, read_ledger
+from emdp.ledger import Entry, open_ledger, read_ledger, stored
 from emdp.ledger.chain import Link, canonical_json, next_link
 from emdp.ledger.entries import READ, View, end_of, later, of_kinds
 from emdp.privacy import Budget, EmdDP, GaussianEvent, GuaranteeEvent, UserDP
@@ -32,7 +31,7 @@ APART = (Budget(EmdDP(40.0)), Budget(EmdDP(4.0, unit="period")))
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(totals, "EVERY", 5)
+    monkeypatch.setattr(stored, "EVERY", 5)
     return tmp_path / "city.ledger"
 
 
@@ -115,7 +114,7 @@ def test_whatever_is_written_totals_and_the_rest_give_what_all_entries_give(path
                 )  # fmt: skip
                 held = right.replay(held_from(own, budget, None))
                 assert accounts.available(budget, view) == held
-        for own, right in zip(spending_of(begun.view()), spending_of(known), strict=True):
+        for own, right in zip(spending_of(read_ledger(path).view()), spending_of(known), strict=True):
             # Of steps in a row of one day the last one.
             last = tuple({label: (label, level) for label, level in right.steps}.values())
             assert own in (right, replace(right, steps=last))
@@ -241,11 +240,11 @@ def test_a_charge_that_was_taken_out_or_changed_counts_all_the_same(path):
 
 
 def test_an_old_ledger_is_read_whole_and_then_begins_at_totals(path, monkeypatch):
-    monkeypatch.setattr(totals, "EVERY", 10**9)
+    monkeypatch.setattr(stored, "EVERY", 10**9)
     grown(path)
     with open_ledger(path) as ledger:
         assert not isinstance(ledger.view("visits"), View)
-        monkeypatch.setattr(totals, "EVERY", 5)
+        monkeypatch.setattr(stored, "EVERY", 5)
         accounts = session(ledger)
         spend(accounts, GuaranteeEvent(EmdDP(0.5)))
         right = accounts.account(PLAIN[0])
@@ -275,11 +274,11 @@ def test_totals_alone_charge_nothing(path):
     with open_ledger(path) as ledger:
         accounts = session(ledger)
         right = accounts.account(PLAIN[0])
-        while ledger.since_totals() < 5:
+        while not ledger.is_due():
             ledger.append("answer", "visits", {"query": "q"})
         # As where a process is killed between the two.
         state_totals(ledger, "visits")
-        assert ledger.since_totals() == 0
+        assert not ledger.is_due()
     with open_ledger(path) as ledger:
         assert session(ledger).account(PLAIN[0]) == right
         assert check_totals(ledger.entries()) > 0

@@ -3,7 +3,8 @@
 import pytest
 
 from emdp.base.errors import LedgerError, UsageError
-from emdp.ledger import address_of, hold_runs, open_ledger
+from emdp.ledger import address_of, open_ledger
+from emdp.ledger.runs import hold_runs
 
 
 def test_a_second_run_waits_and_gives_up_and_the_first_goes_on(server):
