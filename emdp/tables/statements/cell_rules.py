@@ -7,8 +7,9 @@ declared rule of the table is broken, and the other rows are those of the statem
 rules, and so are the counts of users, whose numbers of records are counted over all rows of the source, listed users or
 not, before any cap. Records are added up by groups of users and base cells before ``broken`` is added up over all of
 these. Where a statement joins the records to the users that count before, a record is left out if it has no user, or
-one who is not listed: then the counts of users are not 0. Chosen users would leave out others, so a statement of these
-has no such row. What is added up beside the sums does not change them.
+one who is not listed: then the counts of users are not 0. Where users were chosen, others are left out when the records
+of each user are added up, and the row is made of all of these; a statement that would leave them out before has no
+such row (:func:`emdp.tables.statements.cells.may_be_checked`). What is added up beside the sums does not change them.
 """
 
 from collections.abc import Iterable, Sequence

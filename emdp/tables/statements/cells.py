@@ -163,8 +163,7 @@ def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: b
     layout = layout_of(aggregation.of_one, table.space, is_checked=is_checked)
     records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
-    # Weights of records would be computed in both scans, and no bound forgives two that differ.
-    is_shared = layout.has_cells and layout.weight is None and layout.slots is None and reads_users_apart(table)
+    is_shared = _is_shared(table, layout)
     if aggregation.pairs:
         query = _over_pairs(_per_user(records, layout), table, aggregation, layout)
     elif is_shared:
@@ -176,6 +175,22 @@ def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: b
     if aggregation.pairs:
         units = (Fraction(2) ** (-2 * PAIR_BITS),)
     return CellStatement(query, {**lookups, **chosen_lookups(aggregation)}, units, absent_values(table, aggregation))
+
+
+def may_be_checked(table: TableFacts, aggregation: Aggregation) -> bool:
+    """Say whether the statement of an aggregation can hold all records against the rules.
+
+    Over pairs it does not, nor where it leaves out records of users who were not chosen before it adds them up.
+    """
+    if aggregation.pairs:
+        return False
+    return aggregation.users is None or not _is_shared(table, layout_of(aggregation, table.space))
+
+
+def _is_shared(table: TableFacts, layout: Layout) -> bool:
+    """Say whether users whose records are scaled alike are added up together, by a scan of the users' column before."""
+    # Weights of records would be computed in both scans, and no bound forgives two that differ.
+    return layout.has_cells and layout.weight is None and layout.slots is None and reads_users_apart(table)
 
 
 def chosen_lookups(aggregation: Aggregation) -> dict[str, pl.DataFrame]:

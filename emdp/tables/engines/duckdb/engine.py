@@ -25,7 +25,7 @@ from emdp.tables.engines.duckdb.execution import (
 )
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
-from emdp.tables.statements.cells import CellStatement, cell_statement
+from emdp.tables.statements.cells import CellStatement, cell_statement, may_be_checked
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
@@ -74,7 +74,7 @@ class DuckDBEngine:
     def aggregate_checked(
         self, table: TableFacts, aggregation: Aggregation | OwnedTotals
     ) -> tuple[Statistic, ...] | None:
-        if isinstance(aggregation, OwnedTotals) or aggregation.users is not None or aggregation.pairs:
+        if isinstance(aggregation, OwnedTotals) or not may_be_checked(table, aggregation):
             return None
         # Data are checked once, and asked often.
         from emdp.tables.statements.cell_rules import rows_if_held
