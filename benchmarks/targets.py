@@ -240,22 +240,10 @@ def reported(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterato
     words = ["generate", "checkins", "--users", str(sizes.users), "--records", str(sizes.report), "--out", str(path)]
     spent([sys.executable, "-c", "from emdp.cli import main; main()", *words])
     (folder / "benchmark.toml").write_text(report.definition(asked))
-    best = [math.inf] * 3
-    for repeat in range(options.runs):
-        catalog = report.CATALOG.format(
-            ledger=folder / f"{repeat}.ledger", source=path, users=sizes.users, values=json.dumps(report.CATEGORIES)
-        )
-        (folder / "emdp.toml").write_text(catalog)
-        before = time.process_time()
-        report.run_plain(asked, path, wanted)
-        found = [time.process_time() - before]
-        for _ in range(2):
-            children = resource.getrusage(resource.RUSAGE_CHILDREN)
-            report.run_report(folder, wanted)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            found.append(after.ru_utime + after.ru_stime - children.ru_utime - children.ru_stime)
-        best = [min(pair) for pair in zip(best, found, strict=True)]
-    plain, first, again = best
+    rounds = report.measure(asked, folder, path, wanted)
+    plain, first, again = (
+        min(found) for found in zip(*((one.sum_cpu, one.first.cpu, one.again.cpu) for one in rounds), strict=True)
+    )
     yield against("7", f"25 entries over {sizes.report:,} rows, over the plain statements", first, plain, 1.1)
     yield Row("7", "the same again, all stored: page and pictures", f"{again:.2f} CPU s", "", again, 2.0, " s")
 
