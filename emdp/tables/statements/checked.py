@@ -11,6 +11,9 @@ for all rows without. Where they are 0, no row is without a user, and each user 
 condition of the linear statement keeps every group, and leaving it out changes no sum. Its means are made of the same
 expressions of the same columns, and sums of integers do not depend on what stands beside them.
 
+Every column of every part is read and converted: listed values are hashed, and of numbers the tests, which no engine
+answers from footers (``DISABLED_OPTIMIZERS``), need each.
+
 The converse is not needed: where anything is not 0, or the statement fails, it said nothing, and the rules are checked
 by their own statement.
 """
@@ -25,7 +28,7 @@ from emdp.base.classes import dataclass
 from emdp.expressions import Expression
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.bags import BROKEN, DIGEST, broken_test, record_digest
+from emdp.tables.statements.bags import BROKEN, DIGEST, broken_test, finite_parts, record_digest
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import LinearStatement, finished_means, means_statement, user_sums
 from emdp.tables.statements.rules import total, user_breaches
@@ -61,11 +64,13 @@ def checked_statement(table: TableFacts, expressions: Sequence[Expression]) -> C
     columns: dict[str, Sql] = {
         "records": exp.Count(this=exp.Star()),
         BROKEN: exp.CountIf(this=broken_test(table.space)),
-        DIGEST: record_digest(table.space),
     }
+    hashed: Sql = sql.integer(0)
+    if finite_parts(table.space, range(len(table.space.parts))):
+        columns[DIGEST] = record_digest(table.space)
+        hashed = exp.Anonymous(this="bit_xor", expressions=[sql.column(DIGEST)])
     named = [exp.alias_(value, name, quoted=True) for name, value in columns.items()]
     per_user = means.query.select(*named, copy=False).subquery("per_user", copy=False)
-    hashed = exp.Anonymous(this="bit_xor", expressions=[sql.column(DIGEST)])
     rules = [*user_breaches(table), total(sql.column(BROKEN)), hashed]
     query = exp.Select(expressions=[*rules, *user_sums(len(expressions))]).from_(per_user, copy=False)
     return CheckedStatement(LinearStatement(query, means.lookups, means.exponents, means.neutral_values))
