@@ -9,7 +9,7 @@ not, before any cap. Records are added up by groups of users and base cells befo
 these. Where a statement joins the records to the users that count before, a record is left out if it has no user, or
 one who is not listed: then the counts of users are not 0. Where users were chosen, others are left out when the records
 of each user are added up, and the row is made of all of these; a statement that would leave them out before has no
-such row (:func:`emdp.tables.statements.cells.may_be_checked`). What is added up beside the sums does not change them.
+such row (:func:`may_be_checked`). What is added up beside the sums does not change them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,11 +17,13 @@ from typing import Any
 
 from sqlglot import exp
 
+from emdp.expressions.cells.aggregation import Aggregation
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.bags import BROKEN, DIGEST
-from emdp.tables.statements.compile import USER, item_rows
+from emdp.tables.statements.compile import USER, item_rows, reads_users_apart
 from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.layout import Layout, layout_of
 from emdp.tables.statements.rules import total, user_breaches
 from emdp.tables.statements.spread import BASE, RECORDS, WEIGHT, layer
 
@@ -30,7 +32,9 @@ __all__ = [
     "GROUP",
     "PRESENT",
     "RULES",
+    "adds_users_together",
     "all_counts",
+    "may_be_checked",
     "records_by_user",
     "rows_if_held",
     "user_counts",
@@ -46,6 +50,22 @@ EVERY_USER = "every_user"
 
 RULES = -1
 """What the row of the rules has as its group of users."""
+
+
+def may_be_checked(table: TableFacts, aggregation: Aggregation) -> bool:
+    """Say whether the statement can hold all records against the rules: not over pairs, nor where it leaves out those
+    of users who were not chosen before it adds them up.
+    """
+    is_everybody = aggregation.users is None
+    return not aggregation.pairs and (
+        is_everybody or not adds_users_together(table, layout_of(aggregation, table.space))
+    )
+
+
+def adds_users_together(table: TableFacts, layout: Layout) -> bool:
+    """Say whether records of users with as many of them are added up together, the users' column being read before."""
+    # Weights of records would be computed in both scans, and no bound forgives two that differ.
+    return layout.has_cells and layout.weight is None and layout.slots is None and reads_users_apart(table)
 
 
 def user_counts(table: TableFacts, cap: int | None, *, over_cap: bool, is_checked: bool = False) -> exp.Select:

@@ -68,13 +68,14 @@ from emdp.tables.statements.cell_rules import (
     EVERY_USER,
     GROUP,
     PRESENT,
+    adds_users_together,
     all_counts,
     records_by_user,
     user_counts,
     with_present,
     with_rules,
 )
-from emdp.tables.statements.compile import USER, reads_users_apart
+from emdp.tables.statements.compile import USER
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.layout import Layout, layout_of
 from emdp.tables.statements.linear import is_public
@@ -163,7 +164,7 @@ def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: b
     layout = layout_of(aggregation.of_one, table.space, is_checked=is_checked)
     records, lookups = spread_records(table, layout)
     is_total = aggregation.cap is not None
-    is_shared = _is_shared(table, layout)
+    is_shared = adds_users_together(table, layout)
     if aggregation.pairs:
         query = _over_pairs(_per_user(records, layout), table, aggregation, layout)
     elif is_shared:
@@ -175,22 +176,6 @@ def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: b
     if aggregation.pairs:
         units = (Fraction(2) ** (-2 * PAIR_BITS),)
     return CellStatement(query, {**lookups, **chosen_lookups(aggregation)}, units, absent_values(table, aggregation))
-
-
-def may_be_checked(table: TableFacts, aggregation: Aggregation) -> bool:
-    """Say whether the statement of an aggregation can hold all records against the rules.
-
-    Over pairs it does not, nor where it leaves out records of users who were not chosen before it adds them up.
-    """
-    if aggregation.pairs:
-        return False
-    return aggregation.users is None or not _is_shared(table, layout_of(aggregation, table.space))
-
-
-def _is_shared(table: TableFacts, layout: Layout) -> bool:
-    """Say whether users whose records are scaled alike are added up together, by a scan of the users' column before."""
-    # Weights of records would be computed in both scans, and no bound forgives two that differ.
-    return layout.has_cells and layout.weight is None and layout.slots is None and reads_users_apart(table)
 
 
 def chosen_lookups(aggregation: Aggregation) -> dict[str, pl.DataFrame]:

@@ -25,7 +25,7 @@ from emdp.tables.engines.duckdb.execution import (
 )
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
-from emdp.tables.statements.cells import CellStatement, cell_statement, may_be_checked
+from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
@@ -74,11 +74,12 @@ class DuckDBEngine:
     def aggregate_checked(
         self, table: TableFacts, aggregation: Aggregation | OwnedTotals
     ) -> tuple[Statistic, ...] | None:
+        # Data are checked once, and asked often.
+        from emdp.tables.statements.cell_rules import may_be_checked, rows_if_held
+        from emdp.tables.statements.checked import checked_statement
+
         if isinstance(aggregation, OwnedTotals) or not may_be_checked(table, aggregation):
             return None
-        # Data are checked once, and asked often.
-        from emdp.tables.statements.cell_rules import rows_if_held
-        from emdp.tables.statements.checked import checked_statement
 
         if aggregation.is_plain:
             statement = checked_statement(table, aggregation.values)
