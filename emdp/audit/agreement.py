@@ -11,8 +11,10 @@ from emdp.audit.neighbours import Neighbours
 from emdp.audit.plans import audited
 from emdp.audit.releases import first_number
 from emdp.questions.resolution import Query
+from emdp.sessions.measuring import is_measure
 from emdp.sessions.planning import Planned
 from emdp.sessions.session import Session
+from emdp.sessions.store import Store
 from emdp.tables import Table
 
 __all__ = ["compared_sessions"]
@@ -65,5 +67,9 @@ def _answers(
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "audit.ledger"
         with Session(table, budget=budget, ledger=ledger, public=dict(public) or None) as session:
+            # A measure is bought once, and the second answer would be the first again: each is released anew here.
+            asked, store = session._planned(request), Store(session)
+            if any(is_measure(one) for one in asked):
+                return [first_number(store.release(asked)[0][0].frame) for _ in range(count)]
             ask: Callable[[Any], Any] = session.sql if isinstance(request, str) else session.answer
             return [first_number(ask(request).frame) for _ in range(count)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from emdp.sessions.store import Kept
     from emdp.tables import Table
 
-__all__ = ["Awaited", "Measuring", "awaited"]
+__all__ = ["Awaited", "Measuring", "awaited", "is_measure"]
 
 MOST_KEPT = 8
 """Fitted measures that a session remembers."""
@@ -140,12 +140,12 @@ class Measuring(Asking):
     def _run(self, planned: tuple[Planned, ...]) -> tuple[Answer, ...]:
         if len(planned) == 1 and isinstance(planned[0], Reading):
             return (planned[0].answer(),)
-        if not any(_is_measure(one) for one in planned):
+        if not any(is_measure(one) for one in planned):
             return super()._run(planned)
         from emdp.sessions.store import Store
 
         store = Store(self)
-        found = [store.find(one) if _is_measure(one) else None for one in planned]
+        found = [store.find(one) if is_measure(one) else None for one in planned]
         due = [one for one, kept in zip(planned, found, strict=True) if kept is None]
         made = iter(store.release(due) if due else ())
         answers = []
@@ -242,7 +242,8 @@ def _rows(planned: Planned) -> Any:
     return getattr(finisher, "finisher", finisher)
 
 
-def _is_measure(planned: Planned) -> bool:
+def is_measure(planned: Planned) -> bool:
+    """Say whether a plan is that of a measure, whose answer is kept and given again."""
     return hasattr(_rows(planned), "fitted")
 
 

@@ -356,3 +356,13 @@ def test_one_record_fewer_is_what_its_slot_costs(kind: str) -> None:
     assert 0.75 * row.claimed_epsilon < row.audited_epsilon <= row.claimed_epsilon
     assert row.claimed_epsilon == pytest.approx(2.0)
     assert not report.broken
+
+
+def test_a_measure_is_released_anew_for_each_answer_that_is_compared() -> None:
+    """The same question of a measure is given the first answer again, for nothing: forty of these have no law."""
+    rows = pl.DataFrame({"user": [1], "x": [5.0]})
+    asked = emdp.read(rows, user="user", space=emdp.Interval("x", 0, 9), users=20, name="line")
+    report = audited(asked, emdp.measure(alpha=4.0, pitch=3.0), distances=[0.5], trials=1000, end_to_end=40)
+    (agreement,) = report.agreements
+    assert agreement.sessions == 40
+    assert agreement.p_value > 1e-9
