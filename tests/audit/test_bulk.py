@@ -404,6 +404,7 @@ def test_ranges_of_vectors_are_audited_and_less_noise_is_found(
     assert 0.5 * alone.epsilon0 < found[0].epsilon <= alone.epsilon0 < found[1].epsilon
 
 
+@pytest.mark.slow
 def test_ranges_of_vectors_of_few_mixed_users_lose_less_than_one_user_s_own() -> None:
     with seeded(25):
         (mixed,) = find_losses(VectorRanges(_vector_way("shuffle", "two rounds", True), 3, ENDS, (20, 20), 2)

@@ -88,6 +88,7 @@ class TestEndsMean:
             hits = sum(one.low <= truth <= one.high for one in column.estimates(Draw(values, cells, wide), 0, 0.95))
             assert scipy.stats.binomtest(hits, cells, 0.95, alternative="greater").pvalue < 1e-9
 
+    @pytest.mark.slow
     def test_coverage_holds_where_the_sums_are_near_their_noise(self) -> None:
         """All of 30 pairs from 0 to a few scales, 1,500 draws each: never below the level (p < 1e-9 in all)."""
         cells = 1_500

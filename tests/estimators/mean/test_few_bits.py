@@ -101,7 +101,9 @@ def test_of_many_means_bits_decide_in_the_shuffle_model_alone() -> None:
         assert (sent, own) == (expected[0], pytest.approx(expected[1], rel=0.02))
 
 
-@pytest.mark.parametrize(("planes", "blocks"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.slow), (2, 5)])
+@pytest.mark.parametrize(
+    ("planes", "blocks"), [(1, 1), *(pytest.param(2, own, marks=pytest.mark.slow) for own in (2, 5))]
+)
 def test_errors_are_those_predicted_and_intervals_hold(planes: int, blocks: int) -> None:
     """3,000 releases of five means: within 5 % of the plan in the root of all means' squares; as VectorPlanes says."""
     users, size, own = 60, 5, (2.0, 1.5)[:planes]

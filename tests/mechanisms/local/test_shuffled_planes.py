@@ -74,7 +74,7 @@ def test_together_they_cost_what_was_asked() -> None:
         assert bits.slack_epsilon == plan.event.slack_epsilon == 0.0
 
 
-@pytest.mark.parametrize("planes", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("planes", [2, *(pytest.param(planes, marks=pytest.mark.slow) for planes in (4, 8))])
 def test_errors_are_those_predicted(planes: int) -> None:
     """The root mean square of 3000 releases is within 5 % of the plan's: 4 standard errors; 0.7x and 1.3x are not."""
     own = likely_strengths(1.0, 200, 1e-5, plane_gains(planes), 2)
