@@ -1,5 +1,7 @@
 """The common part of an answer and its preview: everything but the data."""
 
+import math
+
 import polars as pl
 
 from emdp.base.classes import dataclass
@@ -141,8 +143,10 @@ class Description:
 def _column_line(column: PlannedColumn, prefix: str = "") -> str:
     written = f" = {' '.join(column.written.split())}," if column.written not in ("", column.expression) else ""
     error = f"expected error {column.expected_error:.6g}, " if prefix else ""
+    # What users send about each item has no constant.
+    constant = "" if math.isnan(column.lipschitz) else f"lipschitz {column.lipschitz:.6g}, "
     return on_one_line(
-        f"column       {prefix}{column.name}{written} from {column.expression}: lipschitz {column.lipschitz:.6g}, "
+        f"column       {prefix}{column.name}{written} from {column.expression}: {constant}"
         f"range [{column.low:.6g}, {column.high:.6g}], noise scale {column.noise_scale:.6g}, {error}"
         f"share {column.share:.3g}{f' ({column.note})' if column.note else ''}"
     )

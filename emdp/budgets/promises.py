@@ -82,7 +82,7 @@ def check_budgets(declared: Mapping[str, Any], wanted: Mapping[str, Any], name: 
         shown = " and ".join(str(Budget.from_json(budget).guarantee) for budget in declared.get("budgets", []))
         raise LedgerError(
             f"the ledger holds another budget for table {name!r}, {shown}; pass the same, with the same "
-            "gaussian_share, or let the owner change it by emdp ledger redeclare --budgets."
+            f"gaussian_share, or let the owner change it by emdp ledger redeclare LEDGER {name} -C emdp.toml --budgets."
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from emdp.base.checks import check_positive
 from emdp.base.errors import EmdpError, UsageError
-from emdp.cli.interview import SURE, Told, hidden_by, percent_of
+from emdp.cli.interview import SURE, Told, asked_nowhere, asked_parts, hidden, hidden_by, percent_of
 from emdp.cli.parts import box_in_words, joined, kinds_part, numbers_part, places_part, read_space, time_part
 
 if TYPE_CHECKING:
@@ -24,12 +24,13 @@ def told_by(
     interval: Sequence[str],
     values: Sequence[str],
     zone: Sequence[str],
-    nowhere: bool,
+    nowhere: bool | None,
     alpha: float | None,
     hide: str | None,
     sure: str | None,
-) -> Told | None:
-    """Return what options say of a table; None where they say nothing of space and budget.
+    asked: Mapping[str, Sequence[str]] | None = None,
+) -> Told:
+    """Return what options say of a table, and on a terminal what its owner replies where they say nothing.
 
     Parameters
     ----------
@@ -39,16 +40,24 @@ def told_by(
         Columns of latitude and longitude.
     box, interval, values, zone : str or sequence of str
         As on the command line.
-    nowhere : bool
-        Whether users without records, and records with invalid values, are nowhere.
+    nowhere : bool, optional
+        Whether users without records, and records with invalid values, are nowhere; they are where nothing is said.
     alpha, hide, sure : float or str, optional
         The budget, or what it must hide (a story's number or title) and how sure somebody may be afterwards.
+    asked : mapping of str to sequence of str, optional
+        Columns by what they may be, of which the owner is asked; None in a script.
 
     Raises
     ------
     UsageError
         If a column is none of the source's, a value cannot be read, or two options say the same.
     """
+    if alpha is not None and hide is not None:
+        raise UsageError("--alpha and --hide both say what all answers may tell; pass one of them.")
+    if sure is not None and hide is None:
+        raise UsageError("--sure is how sure somebody may be of what --hide names; pass both, or leave it out.")
+    if nowhere is None:
+        nowhere = asked is None or asked_nowhere()
     parts = [] if box is None else [_box(place, box, nowhere=nowhere)]
     for option, texts, part in (
         ("--interval", interval, numbers_part),
@@ -56,15 +65,17 @@ def told_by(
         ("--zone", zone, time_part),
     ):
         parts += [_part(option, text, schema, part, nowhere=nowhere) for text in texts]
-    if alpha is not None and hide is not None:
-        raise UsageError("--alpha and --hide both say what all answers may tell; pass one of them.")
-    if sure is not None and hide is None:
-        raise UsageError("--sure is how sure somebody may be of what --hide names; pass both, or leave it out.")
-    if not parts and alpha is None and hide is None:
-        return None
+    level = None if alpha is None else check_positive("--alpha", alpha)
+    if asked is not None:
+        said = {text.partition(",")[0] for text in (*interval, *values, *zone)}
+        left = {noun: [name for name in names if name not in said] for noun, names in asked.items()}
+        # One clock is asked about.
+        left |= {"time": []} if zone else {}
+        parts += asked_parts(left, place if box is None else None, nowhere=nowhere)
     space = joined(parts)
+    if level is None and hide is None and asked is not None and space:
+        return Told(space, nowhere, *hidden(read_space(space)))
     if hide is None:
-        level = None if alpha is None else check_positive("--alpha", alpha)
         return Told(space, nowhere, level, "of all answers together, as its owner said")
     if not space:
         raise UsageError("--hide needs a space; pass --box, --interval, --values or --zone as well.")
@@ -106,5 +117,9 @@ def _story(hide: str, space: "Space") -> "Story":
     for number, story in enumerate(stories, 1):
         if hide in (str(number), story.title):
             return story
+    # With more parts a title ends with the columns of its part.
+    begun = [story for story in stories if story.title.startswith(f"{hide} (")]
+    if len(begun) == 1:
+        return begun[0]
     listed = "; ".join(f"{number}: {story.title}" for number, story in enumerate(stories, 1))
     raise UsageError(f"--hide {hide!r} is none of {listed}; write a number or a title of these.")

@@ -10,7 +10,7 @@ import typer
 
 from emdp.base.errors import UsageError, resource_error
 from emdp.cli.flags import told_by
-from emdp.cli.interview import Told, asked_rest, asked_user, asked_users, is_terminal, show_meaning
+from emdp.cli.interview import Told, asked_user, asked_users, is_terminal, show_meaning
 from emdp.cli.options import HeaderOption
 from emdp.cli.output import check_place, write_file
 from emdp.cli.parts import toml_text
@@ -32,6 +32,9 @@ REALS = ("FLOAT", "DOUBLE", "DECIMAL")
 TEXTS = ("VARCHAR", "ENUM")
 TRUTHS = ("BOOLEAN",)
 ELSEWHERE = "elsewhere = 1  # users without records are in no mean and no map; a SHARE(ELSEWHERE) says how many"
+
+CLOCKS = ("ts", "time", "when")
+"""Names by which a text is guessed to be a time of day, beside endings such as created_at."""
 
 TIMES = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATETIME")
 
@@ -62,12 +65,13 @@ def run(
         list[str] | None, typer.Option("--zone", help="Hour of the day of a column of times: COLUMN,ZONE.")
     ] = None,
     nowhere: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--elsewhere/--no-elsewhere",
             help="Users without records and invalid records are nowhere, or in the middle.",
+            show_default="elsewhere",
         ),
-    ] = True,
+    ] = None,
     alpha: Annotated[float | None, typer.Option("--alpha", help="The most that all answers may spend.")] = None,
     hide: Annotated[
         str | None, typer.Option("--hide", help="Or what they must hide: number or title of a change in the questions.")
@@ -82,7 +86,7 @@ def run(
 ) -> None:
     """Write an emdp.toml from names and types alone; reads no record.
 
-    On a terminal it asks what only the owner can say, and ends with what the budget would tell and a first preview.
+    On a terminal it asks what no option says, and ends with what the budget would tell and a first preview.
     In a script, or with --yes, options say it; what none says is a marked blank, which is refused until filled in.
 
     \b
@@ -119,10 +123,9 @@ def run(
         # A path is said as from here, and written as from the catalog.
         users = _beside(users, place) if users and os.path.exists(users.partition("::")[0]) else users
     _check_users(users)
-    own = {"interval": interval or (), "values": values or (), "zone": zone or ()}
+    own: dict[str, Any] = {"interval": interval or (), "values": values or (), "zone": zone or ()}
+    own["asked"] = _columns(schema, user) if asks else None
     told = told_by(schema, _places(schema), box=box, nowhere=nowhere, alpha=alpha, hide=hide, sure=sure, **own)
-    if told is None:
-        told = asked_rest(_columns(schema, user), _places(schema)) if asks else Told(elsewhere=nowhere)
     known: dict[str, Any] = {"name": name, "user": user, "users": users, "slots": slots, "told": told}
     text = starter_catalog(_beside(source, place), opened, **known)
     try:
@@ -216,11 +219,20 @@ def _budget(told: Told) -> str:
 def _columns(schema: Mapping[str, str], user: str | None) -> dict[str, list[str]]:
     """Return the columns that may be parts of a space, by what they hold."""
     places = _places(schema) or ()
-    names = {"number": REALS, "text": TEXTS, "time": TIMES}
-    return {
-        noun: [column for column, kind in schema.items() if _kind(kind) in kinds and column not in (user, *places)]
-        for noun, kinds in names.items()
-    }
+    rest = {column: _noun(column, kind) for column, kind in schema.items() if column not in (user, *places)}
+    return {noun: [column for column in rest if rest[column] == noun] for noun in ("number", "text", "time")}
+
+
+def _noun(column: str, kind: str) -> str:
+    """Return what a column may be; all of a CSV file are texts, of which a name tells the times."""
+    known = {**dict.fromkeys(REALS, "number"), **dict.fromkeys(TEXTS, "text"), **dict.fromkeys(TIMES, "time")}
+    noun = known.get(_kind(kind), "")
+    return "time" if noun == "text" and _is_time(column) else noun
+
+
+def _is_time(column: str) -> bool:
+    name = column.lower()
+    return name in CLOCKS or name.endswith(("_at", "_time", "_ts", "timestamp", "datetime"))
 
 
 def _places(schema: Mapping[str, str]) -> tuple[str, str] | None:
@@ -301,16 +313,16 @@ def _further(rest: Mapping[str, str]) -> list[str]:
     rules = 'on_invalid = "elsewhere", "clamp" or "neutral"'
     lines = [f"invalid values are an error where a part has no other rule; add {rules} to it"]
     for column, kind in rest.items():
-        if kind in TEXTS:
+        if kind in TIMES or (kind in TEXTS and _is_time(column)):
+            named = toml_text(f"time({column})")
+            lines.append(f'{{ kind = "cycle", col = {named}, period = 24, on_invalid = "elsewhere" }} is the time')
+        elif kind in TEXTS:
             lines.append(f'{{ kind = "categories", col = {toml_text(column)}, values = ["..."] }} lists public values')
         elif kind in TRUTHS:
             # What values a type has is public.
             lines.append(
                 f'{{ kind = "categories", col = {toml_text(column)}, values = [false, true] }} is true or false'
             )
-        elif kind in TIMES:
-            named = toml_text(f"time({column})")
-            lines.append(f'{{ kind = "cycle", col = {named}, period = 24, on_invalid = "elsewhere" }} is the time')
         elif kind in NUMBERS:
             lines.append(f'{{ kind = "interval", col = {toml_text(column)}, low = 0, high = 100 }} is a number')
     return lines
@@ -320,11 +332,12 @@ def _everyday(label: str, rest: Mapping[str, str], user: str | None) -> list[str
     """Return comments with a budget at user level, and first statements that it pays for."""
     table, owner = _name(label), _name(user or "user_id")
     # All columns of a CSV file are texts.
-    text = next((column for column, kind in rest.items() if kind in TEXTS), None)
-    time = next((column for column, kind in rest.items() if kind in TIMES), None)
+    text = next((column for column, kind in rest.items() if _noun(column, kind) == "text"), None)
+    time = next((column for column, kind in rest.items() if _noun(column, kind) == "time"), None)
     asked = [("", f"COUNT(*) / COUNT(DISTINCT {owner}) AS each FROM {table}")]
     if time is not None:
-        hour = f"HOUR({_name(time)}) AS hour, COUNT(*) AS records FROM {table} GROUP BY hour"
+        clock = _name(time) if rest[time] in TIMES else f"CAST({_name(time)} AS TIMESTAMP)"
+        hour = f"HOUR({clock}) AS hour, COUNT(*) AS records FROM {table} GROUP BY hour"
         asked.append((", max_records_per_user = 100", hour))
     if text is not None:
         people = f"COUNT(DISTINCT {owner}) AS people FROM {table} GROUP BY 1 ORDER BY people DESC LIMIT 10"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, UsageError
-from emdp.cli.parts import box_in_words, joined, kinds_part, numbers_part, places_part, read_space, time_part
+from emdp.cli.parts import box_in_words, kinds_part, numbers_part, places_part, time_part
 from emdp.cli.stopping import break_off_reads
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Told",
     "ask",
-    "asked_rest",
+    "asked_nowhere",
+    "asked_parts",
     "asked_user",
     "asked_users",
+    "hidden",
     "hidden_by",
     "is_terminal",
     "percent_of",
@@ -159,8 +161,8 @@ def asked_users() -> str | None:
     )
 
 
-def asked_rest(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None) -> Told:
-    """Ask where those without records are, what distance means, and what must be hidden."""
+def asked_nowhere() -> bool:
+    """Ask whether those without records are nowhere; they are where there is no reply."""
     said = ask(
         "are people without records nowhere (y or n)",
         "Some people may have no records, and some records no place, or one outside of what you say below. If they "
@@ -169,13 +171,7 @@ def asked_rest(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | No
         _truth,
         suggested="y",
     )
-    nowhere = said is not False
-    written = spaces(columns, place, nowhere=nowhere)
-    told = Told(written, elsewhere=nowhere)
-    if not written:
-        return told
-    alpha, reason = hidden(read_space(written))
-    return Told(written, told.elsewhere, alpha, reason)
+    return said is not False
 
 
 def _truth(reply: str) -> bool:
@@ -216,6 +212,8 @@ def _first_question(table: str, space: "Space", alpha: float) -> str:
     column = _name(part.columns[0])
     if part.labels is not None:
         return f"{head} {column}, SHARE() AS share FROM {_name(table)} GROUP BY {column}"
+    if part.kind == "cycle":
+        return f"{head} AVG(DISTANCE({column}, 12)) AS from_noon FROM {_name(table)}"
     return f"{head} AVG({column}) AS mean FROM {_name(table)}"
 
 
@@ -223,13 +221,13 @@ def _name(name: str) -> str:
     return name if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
-def spaces(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None, *, nowhere: bool) -> str:
-    """Ask what distance means, column by column, and return the space as TOML; empty where nothing was said.
+def asked_parts(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None, *, nowhere: bool) -> list[str]:
+    """Ask what distance means, column by column, and return the parts of a space as TOML.
 
     Parameters
     ----------
     columns : mapping of str to sequence of str
-        Columns by what they may be: ``"number"``, ``"text"``, ``"truth"``, ``"time"``.
+        Columns by what they may be: ``"number"``, ``"text"``, ``"time"``.
     place : (str, str), optional
         Columns of latitude and longitude.
     nowhere : bool
@@ -240,7 +238,7 @@ def spaces(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | None, 
     parts += [_number(name, nowhere=nowhere) for name in columns.get("number", ())[:FURTHER]]
     parts += [_text(name, nowhere=nowhere) for name in columns.get("text", ())[:FURTHER]]
     parts += [_time(name, nowhere=nowhere) for name in columns.get("time", ())[:1]]
-    return joined([part for part in parts if part])
+    return [part for part in parts if part]
 
 
 def hidden(space: "Space") -> tuple[float | None, str]:

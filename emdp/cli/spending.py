@@ -143,9 +143,12 @@ def reserved_rows(found: Sequence[BudgetSpending]) -> list[tuple[str, ...]]:
 
 
 def spending_rows(found: Sequence[BudgetSpending], width: int) -> list[tuple[str, ...]]:
-    """Return the rows of each period and their sum, for ``SPENDING_COLUMNS``, queries cut so that they fit a width."""
+    """Return the rows of each period and their sum, for ``SPENDING_COLUMNS``, queries cut so that they fit a width.
+
+    A charge that a budget per period counts beside one per user stands once.
+    """
     rows: list[tuple[str, ...]] = []
-    for own in found:
+    for own in _once(found):
         for total in own.periods:
             members = [spent for spent in own.queries if spent.period == total.period]
             rows += [_spending_row(own.table, spent, spent.report or "-", spent.query) for spent in members]
@@ -225,20 +228,26 @@ def as_json(found: Sequence[BudgetSpending]) -> dict[str, Any]:
 
 def user_total(found: Sequence[BudgetSpending]) -> str | None:
     """Return what all budgets have spent, as a guarantee at the user level; None if one says nothing there."""
-    from emdp.budgets.spending import counts_in
     from emdp.privacy import total_as_user
 
-    # What a budget per period counts beside one per user is no further loss.
-    twice = {
-        id(own)
-        for own in found
-        for other in found
-        if own is not other and own.table == other.table and counts_in(own.account.budget, other.account.budget)
-    }
     try:
-        return str(total_as_user(own.account for own in found if id(own) not in twice))
+        return str(total_as_user(own.account for own in _once(found)))
     except UsageError:
         return None
+
+
+def _once(found: Sequence[BudgetSpending]) -> list[BudgetSpending]:
+    """Return the budgets without those per period that count what one per user pays: no further loss or charge."""
+    from emdp.budgets.spending import counts_in
+
+    return [
+        own
+        for own in found
+        if not any(
+            own is not other and own.table == other.table and counts_in(own.account.budget, other.account.budget)
+            for other in found
+        )
+    ]
 
 
 def cost(guarantee: "Guarantee") -> str:

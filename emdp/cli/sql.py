@@ -118,6 +118,7 @@ def preview(
 def _check_data(q: str | None, path: str, table: str | None, period: str | None) -> None:
     """Check the records of a catalog's tables against their rules, all that are broken at once."""
     from emdp.catalog.catalog import load_catalog
+    from emdp.tables.engine import turned_boxes
 
     if q is not None:
         raise UsageError("--data checks the records and no query; leave Q out.")
@@ -131,6 +132,9 @@ def _check_data(q: str | None, path: str, table: str | None, period: str | None)
     )
     broken: list[DataRuleError] = []
     for declared in tables:
+        for place in turned_boxes(declared):
+            turned = f"the box of {', '.join(place.columns)} in {declared.name} seems to be the wrong way round"
+            print(f"note: {turned}: more records lie in box = {list(place.box)}", file=sys.stderr)
         try:
             with declared.held():
                 declared.validate()
@@ -208,7 +212,7 @@ def query(
         planned = () if is_reading else plan_request(text, read.names(public), loaded.budgets(name))
     _check_targets(target, plot, len(planned) or 1, (*loaded.paths(), *([q] if _is_path(q) else [])))
     if is_reading and not has_charges(loaded.ledger_path, read.account):
-        raise UsageError("Q reads a measure, and none was released yet; release one first by MEASURE(*) AS name.")
+        raise UsageError("the query reads a measure, and none was released yet; ask for one by MEASURE(*) AS name.")
     with Session(read, budget=loaded.budget(name), ledger=loaded.ledger_path, public=public, period=period) as session:
         if is_reading:
             _read_measures(session, text, target, plot, explain=explain)

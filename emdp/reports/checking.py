@@ -22,7 +22,7 @@ from emdp.reports.levels import covers, divide_rest, smallest_level
 from emdp.reports.problems import Problem
 from emdp.reports.readings import awaited_entry, is_reading, level_and_text, useless_keys
 from emdp.reports.shown import shown_problems
-from emdp.reports.streams import check_streams
+from emdp.reports.streams import check_streams, stream_tables
 from emdp.sessions.planning import Planned, plan_request
 from emdp.sql import tables_named, with_level
 
@@ -277,14 +277,17 @@ class _Checker:
             problem = f"table {self.report.table!r} is not in {self.catalog.path}, which has {', '.join(tables)}"
             self.wrong(self.report.line_of("table"), f"{problem}; name one of them")
             return None
-        named = {name.lower() for draft in drafts for name in tables_named(draft.text)}
+        of_streams, unread = stream_tables(self.report)
+        named = {name.lower() for name in (*of_streams, *(name for own in drafts for name in tables_named(own.text)))}
         own = list(dict.fromkeys(root for name, root in self.catalog.roots.items() if name.lower() in named))
         if len(own) == 1 or (not own and len(tables) == 1):
             return own[0] if own else next(iter(tables))
         if own:
             problem = f"the queries name {len(own)} private tables, {', '.join(own)}; write a report for each of them"
             self.wrong(self.report.line_of("catalog"), problem)
-        elif drafts:
+        elif unread:
+            self.problems += unread
+        elif drafts or self.report.streams:
             problem = f"no query names a table of {self.catalog.path}, which has {', '.join(tables)}; name one"
             self.wrong(self.report.line_of("catalog"), f"{problem} after FROM")
         return None
@@ -349,9 +352,12 @@ class _Checker:
         try:
             world.payer(planned.plan.guarantee)
         except UsageError:
-            kind, names = planned.plan.guarantee.kind_name, " or ".join(own.level_name for own in world.budgets)
-            problem = f"the query's guarantee, {kind}, cannot be charged to the {names} of {world.owner}"
-            self.wrong(draft.entry.line_of("query"), f"{problem}; write a header and a budget of one kind")
+            asked, names = planned.plan.guarantee, " or ".join(own.level_name for own in world.budgets)
+            problem = f"the query's guarantee, {asked.kind_name}, cannot be charged to the {names} of {world.owner}"
+            remedy = "write a header and a budget of one kind"
+            if self.report.budget is not None:
+                remedy = f"give it a report whose budget is in {asked.level_name}, or leave out the report's budget"
+            self.wrong(draft.entry.line_of("query"), f"{problem}; {remedy}")
             draft.level = None
             return False
         draft.planned = planned

@@ -128,7 +128,7 @@ class Report:
     catalog : Path
         The catalog that has the table.
     entries : tuple of Entry
-        At least one.
+        At least one, or a stream.
     table : str or None
         The table, where the catalog has several.
     period : str or None

@@ -253,7 +253,7 @@ def _why(checked: CheckedReport, entries: Sequence[Entry], version: str) -> str:
     ]
     if not asked or version in asked:
         return ""
-    return " (the stored answers are of other data: declare a version in the catalog if only the file has changed)"
+    return " (the stored answers are of other data; a version in the catalog, declared before them, would keep them)"
 
 
 def _check_reserve(checked: CheckedReport, ledger: Ledger) -> None:

@@ -18,6 +18,7 @@ from emdp.reports.stream_entries import StreamEntry
 from emdp.sessions.planning import plan_request
 from emdp.sessions.session import Session
 from emdp.sessions.stream_requests import StreamRequest
+from emdp.sql import tables_named
 
 __all__ = [
     "StreamOutcome",
@@ -27,6 +28,7 @@ __all__ = [
     "stream_lines",
     "stream_price",
     "stream_rows",
+    "stream_tables",
 ]
 
 MOST_LINES = 6
@@ -70,6 +72,17 @@ def check_streams(report: Report, names: Names, promises: Sequence[Guarantee]) -
         except (RefusedError, UsageError) as error:
             problems.append(report.problem(entry.line, f"stream {entry.title!r}: {error}"))
     return problems
+
+
+def stream_tables(report: Report) -> tuple[set[str], list[Problem]]:
+    """Return the tables that a report's streams name, and what is wrong with statements that cannot be read."""
+    found, problems = set[str](), list[Problem]()
+    for entry in report.streams:
+        try:
+            found.update(tables_named(entry.query))
+        except (RefusedError, UsageError) as error:
+            problems.append(report.problem(entry.line, f"stream {entry.title!r}: {error}"))
+    return found, problems
 
 
 def stream_price(entry: StreamEntry, period: str | None, names: Names, promises: Sequence[Guarantee]) -> Guarantee:

@@ -12,6 +12,7 @@ from emdp.base.statistic import Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.questions.owned.totals import OwnedTotals
+from emdp.spaces import Geo
 from emdp.tables.base import Source
 from emdp.tables.engines.base import Engine
 from emdp.tables.engines.duckdb.execution import check_limits
@@ -30,6 +31,7 @@ __all__ = [
     "count_breaches",
     "engine_of",
     "mean_of_user_means",
+    "turned_boxes",
 ]
 
 
@@ -113,6 +115,30 @@ def count_breaches(table: TableFacts) -> tuple[Breach, ...]:
     found = [engine_of(table.source).count_breaches(table)]
     found += [engine_of(own.source).count_breaches(replace(own, view=table.view)) for own in table.linked.values()]
     return tuple(breach for breaches in found for breach in breaches) + _of_links(table)
+
+
+def turned_boxes(table: TableFacts) -> tuple[Geo, ...]:
+    """Return the places of a table's space whose box has fewer records than the same box the wrong way round.
+
+    For the owner, as :func:`count_breaches`: each is the space of these places as it should probably be.
+    """
+    found = []
+    for part in table.space.items_space.parts:
+        if not isinstance(part, Geo) or max(map(abs, part.box[1::2])) > 90:
+            continue
+        south, west, north, east = part.box
+        boxes = (part.box, (west, south, east, north))
+        lat, lon = part.columns
+        own, other = (Geo(lat, lon, box, on_invalid="error", as_given=True) for box in boxes)
+        outside = _outside(table, own)
+        if outside and _outside(table, other) < outside:
+            found.append(other)
+    return tuple(found)
+
+
+def _outside(table: TableFacts, space: Geo) -> int:
+    breaches = engine_of(table.source).count_breaches(replace(table, space=space))
+    return sum(breach.records or 0 for breach in breaches if breach.rule.columns == space.columns)
 
 
 def _of_links(table: TableFacts) -> tuple[Breach, ...]:

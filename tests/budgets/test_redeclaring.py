@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_larger_budget_and_one_of_another_kind(path: Path) -> None:
     with session(path, EmdDP(3.0)) as old:
-        with pytest.raises(LedgerError, match="redeclare --budgets"):
+        with pytest.raises(LedgerError, match=r"redeclare LEDGER .* -C emdp.toml --budgets"):
             session(path, EmdDP(5.0), UserDP(1.0))
         change(path, EmdDP(5.0), UserDP(1.0))
         # Whoever had the ledger open asks under what stands now, or not at all.

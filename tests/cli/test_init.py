@@ -145,13 +145,13 @@ PLACES = ["", "40", "", "40.48,-74.26,40.92,-73.70", "", "Other,Bar", "America/N
 """Replies: the guessed user, people, nowhere, a box, no range, two kinds, a zone, the suggested story, 60 percent."""
 
 
-def talked(folder: Path, replies: list[str], *options: str) -> tuple[int, str]:
+def talked(folder: Path, replies: list[str], *options: str, source: str = "visits.parquet") -> tuple[int, str]:
     """Run the command on a terminal of its own, to which all replies are written beforehand; return what it showed."""
     owner, terminal = pty.openpty()
     try:
         os.write(owner, "".join(f"{reply}\n" for reply in replies).encode() + b"\x04" * 9)
         process = subprocess.Popen(
-            [sys.executable, "-m", "emdp", "init", "visits.parquet", *options],
+            [sys.executable, "-m", "emdp", "init", source, *options],
             stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, start_new_session=True,
         )  # fmt: skip
         os.close(terminal)
@@ -231,6 +231,41 @@ def test_a_list_of_people_is_named_from_here_and_written_from_the_catalog(visits
     assert load_catalog(visits / "apart" / "emdp.toml").table("visits").users.count == 3
 
 
+def test_on_a_terminal_only_what_no_option_says_is_asked(visits: Path) -> None:
+    """The user, people, a box and a zone are said; left are elsewhere, a range, kinds, and what must be hidden."""
+    told = ("--user", "user_id", "--users", "40", "--box", BOX, "--zone", "ts,UTC")
+    status, shown = talked(visits, ["", "", "Other,Bar", "", ""], *told)
+    assert status == 0, shown
+    catalog = load_catalog(visits / "emdp.toml")
+    assert [part.kind for part in catalog.table("visits").space.items_space.parts] == ["geo", "cycle", "categories"]
+    assert 24.2 <= catalog.budgets("visits")[0].level <= 24.33
+    for question in (
+        "Who is the person?",
+        "How many people are there?",
+        "a box in degrees",
+        "by the clock of one zone",
+    ):
+        assert question not in shown
+    status, shown = talked(visits, ["", ""], *told, "--no-elsewhere", "--alpha", "7", "--force")
+    assert status == 0, shown
+    assert "are people without records nowhere" not in shown
+    assert "What must all answers together hide" not in shown
+    assert load_catalog(visits / "emdp.toml").budgets("visits")[0].level == 7.0
+
+
+def test_a_time_that_is_a_text_of_a_csv_file_is_offered_as_one(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("who,ts,note\na,2026-01-01 08:00:00,x\n")
+    replies = ["40", "", "", "Europe/Berlin", "", ""]
+    status, shown = talked(tmp_path, replies, "--header", "--user", "who", source="visits.csv")
+    assert (status, "values of ts" in shown) == (0, False), shown
+    text = (tmp_path / "emdp.toml").read_text()
+    assert "HOUR(CAST(ts AS TIMESTAMP)) AS hour" in text
+    assert "note, COUNT(DISTINCT who) AS people" in text
+    assert load_catalog(tmp_path / "emdp.toml").table("visits").space.items_space.columns == (
+        "time(ts, 'Europe/Berlin')",
+    )
+
+
 def test_nothing_is_asked_of_a_script(visits: Path) -> None:
     status, shown = talked(visits, [], "--yes", "--users", "40")
     assert status == 0, shown
@@ -247,7 +282,8 @@ FLAGS = (
 
 def test_a_script_says_all_that_the_questions_ask(capsys: pytest.CaptureFixture[str], visits: Path) -> None:
     source, out = str(visits / "visits.parquet"), visits / "emdp.toml"
-    hidden = ("--hide", "clinic once, of 20 records (lat, lon)", "--sure", "60")
+    # As the help writes it, without the columns of the part that end the title where there are several parts.
+    hidden = ("--hide", "clinic once, of 20 records", "--sure", "60")
     status, shown, err = run(capsys, source, *FLAGS, *hidden, "--out", str(out))
     assert (status, shown) == (0, f"{out}: complete\n")
     assert err == "note: That is a box around 40.7 N, 73.98 W, 49 km high and 47 km wide.\n"

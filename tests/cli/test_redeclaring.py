@@ -87,7 +87,7 @@ def test_more_budget_and_a_second_kind(capsys: pytest.CaptureFixture[str]) -> No
     more = CATALOG.replace("{ alpha = 3.0 }", "[{ alpha = 5.0 }, { epsilon = 1.0 }]")
     Path("emdp.toml").write_text(more)
     status, _, err = run(capsys, *ask)
-    assert (status, "emdp ledger redeclare --budgets" in err) == (2, True)
+    assert (status, "emdp ledger redeclare LEDGER visits -C emdp.toml --budgets" in err) == (2, True)
     given = ["ledger", "redeclare", "city.ledger", "visits", "-C", "emdp.toml", "--budgets"]
     status, out, err = run(capsys, *given)
     assert (status, err) == (0, "")

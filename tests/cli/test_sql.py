@@ -92,6 +92,22 @@ def test_check_of_the_data_is_the_owners_and_counts_what_breaks_the_rules(
     assert run(capsys, "check", KM, "--data")[0] == 2
 
 
+def test_check_of_the_data_says_that_a_box_is_the_wrong_way_round(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    frame = pl.DataFrame({"user_id": [1, 2, 2], "lat": [52.4, 52.6, 50.0], "lon": [13.1, 13.5, 9.0]})
+    frame.write_parquet("berlin.parquet")
+    for box, said in (("13.0, 52.3, 13.8, 52.7", 1), ("52.3, 13.0, 52.7, 13.8", 0)):
+        (place / "emdp.toml").write_text(
+            "ledger = 'b.ledger'\n[tables.visits]\nsource = 'berlin.parquet'\nuser = 'user_id'\nusers = 3\n"
+            f"elsewhere = 1\nspace = {{ kind = 'geo', lat = 'lat', lon = 'lon', box = [{box}], unit = 'km', "
+            "on_invalid = 'elsewhere' }\nbudget = { alpha = 9 }\n"
+        )
+        status, _, err = run(capsys, "check", "--data")
+        assert (status, err.count("the box of lat, lon in visits seems to be the wrong way round")) == (0, said)
+        assert err.count("more records lie in box = [52.3, 13.0, 52.7, 13.8]") == said
+
+
 def test_preview_says_what_the_budget_allows_and_spends_nothing(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:

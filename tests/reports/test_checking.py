@@ -258,6 +258,13 @@ def test_kinds_of_budgets(tmp_path):
     assert [own.text.partition(")")[0].partition("(")[2] for own in report.entries] == ["alpha = 2.0", "epsilon = 2.0"]
     ((line, said),) = problems(tmp_path, TOP + "budget = { alpha = 4.0 }\n" + both)
     assert (line, "cannot be charged to the alpha" in said) == (9, True)
+    assert "give it a report whose budget is in epsilon, or leave out the report's budget" in said
+    checked(
+        tmp_path,
+        TOP
+        + entry("A", asked("AVG(price)", "OPTIONS (alpha = 4)"))
+        + entry("B", asked("AVG(price)", "OPTIONS (epsilon = 1)", header="USER_PRIVACY")),
+    )
     ((line, said),) = problems(tmp_path, TOP + "budget = { epsilon = 5.1 }\n" + both)
     assert (line, "is more than that of table sales" in said) == (3, True)
     only_alpha = CATALOG.replace(", { epsilon = 5.0 }", "")

@@ -232,3 +232,25 @@ def test_a_report_may_be_of_streams_alone(folder: Path) -> None:
         assert "Answers</h2>" not in shown
         # A budget of periods is for one of them.
         assert "for all that is ever answered of one period, alpha 20" in shown
+
+
+def test_a_report_of_streams_alone_finds_their_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = CATALOG[CATALOG.index("[tables") :].replace("visits", "others")
+    (folder / "emdp.toml").write_text(CATALOG + other)
+    text = REPORT[: REPORT.index("[[entry]]")] + REPORT[REPORT.index("[[stream]]") :]
+    (folder / "weeks.toml").write_text(text)
+    assert check_definition(folder / "weeks.toml", period="2026-W01")[0].table == "visits"
+    for changed, said in (("FROM visit", "no query names a table"), ("FORM visits", "stream 'Mean of x': ")):
+        (folder / "weeks.toml").write_text(text.replace("FROM visits", changed))
+        with pytest.raises(ReportError, match=said):
+            check_definition(folder / "weeks.toml", period="2026-W01")
+    (folder / "weeks.toml").write_text(text)
+    for command, said in (
+        (["report", str(folder / "weeks.toml"), "--period", "2026-W01", "--out", f"{folder}-page"], "index.html"),
+        # A budget per period counts what the other pays: in its own rows, not as a second charge.
+        (["ledger", "show", str(folder / "x.ledger")], "AVG(x)"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        out, err = capsys.readouterr()
+        assert (ended.value.code, out.count(said)) == (0, 1), err

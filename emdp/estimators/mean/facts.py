@@ -308,7 +308,7 @@ def _compared(query: Shares, law: VectorBits, users: int) -> tuple[ComparedMetho
         sensitivity_2=math.sqrt(size) / users * (1 + 1e-12),
     ).mechanism
     local = law if query.model == "local" else VectorBits(size, price.level, users)
-    lines = [("central", noise.interval_half_width(0.6826894921370859), f"a curator adds {noise.name} noise")]
+    lines = [("central", noise.interval_half_width(0.6826894921370859), f"not offered: a curator's {noise.name} noise")]
     if query.model == "shuffle":
         lines.append(("shuffle", _deviation(law), f"{law.blocks} messages a user, mixed"))
     lines.append(("local", _deviation(local), "nobody is trusted; each user's message by itself"))

@@ -247,7 +247,8 @@ class ProfilePreview:
                 f"fully in each; {people.note or 'all listed values'}"
             )
         share = self.plan.ranks(part)
-        told = f"ranks at most {percent(share)} off, among {self.plan.options.quartile_cap} records a user at most"
+        off = f"at most {percent(share)} off" if share < 1 else "anywhere"
+        told = f"ranks {off}, among {self.plan.options.quartile_cap} records a user at most"
         if share > USEFUL:
             told += f"; for {percent(USEFUL)} it takes {share / USEFUL:,.2g} times the epsilon"
         return f"{told}; days within {errors['days'].expected_error:,.3g}" if "days" in errors else told

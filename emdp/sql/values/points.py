@@ -328,7 +328,10 @@ def _placed(context: Context, point: Point, part: Space, *, is_meant: bool) -> A
     if found is None or is_meant:
         return point.value
     problem, other = found
-    nearer = "write POINT({:g}, {:g}), since the latitude comes first".format(*other) if other else "write a nearer one"
+    nearer = "write a nearer one"
+    if other:
+        nearer = "write POINT({:g}, {:g}), since the latitude comes first, or correct the box, if it does not there"
+        nearer = nearer.format(*other)
     remedy = f"{nearer}, or add {FAR_POINT} = TRUE to OPTIONS if it is meant"
     raise context.refusal(point.node, f"{context.text(point.node)} {problem}", remedy=remedy, code="point-far")
 
