@@ -213,8 +213,7 @@ class _Checker:
             if draft.planned is not None:
                 self.check_shown(draft.entry, draft.planned)
         self.check_sum(drafts, world)
-        # Streams are paid by the table's budgets, for all their periods.
-        self.problems += check_streams(self.report, world.names, self.catalog.budgets(world.table))
+        self.problems += check_streams(self.report, world.names, self.catalog.budgets(world.table))  # for all periods
         entries = tuple(CheckedEntry(own.entry, own.text, own.planned) for own in drafts if own.planned is not None)
         return CheckedReport(self.report, world.table, self.catalog.account(world.table), entries, self.report.budget)
 
@@ -277,8 +276,8 @@ class _Checker:
             problem = f"table {self.report.table!r} is not in {self.catalog.path}, which has {', '.join(tables)}"
             self.wrong(self.report.line_of("table"), f"{problem}; name one of them")
             return None
-        of_streams, unread = stream_tables(self.report)
-        named = {name.lower() for name in (*of_streams, *(name for own in drafts for name in tables_named(own.text)))}
+        named, unread = stream_tables(self.report)
+        named |= {name.lower() for draft in drafts for name in tables_named(draft.text)}
         own = list(dict.fromkeys(root for name, root in self.catalog.roots.items() if name.lower() in named))
         if len(own) == 1 or (not own and len(tables) == 1):
             return own[0] if own else next(iter(tables))
@@ -354,9 +353,8 @@ class _Checker:
         except UsageError:
             asked, names = planned.plan.guarantee, " or ".join(own.level_name for own in world.budgets)
             problem = f"the query's guarantee, {asked.kind_name}, cannot be charged to the {names} of {world.owner}"
-            remedy = "write a header and a budget of one kind"
-            if self.report.budget is not None:
-                remedy = f"give it a report whose budget is in {asked.level_name}, or leave out the report's budget"
+            remedy = f"give it a report whose budget is in {asked.level_name}, or leave out the report's budget"
+            remedy = "write a header and a budget of one kind" if self.report.budget is None else remedy
             self.wrong(draft.entry.line_of("query"), f"{problem}; {remedy}")
             draft.level = None
             return False

@@ -75,11 +75,11 @@ def check_streams(report: Report, names: Names, promises: Sequence[Guarantee]) -
 
 
 def stream_tables(report: Report) -> tuple[set[str], list[Problem]]:
-    """Return the tables that a report's streams name, and what is wrong with statements that cannot be read."""
+    """Return the tables that streams name, in small letters, and what is wrong with statements that cannot be read."""
     found, problems = set[str](), list[Problem]()
     for entry in report.streams:
         try:
-            found.update(tables_named(entry.query))
+            found |= {name.lower() for name in tables_named(entry.query)}
         except (RefusedError, UsageError) as error:
             problems.append(report.problem(entry.line, f"stream {entry.title!r}: {error}"))
     return found, problems
