@@ -138,7 +138,7 @@ def turned_boxes(table: TableFacts) -> tuple[Geo, ...]:
 
 def _outside(table: TableFacts, space: Geo) -> int:
     breaches = engine_of(table.source).count_breaches(replace(table, space=space))
-    return sum(breach.records or 0 for breach in breaches if breach.rule.columns == space.columns)
+    return next((breach.records or 0 for breach in breaches if breach.rule.columns == space.columns), 0)
 
 
 def _of_links(table: TableFacts) -> tuple[Breach, ...]:
