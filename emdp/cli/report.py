@@ -87,13 +87,8 @@ def _tell(found: "ReportRun") -> None:
     for outcome in _all(found):
         if outcome.answer is None:
             print(f"failed: {outcome.entry.title}: {outcome.error}", file=sys.stderr)
-    named = "" if found.report.budget is None else f": what this report may still spend{_in_period(found.period)}"
     for budget in found.budgets:
-        print(f"remaining {budget.remaining}{named}", file=sys.stderr)
-
-
-def _in_period(period: str | None) -> str:
-    return "" if period is None else f" in period {period}"
+        print(f"remaining {budget.remaining}", file=sys.stderr)
 
 
 def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:

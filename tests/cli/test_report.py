@@ -56,7 +56,6 @@ def test_a_report_is_written_and_costs_nothing_again(capsys: pytest.CaptureFixtu
     assert (status, out) == (0, "visits-one/index.html\n")
     assert "2 entries paid, 0 stored answers used" in err
     assert "[1/2] Mean" in err
-    assert "(unbounded central EmdDP): what this report may still spend in period one\n" in err
     names = {path.name for path in (place / "visits-one").iterdir()}
     assert names == {
         "index.html", "manifest.json", "01-mean.csv", "01-mean.parquet", "02-square.csv", "02-square.parquet",
