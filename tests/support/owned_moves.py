@@ -27,6 +27,7 @@ from emdp.estimators.owned.joined import JoinedPlan
 from emdp.estimators.owned.keys_plan import KeysPlan
 from emdp.estimators.owned.plan import OwnedPlan, drawn_rows
 from emdp.estimators.owned.quantiles import QuantilePlan
+from emdp.estimators.owned.ranged import RangedPlan
 from emdp.estimators.owned.staged import StagedPlan
 from emdp.estimators.owned.unlisted_plan import UnlistedPlan
 from emdp.mechanisms.contribution.moves import moved_users
@@ -58,6 +59,10 @@ def members_of(plan: Any) -> Iterator[Any]:
             yield from members_of(member)
     elif isinstance(plan, FreePlan):
         return
+    elif isinstance(plan, RangedPlan):
+        yield from plan.rule.counts
+        for ends in ((-4.0, 8.0), (0.0, 2.0**50)):
+            yield from members_of(plan.rule.plan_at((ends,) * len(plan.rule.query.ranged)))
     elif isinstance(plan, MeasuredPlan):
         yield plan
         if isinstance(plan, GroupsPlan):

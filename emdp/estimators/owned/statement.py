@@ -7,6 +7,7 @@ columns. Delta is for sums alone, which have a use for it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
@@ -44,6 +45,10 @@ def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | 
     UsageError
         If an option, an item, a name or the noise does not fit.
     """
+    if query.ranged:
+        from emdp.estimators.owned.ranged import plan_ranged
+
+        return plan_ranged(query, users=users, plan=partial(plan_statement, users=users, compute=compute))
     if not query.items:
         if query.measures_groups:
             raise UsageError(

@@ -22,7 +22,7 @@ from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.columns.pairs import EndsMean, Total
 from emdp.estimators.columns.sizes import ASSUMED_USERS, MOST_USERS, check_level
-from emdp.estimators.columns.true_totals import measured_total, true_total
+from emdp.estimators.columns.true_totals import OneSided, measured_total, true_total
 from emdp.estimators.columns.values import Coordinate, Draw, Mean, OutputColumn, Rows
 from emdp.estimators.mean.expectations import expected_absolute
 from emdp.estimators.owned.amounts import at_given_cap, in_amounts
@@ -250,8 +250,12 @@ def of_truth(
 ) -> OutputColumn:
     """Return a total with the ends that hold for the true one; means are of capped rows.
 
+    Of a chosen range no end does: values beyond it, on either side, may be any number.
+
     ``cut`` is what is left out, in records, or where ``reach`` is given in amounts of so much of the item each.
     """
+    if item.is_ranged:
+        return OneSided(column, has_low=False, has_high=False)
     if cut is not None and item.kind in ("rows", "count", "sum"):
         low, high = (item.low, item.high) if item.kind == "sum" else (0.0, 1.0)
         if reach is not None:

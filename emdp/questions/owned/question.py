@@ -56,6 +56,9 @@ class OwnedItem:
         Of ``avg``: the weight of a row, ``SUM(weight * node) / SUM(weight)``; None where all weigh the same.
     most : float
         Largest weight: those above it are clamped to it, and those below 0 to 0.
+    is_ranged : bool
+        Whether the range is chosen from what noisy numbers of users show (``OwnedSelect.ranged``): values may lie
+        beyond it, so that no interval of the true value has an end.
     """
 
     kind: OwnedKind
@@ -68,8 +71,11 @@ class OwnedItem:
     condition: Node | None = None
     weight: Node | None = None
     most: float = 1.0
+    is_ranged: bool = False
 
     def __post_init__(self) -> None:
+        if self.is_ranged and self.kind not in ("sum", "avg", "variance", "stddev"):
+            raise UsageError("is_ranged is for sums, means and variances; leave it out.")
         if self.weight is not None and (self.kind != "avg" or not 0.0 < self.most < math.inf):
             raise UsageError("weight is for avg, with a finite most above 0; leave it out, or pass these.")
         if (self.level is None) == (self.kind == "quantile") or (self.condition is not None and self.kind != "users"):
@@ -133,6 +139,9 @@ class OwnedSelect:
         chosen, which is None then.
     amounts : bool
         Whether ``cap`` is on what a user's records add to sums, in units of ``2**-AMOUNT_BITS`` of the largest record.
+    ranged : tuple of Node
+        Arguments of items with ``is_ranged`` whose ranges a tenth of epsilon buys; what items have of it stands for
+        none.
     distinct_cap : int or None
         ``max_distinct_per_user``: values of a user that a count of different values counts at most; None to choose it.
     public : mapping of str to polars.DataFrame
@@ -173,6 +182,7 @@ class OwnedSelect:
     group_rows: int | None = None
     measures_groups: bool = False
     amounts: bool = False
+    ranged: tuple[Node, ...] = ()
 
     @property
     def is_plain(self) -> bool:

@@ -20,6 +20,7 @@ from emdp.sql.owned.ranges import ranges_in, ranges_left
 from emdp.sql.owned.remedies import as_number, remedy_of
 from emdp.sql.owned.scopes import Scope
 from emdp.sql.refusals.unsupported import UNSUPPORTED, aggregates
+from emdp.sql.text.families import AUTOMATIC, RANGE, RHO
 from emdp.sql.text.statement import Option
 from emdp.sql.values.functions import first_argument
 
@@ -38,6 +39,9 @@ KINDS: Mapping[str, OwnedKind] = {
 
 OF_RECORDS = ("QUANTILE", "MEDIAN")
 """Aggregates of this route where the statement caps the records of a user: else they weigh every user equally."""
+
+AUTOMATIC_RANGE = f" (or, for a tenth of epsilon, have it chosen: {RANGE} = {AUTOMATIC} in OPTIONS)"
+"""What else to write where a range is not known."""
 
 MOST_WIDTH = 2.0**53
 """Widest range that is taken for one that somebody meant."""
@@ -76,6 +80,8 @@ class OwnedAggregate:
         Of people, that of FILTER.
     weight, most
         Of a mean by weights, as of :class:`emdp.questions.owned.question.OwnedItem`.
+    is_ranged : bool
+        Whether its range is to be chosen; what it has of it stands for none.
     """
 
     kind: OwnedKind
@@ -87,6 +93,7 @@ class OwnedAggregate:
     condition: Node | None = None
     weight: Node | None = None
     most: float = 1.0
+    is_ranged: bool = False
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -138,7 +145,11 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggre
         return OwnedAggregate("count", value, 0.0, 1.0, name)
     if not value.kind.is_number:
         raise _no_number(context, scope, arguments[0], value, name)
-    return OwnedAggregate(KINDS[name], value, *_range(context, scope, arguments[0], value), name)
+    known = _known_range(context, scope, value)
+    if known is None and RANGE in context.statement.options:
+        return OwnedAggregate(KINDS[name], value, 0.0, 1.0, name, is_ranged=True)
+    known = known or _range(context, scope, arguments[0], value, AUTOMATIC_RANGE)
+    return OwnedAggregate(KINDS[name], value, *known, name)
 
 
 def _distinct(context: Context, scope: Scope, node: exp.Anonymous, condition: Node | None) -> OwnedAggregate:
@@ -188,20 +199,28 @@ def _quantile(context: Context, scope: Scope, node: exp.Anonymous, condition: No
     return OwnedAggregate("quantile", value, low, high, name, level=level)
 
 
-def _range(context: Context, scope: Scope, written: exp.Expr, value: Node) -> tuple[float, float]:
+def _range(context: Context, scope: Scope, written: exp.Expr, value: Node, other: str = "") -> tuple[float, float]:
+    found = _known_range(context, scope, value)
+    if found is None:
+        text = context.text(written)
+        other = "" if RHO in context.statement.options else other
+        raise context.refusal(
+            written,
+            f"the range of `{text}` is not known, and noise is for the largest value that one record may have",
+            remedy=and_options(context, scope, f"write CLAMP({text}, 0, 100) with the range that you mean{other}"),
+            code="range",
+        )
+    return found
+
+
+def _known_range(context: Context, scope: Scope, value: Node) -> tuple[float, float] | None:
     found = range_of(value, declared_ranges(context, scope, value))
     # What is known of any whole number alone is no range: noise for 2**63 tells nothing.
     if found is None or found[1] - found[0] > MOST_WIDTH:
         # What no declaration says, conditions on the records may say: they are public.
         found = range_of(value, ranges_left(value, scope.relation, context.names))
     if found is None or found[1] - found[0] > MOST_WIDTH:
-        text = context.text(written)
-        raise context.refusal(
-            written,
-            f"the range of `{text}` is not known, and noise is for the largest value that one record may have",
-            remedy=and_options(context, scope, f"write CLAMP({text}, 0, 100) with the range that you mean"),
-            code="range",
-        )
+        return None
     low, high = found
     if low < high:
         return low, high

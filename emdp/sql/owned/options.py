@@ -22,6 +22,7 @@ from emdp.sql.text.families import (
     GROUP_CAP,
     GROUPS_CAP,
     MEASURE_CAP,
+    RANGE,
     RHO,
 )
 
@@ -33,6 +34,7 @@ __all__ = [
     "check_unlisted",
     "is_automatic",
     "is_measured",
+    "ranged",
     "record_cap",
     "whole_option",
 ]
@@ -129,6 +131,28 @@ def _check_group_cap(context: Context, is_capped: bool) -> None:
         remedy = "add max_groups_per_user = 5, or the number that fits"
     if problem:
         raise context.refusal(None, f"max_records_per_group {problem}", remedy=remedy, code="group-cap")
+
+
+def ranged(context: Context, items: Sequence[OwnedItem], *, is_stage: bool) -> tuple[Node, ...]:
+    """Return the arguments whose ranges are chosen; an option that chooses none is refused, but in stages."""
+    found = tuple(dict.fromkeys(item.node for item in items if item.is_ranged and item.node is not None))
+    if RANGE not in context.statement.options:
+        return found
+    if not found and not is_stage:
+        raise context.refusal(
+            None,
+            f"{RANGE} has no use here, for the range of every number that is summed up is known",
+            remedy=f"leave {RANGE} out",
+            code="range-unused",
+        )
+    if found and RHO in context.statement.options:
+        raise context.refusal(
+            None,
+            "rho is of Gaussian noise alone, and an automatic range has other noise first",
+            remedy="write CLAMP with the range that you mean, or write epsilon in place of rho",
+            code="rho-cap",
+        )
+    return found
 
 
 def check_distinct_cap(context: Context, asked: Sequence[Asked]) -> None:

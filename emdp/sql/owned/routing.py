@@ -24,7 +24,8 @@ OF_DISTANCES = frozenset(
         "date-function", "expression", "extract", "extract-component", "filter", "group-component", "group-expression",
         "group-nothing", "group-text", "groups", "implicit-cast", "interval", "is-truth", "join-condition", "join-key",
         "linked-table", "join-many", "join-missing", "join-types", "lookup-null", "mixed-conditions", "no-condition",
-        "no-finite-constant", "null-condition", "order-column", "self-join", "text-as-number", "text-without-list",
+        "no-finite-constant", "null-condition", "order-column", "range-unused", "self-join", "text-as-number",
+        "text-without-list",
         "text-function", "time-zone", "too-large", "truth-order", "unbounded-slope", "unknown-column", "unlisted-value",
         "values",
         # Sub-queries, groups and windows of the rows of one user.

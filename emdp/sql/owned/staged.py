@@ -18,7 +18,7 @@ from emdp.sql.owned.outputs import Asked
 from emdp.sql.owned.scopes import Scope, Tables
 from emdp.sql.owned.sources import Sources
 from emdp.sql.owned.stages import Stages
-from emdp.sql.text.families import CAP, GROUP_CAP, GROUPS_CAP, MEASURE_CAP, RHO, STAGE_WEIGHTS
+from emdp.sql.text.families import CAP, GROUP_CAP, GROUPS_CAP, MEASURE_CAP, RANGE, RHO, STAGE_WEIGHTS
 
 __all__ = ["OwnedQuestion", "of_stage", "staged", "with_inner_values"]
 
@@ -83,6 +83,7 @@ def _check_used(context: Context, questions: Sequence[OwnedSelect]) -> None:
         CAP: bool(kinds - set(UNCAPPED)),
         GROUPS_CAP: any(own.groups_cap is not None or own.measures_groups for own in questions),
         DISTINCT: "distinct" in kinds,
+        RANGE: any(own.ranged for own in questions),
     }
     for name, is_used in used.items():
         if name in context.statement.options and not is_used:

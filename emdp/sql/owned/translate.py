@@ -30,6 +30,7 @@ from emdp.sql.owned.options import (
     check_unlisted,
     is_automatic,
     is_measured,
+    ranged,
     record_cap,
     whole_option,
 )
@@ -199,13 +200,14 @@ def _question(
         having=having,
         is_distinct=is_distinct,
         group_rows=whole_option(context, GROUP_CAP),
+        ranged=ranged(context, items, is_stage=is_stage or bool(stages.made)),
     )
 
 
 def _item(context: Context, own: Asked) -> OwnedItem:
     found, text = own.aggregate, context.statement.text_of(own.body)
     item = OwnedItem(found.kind, own.name, found.node, found.low, found.high, text, found.level, found.condition)
-    return item if found.weight is None else replace(item, weight=found.weight, most=found.most)
+    return replace(item, weight=found.weight, most=found.most, is_ranged=found.is_ranged)
 
 
 def _entry(context: Context, scope: Scope, node: exp.Expr) -> _Entry:
@@ -338,8 +340,7 @@ def _ends(outputs: Outputs, name: str) -> tuple[str, ...]:
     own = next((one for one in outputs.computed if one.name == name), None)
     items = {one.name for one in outputs.asked}
     is_noisy = own is not None and own.node.kind.is_number and any(one.name in items for one in columns(own.node))
-    has_ends = name in items or is_noisy or (own is not None and own.is_users)
-    return ENDS if has_ends else ("",)
+    return ENDS if name in items or is_noisy or (own is not None and own.is_users) else ("",)
 
 
 def _having(context: Context, outputs: Outputs, having: exp.Having | None) -> str:

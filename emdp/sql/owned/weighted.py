@@ -33,6 +33,8 @@ def read_weighted(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggreg
     if sides is None or not all(map(_is_sum, sides)):
         return None
     above, below = (read_aggregate(context, scope, side) for side in sides)
+    if above.is_ranged or below.is_ranged:
+        return None
     if above.kind != "sum" or below.kind != "sum" or above.node is None or below.node is None:
         return None
     (top, filtered), (weight, other) = _unfiltered(above.node), _unfiltered(below.node)

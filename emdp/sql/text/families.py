@@ -24,6 +24,7 @@ __all__ = [
     "MESSAGES",
     "MIXED",
     "NEIGHBOURS",
+    "RANGE",
     "RHO",
     "STAGE_WEIGHTS",
     "USER_LEVEL",
@@ -73,6 +74,9 @@ GROUPS_CAP = "max_groups_per_user"
 
 OF_GROUPS = (GROUPS_CAP, GROUP_CAP, "max_distinct_per_user")
 """Options of rows with owners alone."""
+
+RANGE = "range"
+"""Option that has ranges of sums and means chosen from the data where none is known: AUTOMATIC alone."""
 
 RHO = "rho"
 """Option that prices Gaussian noise in place of epsilon."""
@@ -129,6 +133,9 @@ def check_cap(statement: Statement) -> None:
     if measured is not None and measured.value == "true":
         problem = "a measured cap is for COUNT, SUM, AVG, VARIANCE and STDDEV under USER_PRIVACY"
         raise option_refusal(statement, measured, problem, "leave it out", "cap-automatic")
+    if RANGE in statement.options:
+        problem = "an automatic range is for SUM, AVG, VARIANCE and STDDEV of numbers whose range is not known"
+        raise option_refusal(statement, statement.options[RANGE], problem, "leave it out", "range-unused")
     for name in OF_GROUPS:
         if name in statement.options:
             problem = f"{name} is for counts and sums by groups of records under USER_PRIVACY"

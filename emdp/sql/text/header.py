@@ -23,6 +23,7 @@ from emdp.sql.text.families import (
     MEASURE_CAP,
     MESSAGES,
     NEIGHBOURS,
+    RANGE,
     RHO,
     STAGE_WEIGHTS,
     USER_LEVEL,
@@ -46,24 +47,10 @@ REQUIRED: Mapping[str, str] = {"EMD_PRIVACY": "alpha", "USER_PRIVACY": "epsilon"
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "EMD_PRIVACY": ("alpha", "delta", "noise", EXPECTED_SHARE, FAR_POINT, *CHOICES, MESSAGES),
     "USER_PRIVACY": (
-        "epsilon",
-        RHO,
-        "delta",
-        CAP,
-        MEASURE_CAP,
-        NEIGHBOURS,
-        GROUPS_CAP,
-        GROUP_CAP,
-        "max_distinct_per_user",
-        STAGE_WEIGHTS,
-        "noise",
-        EXPECTED_SHARE,
-        FAR_POINT,
-        *CHOICES,
-        MESSAGES,
-        *USER_LEVEL,
+        "epsilon", RHO, "delta", CAP, MEASURE_CAP, RANGE, NEIGHBOURS, GROUPS_CAP, GROUP_CAP, "max_distinct_per_user",
+        STAGE_WEIGHTS, "noise", EXPECTED_SHARE, FAR_POINT, *CHOICES, MESSAGES, *USER_LEVEL,
     ),
-}
+}  # fmt: skip
 """All options of each kind; those of :mod:`emdp.sql.text.families` are for some aggregates alone."""
 
 NOISES: Mapping[str, tuple[str, ...]] = {
@@ -291,6 +278,12 @@ def _check_cap(reader: _Reader, option: Option, privacy: str) -> None:
         _check_count(reader, option, privacy)
 
 
+def _check_automatic(reader: _Reader, option: Option, privacy: str) -> None:
+    if option.value != AUTOMATIC:
+        problem, remedy = f"{option.name} takes the word {AUTOMATIC} alone", "write CLAMP(e, 0, 100) for a given range"
+        raise _about(reader, option, "option-value", problem, remedy)
+
+
 def _check_not_negative(reader: _Reader, option: Option, privacy: str) -> None:
     if isinstance(option.value, str) or not option.value >= 0:
         problem, remedy = f"{option.name} must be a number of at least 0", f"write {option.name} = 0.5, for instance"
@@ -350,6 +343,7 @@ _CHECKS: Mapping[str, Callable[[_Reader, Option, str], None]] = {
     "delta": _check_delta,
     CAP: _check_cap,
     MEASURE_CAP: _check_truth,
+    RANGE: _check_automatic,
     GROUPS_CAP: _check_cap,
     GROUP_CAP: _check_count,
     "max_distinct_per_user": _check_count,

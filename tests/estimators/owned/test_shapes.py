@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from owned_moves import Worlds
+from owned_moves import Worlds, members_of
 from owned_statements import TYPES
 
 from emdp.estimators.owned.plan import OwnedPlan
@@ -73,6 +73,9 @@ SHAPES = {
     ),
     "left join of public rows": (CAP, "COUNT(size), COUNT(*) FROM t LEFT JOIN zones ON t.i = zones.size"),
     "with": (CAP, "COUNT(*) FROM q WHERE z > 1"),
+    "chosen range": (f"range = auto, {CAP}", "SUM(i - z), AVG(i - z), COUNT(*) FROM t"),
+    "chosen range by groups": (f"range = auto, {CAP}", "k, SUM(i) FROM t WHERE z > 1 GROUP BY k"),
+    "chosen range of a user's rows": ("range = auto", "SUM(m) FROM (SELECT u, MIN(i) AS m FROM t GROUP BY u) q"),
 }
 
 
@@ -111,6 +114,17 @@ def test_no_user_moves_a_statement_of_any_shape_further(bags: Bags, shape: str, 
     header = ", ".join(filter(None, ("epsilon = 1", options, f"neighbours = '{neighbours}'")))
     with_ = "WITH q AS (SELECT u, k, z FROM t WHERE k <> 'c') " if shape == "with" else ""
     plan: Any = plan_request(f"{with_}SELECT WITH USER_PRIVACY OPTIONS ({header}) {text}", bags.names)[0].plan
+    members = list(members_of(plan))
+    # Of a chosen range users by bin of both ends, and the statement at two ranges.
+    assert len(members) == (4 if "range = auto" in options else 1)
+    counts = getattr(getattr(plan, "rule", None), "counts", ())
+    for place, member in enumerate(members):
+        # Of users by bin all of the sensitivity; of a statement at a range far from its values little.
+        check_moves(bags, member, neighbours, 0.3 if not counts else 1.0 if place < len(counts) else 0.0)
+
+
+def check_moves(bags: Bags, plan: OwnedPlan, neighbours: str, least: float) -> None:
+    """Check what is drawn of all pairs of bags: at most the sensitivity, and at least that part of it."""
     (noise,) = plan.mechanisms
     alone, beside = bags.vectors(plan, 0), bags.vectors(plan, 1)
     first, *_ = beside
@@ -120,5 +134,5 @@ def test_no_user_moves_a_statement_of_any_shape_further(bags: Bags, shape: str, 
     others = vectors if neighbours == "replace" else vectors[:1]
     apart = [[x - y for x, y in zip(*pair, strict=True)] for pair in itertools.product(vectors, others)]
     moves = [math.fsum(map(abs, own)) if noise.norm == 1 else math.hypot(*own) for own in apart]
-    assert 0 < max(moves) <= noise.sensitivity * (1 + 1e-12)
-    assert max(moves) >= 0.3 * noise.sensitivity
+    assert max(moves) <= noise.sensitivity * (1 + 1e-12)
+    assert max(moves) >= least * noise.sensitivity

@@ -13,11 +13,15 @@ import pytest
 from row_cases import POLARS, VALUES, cases
 
 import emdp
+from emdp.estimators.owned.noise import totals_of
+from emdp.estimators.owned.ranges import extreme_questions
 from emdp.questions.owned.grids import OwnedFrame, OwnedPairs, OwnedWeights
 from emdp.questions.owned.groups import OwnedGroups
 from emdp.questions.owned.octaves import octaves_of
+from emdp.questions.owned.question import OwnedItem, OwnedSelect
 from emdp.questions.owned.relations import Filtered, Private
 from emdp.questions.owned.totals import Argument, Key, OwnedTotals
+from emdp.questions.price import Price
 from emdp.rows.nodes import Call, Cast, Column, InList, Literal, Node
 from emdp.rows.types import Kind
 from emdp.sessions.planning import plan_request
@@ -272,6 +276,19 @@ def test_sums_under_a_cap_of_what_records_add(spark: Any) -> None:
             shapes += [octaves_of(totals, of_groups=True), each]
         for own in shapes:
             found, expected = (sums(table, own) for table in reversed(tables))
+            assert found == expected
+            assert sum(expected) > 10
+
+
+def test_users_by_bin_of_their_largest_and_smallest_value(spark: Any) -> None:
+    """What a chosen range is made of."""
+    tables = both(spark, hard_rows(), space=emdp.Interval("z", 0, 1), users=list(range(30)))
+    item = OwnedItem("users", "n")
+    for node in (Column("t", "c0_DOUBLE", Kind.DOUBLE), Column("t", "c0_BIGINT", Kind.BIGINT)):
+        query = OwnedSelect(Private("t"), (item,), Price.asked(epsilon=1.0))
+        for own in extreme_questions(query, node, query.price):
+            totals = totals_of(own)
+            found, expected = (sums(table, totals) for table in reversed(tables))
             assert found == expected
             assert sum(expected) > 10
 
