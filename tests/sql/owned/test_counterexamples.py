@@ -143,7 +143,7 @@ FORM = frozenset([
     # Rows of a public table have no owner: they would be somebody's, the same in both tables.
     "union-public",
     # Numbers without a bound: brute force has them in tests/estimators/owned/test_sensitivity.py.
-    "cap-missing", "cap-unused", "group-cap", "listed-groups-alone", "removal", "rho-cap", "rho-stages",
+    "cap-missing", "cap-unused", "group-cap", "listed-groups-alone", "range-unused", "removal", "rho-cap", "rho-stages",
 ])  # fmt: skip
 
 
