@@ -151,7 +151,7 @@ REFUSED = {
     "x // 0.5": ("kinds", "x // 0.5", "FLOOR(a / b)"),
     "s + 1": ("kinds", "s + 1", "cast what is a text"),
     "ts - ts": ("kinds", "ts - ts", "DATE_DIFF('hour', a, b)"),
-    "x = 'a'": ("kinds", "x = 'a'", "CAST(e AS DOUBLE)"),
+    "x = 'a'": ("kinds", "x = 'a'", "CAST(x AS DOUBLE)"),
     "x IN (SELECT 1)": ("row-subquery", "x IN (SELECT 1)", "list of values"),
     "(SELECT 1)": ("row-subquery", "(SELECT 1)", "list of values"),
     "x IN (x, 1)": ("kinds", "x IN (x, 1)", "write the values out"),
